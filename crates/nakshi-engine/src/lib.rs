@@ -1,0 +1,1 @@
+//! Semi-external graph engine and algorithms of Nakshi.

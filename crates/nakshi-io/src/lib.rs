@@ -1,0 +1,1 @@
+//! Storage backends, page cache and checksummed page files for Nakshi.

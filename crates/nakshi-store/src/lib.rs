@@ -1,0 +1,1 @@
+//! The on-disk graph store of Nakshi: format, import, ids, topology.

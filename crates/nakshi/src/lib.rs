@@ -1,0 +1,1 @@
+//! Graphs larger than memory: store, analyse, serve.

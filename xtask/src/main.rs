@@ -1,0 +1,2 @@
+//! Project chores: `cargo xtask tidy`.
+fn main() {}
