@@ -36,7 +36,7 @@ test-rust: $(LOGS) ## unit, property and fault tests of the crates
 
 .PHONY: test-python
 test-python: build $(LOGS) ## the package, the CLI, whole-process faults, the README
-	@$(PYTHON) -m pytest tests $(PYTEST) 2>&1 | tee $(LOGS)/python.log
+	@$(PYTHON) -m pytest tests python/tests $(PYTEST) 2>&1 | tee $(LOGS)/python.log
 
 .PHONY: lint
 lint: $(VENV)/.installed ## formatting, clippy, tidy, documentation, ruff, licences

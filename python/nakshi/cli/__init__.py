@@ -1,0 +1,85 @@
+"""The command line, ``nakshi``.
+
+Exit code 0, or one line on standard error and exit code 2 for wrong usage, 1 for anything else.
+Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpreter's own share of
+memory small, so that a memory cap is spent on the graph.
+
+Inside: ``commands`` (import, info, check, export, generate), ``algorithms`` (run, estimate),
+``options`` (what they share), ``output`` (text, JSON).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from .algorithms import estimate, run
+from .commands import check, export, generate, import_, info
+
+__all__ = ["main", "nakshi"]
+
+
+class _Group(click.Group):
+    """Lists the commands in the order of a first session instead of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="nakshi", message="nakshi %(version)s")
+def nakshi() -> None:
+    """Graphs larger than memory: import them once, analyse them from disk.
+
+    \b
+    nakshi import edges.tsv graph.nakshi --memory 1GiB
+    nakshi run pagerank graph.nakshi --memory 256MiB --out ranks.tsv
+    """
+
+
+for _command in (import_, info, run, estimate, export, check, generate):
+    nakshi.add_command(_command)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit; console script ``nakshi``."""
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: list[str] | None) -> int:
+    from ..errors import NakshiError
+
+    try:
+        outcome = nakshi.main(arguments, prog_name="nakshi", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.UsageError as error:
+        hint = f" (see '{error.ctx.command_path} --help')" if error.ctx is not None else ""
+        return _fail(error.format_message().rstrip(".") + hint, 2)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 1)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted", 1)
+    except BrokenPipeError:
+        # The reader has gone (as in `nakshi ... | head`): not worth a message, but keep the
+        # interpreter from trying to flush once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except NakshiError as error:
+        return _fail(str(error), 1)
+    except Exception as error:
+        if os.environ.get("NAKSHI_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _fail(f"{kind}: {error} (set NAKSHI_DEBUG=1 for the place)", 1)
+
+
+def _fail(message: str, status: int) -> int:
+    click.echo(f"nakshi: {' '.join(message.split())}", err=True)
+    return status

@@ -1,0 +1,106 @@
+"""The exceptions of nakshi: one small tree under :class:`NakshiError`.
+
+Every message is one line that says what happened, where, and what to do about it.
+Most classes also derive from the built-in exception that a caller would expect,
+so ``except OSError`` or ``except MemoryError`` keep working.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "NakshiError",
+    "StoreError",
+    "StoreNotFoundError",
+    "StoreExistsError",
+    "StoreLockedError",
+    "CorruptError",
+    "IncompatibleError",
+    "InputError",
+    "UnknownVertexError",
+    "ParameterError",
+    "BudgetError",
+    "StorageError",
+    "UnsupportedError",
+    "DeadlineError",
+    "InternalError",
+]
+
+
+class NakshiError(Exception):
+    """Base of everything that nakshi raises on purpose."""
+
+
+class StoreError(NakshiError):
+    """Something about the store as a whole."""
+
+
+class StoreNotFoundError(StoreError, FileNotFoundError):
+    """There is no store (or no input file) at the given path."""
+
+    def __str__(self) -> str:
+        return _message(self)
+
+
+class StoreExistsError(StoreError, FileExistsError):
+    """The destination exists already; choose another path or remove it first."""
+
+    def __str__(self) -> str:
+        return _message(self)
+
+
+class StoreLockedError(StoreError):
+    """Another process is writing this store; wait until it has finished."""
+
+
+class CorruptError(StoreError):
+    """A page failed its checksum or a file contradicts the manifest.
+
+    Restore the store from a copy or import it again; ``nakshi check`` lists all damage.
+    """
+
+
+class IncompatibleError(StoreError):
+    """The store was written in a newer format than this release reads; upgrade nakshi."""
+
+
+class InputError(NakshiError, ValueError):
+    """Edges that cannot be imported; the message names file and line."""
+
+
+class UnknownVertexError(NakshiError, LookupError):
+    """A vertex id that is not in the graph."""
+
+
+class ParameterError(NakshiError, ValueError):
+    """An argument of an algorithm or an import that cannot work."""
+
+
+class BudgetError(NakshiError, MemoryError):
+    """``memory=`` is too small; the message names the smallest budget that works."""
+
+
+class StorageError(NakshiError, OSError):
+    """The operating system refused a read or write (message has file and reason)."""
+
+    def __str__(self) -> str:
+        return _message(self)
+
+
+class UnsupportedError(NakshiError):
+    """Something that this release cannot do, such as more than 2**32 vertices."""
+
+
+class DeadlineError(NakshiError, TimeoutError):
+    """The call did not finish before its ``timeout=``."""
+
+    def __str__(self) -> str:
+        return _message(self)
+
+
+class InternalError(NakshiError):
+    """A bug in nakshi: please report it with the message. The process is still usable."""
+
+
+def _message(error: Exception) -> str:
+    """OSError formats its own arguments; ours are always one finished line."""
+    return str(error.args[0]) if error.args else ""

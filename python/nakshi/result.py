@@ -1,0 +1,216 @@
+"""What an algorithm found, in the user's own vertex ids."""
+
+from __future__ import annotations
+
+import html
+import os
+from typing import TYPE_CHECKING, Any, Iterator
+
+from .errors import ParameterError, UnsupportedError
+from .units import format_size
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from . import _core
+
+__all__ = ["Result"]
+
+
+class Result:
+    """The outcome of one algorithm: columns of one value a vertex, and a summary.
+
+    Rows are ascending by vertex id whatever the layout of the store. Ids come back as they went
+    in: integers as ``int64`` (``uint64`` where they need it), text as ``str``, and as ``bytes``
+    where they are not UTF-8.
+
+    The values stay in nakshi's compact form until one of the ``to_*`` methods is called; each
+    call converts anew, so keep what you need. Any consumer of the Arrow C stream protocol
+    (``polars.DataFrame(result)``, ``pyarrow.table(result)``, DuckDB ...) takes a result directly.
+
+    Attributes:
+        algorithm: name of the algorithm, such as ``"pagerank"``.
+        summary: what the whole graph amounts to (components found, iterations, residual ...).
+        stats: how it ran: ``engine``, ``threads``, ``iterations``, ``seconds`` (``open``,
+            ``run``), ``memory`` (``budget``, ``peak_rss`` in bytes), ``io`` (``bytes_read``,
+            ``requests``, ``hits``, ``misses``) and ``per_iteration``, a list of the same per
+            iteration.
+    """
+
+    def __init__(self, core: _core.Outcome, summary: dict[str, Any], stats: dict[str, Any]) -> None:
+        self._core = core
+        self.algorithm: str = core.algorithm
+        self.summary = summary
+        self.stats = stats
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the value columns, without ``id``; empty when there is only a summary."""
+        return [name for name, _, _ in self._core.columns()][1:]
+
+    def __len__(self) -> int:
+        """Rows: the number of vertices, or 0 when there is only a summary."""
+        return self._core.rows if self.columns else 0
+
+    def to_numpy(self, column: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and the values of one column as two arrays of shape ``(num_vertices,)``.
+
+        Args:
+            column: name from :attr:`columns`; the first by default.
+
+        Returns:
+            ``(ids, values)``. A number that is missing (an unreachable distance) is ``inf``, for
+            which the column becomes ``float64``. A vertex that is missing (the parent of an
+            unreached vertex) is masked in a ``numpy.ma.MaskedArray``, or ``None`` among text ids.
+
+        Raises:
+            ParameterError: no such column, or the result has only a summary.
+        """
+        return self._values("id")[0], self._dense(self._name(column))
+
+    def to_arrow(self) -> pa.Table:
+        """All columns as a ``pyarrow.Table``; missing values are null. Needs pyarrow."""
+        return _optional("pyarrow", "to_arrow").table(self._with_rows())
+
+    def to_polars(self) -> pl.DataFrame:
+        """All columns as a ``polars.DataFrame``; missing values are null. Needs polars."""
+        return _optional("polars", "to_polars").DataFrame(self._with_rows())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All columns as a ``pandas.DataFrame``; missing values are ``NA``. Needs pandas."""
+        pandas = _optional("pandas", "to_pandas")
+        self._with_rows()
+        data = {}
+        for name in ["id", *self.columns]:
+            values, missing = self._values(name)
+            if missing is not None and values.dtype.kind in "iu":
+                values = pandas.arrays.IntegerArray(values, missing)
+            elif missing is not None and values.dtype.kind == "f":
+                values[missing] = float("nan")
+            data[name] = values
+        return pandas.DataFrame(data, copy=False)
+
+    def to_dict(self, column: str | None = None) -> dict[Any, Any]:
+        """One column as ``{id: value}`` of plain Python objects; missing values are ``None``."""
+        name = self._name(column)
+        ids, _ = self._values("id")
+        values, missing = self._values(name)
+        pairs = dict(zip(ids.tolist(), values.tolist()))
+        if missing is not None:
+            for vertex in ids[missing].tolist():
+                pairs[vertex] = None
+        return pairs
+
+    def top(self, count: int = 10) -> list[tuple[Any, ...]]:
+        """The ``count`` rows that say most, as tuples ``(id, value)``.
+
+        Scores and distances: the largest values, ties by smaller id. Labels (components,
+        communities): the labels with most members, as ``(label, members)``.
+        """
+        return self._core.top(count) if self.columns else []
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write all rows to a ``.tsv``, ``.csv`` or ``.parquet`` file.
+
+        TSV is one line a vertex, ``id<TAB>value`` of the first column, no header, ``inf`` where a
+        distance is missing. CSV and Parquet have all columns, a header and nulls.
+
+        Raises:
+            ParameterError: another file ending, or a result without rows.
+            StorageError: the file cannot be written.
+        """
+        self._with_rows()
+        self._core.write(os.fspath(path))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow C stream of all columns (the Arrow PyCapsule interface)."""
+        return self._with_rows()._core.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("a Result is not iterable; use .to_dict(), .to_numpy() or .top()")
+
+    def __repr__(self) -> str:
+        parts = [f"{self.algorithm}"]
+        if self.columns:
+            parts.append(f"{len(self):,} rows of {', '.join(['id', *self.columns])}")
+        parts += [f"{name}={_show(value)}" for name, value in self.summary.items()]
+        return f"<nakshi.Result {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [("algorithm", self.algorithm)]
+        rows += [(name, _show(value)) for name, value in self.summary.items()]
+        rows += [
+            ("engine", f"{self.stats['engine']}, {self.stats['threads']} threads"),
+            ("seconds", f"{self.stats['seconds']['run']:.3f}"),
+            ("read", format_size(self.stats["io"]["bytes_read"])),
+        ]
+        text = _html_table(None, rows)
+        if self.columns:
+            head = self._core.top_columns()
+            text += _html_table(head, [tuple(map(_show, row)) for row in self.top(10)])
+        return f"<div>{text}</div>"
+
+    def _name(self, column: str | None) -> str:
+        names = self._with_rows().columns
+        if column is None:
+            return names[0]
+        if column not in names:
+            raise ParameterError(f"no column {column!r}; this result has {', '.join(names)}")
+        return column
+
+    def _with_rows(self) -> Result:
+        if not self.columns:
+            raise ParameterError(
+                f"{self.algorithm} has no value per vertex; read its .summary instead"
+            )
+        return self
+
+    def _values(self, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+        return self._core.numpy(name)
+
+    def _dense(self, name: str) -> np.ndarray:
+        values, missing = self._values(name)
+        if missing is None:
+            return values
+        import numpy as np
+
+        if (name, True) in self._core.vertex_columns():
+            if values.dtype == object:
+                return values
+            return np.ma.MaskedArray(values, missing)
+        values = values.astype(np.float64)
+        values[missing] = np.inf
+        return values
+
+
+def _show(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _html_table(head: list[str] | None, rows: list[tuple[str, ...]]) -> str:
+    def line(tag: str, cells: Iterator[str] | list[str] | tuple[str, ...]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    top = f"<thead>{line('th', head)}</thead>" if head else ""
+    return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+def _optional(module: str, method: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UnsupportedError(
+            f"{method}() needs {module}; install it with 'pip install {module}' or use to_numpy()"
+        ) from None

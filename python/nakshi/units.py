@@ -1,0 +1,64 @@
+"""Sizes in bytes as people write them: ``"1GiB"``, ``"512MiB"``, ``"1.5GB"``, ``4096``."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import ParameterError
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": 1 << 10,
+    "kb": 10**3,
+    "kib": 1 << 10,
+    "m": 1 << 20,
+    "mb": 10**6,
+    "mib": 1 << 20,
+    "g": 1 << 30,
+    "gb": 10**9,
+    "gib": 1 << 30,
+    "t": 1 << 40,
+    "tb": 10**12,
+    "tib": 1 << 40,
+}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
+
+
+def parse_size(size: int | str | None) -> int | None:
+    """Turn a size into bytes.
+
+    ``int`` is bytes already. A string is a number with an optional unit: ``KiB``, ``MiB``,
+    ``GiB``, ``TiB`` (and ``K``, ``M``, ``G``, ``T``) count in powers of 1024; ``KB``, ``MB``,
+    ``GB``, ``TB`` in powers of 1000. Upper and lower case are the same. ``None`` stays ``None``.
+
+    Raises:
+        ParameterError: not a size, negative, or zero.
+    """
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, (int, str)):
+        raise ParameterError(
+            f"{size!r} is not a size; give bytes as an int or a string such as '512MiB' or '1GiB'"
+        )
+    if isinstance(size, int):
+        number = size
+    else:
+        match = _SIZE.fullmatch(size)
+        unit = _UNITS.get(match[2].lower()) if match else None
+        if match is None or unit is None:
+            raise ParameterError(f"{size!r} is not a size; write for example 512MiB, 1GiB or 1.5GB")
+        number = int(match[1]) * unit if match[1].isdigit() else int(float(match[1]) * unit)
+    if not 0 < number < 1 << 63:
+        raise ParameterError(f"{size!r} is not a usable size; it must be at least one byte")
+    return number
+
+
+def format_size(size: int | float) -> str:
+    """Bytes for people: ``format_size(1536)`` is ``'1.5 KiB'``."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
