@@ -1,1 +1,35 @@
 //! Semi-external graph engine and algorithms of Nakshi.
+//!
+//! Vertex state lives in memory, edge lists stay on the SSD (or, in memory
+//! mode, compressed in memory: the same kernels run on both).
+//!
+//! * [`Graph`]: a store prepared for runs, with the primitives *scan* (all
+//!   lists in order) and *gather* (selected lists);
+//! * [`Context`]: what every long call takes: cancellation, deadline, memory
+//!   budget, threads, progress;
+//! * [`algo`]: the built-in algorithms, one file each, and their registry;
+//! * [`Outcome`]: what an algorithm hands to the faces.
+
+pub mod algo;
+mod context;
+mod error;
+mod estimate;
+mod gather;
+mod graph;
+mod outcome;
+pub mod parallel;
+mod scan;
+pub mod shared;
+mod source;
+mod stats;
+mod vertex_set;
+
+pub use context::{CancelToken, Context, EngineMode, NoProgress, Progress};
+pub use error::{Error, Result};
+pub use estimate::{Estimate, Needs, Summary};
+pub use gather::ListReader;
+pub use graph::Graph;
+pub use outcome::{Column, Outcome, Values};
+pub use source::list::{Direction, List, VertexId, Weights};
+pub use stats::{Iteration, IterationLog, RunStats};
+pub use vertex_set::{AtomicBitmap, Bitmap, VertexSet};

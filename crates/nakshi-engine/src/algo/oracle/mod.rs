@@ -1,0 +1,1 @@
+//! Oracles: each algorithm again, by another method, on plain adjacency vectors.

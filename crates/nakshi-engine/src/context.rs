@@ -1,0 +1,191 @@
+//! What every long call takes: cancellation, deadline, memory budget, threads, progress.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A flag shared between a caller and a run; once set, the run ends with
+/// [`Error::Cancelled`] at its next check (every chunk of at most 256 KiB of lists).
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that is not set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks all runs that hold the token to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the token has been set.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Receives the progress of a run; called from worker threads, at most a few
+/// times per second and thread.
+pub trait Progress: Send + Sync {
+    /// `done` of `total` units of `phase` are finished; `total` is 0 when unknown.
+    fn update(&self, phase: &str, done: u64, total: u64);
+}
+
+/// A progress sink that ignores everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn update(&self, _phase: &str, _done: u64, _total: u64) {}
+}
+
+/// Where the edge lists are during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineMode {
+    /// In memory if the budget allows, else on the SSD.
+    #[default]
+    Auto,
+    /// The compressed lists are loaded into memory.
+    Memory,
+    /// The lists are read from the SSD as they are needed.
+    Ssd,
+}
+
+impl fmt::Display for EngineMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineMode::Auto => "auto",
+            EngineMode::Memory => "memory",
+            EngineMode::Ssd => "ssd",
+        })
+    }
+}
+
+/// The context of a long call. Cheap to clone; clones share the cancel token.
+#[derive(Clone)]
+pub struct Context {
+    cancel: CancelToken,
+    started: Instant,
+    deadline: Option<Instant>,
+    memory: Option<u64>,
+    threads: usize,
+    mode: EngineMode,
+    progress: Arc<dyn Progress>,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("deadline", &self.deadline)
+            .field("memory", &self.memory)
+            .field("threads", &self.threads)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Context {
+    /// No deadline, no budget, one thread per core, mode [`EngineMode::Auto`], silent.
+    pub fn new() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Context {
+            cancel: CancelToken::new(),
+            started: Instant::now(),
+            deadline: None,
+            memory: None,
+            threads,
+            mode: EngineMode::Auto,
+            progress: Arc::new(NoProgress),
+        }
+    }
+
+    /// Uses `threads` worker threads (at least one).
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Stops when `cancel` is set.
+    pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Stops with [`Error::Deadline`] when `allowed` has passed from now.
+    pub fn with_timeout(mut self, allowed: Duration) -> Self {
+        self.started = Instant::now();
+        self.deadline = self.started.checked_add(allowed);
+        self
+    }
+
+    /// Memory budget in bytes for state, index, heads, buffers and cache together;
+    /// `None` is no limit.
+    pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Where the edge lists shall be.
+    pub fn with_mode(mut self, mode: EngineMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sends progress to `sink`.
+    pub fn with_progress(mut self, sink: Arc<dyn Progress>) -> Self {
+        self.progress = sink;
+        self
+    }
+
+    /// The cancel token.
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// Number of worker threads, at least one.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Memory budget in bytes.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
+    /// Where the edge lists shall be.
+    pub fn mode(&self) -> EngineMode {
+        self.mode
+    }
+
+    /// The progress sink.
+    pub fn progress(&self) -> &dyn Progress {
+        self.progress.as_ref()
+    }
+
+    /// Fails when the call shall stop. Called once per chunk of work.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] or [`Error::Deadline`].
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        match self.deadline {
+            Some(at) if Instant::now() >= at => {
+                Err(Error::Deadline { seconds: at.duration_since(self.started).as_secs_f64() })
+            }
+            _ => Ok(()),
+        }
+    }
+}

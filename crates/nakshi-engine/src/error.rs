@@ -1,0 +1,84 @@
+//! The error enum of the engine.
+
+/// Result of the engine's calls.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong in a run; each variant is one that a caller can act on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The cancel token was set.
+    #[error("cancelled")]
+    Cancelled,
+    /// The deadline of the context has passed.
+    #[error("deadline exceeded after {seconds:.1} s; allow more time or fewer iterations")]
+    Deadline {
+        /// Seconds that the call was allowed.
+        seconds: f64,
+    },
+    /// The memory budget is below the smallest that works.
+    #[error("memory budget of {given} bytes is too small: {what} needs at least {needed} bytes")]
+    Budget {
+        /// What needs the memory.
+        what: String,
+        /// Smallest budget that works, in bytes.
+        needed: u64,
+        /// Budget that was given, in bytes.
+        given: u64,
+    },
+    /// A worker panicked, in the engine or in a caller's closure.
+    #[error("a worker panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// A parameter has a value that the algorithm cannot take.
+    #[error("parameter `{name}`: {message}")]
+    Parameter {
+        /// Name of the parameter as users write it.
+        name: String,
+        /// What is wrong and what would be right.
+        message: String,
+    },
+    /// A vertex id that the graph does not have.
+    #[error("vertex {id} is not in the graph; ids are those of the imported edge list")]
+    UnknownVertex {
+        /// The id as the user wrote it.
+        id: String,
+    },
+    /// No algorithm of this name.
+    #[error("no algorithm `{name}`; known: {known}")]
+    UnknownAlgorithm {
+        /// The name asked for.
+        name: String,
+        /// The names there are, separated by commas.
+        known: String,
+    },
+    /// The graph lacks something that was asked for.
+    #[error("unsupported: {what}")]
+    Unsupported {
+        /// What was asked for, and what to do instead.
+        what: String,
+    },
+    /// Bytes of an edge list do not decode.
+    #[error("edge list of vertex {vertex} is damaged; run `nakshi check` on the store")]
+    CorruptList {
+        /// Internal id of the vertex.
+        vertex: u32,
+    },
+    /// An allocation was refused.
+    #[error("out of memory: {what} needs {bytes} bytes; set a smaller graph, or more memory")]
+    OutOfMemory {
+        /// What was to be allocated.
+        what: &'static str,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+impl Error {
+    /// Shorthand for [`Error::Parameter`].
+    pub fn parameter(name: impl Into<String>, message: impl Into<String>) -> Self {
+        Error::Parameter { name: name.into(), message: message.into() }
+    }
+}

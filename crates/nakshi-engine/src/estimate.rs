@@ -1,0 +1,103 @@
+//! What a run needs in memory, told before it starts.
+
+use crate::source::list::Direction;
+use serde::Serialize;
+
+/// What an estimate knows about a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Number of vertices.
+    pub vertices: u64,
+    /// List entries of one direction.
+    pub arcs: u64,
+    /// Whether edges have a direction.
+    pub directed: bool,
+    /// Bytes of the encoded out-lists.
+    pub out_bytes: u64,
+    /// Bytes of the encoded in-lists; 0 if the graph is undirected.
+    pub in_bytes: u64,
+    /// Bytes of the longest encoded list.
+    pub longest_list: u64,
+    /// Bytes of the index in memory, per direction.
+    pub index_bytes: u64,
+    /// Bytes of a weight column per list entry; 0 without one.
+    pub weight_width: u64,
+}
+
+/// What an algorithm needs of the engine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Needs {
+    /// Bytes of state per vertex, at the peak, results included.
+    pub state_bytes_per_vertex: f64,
+    /// Bytes of state that do not depend on the number of vertices.
+    pub state_bytes_fixed: u64,
+    /// Directions whose lists are read.
+    pub directions: Vec<Direction>,
+    /// Whether the two hub-first neighbours of each vertex are held in memory.
+    pub heads: bool,
+    /// Whether the lists of other vertices are read at random (a page cache pays).
+    pub random_access: bool,
+    /// Weight column that is read beside the lists.
+    pub column: Option<String>,
+}
+
+impl Needs {
+    /// State of `bytes` per vertex over the lists of `directions`.
+    pub fn new(bytes: f64, directions: &[Direction]) -> Self {
+        Needs {
+            state_bytes_per_vertex: bytes,
+            directions: directions.to_vec(),
+            ..Needs::default()
+        }
+    }
+}
+
+/// Memory that a run needs, in bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The smallest budget that works, lists on the SSD.
+    pub minimum: u64,
+    /// The budget with which all lists are in memory.
+    pub in_memory: u64,
+    /// What the minimum consists of: name and bytes.
+    pub parts: Vec<(String, u64)>,
+}
+
+/// Read-ahead buffers per worker, in bytes, for lists of ordinary length.
+const BUFFERS_PER_WORKER: u64 = 3 << 20;
+/// The engine's own code, stacks and small tables.
+const BASE: u64 = 8 << 20;
+
+impl Estimate {
+    /// The estimate of a run with `needs` on a graph like `summary` with `threads` workers.
+    pub fn new(needs: &Needs, summary: &Summary, threads: usize) -> Estimate {
+        let threads = threads.max(1) as u64;
+        let directions = if summary.directed { needs.directions.len() as u64 } else { 1 };
+        let state = (needs.state_bytes_per_vertex * summary.vertices as f64).ceil() as u64
+            + needs.state_bytes_fixed;
+        let heads = if needs.heads { 8 * summary.vertices } else { 0 };
+        let index = summary.index_bytes.saturating_mul(directions);
+        let buffers = threads * (BUFFERS_PER_WORKER + 2 * summary.longest_list);
+        let parts = vec![
+            ("state".to_owned(), state),
+            ("index".to_owned(), index),
+            ("heads".to_owned(), heads),
+            ("buffers".to_owned(), buffers),
+            ("engine".to_owned(), BASE),
+        ];
+        let minimum = parts.iter().map(|p| p.1).fold(0u64, u64::saturating_add);
+        let uses = |d| needs.directions.contains(&d);
+        let mut lists = 0u64;
+        if uses(Direction::Out) || !summary.directed {
+            lists = lists.saturating_add(summary.out_bytes);
+        }
+        if uses(Direction::In) && summary.directed {
+            lists = lists.saturating_add(summary.in_bytes);
+        }
+        if needs.column.is_some() {
+            let column = summary.arcs.saturating_mul(summary.weight_width);
+            lists = lists.saturating_add(column.saturating_mul(directions));
+        }
+        Estimate { minimum, in_memory: minimum.saturating_add(lists), parts }
+    }
+}

@@ -1,0 +1,226 @@
+//! Scoped workers, passes over vertices in fixed blocks, deterministic sums.
+//!
+//! No global pool: a process that forks after a run has nothing left over that
+//! could hang (tokenizers#187), and a panic stays inside its run.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Vertices per block of a pass; fixed, so that sums by block do not depend on
+/// the number of threads. A multiple of 64, so that a block owns its bitmap words.
+pub const BLOCK: usize = 1 << 16;
+
+fn message(panic: Box<dyn std::any::Any + Send>) -> String {
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(other) => {
+            other.downcast::<&'static str>().map_or_else(|_| "no message".into(), |t| (*t).into())
+        }
+    }
+}
+
+/// Runs `work(worker)` on `threads` workers and returns their results in worker
+/// order. Worker 0 is the calling thread; with one thread nothing is spawned.
+///
+/// # Errors
+/// The error of the lowest worker that failed, [`Error::Panicked`] for a panic.
+/// An error that is not [`Error::Cancelled`] goes before one that is.
+pub fn crew<W, F>(threads: usize, work: F) -> Result<Vec<W>>
+where
+    W: Send,
+    F: Fn(usize) -> Result<W> + Sync,
+{
+    let guarded = |worker: usize| {
+        catch_unwind(AssertUnwindSafe(|| work(worker)))
+            .unwrap_or_else(|panic| Err(Error::Panicked { message: message(panic) }))
+    };
+    let results: Vec<Result<W>> = std::thread::scope(|scope| {
+        let spawned: Vec<_> = (1..threads.max(1))
+            .map(|worker| {
+                let guarded = &guarded;
+                std::thread::Builder::new()
+                    .name(format!("nakshi-{worker}"))
+                    .spawn_scoped(scope, move || guarded(worker))
+            })
+            .collect();
+        let mut results = vec![guarded(0)];
+        for handle in spawned.into_iter().flatten() {
+            results.push(
+                handle
+                    .join()
+                    .unwrap_or_else(|panic| Err(Error::Panicked { message: message(panic) })),
+            );
+        }
+        results
+    });
+    let mut cancelled = None;
+    let mut done = Vec::with_capacity(results.len());
+    for result in results {
+        match result {
+            Ok(w) => done.push(w),
+            Err(Error::Cancelled) => cancelled = Some(Error::Cancelled),
+            Err(e) => return Err(e),
+        }
+    }
+    cancelled.map_or(Ok(done), Err)
+}
+
+/// A counter from which workers draw the numbers `0..total`, each once, and which
+/// can be closed when one of them fails.
+#[derive(Debug)]
+pub struct Tickets {
+    next: AtomicUsize,
+    total: usize,
+}
+
+impl Tickets {
+    /// Tickets `0..total`.
+    pub fn new(total: usize) -> Self {
+        Tickets { next: AtomicUsize::new(0), total }
+    }
+
+    /// The next ticket, or `None` when all are drawn or the counter is closed.
+    pub fn draw(&self) -> Option<usize> {
+        if self.next.load(Ordering::Relaxed) >= self.total {
+            return None;
+        }
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        (ticket < self.total).then_some(ticket)
+    }
+
+    /// No further tickets for anybody.
+    pub fn close(&self) {
+        self.next.store(self.total, Ordering::Relaxed);
+    }
+}
+
+/// Runs `f` on the fixed blocks of `0..n`, in any order, on the context's threads.
+///
+/// # Errors
+/// The first error of `f`; [`Error::Cancelled`], [`Error::Deadline`], [`Error::Panicked`].
+pub fn parallel_for<F>(cx: &Context, n: usize, f: F) -> Result<()>
+where
+    F: Fn(Range<usize>) -> Result<()> + Sync,
+{
+    map_blocks(cx, n, f).map(|_| ())
+}
+
+/// Runs `f` on the fixed blocks of `0..n` and returns its results in block order.
+/// Folding them in that order gives the same floats for every thread count.
+///
+/// # Errors
+/// As [`parallel_for`].
+pub fn map_blocks<T, F>(cx: &Context, n: usize, f: F) -> Result<Vec<T>>
+where
+    T: Send,
+    F: Fn(Range<usize>) -> Result<T> + Sync,
+{
+    let blocks = n.div_ceil(BLOCK);
+    let tickets = Tickets::new(blocks);
+    let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
+    let parts = crew(threads, |_| {
+        let mut mine = Vec::new();
+        let result = (|| {
+            while let Some(block) = tickets.draw() {
+                cx.check()?;
+                let from = block * BLOCK;
+                mine.push((block, f(from..n.min(from + BLOCK))?));
+            }
+            Ok(())
+        })();
+        if result.is_err() {
+            tickets.close();
+        }
+        result.map(|()| mine)
+    })?;
+    let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(block, _)| *block);
+    Ok(all.into_iter().map(|(_, t)| t).collect())
+}
+
+/// Sum of `f(i)` over `0..n`, the same for every thread count.
+///
+/// # Errors
+/// As [`parallel_for`].
+pub fn det_sum<F>(cx: &Context, n: usize, f: F) -> Result<f64>
+where
+    F: Fn(usize) -> f64 + Sync,
+{
+    Ok(map_blocks(cx, n, |range| Ok(range.map(&f).sum::<f64>()))?.into_iter().sum())
+}
+
+/// Runs `f(start, block)` on the fixed blocks of `slice`, each owned by one worker
+/// at a time; `start` is the index of the block's first element.
+///
+/// # Errors
+/// As [`parallel_for`].
+pub fn for_each_block_mut<T, F>(cx: &Context, slice: &mut [T], f: F) -> Result<()>
+where
+    T: Send,
+    F: Fn(usize, &mut [T]) -> Result<()> + Sync,
+{
+    let blocks = slice.len().div_ceil(BLOCK);
+    let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
+    let queue = Mutex::new(slice.chunks_mut(BLOCK).enumerate());
+    crew(threads, |_| {
+        loop {
+            // The lock is held only while an iterator advances, which cannot panic.
+            let next = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
+            let Some((block, part)) = next else { return Ok(()) };
+            cx.check()?;
+            f(block * BLOCK, part)?;
+        }
+    })
+    .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_do_not_depend_on_threads() {
+        let n = 5 * BLOCK + 17;
+        let f = |i: usize| 1.0 / (i as f64 + 0.3);
+        let one = det_sum(&Context::new().with_threads(1), n, f).unwrap();
+        for threads in 2..5 {
+            let cx = Context::new().with_threads(threads);
+            assert_eq!(det_sum(&cx, n, f).unwrap().to_bits(), one.to_bits());
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let cx = Context::new().with_threads(2);
+        let result = parallel_for(&cx, 10 * BLOCK, |r| {
+            assert!(r.start != 3 * BLOCK, "planted");
+            Ok(())
+        });
+        assert!(matches!(result, Err(Error::Panicked { message }) if message.contains("planted")));
+    }
+
+    #[test]
+    fn blocks_are_owned() {
+        let cx = Context::new().with_threads(3);
+        let mut v = vec![0u32; 3 * BLOCK + 5];
+        for_each_block_mut(&cx, &mut v, |start, part| {
+            for (i, x) in part.iter_mut().enumerate() {
+                *x += (start + i) as u32;
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(v.iter().enumerate().all(|(i, &x)| x as usize == i));
+    }
+
+    #[test]
+    fn cancel_stops_a_pass() {
+        let cx = Context::new().with_threads(2);
+        cx.cancel_token().cancel();
+        assert!(matches!(parallel_for(&cx, 10, |_| Ok(())), Err(Error::Cancelled)));
+    }
+}

@@ -1,0 +1,142 @@
+//! Vertex state shared between workers without locks.
+//!
+//! A kernel writes the state of vertex `v` from one worker while others read
+//! other vertices. Relaxed atomics give that without data races and compile to
+//! plain loads and stores. The casts below turn an exclusively borrowed slice
+//! into a shared slice of atomics for the length of a pass.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// An `f64` that workers may read and write at the same time.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub struct SharedF64(AtomicU64);
+
+impl SharedF64 {
+    /// A shared cell with this value.
+    pub fn new(value: f64) -> Self {
+        SharedF64(AtomicU64::new(value.to_bits()))
+    }
+
+    /// The value.
+    #[inline]
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Replaces the value.
+    #[inline]
+    pub fn set(&self, value: f64) {
+        self.0.store(value.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Adds to the value, atomically. The order of additions, and so the last
+    /// bits of the sum, depends on the schedule: not for results that must be
+    /// the same for every thread count.
+    #[inline]
+    pub fn add(&self, value: f64) {
+        let mut old = self.0.load(Ordering::Relaxed);
+        loop {
+            let new = (f64::from_bits(old) + value).to_bits();
+            match self.0.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => old = now,
+            }
+        }
+    }
+}
+
+/// An `f32` that workers may read and write at the same time.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub struct SharedF32(AtomicU32);
+
+impl SharedF32 {
+    /// The value.
+    #[inline]
+    pub fn get(&self) -> f32 {
+        f32::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Replaces the value.
+    #[inline]
+    pub fn set(&self, value: f32) {
+        self.0.store(value.to_bits(), Ordering::Relaxed);
+    }
+}
+
+macro_rules! share {
+    ($(#[$doc:meta])* $name:ident, $plain:ty, $shared:ty) => {
+        $(#[$doc])*
+        pub fn $name(slice: &mut [$plain]) -> &[$shared] {
+            const {
+                assert!(size_of::<$plain>() == size_of::<$shared>());
+                assert!(align_of::<$plain>() == align_of::<$shared>());
+            }
+            let len = slice.len();
+            let data: *const $shared = slice.as_mut_ptr().cast();
+            // SAFETY: the exclusive borrow lasts as long as the shared one, so no plain
+            // access can happen beside the atomic ones; size and alignment are equal
+            // (checked above) and every bit pattern is valid for both types.
+            unsafe { std::slice::from_raw_parts(data, len) }
+        }
+    };
+}
+
+share!(
+    /// Shares bytes between workers.
+    share_u8, u8, AtomicU8
+);
+share!(
+    /// Shares 16-bit values between workers.
+    share_u16, u16, AtomicU16
+);
+share!(
+    /// Shares 32-bit values between workers.
+    share_u32, u32, AtomicU32
+);
+share!(
+    /// Shares 64-bit values between workers.
+    share_u64, u64, AtomicU64
+);
+share!(
+    /// Shares doubles between workers.
+    share_f64, f64, SharedF64
+);
+share!(
+    /// Shares floats between workers.
+    share_f32, f32, SharedF32
+);
+
+/// Asks the processor to fetch `slice[index]`; without effect beyond the slice.
+#[inline(always)]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if index < slice.len() {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address is inside the slice; a prefetch does not access memory
+        // in the sense of the language.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().add(index).cast::<i8>()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_writes_reach_the_plain_slice() {
+        let mut ranks = vec![0.5f64; 100];
+        let shared = share_f64(&mut ranks);
+        std::thread::scope(|s| {
+            s.spawn(|| shared[..50].iter().for_each(|x| x.add(1.0)));
+            s.spawn(|| shared[50..].iter().for_each(|x| x.set(2.0)));
+        });
+        assert_eq!(ranks[0], 1.5);
+        assert_eq!(ranks[99], 2.0);
+        prefetch(&ranks, 1000);
+    }
+}

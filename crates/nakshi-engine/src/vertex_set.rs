@@ -1,0 +1,303 @@
+//! Sets of vertices as bitmaps, plain and shared between workers.
+
+use crate::source::list::VertexId;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A fixed-size set of small integers, one bit each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+fn words_for(len: usize) -> usize {
+    len.div_ceil(64)
+}
+
+impl Bitmap {
+    /// An empty set over `0..len`.
+    pub fn new(len: usize) -> Self {
+        Bitmap { words: vec![0; words_for(len)], len }
+    }
+
+    /// The set of all of `0..len`.
+    pub fn full(len: usize) -> Self {
+        let mut words = vec![u64::MAX; words_for(len)];
+        if let Some(last) = words.last_mut()
+            && !len.is_multiple_of(64)
+        {
+            *last = (1 << (len % 64)) - 1;
+        }
+        Bitmap { words, len }
+    }
+
+    /// Size of the universe (not of the set).
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the universe is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether `i` is in the set; `false` beyond the universe.
+    #[inline]
+    pub fn get(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
+    }
+
+    /// Adds `i`; without effect beyond the universe.
+    #[inline]
+    pub fn set(&mut self, i: usize) {
+        if i < self.len
+            && let Some(w) = self.words.get_mut(i / 64)
+        {
+            *w |= 1 << (i % 64);
+        }
+    }
+
+    /// Removes `i`.
+    #[inline]
+    pub fn clear(&mut self, i: usize) {
+        if let Some(w) = self.words.get_mut(i / 64) {
+            *w &= !(1 << (i % 64));
+        }
+    }
+
+    /// Number of members.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// The 64-bit words, bit `i % 64` of word `i / 64` for member `i`.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The words, for passes over whole blocks. Bits beyond the universe must stay 0.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// The members in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.iter_in(0, self.len)
+    }
+
+    /// The members in `from..to` in ascending order.
+    pub fn iter_in(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        let to = to.min(self.len);
+        let first = from / 64;
+        let last = words_for(to).max(first);
+        let words = self.words.get(first..last.min(self.words.len())).unwrap_or(&[]);
+        words.iter().enumerate().flat_map(move |(k, &word)| {
+            let base = (first + k) * 64;
+            let mut word = word;
+            if base < from {
+                word &= u64::MAX << (from - base);
+            }
+            if base + 64 > to {
+                word &= (1u64 << (to - base)) - 1;
+            }
+            std::iter::from_fn(move || {
+                (word != 0).then(|| {
+                    let bit = word.trailing_zeros() as usize;
+                    word &= word - 1;
+                    base + bit
+                })
+            })
+        })
+    }
+}
+
+/// A [`Bitmap`] that workers fill at the same time.
+#[derive(Debug, Default)]
+pub struct AtomicBitmap {
+    words: Vec<AtomicU64>,
+    len: usize,
+}
+
+impl AtomicBitmap {
+    /// An empty set over `0..len`.
+    pub fn new(len: usize) -> Self {
+        AtomicBitmap { words: (0..words_for(len)).map(|_| AtomicU64::new(0)).collect(), len }
+    }
+
+    /// Size of the universe.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the universe is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether `i` is in the set.
+    #[inline]
+    pub fn get(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|w| w.load(Ordering::Relaxed) >> (i % 64) & 1 == 1)
+    }
+
+    /// Adds `i` and tells whether this call was the one that added it.
+    #[inline]
+    pub fn set(&self, i: usize) -> bool {
+        let bit = 1u64 << (i % 64);
+        match self.words.get(i / 64) {
+            Some(w) if i < self.len => {
+                w.load(Ordering::Relaxed) & bit == 0 && w.fetch_or(bit, Ordering::Relaxed) & bit == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// Stores a whole word (bits `64 k ..`); for passes in which one worker owns the block.
+    #[inline]
+    pub fn store_word(&self, k: usize, word: u64) {
+        if let Some(w) = self.words.get(k) {
+            w.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// A whole word (bits `64 k ..`).
+    #[inline]
+    pub fn word(&self, k: usize) -> u64 {
+        self.words.get(k).map_or(0, |w| w.load(Ordering::Relaxed))
+    }
+
+    /// Removes all members.
+    pub fn clear_all(&mut self) {
+        for w in &mut self.words {
+            *w.get_mut() = 0;
+        }
+    }
+
+    /// Number of members.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum()
+    }
+
+    /// The plain bitmap, without a copy.
+    pub fn into_bitmap(self) -> Bitmap {
+        Bitmap { words: self.words.into_iter().map(AtomicU64::into_inner).collect(), len: self.len }
+    }
+
+    /// The same set, open for sharing, without a copy.
+    pub fn from_bitmap(bits: Bitmap) -> Self {
+        AtomicBitmap { words: bits.words.into_iter().map(AtomicU64::new).collect(), len: bits.len }
+    }
+}
+
+/// A set of vertices with its size at hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VertexSet {
+    bits: Bitmap,
+    count: usize,
+}
+
+impl VertexSet {
+    /// An empty set over `n` vertices.
+    pub fn new(n: usize) -> Self {
+        VertexSet { bits: Bitmap::new(n), count: 0 }
+    }
+
+    /// The set of all `n` vertices.
+    pub fn full(n: usize) -> Self {
+        VertexSet { bits: Bitmap::full(n), count: n }
+    }
+
+    /// Adds a vertex and tells whether it is new.
+    pub fn insert(&mut self, v: VertexId) -> bool {
+        let i = v as usize;
+        let new = i < self.bits.len() && !self.bits.get(i);
+        if new {
+            self.bits.set(i);
+            self.count += 1;
+        }
+        new
+    }
+
+    /// Whether `v` is a member.
+    #[inline]
+    pub fn contains(&self, v: VertexId) -> bool {
+        self.bits.get(v as usize)
+    }
+
+    /// Number of members.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Size of the universe: the number of vertices of the graph.
+    pub fn universe(&self) -> usize {
+        self.bits.len()
+    }
+
+    /// The bits.
+    pub fn bits(&self) -> &Bitmap {
+        &self.bits
+    }
+
+    /// Gives the bits back, for reuse of their memory.
+    pub fn into_bits(self) -> Bitmap {
+        self.bits
+    }
+
+    /// The members in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = VertexId> + '_ {
+        // The universe has at most 2^32 members.
+        self.bits.iter().map(|i| i as VertexId)
+    }
+}
+
+impl From<Bitmap> for VertexSet {
+    fn from(bits: Bitmap) -> Self {
+        let count = bits.count();
+        VertexSet { bits, count }
+    }
+}
+
+impl From<AtomicBitmap> for VertexSet {
+    fn from(bits: AtomicBitmap) -> Self {
+        bits.into_bitmap().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn iter_in_equals_filter(len in 0usize..300, from in 0usize..320, to in 0usize..320, seed: u64) {
+            let mut bits = Bitmap::new(len);
+            for i in 0..len {
+                if (seed.rotate_left(i as u32) ^ (i as u64 * 0x9E37_79B9)) & 3 == 0 {
+                    bits.set(i);
+                }
+            }
+            let (from, to) = (from.min(to), from.max(to));
+            let got: Vec<usize> = bits.iter_in(from, to).collect();
+            let expected: Vec<usize> = (from..to).filter(|&i| bits.get(i)).collect();
+            prop_assert_eq!(got, expected);
+            prop_assert_eq!(bits.iter().count(), bits.count());
+            prop_assert_eq!(Bitmap::full(len).count(), len);
+        }
+    }
+
+    #[test]
+    fn atomic_set_reports_first() {
+        let bits = AtomicBitmap::new(70);
+        assert!(bits.set(69));
+        assert!(!bits.set(69));
+        assert!(!bits.set(70));
+        assert_eq!(bits.into_bitmap().iter().collect::<Vec<_>>(), vec![69]);
+    }
+}
