@@ -44,11 +44,7 @@ pub struct Needs {
 impl Needs {
     /// State of `bytes` per vertex over the lists of `directions`.
     pub fn new(bytes: f64, directions: &[Direction]) -> Self {
-        Needs {
-            state_bytes_per_vertex: bytes,
-            directions: directions.to_vec(),
-            ..Needs::default()
-        }
+        Needs { state_bytes_per_vertex: bytes, directions: directions.to_vec(), ..Needs::default() }
     }
 }
 

@@ -108,14 +108,19 @@ impl Graph {
     pub fn degrees(&self, direction: Direction, cx: &Context) -> Result<Vec<u32>> {
         let mut degrees = vec![0u32; self.n];
         let shared = crate::shared::share_u32(&mut degrees);
-        self.scan(direction, cx, |_| (), |(), v, list| {
-            if let Some(slot) = shared.get(v as usize) {
-                // A list has at most 2^32 - 1 entries besides the self-loop: ids are 32 bits.
-                let degree = u32::try_from(list.degree()).unwrap_or(u32::MAX);
-                slot.store(degree, std::sync::atomic::Ordering::Relaxed);
-            }
-            Ok(())
-        })?;
+        self.scan(
+            direction,
+            cx,
+            |_| (),
+            |(), v, list| {
+                if let Some(slot) = shared.get(v as usize) {
+                    // A list has at most 2^32 - 1 entries besides the self-loop: ids are 32 bits.
+                    let degree = u32::try_from(list.degree()).unwrap_or(u32::MAX);
+                    slot.store(degree, std::sync::atomic::Ordering::Relaxed);
+                }
+                Ok(())
+            },
+        )?;
         Ok(degrees)
     }
 

@@ -18,7 +18,13 @@ impl Graph {
     /// # Errors
     /// The first error of `visit`, of reading, [`crate::Error::Cancelled`],
     /// [`crate::Error::Panicked`].
-    pub fn scan<W, I, V>(&self, direction: Direction, cx: &Context, init: I, visit: V) -> Result<Vec<W>>
+    pub fn scan<W, I, V>(
+        &self,
+        direction: Direction,
+        cx: &Context,
+        init: I,
+        visit: V,
+    ) -> Result<Vec<W>>
     where
         W: Send,
         I: Fn(usize) -> W + Sync,

@@ -146,7 +146,8 @@ impl AtomicBitmap {
         let bit = 1u64 << (i % 64);
         match self.words.get(i / 64) {
             Some(w) if i < self.len => {
-                w.load(Ordering::Relaxed) & bit == 0 && w.fetch_or(bit, Ordering::Relaxed) & bit == 0
+                w.load(Ordering::Relaxed) & bit == 0
+                    && w.fetch_or(bit, Ordering::Relaxed) & bit == 0
             }
             _ => false,
         }

@@ -4,6 +4,7 @@
 //! its defaults, and the kernel; `oracle/` verifies each by another method.
 //! [`REGISTRY`] is the one table from which Python and the command line take names.
 
+pub mod bfs;
 pub mod oracle;
 
 use crate::context::Context;
@@ -100,7 +101,7 @@ const fn entry<A: Algorithm>() -> Entry {
 }
 
 /// All algorithms by name.
-pub const REGISTRY: &[Entry] = &[];
+pub const REGISTRY: &[Entry] = &[entry::<bfs::Bfs>()];
 
 /// The registry's entry for `name`.
 ///

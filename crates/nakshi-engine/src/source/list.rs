@@ -27,7 +27,11 @@ pub struct List<'a> {
 
 impl<'a> List<'a> {
     pub(crate) fn new(bytes: &'a [u8], vertex: VertexId) -> Result<Self> {
-        if bytes.len() % 4 == 0 { Ok(List { bytes }) } else { Err(Error::CorruptList { vertex }) }
+        if bytes.len().is_multiple_of(4) {
+            Ok(List { bytes })
+        } else {
+            Err(Error::CorruptList { vertex })
+        }
     }
 
     /// Number of neighbours.
