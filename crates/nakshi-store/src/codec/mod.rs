@@ -1,0 +1,31 @@
+//! How an edge list is written as bytes. The door of this layer:
+//!
+//! - [`raw`]: `u32` little endian, the yardstick and the fallback;
+//! - [`packed`]: gaps in groups of eight, each group bit-packed at its own width;
+//! - `simd`: the AVX2 twin of [`packed`]'s decoder, chosen once at run time.
+
+pub(crate) mod packed;
+pub(crate) mod raw;
+
+/// Most neighbours handed out at once.
+pub const BLOCK: usize = 128;
+
+/// How the edge lists of a store are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// `u32`, little endian.
+    Raw,
+    /// Bit-packed gaps.
+    #[default]
+    Packed,
+}
+
+/// Appends the encoding of a whole list to `out`. `neighbours` is ascending; duplicates are kept.
+/// An empty list takes no bytes.
+pub fn encode(encoding: Encoding, neighbours: &[u32], out: &mut Vec<u8>) {
+    match encoding {
+        Encoding::Raw => raw::encode(neighbours, out),
+        Encoding::Packed => packed::encode(neighbours, out),
+    }
+}

@@ -1,0 +1,122 @@
+//! The one error type of this crate.
+
+use std::path::{Path, PathBuf};
+
+/// What can go wrong while a store is built, opened, read or checked.
+///
+/// Every message is one line: what, where, and what to do about it.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error("cannot {op} {}: {source}", path.display())]
+    Io {
+        /// The operation, as a verb.
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Bytes on disk are not what was written.
+    #[error("{} is corrupt at page {page}: {what}; restore it from a copy or import again", file.display())]
+    Corrupt {
+        /// The damaged file.
+        file: PathBuf,
+        /// The page of that file, counted from 0.
+        page: u64,
+        /// What does not fit.
+        what: String,
+    },
+    /// A file is shorter (or longer) than its manifest says.
+    #[error("{} has {found} bytes instead of {expected}; restore it from a copy or import again", file.display())]
+    Truncated {
+        /// The damaged file.
+        file: PathBuf,
+        /// Bytes that the manifest promises.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// An encoded edge list does not decode. Carries no file, because a list is decoded from
+    /// memory; [`crate::Adjacency::blame`] turns it into [`Error::Corrupt`].
+    #[error("an edge list does not decode: {0}; run `nakshi check` on its store")]
+    BadList(&'static str),
+    /// The store was written in a format that this version does not read.
+    #[error("{} has format version {found}, this version reads up to {supported}; use a newer nakshi", path.display())]
+    Incompatible {
+        /// The manifest.
+        path: PathBuf,
+        /// The version in the file.
+        found: u32,
+        /// The newest version that this build reads.
+        supported: u32,
+    },
+    /// A file belongs to another store.
+    #[error("{} belongs to another store ({what}); put the right file back", path.display())]
+    Foreign {
+        /// The file that does not belong.
+        path: PathBuf,
+        /// What told them apart.
+        what: String,
+    },
+    /// The path holds no store.
+    #[error("{} is not a nakshi store: {what}", path.display())]
+    NotAStore {
+        /// The path that was opened.
+        path: PathBuf,
+        /// What is missing.
+        what: String,
+    },
+    /// The destination is there already.
+    #[error("{} exists already; choose another name or remove it first", .0.display())]
+    Exists(PathBuf),
+    /// Another process writes here.
+    #[error("{} is being written by another process; wait for it or stop it", .0.display())]
+    Locked(PathBuf),
+    /// Something that this version cannot represent.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// An input is not what it should be.
+    #[error("{}:{line}: {what}", file.display())]
+    Input {
+        /// The input file (`-` for standard input).
+        file: PathBuf,
+        /// The line, counted from 1, or the row, or the byte, as `what` says.
+        line: u64,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// A caller's argument is out of its domain.
+    #[error("{0}")]
+    Invalid(String),
+    /// No attribute column of that name.
+    #[error("the store has no column '{name}' (it has: {known}); import with it or choose another")]
+    NoColumn {
+        /// The name that was asked for.
+        name: String,
+        /// The names there are, separated by commas.
+        known: String,
+    },
+    /// The memory budget is too small.
+    #[error("{needed} bytes of memory are needed, {given} are allowed; raise the budget")]
+    Budget {
+        /// The smallest budget that works.
+        needed: u64,
+        /// The budget that was given.
+        given: u64,
+    },
+    /// The caller cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Wraps a system error with what was done to which path.
+    pub fn io(op: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Self::Io { op, path: path.as_ref().to_path_buf(), source }
+    }
+}

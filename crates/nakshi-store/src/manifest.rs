@@ -1,0 +1,221 @@
+//! The manifest: the one file that says which files make up a store.
+//!
+//! One header line, `nakshi manifest <version>`, a JSON object, and a last line with the CRC-32C
+//! of all before it. The version is read first, so that a newer format is refused, not misread.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Direction, Encoding, Error, Result};
+
+/// The format that this version writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// One file of a store, under the store's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// File name.
+    pub name: String,
+    /// Number that salts its checksums; unique in the store.
+    pub id: u32,
+    /// Length in bytes, without padding.
+    pub len: u64,
+    /// CRC-32C of its checksum table.
+    pub sums: u32,
+    /// CRC-64 of its content, unsalted, as 16 hexadecimal digits.
+    pub hash: String,
+}
+
+/// The files and sizes of one direction's edge lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdjacencyEntry {
+    /// Which lists.
+    pub direction: Direction,
+    /// The encoded lists, in vertex order.
+    pub lists: FileEntry,
+    /// LEB128 length of each list.
+    pub lengths: FileEntry,
+    /// LEB128 degree of each vertex.
+    pub degrees: FileEntry,
+    /// First two neighbours of each vertex.
+    pub heads: FileEntry,
+    /// List entries.
+    pub arcs: u64,
+    /// Vertices up to and including the last with a neighbour; the rest have none and are not
+    /// written to the side files.
+    pub stored: u64,
+    /// Largest degree.
+    pub max_degree: u64,
+    /// Longest encoded list in bytes.
+    pub max_list_bytes: u64,
+}
+
+/// Type of an attribute column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnType {
+    /// 8 bits, unsigned.
+    U8,
+    /// 16 bits, unsigned.
+    U16,
+    /// 32 bits, unsigned.
+    U32,
+    /// 64 bits, signed.
+    I64,
+    /// 32-bit float.
+    F32,
+    /// 64-bit float.
+    F64,
+}
+
+/// One attribute column in the order of one direction's list entries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnEntry {
+    /// The user's name.
+    pub name: String,
+    /// Whose order the values are in.
+    pub direction: Direction,
+    /// Width and meaning of a value.
+    #[serde(rename = "type")]
+    pub ty: ColumnType,
+    /// The values, little endian.
+    pub file: FileEntry,
+}
+
+/// What external ids are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdKind {
+    /// Consecutive integers from a first one; no keys are stored.
+    Dense,
+    /// Unsigned 64-bit integers.
+    U64,
+    /// Signed 64-bit integers.
+    I64,
+    /// Integers of any size, written in decimal, ordered as numbers.
+    Big,
+    /// UTF-8 text, ordered by bytes.
+    Text,
+    /// Bytes.
+    Bytes,
+}
+
+/// How external ids are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdsEntry {
+    /// Their kind.
+    pub kind: IdKind,
+    /// The first id of [`IdKind::Dense`].
+    pub first: i64,
+    /// The ids in rank order, in blocks; absent for dense ids.
+    pub keys: Option<FileEntry>,
+    /// Where each block of `keys` begins.
+    pub blocks: Option<FileEntry>,
+    /// Internal id of each rank, `u32` little endian; absent if they are equal.
+    pub internal: Option<FileEntry>,
+    /// Rank of each internal id; absent if they are equal.
+    pub ranks: Option<FileEntry>,
+}
+
+/// How files are spread over several directories.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StripeEntry {
+    /// Bytes that lie together.
+    pub unit: u64,
+    /// The directories, absolute.
+    pub dirs: Vec<PathBuf>,
+}
+
+/// All that a store knows about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Identity of this store, as 32 hexadecimal digits; salts every checksum.
+    pub uuid: String,
+    /// Counts commits.
+    pub generation: u64,
+    /// Whether edges have a direction.
+    pub directed: bool,
+    /// Number of vertices, isolated ones too.
+    pub vertices: u64,
+    /// Number of edges; an undirected edge counts once.
+    pub edges: u64,
+    /// Number of self-loops among them.
+    pub self_loops: u64,
+    /// Bits of a vertex id inside a list.
+    pub id_bits: u32,
+    /// How lists are written.
+    pub encoding: Encoding,
+    /// Page size in bytes.
+    pub page_size: u32,
+    /// Name of the layout that gave the vertices their order.
+    pub layout: String,
+    /// Where `.adj` and column files lie, if not in the store's directory alone.
+    pub stripes: Option<StripeEntry>,
+    /// Edge lists by direction.
+    pub adjacency: Vec<AdjacencyEntry>,
+    /// Attribute columns.
+    pub columns: Vec<ColumnEntry>,
+    /// External ids.
+    pub ids: IdsEntry,
+    /// What the import counted.
+    pub report: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Manifest {
+    /// The bytes of a manifest file.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the report does not serialise.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = format!("nakshi manifest {FORMAT_VERSION}\n").into_bytes();
+        serde_json::to_writer_pretty(&mut bytes, self)
+            .map_err(|e| Error::Invalid(format!("the manifest does not serialise: {e}")))?;
+        bytes.push(b'\n');
+        let sum = crc32c(&bytes);
+        bytes.extend_from_slice(format!("crc32c {sum:08x}\n").as_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads a manifest file's bytes; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] for a newer format, [`Error::Corrupt`] for anything else.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let corrupt = |what: &str| Error::Corrupt {
+            file: path.to_path_buf(),
+            page: 0,
+            what: what.to_string(),
+        };
+        let eol = memchr::memchr(b'\n', bytes).ok_or_else(|| corrupt("no header line"))?;
+        let (head, rest) = bytes.split_at(eol);
+        let version =
+            std::str::from_utf8(head).ok().and_then(|h| h.strip_prefix("nakshi manifest "));
+        let version: u32 = version
+            .and_then(|v| v.parse().ok())
+            .ok_or_else(|| corrupt("its first line is not 'nakshi manifest <version>'"))?;
+        if version > FORMAT_VERSION {
+            return Err(Error::Incompatible {
+                path: path.to_path_buf(),
+                found: version,
+                supported: FORMAT_VERSION,
+            });
+        }
+        let (body, sum) = rest
+            .strip_suffix(b"\n")
+            .and_then(|r| Some(r.split_at(memchr::memrchr(b'\n', r)? + 1)))
+            .ok_or_else(|| corrupt("it has no checksum line"))?;
+        let sum = std::str::from_utf8(sum)
+            .ok()
+            .and_then(|s| u32::from_str_radix(s.strip_prefix("crc32c ")?, 16).ok());
+        if sum != bytes.get(..eol + body.len()).map(crc32c) {
+            return Err(corrupt("its checksum is wrong"));
+        }
+        serde_json::from_slice(body).map_err(|e| corrupt(&format!("it does not parse: {e}")))
+    }
+}
+
+pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+    // a CRC-32 fits 32 bits
+    (crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) & 0xffff_ffff) as u32
+}
