@@ -1,1 +1,41 @@
 //! Storage backends, page cache and checksummed page files for Nakshi.
+//!
+//! * [`backend`]: where bytes come from (io_uring, `preadv`, memory, faults)
+//! * [`PagedFile`]: an immutable, checksummed, possibly striped file
+//! * [`BlockReader`]: large reads for scans; [`Resident`]: the whole file
+//! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages
+//! * [`IoStats`]: what was read, and how much of it was used
+//! * [`write`](mod@write): durable, atomic, fault-injected writing
+//!
+//! This is the only crate with system calls that need `unsafe`, and the seam
+//! where every fault test enters.
+
+pub mod backend;
+mod buffer;
+mod cache;
+mod cancel;
+mod checksum;
+mod error;
+mod fetch;
+mod gather;
+mod paged;
+mod resident;
+mod scan;
+mod stats;
+mod stripe;
+pub mod write;
+
+pub use backend::{
+    Completion, Detected, FileId, MemoryBackend, PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,
+};
+pub use buffer::AlignedBuf;
+pub use cache::PageCache;
+pub use cancel::CancelToken;
+pub use checksum::{PageHasher, Salt, page_checksum};
+pub use error::{Error, Result};
+pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
+pub use paged::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
+pub use resident::{Resident, SLACK};
+pub use scan::{Block, BlockReader, ReaderOptions};
+pub use stats::{IoSnapshot, IoStats};
+pub use stripe::Striping;

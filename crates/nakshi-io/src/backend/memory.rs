@@ -1,0 +1,120 @@
+//! Files that are vectors: for tests and for graphs that never touch a disk.
+
+use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend};
+use crate::{Error, Result};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+type Contents = Arc<Mutex<Arc<Vec<u8>>>>;
+
+#[derive(Debug, Default)]
+struct Files {
+    named: HashMap<PathBuf, Contents>,
+    open: HashMap<FileId, Contents>,
+    next: u64,
+}
+
+/// A backend whose files are vectors in memory. Clones share the files.
+#[derive(Debug, Default, Clone)]
+pub struct MemoryBackend {
+    files: Arc<Mutex<Files>>,
+}
+
+impl MemoryBackend {
+    /// A backend without files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates or replaces the file `path`. Handles that are open see the new
+    /// contents from their next read on.
+    pub fn insert(&self, path: impl Into<PathBuf>, bytes: Vec<u8>) {
+        let bytes = Arc::new(bytes);
+        let mut files = self.lock();
+        let contents = files.named.entry(path.into()).or_default();
+        *contents.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contents(&self, file: FileId) -> Result<Arc<Vec<u8>>> {
+        let files = self.lock();
+        let contents = files.open.get(&file);
+        let contents = contents.ok_or_else(|| Error::unsupported("a read of a file that was closed"))?;
+        Ok(Arc::clone(&contents.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl StorageBackend for MemoryBackend {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn open(&self, path: &Path) -> Result<FileId> {
+        let mut files = self.lock();
+        let contents = files.named.get(path).cloned();
+        let contents = contents.ok_or_else(|| Error::io("open", path, std::io::ErrorKind::NotFound.into()))?;
+        let id = FileId(files.next);
+        files.next += 1;
+        files.open.insert(id, contents);
+        Ok(id)
+    }
+
+    fn close(&self, file: FileId) {
+        self.lock().open.remove(&file);
+    }
+
+    fn len(&self, file: FileId) -> Result<u64> {
+        Ok(self.contents(file)?.len() as u64)
+    }
+
+    fn alignment(&self, _file: FileId) -> Result<Alignment> {
+        Ok(Alignment { offset: 1, memory: 1 })
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
+        Ok(Box::new(MemoryQueue { backend: self.clone(), depth: depth.max(1), done: Vec::new() }))
+    }
+}
+
+struct MemoryQueue {
+    backend: MemoryBackend,
+    depth: usize,
+    done: Vec<Completion>,
+}
+
+impl ReadQueue for MemoryQueue {
+    fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()> {
+        let room = self.depth.saturating_sub(self.done.len()).min(reads.len());
+        for Read { file, offset, mut bufs, tag } in reads.drain(..room) {
+            let contents = self.backend.contents(file)?;
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(contents.len());
+            let mut rest = contents.get(from..).unwrap_or_default();
+            let found = rest.len();
+            for buf in &mut bufs {
+                let (now, later) = rest.split_at(buf.len().min(rest.len()));
+                buf.iter_mut().zip(now).for_each(|(to, from)| *to = *from);
+                rest = later;
+            }
+            self.done.push(Completion { tag, bufs, result: Ok(found - rest.len()) });
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, _min: usize, _timeout: Option<Duration>, out: &mut Vec<Completion>) -> Result<()> {
+        out.append(&mut self.done);
+        Ok(())
+    }
+
+    fn in_flight(&self) -> usize {
+        self.done.len()
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
+}

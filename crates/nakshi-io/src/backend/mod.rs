@@ -1,0 +1,142 @@
+//! Where bytes come from: the one input seam of Nakshi.
+//!
+//! * [`StorageBackend`] and [`ReadQueue`]: a batch of extents in, completions
+//!   out; every fault test enters here
+//! * `files`: opening with `O_DIRECT`, or buffered where that is refused
+//! * [`UringBackend`] (Linux): a ring per queue, registered buffers
+//! * [`PreadBackend`]: a thread pool; works everywhere
+//! * [`MemoryBackend`]: files that are vectors
+//! * [`FaultyBackend`]: another backend with seeded faults
+//! * [`default_backend`] and [`detect`]: which of them this system allows
+
+mod files;
+mod memory;
+mod pread;
+
+pub use memory::MemoryBackend;
+pub use pread::PreadBackend;
+
+use crate::{AlignedBuf, Result};
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// An open file of one backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u64);
+
+/// What a file asks of reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alignment {
+    /// Offsets and lengths of reads must be multiples of this many bytes.
+    pub offset: u32,
+    /// Buffers must start at multiples of this many bytes.
+    pub memory: u32,
+}
+
+/// A place that files are read from. Read-only; writing is [`crate::write`].
+pub trait StorageBackend: Send + Sync + Debug {
+    /// A short name for reports ("io_uring", "pread", "memory").
+    fn name(&self) -> &'static str;
+
+    /// Opens a file for reading.
+    fn open(&self, path: &Path) -> Result<FileId>;
+
+    /// Closes a file; reads in flight finish first. Unknown ids are ignored.
+    fn close(&self, file: FileId);
+
+    /// Bytes of the file now (it may have been truncated since it was opened).
+    fn len(&self, file: FileId) -> Result<u64>;
+
+    /// What the file asks of reads.
+    fn alignment(&self, file: FileId) -> Result<Alignment>;
+
+    /// A queue for one worker, with at most `depth` (at least 1) reads in
+    /// flight.
+    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>>;
+}
+
+/// One read: bytes from `offset` on fill `bufs` in order.
+#[derive(Debug)]
+pub struct Read {
+    /// The file.
+    pub file: FileId,
+    /// Offset in the file in bytes; aligned as [`StorageBackend::alignment`] asks.
+    pub offset: u64,
+    /// Where the bytes go (usually one buffer); owned by the queue meanwhile.
+    pub bufs: Vec<AlignedBuf>,
+    /// Comes back with the completion.
+    pub tag: u64,
+}
+
+impl Read {
+    /// Bytes asked for.
+    pub fn len(&self) -> usize {
+        self.bufs.iter().map(AlignedBuf::len).sum()
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A finished read.
+#[derive(Debug)]
+pub struct Completion {
+    /// The tag of the read.
+    pub tag: u64,
+    /// The buffers, given back.
+    pub bufs: Vec<AlignedBuf>,
+    /// Bytes that were read, which may be fewer than asked for (at the end of
+    /// the file, or at the system's whim), or what failed.
+    pub result: std::io::Result<usize>,
+}
+
+/// The reads of one worker: a batch in, completions out, in any order.
+///
+/// A queue may move to another thread between calls, best when it is idle.
+/// Dropping it waits for the reads in flight.
+pub trait ReadQueue: Send {
+    /// Starts reads from the front of `reads` and takes them out, as many as
+    /// the queue's depth allows; one system call for the batch.
+    fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()>;
+
+    /// Waits until at least `min` of the reads in flight have finished, or
+    /// until `timeout` has passed, and appends all that have to `out`.
+    fn complete(&mut self, min: usize, timeout: Option<Duration>, out: &mut Vec<Completion>) -> Result<()>;
+
+    /// Reads that were started and not yet returned by `complete`.
+    fn in_flight(&self) -> usize;
+
+    /// The most reads that may be in flight.
+    fn depth(&self) -> usize;
+
+    /// Tells the queue that many reads will go into the memory of `buf`, so
+    /// that it can register that memory with the system once. Only a hint.
+    fn register(&mut self, buf: &AlignedBuf) {
+        let _ = buf;
+    }
+}
+
+/// How the default backend reads on this system, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detected {
+    /// The chosen backend: "io_uring" or "pread".
+    pub backend: &'static str,
+    /// What was refused, a sentence each; empty if all is as it should be.
+    pub notes: Vec<String>,
+}
+
+/// The backend for files of this system: io_uring, or the thread pool where
+/// the kernel or a container refuses io_uring. One per process.
+pub fn default_backend() -> Arc<dyn StorageBackend> {
+    static DEFAULT: OnceLock<Arc<dyn StorageBackend>> = OnceLock::new();
+    Arc::clone(DEFAULT.get_or_init(|| Arc::new(PreadBackend::new())))
+}
+
+/// What [`default_backend`] chose, and why.
+pub fn detect() -> Detected {
+    Detected { backend: default_backend().name(), notes: Vec::new() }
+}

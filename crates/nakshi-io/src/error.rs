@@ -1,0 +1,133 @@
+//! What can go wrong below the store, in terms that a caller can act on.
+
+use std::path::{Path, PathBuf};
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of storage: what happened, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused or failed an operation.
+    #[error("{op} {}: {source}", path.display())]
+    Io {
+        /// The operation, as a verb ("open", "read", "fsync").
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A page does not have the contents that were written: damage on the
+    /// device, or a file that was replaced or edited.
+    #[error(
+        "{}: page {page} is corrupt (its checksum does not match); restore the store from a copy or import it again",
+        file.display()
+    )]
+    Corrupt {
+        /// The (first physical) file.
+        file: PathBuf,
+        /// The page number, counted in the pages of the logical file.
+        page: u64,
+    },
+    /// A file is shorter than its description says.
+    #[error(
+        "{}: truncated, {found} of {expected} bytes are there; restore the store from a copy or import it again",
+        file.display()
+    )]
+    Truncated {
+        /// The file.
+        file: PathBuf,
+        /// Bytes that should be there.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// The memory given is less than the least that works.
+    #[error("needs {needed} bytes of memory, {given} were given; raise the memory budget")]
+    Budget {
+        /// The least number of bytes that works.
+        needed: u64,
+        /// The number of bytes that was given.
+        given: u64,
+    },
+    /// The device or quota is full.
+    #[error("{}: no space left; free at least {needed} bytes there or write elsewhere", path.display())]
+    NoSpace {
+        /// The file being written.
+        path: PathBuf,
+        /// Bytes that could not be written (at least).
+        needed: u64,
+    },
+    /// Another process or another handle holds the lock.
+    #[error("{}: locked by another writer; wait for it to end", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The destination exists and must not be replaced.
+    #[error("{}: already exists; remove it or choose another name", path.display())]
+    Exists {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// An earlier write or fsync of this file failed, so nothing that follows
+    /// may be acknowledged (a retried fsync lies).
+    #[error("{}: an earlier write or fsync failed; abandon this file and start again", path.display())]
+    Poisoned {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The caller's token was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The request is outside what this build, system or format can do.
+    #[error("unsupported: {what}")]
+    Unsupported {
+        /// What, and what to do instead.
+        what: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Io`] with its place; "no space" and "already exists" get
+    /// their own variants.
+    pub fn io(op: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        let path = path.into();
+        match source.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => Self::NoSpace { path, needed: 0 },
+            Some(libc::EEXIST | libc::ENOTEMPTY) if op != "remove" => Self::Exists { path },
+            _ => Self::Io { op, path, source },
+        }
+    }
+
+    /// An [`Error::Unsupported`] with its explanation.
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Self::Unsupported { what: what.into() }
+    }
+
+    /// The file or directory that the error is about, if it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. }
+            | Self::NoSpace { path, .. }
+            | Self::Locked { path }
+            | Self::Exists { path }
+            | Self::Poisoned { path } => Some(path),
+            Self::Corrupt { file, .. } | Self::Truncated { file, .. } => Some(file),
+            _ => None,
+        }
+    }
+}
+
+/// Attaches operation and path to a system error.
+pub(crate) trait At<T> {
+    fn at(self, op: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T> At<T> for std::io::Result<T> {
+    fn at(self, op: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|e| Error::io(op, path, e))
+    }
+}

@@ -1,0 +1,406 @@
+//! Verified reads of logical pages over a queue of physical reads.
+//!
+//! Between [`PagedFile`] and a [`ReadQueue`]: splits a logical range over the
+//! stripes, rounds it to what the device asks for, repeats short reads, tells
+//! truncation from failure, pads the last page with zeros, and verifies every
+//! page before anyone sees it.
+
+use crate::backend::{Completion, Read, ReadQueue};
+use crate::buffer::AlignedBuf;
+use crate::paged::PagedFile;
+use crate::stats::{IoStats, add};
+use crate::stripe::Extent;
+use crate::{CancelToken, Error, Result};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How often a read that came back short or interrupted is repeated.
+const ATTEMPTS: u32 = 16;
+/// How long a wait may last before the cancel token is looked at again.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// A finished fetch: the buffers come back also when it failed.
+pub(crate) struct Fetched {
+    pub(crate) token: u64,
+    pub(crate) first_page: u64,
+    pub(crate) bufs: Vec<AlignedBuf>,
+    pub(crate) result: Result<()>,
+}
+
+/// One logical fetch in progress.
+struct Slot {
+    token: u64,
+    first_page: u64,
+    /// Physical parts still out.
+    open: usize,
+    parts: Vec<PartRead>,
+    /// Lengths of the caller's buffers when they had to be cut.
+    shape: Vec<usize>,
+    error: Option<Error>,
+}
+
+/// One physical read of a fetch.
+struct PartRead {
+    extent: Extent,
+    /// The caller's buffers, once the read is done (or while it is bounced).
+    bufs: Vec<AlignedBuf>,
+    /// Bytes read before the extent to please the device; set when the read
+    /// goes through a buffer of its own.
+    bounce: Option<usize>,
+    attempts: u32,
+}
+
+/// The reads of one worker from one file.
+pub(crate) struct Fetcher {
+    file: Arc<PagedFile>,
+    queue: Box<dyn ReadQueue>,
+    stats: Arc<IoStats>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    /// Physical reads that are not yet submitted.
+    backlog: Vec<Read>,
+    completions: Vec<Completion>,
+    done: VecDeque<Fetched>,
+    cancel: Option<CancelToken>,
+    /// Logical fetches started and not yet taken.
+    pending: usize,
+}
+
+impl Fetcher {
+    pub(crate) fn new(file: Arc<PagedFile>, queue: Box<dyn ReadQueue>, stats: Arc<IoStats>) -> Self {
+        Self {
+            file,
+            queue,
+            stats,
+            slots: Vec::new(),
+            free: Vec::new(),
+            backlog: Vec::new(),
+            completions: Vec::new(),
+            done: VecDeque::new(),
+            cancel: None,
+            pending: 0,
+        }
+    }
+
+    pub(crate) fn set_cancel(&mut self, cancel: Option<CancelToken>) {
+        self.cancel = cancel;
+    }
+
+    pub(crate) fn file(&self) -> &Arc<PagedFile> {
+        &self.file
+    }
+
+    pub(crate) fn stats(&self) -> &Arc<IoStats> {
+        &self.stats
+    }
+
+    /// Announces memory that many fetches will go to.
+    pub(crate) fn register(&mut self, buf: &AlignedBuf) {
+        self.queue.register(buf);
+    }
+
+    /// Fetches started and not yet taken by [`next`](Self::next).
+    pub(crate) fn pending(&self) -> usize {
+        self.pending
+    }
+
+    /// Prepares the read of the pages from `first_page` on that fill `bufs`,
+    /// whose lengths are multiples of the page size. [`flush`](Self::flush)
+    /// starts it.
+    pub(crate) fn fetch(&mut self, first_page: u64, mut bufs: Vec<AlignedBuf>, token: u64) {
+        let page = u64::from(self.file.page_size());
+        let start = first_page.saturating_mul(page);
+        let asked: usize = bufs.iter().map(AlignedBuf::len).sum();
+        let end = start.saturating_add(asked as u64);
+        self.pending += 1;
+        if asked == 0 {
+            self.done.push_back(Fetched { token, first_page, bufs, result: Ok(()) });
+            return;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+        });
+        let file = Arc::clone(&self.file);
+        let mut slot =
+            Slot { token, first_page, open: 0, parts: Vec::new(), shape: Vec::new(), error: None };
+        if file.parts.len() > 1 {
+            slot.shape.extend(bufs.iter().map(AlignedBuf::len));
+        }
+        for extent in file.spec.striping.extents(start..end) {
+            let rest = split_bufs(&mut bufs, extent.len);
+            let part = PartRead { extent, bufs: std::mem::replace(&mut bufs, rest), bounce: None, attempts: 0 };
+            slot.parts.push(part);
+        }
+        let parts = slot.parts.len();
+        slot.open = parts;
+        if let Some(place) = self.slots.get_mut(number as usize) {
+            *place = Some(slot);
+        }
+        for part in 0..parts {
+            self.start(number, part);
+        }
+    }
+
+    /// Starts what was prepared, as one batch, as far as the queue has room.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        if !self.backlog.is_empty() && self.queue.in_flight() < self.queue.depth() {
+            self.queue.submit(&mut self.backlog)?;
+        }
+        Ok(())
+    }
+
+    /// The next finished fetch; waits if `wait`. `None` if nothing is pending
+    /// (or, without waiting, nothing finished).
+    pub(crate) fn next(&mut self, wait: bool) -> Result<Option<Fetched>> {
+        loop {
+            if let Some(fetched) = self.done.pop_front() {
+                self.pending -= 1;
+                return Ok(Some(fetched));
+            }
+            if self.pending == 0 {
+                return Ok(None);
+            }
+            self.flush()?;
+            self.gather_completions(wait)?;
+            if !wait && self.done.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn gather_completions(&mut self, wait: bool) -> Result<()> {
+        let mut completions = std::mem::take(&mut self.completions);
+        let result = if wait {
+            if let Some(cancel) = &self.cancel {
+                cancel.check()?;
+            }
+            let timeout = self.cancel.is_some().then_some(PATIENCE);
+            let start = Instant::now();
+            let result = self.queue.complete(1, timeout, &mut completions);
+            let waited = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.stats.wait_ns.fetch_add(waited, Relaxed);
+            result
+        } else {
+            self.queue.complete(0, None, &mut completions)
+        };
+        for completion in completions.drain(..) {
+            self.arrived(completion);
+        }
+        self.completions = completions;
+        // Whatever had to wait for room, and reads that must be repeated.
+        result.and_then(|()| self.flush())
+    }
+
+    /// Queues physical read number `part` of a slot.
+    fn start(&mut self, number: u32, part: usize) {
+        let file = Arc::clone(&self.file);
+        let Some(Some(slot)) = self.slots.get_mut(number as usize) else { return };
+        let Some(read) = slot.parts.get_mut(part) else { return };
+        let Some(physical) = file.parts.get(read.extent.file) else { return };
+        let tag = (u64::from(number) << 32) | part as u64;
+        let align = u64::from(physical.alignment.offset.max(1));
+        let memory = physical.alignment.memory.max(1) as usize;
+        let aligned = read.extent.offset % align == 0
+            && read.extent.len % align == 0
+            && read.bufs.iter().all(|buf| buf.address().addr() % memory == 0 && buf.len() as u64 % align == 0);
+        let (offset, bufs) = if aligned {
+            (read.extent.offset, std::mem::take(&mut read.bufs))
+        } else {
+            let from = read.extent.offset / align * align;
+            let before = read.extent.offset - from;
+            let len = (before + read.extent.len).next_multiple_of(align);
+            match usize::try_from(len).map_err(|_| Error::Budget { needed: len, given: 0 }).and_then(AlignedBuf::zeroed)
+            {
+                Ok(buf) => {
+                    read.bounce = usize::try_from(before).ok();
+                    (from, vec![buf])
+                }
+                Err(error) => {
+                    slot.error.get_or_insert(error);
+                    self.part_done(number);
+                    return;
+                }
+            }
+        };
+        add(&self.stats.requests, 1);
+        add(&self.stats.bytes_read, bufs.iter().map(|buf| buf.len() as u64).sum());
+        self.backlog.push(Read { file: physical.id, offset, bufs, tag });
+    }
+
+    /// Takes in one completion: done, to be repeated, or failed.
+    fn arrived(&mut self, completion: Completion) {
+        let Completion { tag, mut bufs, result } = completion;
+        let number = u32::try_from(tag >> 32).unwrap_or(u32::MAX);
+        let part = (tag & u64::from(u32::MAX)) as usize;
+        let file = Arc::clone(&self.file);
+        let Some(Some(slot)) = self.slots.get_mut(number as usize) else { return };
+        let Some(read) = slot.parts.get_mut(part) else { return };
+        let Some(physical) = file.parts.get(read.extent.file) else { return };
+        let before = read.bounce.unwrap_or(0);
+        // At the end of the file less than the pages is there, rightly.
+        let there = physical.len.saturating_sub(read.extent.offset).min(read.extent.len);
+        let enough = match &result {
+            Ok(read_bytes) => (*read_bytes).saturating_sub(before) as u64 >= there,
+            Err(_) => false,
+        };
+        if read.bounce.take().is_some() {
+            copy_from(&mut read.bufs, bufs.first().and_then(|buf| buf.get(before..)).unwrap_or_default());
+        } else {
+            read.bufs = std::mem::take(&mut bufs);
+        }
+        if enough {
+            clear_from(&mut read.bufs, there);
+            self.part_done(number);
+            return;
+        }
+        read.attempts += 1;
+        let extent = read.extent;
+        let again = match result {
+            Ok(_) => self.may_repeat(&extent, read_end(&extent, there), self.attempts(number, part)),
+            Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {
+                self.may_repeat(&extent, 0, self.attempts(number, part))
+            }
+            Err(e) => Err(Error::io("read", self.path_of(&extent), e)),
+        };
+        match again {
+            Ok(()) => self.start(number, part),
+            Err(error) => {
+                if let Some(Some(slot)) = self.slots.get_mut(number as usize) {
+                    slot.error.get_or_insert(error);
+                }
+                self.part_done(number);
+            }
+        }
+    }
+
+    fn attempts(&self, number: u32, part: usize) -> u32 {
+        let slot = self.slots.get(number as usize).and_then(Option::as_ref);
+        slot.and_then(|slot| slot.parts.get(part)).map_or(ATTEMPTS, |read| read.attempts)
+    }
+
+    fn path_of(&self, extent: &Extent) -> std::path::PathBuf {
+        self.file.spec.striping.paths.get(extent.file).cloned().unwrap_or_default()
+    }
+
+    /// Whether a read that did not bring all bytes up to `needed` (an offset
+    /// in the physical file) shall be repeated, or why not.
+    fn may_repeat(&self, extent: &Extent, needed: u64, attempts: u32) -> Result<()> {
+        let Some(physical) = self.file.parts.get(extent.file) else { return Ok(()) };
+        let found = self.file.backend.len(physical.id)?;
+        if found < needed {
+            return Err(Error::Truncated { file: self.path_of(extent), expected: physical.len, found });
+        }
+        if attempts >= ATTEMPTS {
+            let source = std::io::Error::new(ErrorKind::UnexpectedEof, "the device keeps returning fewer bytes");
+            return Err(Error::Io { op: "read", path: self.path_of(extent), source });
+        }
+        Ok(())
+    }
+
+    fn part_done(&mut self, number: u32) {
+        let Some(Some(slot)) = self.slots.get_mut(number as usize) else { return };
+        slot.open = slot.open.saturating_sub(1);
+        if slot.open == 0 {
+            self.finish(number);
+        }
+    }
+
+    /// All parts of a fetch are back: puts the buffers together and verifies.
+    fn finish(&mut self, number: u32) {
+        let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::take) else { return };
+        self.free.push(number);
+        let Slot { token, first_page, parts, shape, error, .. } = slot;
+        let bufs = if shape.is_empty() {
+            parts.into_iter().flat_map(|part| part.bufs).collect()
+        } else {
+            rejoin(parts.into_iter().flat_map(|part| part.bufs), &shape)
+        };
+        let result = error.map_or_else(|| self.verify(first_page, &bufs), Err);
+        self.done.push_back(Fetched { token, first_page, bufs, result });
+    }
+
+    fn verify(&self, first_page: u64, bufs: &[AlignedBuf]) -> Result<()> {
+        let mut page = first_page;
+        for buf in bufs {
+            self.file.verify(page, buf)?;
+            page += buf.len() as u64 / u64::from(self.file.page_size());
+        }
+        Ok(())
+    }
+}
+
+/// The offset in the physical file up to which a read needs bytes.
+fn read_end(extent: &Extent, there: u64) -> u64 {
+    extent.offset.saturating_add(there)
+}
+
+/// Keeps the first `len` bytes in `bufs` and returns the rest.
+fn split_bufs(bufs: &mut Vec<AlignedBuf>, len: u64) -> Vec<AlignedBuf> {
+    let mut left = len;
+    for at in 0..bufs.len() {
+        let Some(buf) = bufs.get_mut(at) else { break };
+        let size = buf.len() as u64;
+        if size <= left {
+            left -= size;
+            continue;
+        }
+        let tail = buf.split_off(usize::try_from(left).unwrap_or(usize::MAX));
+        let keep = if left == 0 { at } else { at + 1 };
+        let mut rest = bufs.split_off(keep);
+        if left == 0 {
+            rest.remove(0);
+        }
+        rest.insert(0, tail);
+        return rest;
+    }
+    Vec::new()
+}
+
+/// Undoes the cuts of [`split_bufs`]: buffers of the lengths in `shape`.
+fn rejoin(pieces: impl Iterator<Item = AlignedBuf>, shape: &[usize]) -> Vec<AlignedBuf> {
+    let mut bufs: Vec<AlignedBuf> = Vec::with_capacity(shape.len());
+    for piece in pieces {
+        let unfinished = bufs.len().checked_sub(1).and_then(|at| shape.get(at));
+        match bufs.last_mut() {
+            Some(last) if unfinished.is_some_and(|want| last.len() < *want) => {
+                if let Err(piece) = last.join(piece) {
+                    bufs.push(piece);
+                }
+            }
+            _ => bufs.push(piece),
+        }
+    }
+    bufs
+}
+
+fn copy_from(bufs: &mut [AlignedBuf], mut bytes: &[u8]) {
+    for buf in bufs {
+        let (now, later) = bytes.split_at(buf.len().min(bytes.len()));
+        if let Some(to) = buf.get_mut(..now.len()) {
+            to.copy_from_slice(now);
+        }
+        bytes = later;
+    }
+}
+
+/// Zeros everything in `bufs` from byte `from` on.
+fn clear_from(bufs: &mut [AlignedBuf], from: u64) {
+    let mut skip = usize::try_from(from).unwrap_or(usize::MAX);
+    for buf in bufs {
+        let len = buf.len();
+        if let Some(tail) = buf.get_mut(skip.min(len)..) {
+            tail.fill(0);
+        }
+        skip = skip.saturating_sub(len);
+    }
+}
+
+impl std::fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fetcher").field("file", &self.file.path()).field("pending", &self.pending).finish()
+    }
+}

@@ -1,0 +1,175 @@
+//! Immutable files of checksummed pages.
+
+use crate::backend::{Alignment, FileId, StorageBackend};
+use crate::checksum::{PageHasher, Salt};
+use crate::fetch::Fetcher;
+use crate::resident::Resident;
+use crate::scan::{BlockReader, ReaderOptions};
+use crate::stats::IoStats;
+use crate::stripe::Striping;
+use crate::{CancelToken, Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The smallest page size in bytes.
+pub const MIN_PAGE: u32 = 512;
+/// The largest page size in bytes.
+pub const MAX_PAGE: u32 = 1 << 20;
+
+/// What must be known of a file to read and verify it (the manifest keeps it).
+#[derive(Debug, Clone)]
+pub struct FileSpec {
+    /// Where the bytes are.
+    pub striping: Striping,
+    /// Logical bytes.
+    pub len: u64,
+    /// Bytes per page: a power of two from 512 to 1 MiB.
+    pub page_size: u32,
+    /// What the checksums are salted with.
+    pub salt: Salt,
+    /// One checksum per page; the last page is padded with zeros.
+    pub checksums: Arc<[u32]>,
+}
+
+/// An immutable logical file whose every page is verified when it is read.
+#[derive(Debug)]
+pub struct PagedFile {
+    pub(crate) backend: Arc<dyn StorageBackend>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) spec: FileSpec,
+    pub(crate) hasher: PageHasher,
+    /// Tells files apart in a page cache; never reused in a process.
+    pub(crate) key: u32,
+}
+
+/// A physical file of a [`PagedFile`].
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) id: FileId,
+    /// Bytes that must be there.
+    pub(crate) len: u64,
+    pub(crate) alignment: Alignment,
+}
+
+impl PagedFile {
+    /// Opens the physical files of `spec`. Reads no data.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if a file is too short, [`Error::Unsupported`] if
+    /// the numbers of `spec` make no sense, [`Error::Io`].
+    pub fn open(backend: &Arc<dyn StorageBackend>, spec: &FileSpec) -> Result<Arc<Self>> {
+        check_page_size(spec.page_size)?;
+        spec.striping.check(spec.page_size)?;
+        let pages = spec.len.div_ceil(u64::from(spec.page_size));
+        if spec.checksums.len() as u64 != pages {
+            let what = format!("{} page checksums for {pages} pages", spec.checksums.len());
+            return Err(Error::unsupported(what));
+        }
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let mut file = Self {
+            backend: Arc::clone(backend),
+            parts: Vec::new(),
+            spec: spec.clone(),
+            hasher: PageHasher::new(&spec.salt),
+            key: NEXT.fetch_add(1, Ordering::Relaxed),
+        };
+        for (number, path) in spec.striping.paths.iter().enumerate() {
+            let id = backend.open(path)?;
+            let len = spec.striping.physical_len(number, spec.len);
+            let alignment = backend.alignment(id);
+            let found = backend.len(id);
+            // Pushed before anything can fail, so that drop closes the file.
+            file.parts.push(Part { id, len, alignment: Alignment { offset: 1, memory: 1 } });
+            let (alignment, found) = (alignment?, found?);
+            if let Some(part) = file.parts.last_mut() {
+                part.alignment = alignment;
+            }
+            if found < len {
+                return Err(Error::Truncated { file: path.clone(), expected: len, found });
+            }
+        }
+        Ok(Arc::new(file))
+    }
+
+    /// Logical bytes.
+    pub fn len(&self) -> u64 {
+        self.spec.len
+    }
+
+    /// Whether the file has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.spec.len == 0
+    }
+
+    /// Bytes per page.
+    pub fn page_size(&self) -> u32 {
+        self.spec.page_size
+    }
+
+    /// Number of pages.
+    pub fn pages(&self) -> u64 {
+        self.spec.checksums.len() as u64
+    }
+
+    /// What the file was opened with.
+    pub fn spec(&self) -> &FileSpec {
+        &self.spec
+    }
+
+    /// The (first physical) file, for messages.
+    pub fn path(&self) -> &Path {
+        self.spec.striping.paths.first().map_or(Path::new(""), |path| path.as_path())
+    }
+
+    /// A reader for scans by one worker, with up to `depth` reads in flight
+    /// and blocks of up to 256 KiB without allocation.
+    pub fn reader(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<BlockReader> {
+        self.reader_with(&ReaderOptions { depth, ..ReaderOptions::default() }, stats)
+    }
+
+    /// Like [`reader`](Self::reader), with all options.
+    pub fn reader_with(self: &Arc<Self>, options: &ReaderOptions, stats: Arc<IoStats>) -> Result<BlockReader> {
+        BlockReader::new(self, options, stats)
+    }
+
+    /// Reads and verifies the whole file into memory.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] soon after `cancel` was cancelled;
+    /// [`Error::Budget`] if the system has no such memory; those of reading.
+    pub fn load(self: &Arc<Self>, cancel: &CancelToken) -> Result<Resident> {
+        Resident::load(self, cancel)
+    }
+
+    pub(crate) fn fetcher(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<Fetcher> {
+        let queue = self.backend.queue(depth)?;
+        Ok(Fetcher::new(Arc::clone(self), queue, stats))
+    }
+
+    /// Verifies whole pages, the first of which is page number `first`.
+    pub(crate) fn verify(&self, first: u64, pages: &[u8]) -> Result<()> {
+        for (number, page) in (first..).zip(pages.chunks(self.spec.page_size as usize)) {
+            let known = usize::try_from(number).ok().and_then(|at| self.spec.checksums.get(at));
+            if known != Some(&self.hasher.sum(number, page)) {
+                return Err(Error::Corrupt { file: self.path().to_owned(), page: number });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PagedFile {
+    fn drop(&mut self) {
+        self.parts.iter().for_each(|part| self.backend.close(part.id));
+    }
+}
+
+/// Whether `page_size` is a power of two from 512 to 1 MiB.
+pub(crate) fn check_page_size(page_size: u32) -> Result<()> {
+    if page_size.is_power_of_two() && (MIN_PAGE..=MAX_PAGE).contains(&page_size) {
+        return Ok(());
+    }
+    let what = format!("a page size of {page_size} bytes; take a power of two from {MIN_PAGE} to {MAX_PAGE}");
+    Err(Error::unsupported(what))
+}

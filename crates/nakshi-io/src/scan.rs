@@ -1,0 +1,195 @@
+//! Large uncached reads for scans.
+
+use crate::buffer::AlignedBuf;
+use crate::fetch::Fetcher;
+use crate::paged::PagedFile;
+use crate::resident::SLACK;
+use crate::stats::IoStats;
+use crate::{CancelToken, Error, Result};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How a [`BlockReader`] reads.
+#[derive(Debug, Clone)]
+pub struct ReaderOptions {
+    /// Reads in flight.
+    pub depth: usize,
+    /// Bytes of a range that need no allocation; longer ranges get memory of
+    /// their own, which is freed with their block.
+    pub block: usize,
+    /// Stops waiting calls.
+    pub cancel: Option<CancelToken>,
+}
+
+impl Default for ReaderOptions {
+    fn default() -> Self {
+        Self { depth: 4, block: 256 << 10, cancel: None }
+    }
+}
+
+type Pool = Arc<Mutex<Vec<AlignedBuf>>>;
+
+/// Streams ranges of a file, for one worker: large reads, several in flight,
+/// past every cache. Making one costs a ring and its buffers: keep it while
+/// the file is being scanned, also over iterations.
+#[derive(Debug)]
+pub struct BlockReader {
+    fetcher: Fetcher,
+    options: ReaderOptions,
+    pool: Pool,
+    /// Bytes of each pooled buffer.
+    capacity: usize,
+    waiting: VecDeque<(Range<u64>, u64)>,
+    asked: Vec<Option<(Range<u64>, u64, AlignedBuf)>>,
+    in_flight: usize,
+}
+
+/// The verified bytes of one range. Dropping it gives the buffer back.
+#[derive(Debug)]
+pub struct Block {
+    /// What [`BlockReader::submit`] was given.
+    pub token: u64,
+    /// The range of the file that was asked for.
+    pub range: Range<u64>,
+    buf: Option<AlignedBuf>,
+    start: usize,
+    len: usize,
+    pool: Option<Pool>,
+}
+
+impl Block {
+    /// Exactly the bytes of `range`.
+    pub fn bytes(&self) -> &[u8] {
+        self.memory().get(self.start..self.start + self.len).unwrap_or_default()
+    }
+
+    /// The bytes of `range` and at least [`SLACK`] readable bytes after them.
+    pub fn slack(&self) -> &[u8] {
+        self.memory().get(self.start..).unwrap_or_default()
+    }
+
+    fn memory(&self) -> &[u8] {
+        self.buf.as_deref().unwrap_or_default()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let (Some(pool), Some(buf)) = (&self.pool, self.buf.take()) {
+            pool.lock().unwrap_or_else(PoisonError::into_inner).push(buf);
+        }
+    }
+}
+
+impl BlockReader {
+    pub(crate) fn new(file: &Arc<PagedFile>, options: &ReaderOptions, stats: Arc<IoStats>) -> Result<Self> {
+        let options = ReaderOptions { depth: options.depth.clamp(1, 1024), ..options.clone() };
+        let mut fetcher = file.fetcher(options.depth, stats)?;
+        fetcher.set_cancel(options.cancel.clone());
+        let page = file.page_size() as usize;
+        // A range may start and end within a page; the slack follows.
+        let refuse = || Error::Budget { needed: options.block as u64, given: 0 };
+        let capacity = options.block.checked_next_multiple_of(page).and_then(|len| len.checked_add(2 * page + SLACK));
+        let capacity = capacity.map(|len| len.next_multiple_of(4096)).ok_or_else(refuse)?;
+        // One more than may be in flight: the block that the caller holds.
+        let mut all = AlignedBuf::zeroed(capacity.checked_mul(options.depth + 1).ok_or_else(refuse)?)?;
+        fetcher.register(&all);
+        let mut pool = Vec::new();
+        while all.len() >= capacity {
+            let rest = all.split_off(capacity);
+            pool.push(std::mem::replace(&mut all, rest));
+        }
+        let pool = Arc::new(Mutex::new(pool));
+        Ok(Self { fetcher, options, pool, capacity, waiting: VecDeque::new(), asked: Vec::new(), in_flight: 0 })
+    }
+
+    /// Asks for a range of the file's bytes. Up to `depth` reads are in
+    /// flight; more are queued.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the range is not within the file.
+    pub fn submit(&mut self, range: Range<u64>, token: u64) -> Result<()> {
+        if range.start > range.end || range.end > self.fetcher.file().len() {
+            let file = self.fetcher.file();
+            let what = format!("bytes {range:?} of {}, which has {}", file.path().display(), file.len());
+            return Err(Error::unsupported(what));
+        }
+        self.waiting.push_back((range, token));
+        self.start()
+    }
+
+    /// Ranges asked for and not yet returned.
+    pub fn pending(&self) -> usize {
+        self.waiting.len() + self.in_flight
+    }
+
+    /// The next block that has arrived, in the order of arrival; waits for it.
+    /// `None` when nothing is pending.
+    ///
+    /// # Errors
+    /// The first error of a read ends the scan: [`Error::Io`],
+    /// [`Error::Corrupt`], [`Error::Truncated`], [`Error::Cancelled`].
+    pub fn next(&mut self) -> Result<Option<Block>> {
+        self.start()?;
+        let Some(fetched) = self.fetcher.next(true)? else { return Ok(None) };
+        self.in_flight -= 1;
+        let number = usize::try_from(fetched.token).unwrap_or(usize::MAX);
+        let asked = self.asked.get_mut(number).and_then(Option::take);
+        let buf = fetched.bufs.into_iter().next();
+        let (Some((range, token, tail)), Some(mut buf)) = (asked, buf) else {
+            return Err(Error::unsupported("a completion that nobody asked for"));
+        };
+        let joined = buf.join(tail);
+        let page = u64::from(self.fetcher.file().page_size());
+        let pooled = buf.len() == self.capacity;
+        let block = Block {
+            token,
+            start: usize::try_from(range.start % page).unwrap_or(0),
+            len: usize::try_from(range.end - range.start).unwrap_or(0),
+            range,
+            buf: Some(buf),
+            pool: pooled.then(|| Arc::clone(&self.pool)),
+        };
+        if joined.is_err() {
+            return Err(Error::unsupported("a buffer that came back in pieces"));
+        }
+        fetched.result?;
+        Ok(Some(block))
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let page = u64::from(self.fetcher.file().page_size());
+        while self.in_flight < self.options.depth {
+            let Some((range, token)) = self.waiting.pop_front() else { break };
+            let first = range.start / page;
+            let pages = if range.is_empty() { 0 } else { range.end.div_ceil(page) - first };
+            let bytes = usize::try_from(pages * page).map_err(|_| Error::Budget { needed: pages * page, given: 0 })?;
+            let mut buf = self.buffer(bytes)?;
+            let tail = buf.split_off(bytes);
+            let number = self.asked.iter().position(Option::is_none).unwrap_or(self.asked.len());
+            if number == self.asked.len() {
+                self.asked.push(None);
+            }
+            if let Some(place) = self.asked.get_mut(number) {
+                *place = Some((range, token, tail));
+            }
+            self.fetcher.fetch(first, vec![buf], number as u64);
+            self.in_flight += 1;
+        }
+        self.fetcher.flush()
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<AlignedBuf> {
+        let needed = bytes.saturating_add(SLACK);
+        if needed <= self.capacity {
+            if let Some(buf) = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                return Ok(buf);
+            }
+            // The caller holds more blocks than planned; its memory, its choice.
+            return AlignedBuf::zeroed(self.capacity);
+        }
+        // Never as long as a pooled one, so that the pool stays uniform.
+        AlignedBuf::zeroed(needed.max(self.capacity + 512))
+    }
+}

@@ -1,0 +1,63 @@
+//! Durable writing: the one output seam of Nakshi.
+//!
+//! * [`WriteFs`], [`WriteFile`]: the few operations that change a disk
+//! * [`RealFs`]: the operating system, without filling its page cache
+//! * [`FaultyFs`]: fails, tears or kills at the nth operation
+//! * [`SyncFile`]: a (striped) file with page checksums, poisoned by the first
+//!   failure
+//! * [`AtomicDir`]: a directory that appears whole or not at all
+//! * [`FileLock`]: one writer
+
+mod dir;
+mod file;
+mod lock;
+mod real;
+
+pub use dir::AtomicDir;
+pub use file::{SyncFile, Written};
+pub use lock::FileLock;
+pub use real::RealFs;
+
+use crate::Result;
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The operations that change a file system.
+pub trait WriteFs: Send + Sync + Debug {
+    /// Creates a file that must not exist, for appending.
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
+    /// Creates a directory that must not exist.
+    fn create_dir(&self, path: &Path) -> Result<()>;
+    /// Renames a file, replacing one of the new name: the commit of a manifest.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+    /// Renames a file or directory to a name that must not exist.
+    fn publish(&self, from: &Path, to: &Path) -> Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> Result<()>;
+    /// Removes a directory and all that is in it.
+    fn remove_dir_all(&self, path: &Path) -> Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &Path) -> Result<()>;
+}
+
+/// A file that grows at its end.
+pub trait WriteFile: Send + Debug {
+    /// Writes all of `bytes` at the end of the file.
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Makes what was appended durable.
+    fn sync(&mut self) -> Result<()>;
+    /// Bytes appended so far.
+    fn len(&self) -> u64;
+    /// Whether nothing was appended.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The file's path.
+    fn path(&self) -> &Path;
+}
+
+/// The operating system's file system.
+pub fn default_fs() -> Arc<dyn WriteFs> {
+    Arc::new(RealFs::new())
+}
