@@ -1,0 +1,48 @@
+"""The six kernels of the comparison, and when two answers count as the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KERNELS = ("bfs", "pagerank", "wcc", "sssp", "bc", "triangles")
+TITLES = {
+    "bfs": "BFS",
+    "pagerank": "PageRank, 20 it.",
+    "wcc": "WCC",
+    "sssp": "SSSP",
+    "bc": "BC, 1 source",
+    "triangles": "TC",
+}
+ITERATIONS = 20
+
+Digest = dict[str, Any]
+"""What a system says it found: counts (exact) and ``top`` (five vertices with their scores)."""
+
+
+def disagreement(ours: Digest, theirs: Digest) -> str | None:
+    """Why two digests cannot come from the same graph; None if they agree on all they share."""
+    for name in sorted(set(ours) & set(theirs) - {"top"}):
+        if ours[name] != theirs[name]:
+            return f"{name} is {ours[name]} here and {theirs[name]} there"
+    if "top" in ours and "top" in theirs:
+        return _tops_differ(ours["top"], theirs["top"])
+    return None
+
+
+def _tops_differ(ours: list[list[float]], theirs: list[list[float]]) -> str | None:
+    """Scores relative to the best one, because systems scale them as they like.
+
+    Systems stop PageRank at different points of its convergence, so 2 % are allowed; the order of
+    vertices that are closer than that is free.
+    """
+    if not ours or not theirs or ours[0][1] <= 0 or theirs[0][1] <= 0:
+        return "no scores"
+    known = {int(vertex): score / theirs[0][1] for vertex, score in theirs}
+    shared = 0
+    for vertex, score in ours:
+        if int(vertex) in known:
+            shared += 1
+            relative = score / ours[0][1]
+            if abs(relative - known[int(vertex)]) > 0.02 * max(relative, 1e-12):
+                return f"vertex {int(vertex)} scores {relative:.4f} of the best here, {known[int(vertex)]:.4f} there"
+    return None if shared >= 3 else "less than three of the five best vertices are the same"

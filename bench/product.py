@@ -1,0 +1,154 @@
+"""Nakshi itself, driven through its command line as users drive it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import measure
+from graphs import Graph
+from kernels import ITERATIONS, Digest
+
+NAKSHI = [sys.executable, "-m", "nakshi"]
+INTERPRETER = 24 * measure.MIB
+"""What Python and the program text take of a cap beside the budget given by --memory."""
+
+
+@dataclass
+class Result:
+    """All runs of one kernel in one mode."""
+
+    seconds: list[float] = field(default_factory=list)
+    open_seconds: list[float] = field(default_factory=list)
+    peak: int = 0
+    charged: int | None = None
+    cap: int | None = None
+    bytes_read: int = 0
+    requests: int = 0
+    digest: Digest = field(default_factory=dict)
+    command: str = ""
+    last: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def median(self) -> float:
+        """Median of the time of `run`; `open` is shown beside it."""
+        return measure.median(self.seconds)
+
+
+def options(kernel: str, graph: Graph) -> list[str]:
+    """What the kernel needs to know, as the other systems are told."""
+    source = str(graph.source)
+    return {
+        "bfs": ["--source", source],
+        "pagerank": ["--iterations", str(ITERATIONS)],
+        "wcc": [],
+        "sssp": ["--source", source],
+        "bc": ["--source", source],
+        "triangles": [],
+    }[kernel]
+
+
+def words(kernel: str, store: Path, graph: Graph, engine: str, threads: int) -> list[str]:
+    """The command line of one run."""
+    call = [*NAKSHI, "run", kernel, str(store), "--engine", engine, "--threads", str(threads)]
+    return [*call, "--json", "--no-progress", *options(kernel, graph)]
+
+
+def import_store(
+    edges: Path,
+    store: Path,
+    *,
+    directed: bool = False,
+    extra: list[str] | None = None,
+    threads: int = 2,
+    cap: int | None = None,
+) -> measure.Ran:
+    """Imports a text edge list; an existing store is used again where ``cap`` is None."""
+    flags = [] if directed else ["--undirected"]
+    call = [*NAKSHI, "import", str(edges), str(store), *flags, "--no-progress", "--json"]
+    call += ["--threads", str(threads), *(extra or [])]
+    return measure.run(call, threads=threads, cap=cap)
+
+
+def ensure(store: Path, edges: Path, directed: bool, extra: list[str], threads: int) -> Path:
+    """Imports once."""
+    if not store.exists():
+        import_store(edges, store, directed=directed, extra=extra, threads=threads)
+    return store
+
+
+def run(
+    kernel: str,
+    store: Path,
+    graph: Graph,
+    engine: str,
+    threads: int,
+    *,
+    cap: int | None = None,
+    wanted: int | None = None,
+    extra: list[str] | None = None,
+) -> Result:
+    """Cold runs in processes of their own; a first one, not counted, writes the answer."""
+    result = Result(cap=cap)
+    call = words(kernel, store, graph, engine, threads) + (extra or [])
+    if cap is not None:
+        call += ["--memory", str(cap - INTERPRETER)]
+    result.command = " ".join(["nakshi", *call[len(NAKSHI) :]])
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "answer.tsv"
+        first = json.loads(measure.run([*call, "--out", str(out)], threads=threads).stdout)
+        result.digest = digest(kernel, out)
+    trials = measure.repeats(first["seconds"]["run"], wanted)
+    while len(result.seconds) < trials:
+        cold = engine == "ssd"
+        ran = measure.run(call, threads=threads, cap=cap, cold=cold)
+        said = json.loads(ran.stdout)
+        result.seconds.append(said["seconds"]["run"])
+        result.open_seconds.append(said["seconds"]["open"])
+        result.peak = max(result.peak, ran.peak_rss)
+        if ran.charged is not None:
+            result.charged = max(result.charged or 0, ran.charged)
+        result.bytes_read = said["io"]["bytes_read"]
+        result.requests = said["io"]["requests"]
+        result.last = said
+    return result
+
+
+def digest(kernel: str, answer: Path) -> Digest:
+    """Counts what a per-vertex answer says; read line by line, as it may be large."""
+    reached = total = 0
+    components: set[str] = set()
+    best: list[tuple[float, int]] = []
+    with open(answer) as lines:
+        for line in lines:
+            vertex, text = line.rstrip("\n").split("\t")[:2]
+            if kernel == "wcc":
+                components.add(text)
+                continue
+            value = float(text)
+            reached += math.isfinite(value)
+            total += int(value) if kernel == "triangles" else 0
+            if kernel in ("pagerank", "bc") and (len(best) < 5 or value > best[0][0]):
+                best = sorted([*best, (value, int(vertex))])[-5:]
+    if kernel == "wcc":
+        return {"components": len(components)}
+    if kernel == "triangles":
+        return {"triangles": total // 3}
+    if kernel in ("pagerank", "bc"):
+        return {"top": [[vertex, score] for score, vertex in reversed(best)]}
+    return {"reached": reached}
+
+
+def edge_file_bytes(store: Path) -> int:
+    """Size of the edge lists on disk, both directions where there are two."""
+    return sum(file.stat().st_size for file in store.rglob("*.adj*") if file.is_file())
+
+
+def info(store: Path) -> dict[str, Any]:
+    """What `nakshi info --json` says."""
+    return json.loads(measure.run([*NAKSHI, "info", str(store), "--json"], threads=1).stdout)

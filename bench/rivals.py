@@ -1,0 +1,69 @@
+"""The peers that pip installs, each in a process of its own in their own environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import measure
+from gapbs import Result
+from graphs import Graph
+
+HERE = Path(__file__).parent / "peers"
+PACKAGES = {
+    "networkit": "networkit",
+    "igraph": "igraph",
+    "rustworkx": "rustworkx",
+    "graphblas": "python-graphblas",
+}
+TITLES = {
+    "networkit": "NetworKit",
+    "igraph": "igraph (1 thread)",
+    "rustworkx": "rustworkx (1 thread)",
+    "graphblas": "SuiteSparse GraphBLAS",
+}
+
+
+class Environment:
+    """A venv for the peers; what does not install is skipped with pip's own reason."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python = folder / "bin" / "python"
+        self.missing: dict[str, str] = {}
+        if not self.python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        self._install("numpy")
+        for peer, package in PACKAGES.items():
+            reason = self._install(package)
+            if reason:
+                self.missing[peer] = reason
+
+    def _install(self, package: str) -> str | None:
+        pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # Wheels only: a peer that would have to be compiled here for an hour is skipped.
+        done = subprocess.run([*pip, "--prefer-binary", package], capture_output=True, text=True)
+        if done.returncode == 0:
+            return None
+        return (done.stderr.strip().splitlines() or ["pip failed"])[-1][:200]
+
+    def run(
+        self, peer: str, kernel: str, graph: Graph, threads: int, runs: int, timeout: float
+    ) -> Result:
+        """Loads the graph once and repeats the kernel, inside a time limit."""
+        if peer in self.missing:
+            raise measure.Skipped(f"does not install: {self.missing[peer]}")
+        words = [self.python, HERE / "worker.py", peer, kernel, graph.folder]
+        words += [graph.source, threads, runs, *(["directed"] if graph.directed else [])]
+        text = [os.fspath(w) if isinstance(w, Path) else str(w) for w in words]
+        limit = {"NAKSHI_BENCH_SECONDS": str(timeout / 3)}
+        ran = measure.run(text, threads=threads, timeout=timeout, env=limit, check=False)
+        if ran.status == -9:
+            raise measure.Skipped(f"stopped after {timeout:.0f} s")
+        if ran.status != 0:
+            lines = ran.stderr.strip().splitlines() or [f"status {ran.status}"]
+            raise measure.Skipped(lines[-1][:200])
+        answer = json.loads(ran.stdout.strip().splitlines()[-1])
+        return Result(answer["seconds"], ran.peak_rss, answer["digest"], " ".join(text))

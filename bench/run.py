@@ -1,0 +1,162 @@
+"""Compares Nakshi with other systems on the same graphs and threads; writes docs/benchmarks.md.
+
+    make bench                                  # Kronecker graph of scale 22, all pip peers
+    make bench BENCH="--scale 16 --runs 1"      # a small try
+    make bench BENCH="--gapbs DIR --data DIR"   # with the in-memory anchor and real graphs
+
+Every answer is checked against the others before a time is written. Run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import gapbs
+import graphs
+import imports
+import measure
+import product
+import rivals
+import sections
+from graphs import Graph
+from kernels import KERNELS
+from sections import Measured
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARE = 0.25
+SMALLEST_CAP = 64 * measure.MIB
+
+
+def arguments() -> argparse.Namespace:
+    """The options that the benchmark programs share, and its own."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    common_options(parser)
+    parser.add_argument("--kernels", default=",".join(KERNELS), help="default: %(default)s")
+    parser.add_argument("--peers", default=",".join(rivals.PACKAGES), help="default: %(default)s")
+    parser.add_argument("--flashgraph", type=Path, help="folder of FlashGraph's test_algs")
+    parser.add_argument("--data", type=Path, help="folder with facebook100 and cnr-2000")
+    parser.add_argument("--no-import", action="store_true", help="leave out the import tables")
+    parser.add_argument("--peer-timeout", type=float, default=300, help="seconds a kernel")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    return parser.parse_args()
+
+
+def common_options(parser: argparse.ArgumentParser) -> None:
+    """Graph, threads, repetitions, folders."""
+    parser.add_argument("--scale", type=int, default=22, help="of the Kronecker graph")
+    parser.add_argument("--source", type=int, help="default: the vertex of the largest degree")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, help="default: 5, 3 where one takes over 20 s")
+    parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs")
+    parser.add_argument("--work", type=Path, default=ROOT / "target" / "bench")
+
+
+class Bench:
+    """One comparison: what ran, and why something did not."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.work: Path = options.work
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.peers: list[str] = [peer for peer in options.peers.split(",") if peer]
+        self.environment = rivals.Environment(self.work / "peers-venv") if self.peers else None
+
+    def compare(self, graph: Graph) -> Measured:
+        """Every system on every kernel of one graph."""
+        measured = Measured(graph)
+        extra = ["--weighted"]
+        store = self.work / f"{graph.folder.name}.nakshi"
+        product.ensure(store, graph.weighted, graph.directed, extra, self.options.threads)
+        measured.store = store
+        for kernel in self.options.kernels.split(","):
+            self._kernel(measured, kernel, store)
+        return measured
+
+    def _kernel(self, measured: Measured, kernel: str, store: Path) -> None:
+        options, graph = self.options, measured.graph
+        print(f"{graph.name} {kernel}", file=sys.stderr, flush=True)
+        if options.gapbs:
+            measured.attempt(
+                "gapbs",
+                kernel,
+                lambda: gapbs.run(options.gapbs, kernel, graph, options.threads, options.runs),
+            )
+        for engine in ("memory", "ssd"):
+            cap = self._cap(measured, kernel) if engine == "ssd" else None
+            measured.attempt(
+                engine,
+                kernel,
+                lambda cap=cap, engine=engine: product.run(
+                    kernel, store, graph, engine, options.threads, cap=cap, wanted=options.runs
+                ),
+            )
+        if options.flashgraph:
+            self._flashgraph(measured, kernel)
+        for peer in self.peers:
+            measured.attempt(peer, kernel, lambda peer=peer: self._peer(peer, kernel, graph))
+
+    def _cap(self, measured: Measured, kernel: str) -> int:
+        """A quarter of gapbs's peak; of Nakshi's own in memory where gapbs is not there."""
+        anchor = measured.results.get(("gapbs", kernel)) or measured.results[("memory", kernel)]
+        return max(int(SHARE * anchor.peak), SMALLEST_CAP)
+
+    def _flashgraph(self, measured: Measured, kernel: str) -> None:
+        import flashgraph
+
+        options = self.options
+        measured.attempt(
+            "flashgraph",
+            kernel,
+            lambda: flashgraph.run(
+                options.flashgraph,
+                kernel,
+                measured.graph,
+                options.threads,
+                128 * measure.MIB,
+                options.runs,
+            ),
+        )
+
+    def _peer(self, peer: str, kernel: str, graph: Graph) -> gapbs.Result:
+        assert self.environment is not None
+        runs = self.options.runs or 3
+        return self.environment.run(
+            peer, kernel, graph, self.options.threads, runs, self.options.peer_timeout
+        )
+
+    def inputs(self) -> list[Graph]:
+        """The Kronecker graph, then the real ones."""
+        options = self.options
+        found = [
+            graphs.kronecker(
+                options.scale, self.work, options.gapbs, product.NAKSHI, options.source
+            )
+        ]
+        if options.data:
+            facebook = options.data / "facebook100.edges.parquet"
+            cnr = options.data / "cnr-2000.edges.tsv.zst"
+            for name, file, directed in (("facebook100", facebook, False), ("cnr-2000", cnr, True)):
+                if file.exists():
+                    made = graphs.from_edges(name, file, self.work, options.gapbs, directed)
+                    found.append(made)
+        return found
+
+
+def main() -> None:
+    options = arguments()
+    bench = Bench(options)
+    inputs = bench.inputs()
+    measured = [bench.compare(graph) for graph in inputs]
+    ingested = None if options.no_import else imports.compare(bench.work, inputs[0], options)
+    command = "bench/run.py " + " ".join(sys.argv[1:])
+    sections.write(options.out, command.strip(), options, measured, ingested)
+    disagreements = [line for one in measured for line in one.disagreements()]
+    for line in disagreements:
+        print(f"answers differ: {line}", file=sys.stderr)
+    sys.exit(1 if disagreements else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""The page of results: one section for each question, each with its command."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import measure
+import product
+import tables
+from gapbs import Result as OtherResult
+from graphs import Graph
+from imports import Ingest
+from kernels import KERNELS, TITLES, disagreement
+from product import Result
+from rivals import TITLES as PEERS
+from tables import ratio, seconds, size
+
+NAMES = {
+    "gapbs": "gapbs (in memory)",
+    "memory": "**Nakshi in memory**",
+    "ssd": "**Nakshi semi-external**",
+    "flashgraph": "FlashGraph on SSD, 128 MB",
+    **PEERS,
+}
+FLASHGRAPH = {"bfs": 24.0, "wcc": 18.0, "pagerank": 7.6, "bc": 3.1}
+"""FlashGraph on SSD with a cache of 128 MB, time / gapbs on Kron22, measured in November 2026."""
+
+
+class Measured:
+    """Everything that ran on one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.store: Path | None = None
+        self.results: dict[tuple[str, str], Result | OtherResult] = {}
+        self.skipped: dict[tuple[str, str], str] = {}
+
+    def attempt(self, system: str, kernel: str, work: Callable[[], Result | OtherResult]) -> None:
+        """Keeps the result, or the reason why there is none."""
+        try:
+            self.results[(system, kernel)] = work()
+        except measure.Skipped as reason:
+            self.skipped[(system, kernel)] = str(reason)
+
+    def seconds(self, system: str, kernel: str) -> float | None:
+        """Median time of a kernel, if it ran."""
+        found = self.results.get((system, kernel))
+        return measure.median(found.seconds) if found else None
+
+    def over(self, system: str, kernel: str, other: str) -> float | None:
+        """Time of one system divided by another's."""
+        own, base = self.seconds(system, kernel), self.seconds(other, kernel)
+        return own / base if own and base else None
+
+    def systems(self) -> list[str]:
+        """Systems with at least one result or reason, in the order of the tables."""
+        seen = {system for system, _ in [*self.results, *self.skipped]}
+        return [system for system in NAMES if system in seen]
+
+    def kernels(self) -> list[str]:
+        """Kernels that were asked for."""
+        seen = {kernel for _, kernel in [*self.results, *self.skipped]}
+        return [kernel for kernel in KERNELS if kernel in seen]
+
+    def disagreements(self) -> list[str]:
+        """Answers that differ from those of Nakshi in memory."""
+        found = []
+        for (system, kernel), result in self.results.items():
+            ours = self.results.get(("memory", kernel))
+            why = disagreement(ours.digest, result.digest) if ours else None
+            if why:
+                found.append(f"{self.graph.name}, {kernel}, {NAMES[system]}: {why}")
+        return found
+
+
+def write(
+    path: Path,
+    command: str,
+    options: argparse.Namespace,
+    measured: list[Measured],
+    ingested: list[Ingest] | None,
+) -> None:
+    """The whole page."""
+    conditions = [
+        f"threads: {options.threads}; medians of n runs after a warm-up, n in brackets",
+        "cold: page cache dropped before each semi-external run, O_DIRECT where the file system allows",
+        "peak: largest resident set of the process; time is `run`, `open` is shown beside",
+        "answers of all systems are compared before a time is written",
+    ]
+    page = tables.Page("Benchmarks", command, conditions)
+    _verdict(page, command, measured[0], ingested)
+    for one in measured:
+        _systems(page, command, one)
+        _semi_external(page, command, one)
+        _store(page, command, one)
+    for ingest in ingested or []:
+        rows = [[n, seconds(s), size(peak), f"`{c}`"] for n, s, peak, c in ingest.rows]
+        body = tables.table(["System", "seconds", "peak", "call"], rows)
+        title = f"Import: {ingest.lines:,} lines, {ingest.title}"
+        page.section(title, command, body, ingest.notes)
+    page.write(path)
+
+
+def _systems(page: tables.Page, command: str, one: Measured) -> None:
+    """Seconds (ratio to gapbs) of every system on every kernel."""
+    rows = []
+    for system in one.systems():
+        cells, peak = [], 0
+        for kernel in one.kernels():
+            found = one.results.get((system, kernel))
+            if not found:
+                cells.append("")
+                continue
+            peak = max(peak, found.peak)
+            over = one.over(system, kernel, "gapbs")
+            note = f" ({ratio(over)})" if over and system != "gapbs" else ""
+            cells.append(f"{seconds(measure.median(found.seconds))}{note} [{len(found.seconds)}]")
+        rows.append([NAMES[system], *cells, size(peak)])
+    head = ["System", *(TITLES[kernel] for kernel in one.kernels()), "largest peak"]
+    notes = [f"{NAMES[s]}, {TITLES[k]}: {why}" for (s, k), why in one.skipped.items()]
+    if not one.graph.directed:
+        notes.append("igraph's PageRank runs to convergence; gapbs drops dangling mass")
+    differ = one.disagreements()
+    notes += [f"ANSWERS DIFFER: {line}" for line in differ] or ["all answers agree"]
+    facts = one.graph.facts()
+    title = f"{one.graph.name}: {facts['vertices']:,} vertices, {facts['edges']:,} edges, source {one.graph.source}"
+    page.section(title, command, tables.table(head, rows), notes)
+
+
+def _semi_external(page: tables.Page, command: str, one: Measured) -> None:
+    """What a quarter of the memory costs."""
+    rows = []
+    for kernel in one.kernels():
+        found = one.results.get(("ssd", kernel))
+        if not isinstance(found, Result):
+            continue
+        own = one.over("ssd", kernel, "memory")
+        rows.append(
+            [
+                TITLES[kernel],
+                size(found.cap),
+                size(found.peak),
+                size(found.charged),
+                f"{seconds(found.median)} [{len(found.seconds)}]",
+                seconds(measure.median(found.open_seconds)),
+                ratio(one.over("ssd", kernel, "gapbs")),
+                f"{1 / own:.2f}" if own else "",
+                size(found.bytes_read),
+                f"{found.requests:,}",
+            ]
+        )
+    head = ["Kernel", "cgroup cap", "peak", "charged", "run, s", "open, s", "/ gapbs"]
+    head += ["share of own in-memory speed", "read", "requests"]
+    notes = ["charged: the cgroup's own peak, which counts the page cache as well"]
+    notes += ["calls, in the cgroup: " + "; ".join(f"`{c}`" for c in _commands(one))]
+    page.section(f"{one.graph.name}: semi-external", command, tables.table(head, rows), notes)
+
+
+def _commands(one: Measured) -> list[str]:
+    found = [one.results.get(("ssd", kernel)) for kernel in one.kernels()]
+    return [result.command for result in found if result]
+
+
+def _store(page: tables.Page, command: str, one: Measured) -> None:
+    """Bytes on disk and in memory."""
+    if one.store is None:
+        return
+    facts = one.graph.facts()
+    arcs = facts["edges"] * (1 if one.graph.directed else 2)
+    edges = product.edge_file_bytes(one.store)
+    directions = 2 if one.graph.directed else 1
+    rows = [
+        ["edge file", size(edges), f"{edges / arcs / directions:.3f} B per edge"],
+        *index_rows(one),
+    ]
+    bfs = one.results.get(("ssd", "bfs"))
+    if isinstance(bfs, Result):
+        share = bfs.bytes_read / edges
+        rows.append(["read by BFS", size(bfs.bytes_read), f"{share:.3f} of the edge file"])
+    head = ["What", "size", "relative"]
+    note = "an edge is one list entry: undirected edges count twice"
+    page.section(f"{one.graph.name}: bytes", command, tables.table(head, rows), [note])
+
+
+def index_rows(one: Measured) -> list[list[str]]:
+    """The index in memory, if `nakshi info` tells it."""
+    assert one.store is not None
+    said = product.info(one.store)
+    index = said.get("index_bytes") or (said.get("memory") or {}).get("index")
+    if not isinstance(index, int):
+        return []
+    directions = 2 if one.graph.directed else 1
+    each = index / one.graph.facts()["vertices"] / directions
+    return [["index in memory", size(index), f"{each:.3f} B per vertex and direction"]]
+
+
+def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Ingest] | None) -> None:
+    """Each figure that the project promised, as measured."""
+    rows: list[list[str]] = []
+
+    def judge(what: str, value: float | None, must: float, aim: float, unit: str = "x") -> None:
+        if value is None:
+            rows.append([what, f"{must:g}{unit}", f"{aim:g}{unit}", "not measured", ""])
+            return
+        larger_is_better = must < aim
+        met = (lambda bound: value >= bound) if larger_is_better else (lambda bound: value <= bound)
+        word = "aim met" if met(aim) else "must met" if met(must) else "**missed**"
+        rows.append([what, f"{must:g}{unit}", f"{aim:g}{unit}", f"{value:.3g}{unit}", word])
+
+    for kernel in one.kernels():
+        judge(f"in memory / gapbs, {TITLES[kernel]}", one.over("memory", kernel, "gapbs"), 1.5, 1.0)
+    for kernel in one.kernels():
+        judge(f"semi-external / gapbs, {TITLES[kernel]}", one.over("ssd", kernel, "gapbs"), 2, 1.25)
+    for kernel in ("pagerank", "wcc"):
+        slower = one.over("ssd", kernel, "memory")
+        judge(
+            f"share of own in-memory speed, {TITLES[kernel]}",
+            1 / slower if slower else None,
+            0.8,
+            0.95,
+            "",
+        )
+    for kernel, must, aim in (
+        ("bfs", 4, 10),
+        ("wcc", 4, 10),
+        ("pagerank", 3.5, 6),
+        ("bc", 1.5, 2.5),
+    ):
+        judge(
+            f"faster than FlashGraph, {TITLES[kernel]}",
+            _faster_than_flashgraph(one, kernel),
+            must,
+            aim,
+        )
+    bfs = one.results.get(("ssd", "bfs"))
+    if isinstance(bfs, Result) and one.store:
+        edges = product.edge_file_bytes(one.store)
+        judge("bytes read by BFS / edge file", bfs.bytes_read / edges, 0.5, 0.05, "")
+        judge("edge file, bytes per edge", edges / (2 * one.graph.facts()["edges"]), 2.0, 1.6, "")
+    for ingest in ingested or []:
+        times = {row[0].split(" ")[0].rstrip(","): row[1] for row in ingest.rows}
+        if "gapbs" in times:
+            judge("import of text / gapbs", times["Nakshi"] / times["gapbs"], 2, 1)
+        elif ingest.title == "string ids":
+            judge("import of string ids, seconds", times["Nakshi"], 2, 1, " s")
+    head = ["Figure", "must", "aim", "measured", "verdict"]
+    notes = [
+        "FlashGraph, where it did not run here: its time / gapbs of November 2026 on this kind of machine "
+        "(24, 18, 7.6 and 3.1), divided by Nakshi's semi-external time / gapbs of this run"
+    ]
+    page.section(
+        f"Promised and measured, {one.graph.name}", command, tables.table(head, rows), notes
+    )
+
+
+def _faster_than_flashgraph(one: Measured, kernel: str) -> float | None:
+    here = one.over("flashgraph", kernel, "ssd")
+    ours = one.over("ssd", kernel, "gapbs")
+    return here or (FLASHGRAPH[kernel] / ours if ours else None)

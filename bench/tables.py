@@ -1,0 +1,64 @@
+"""Markdown tables that say which command made them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import measure
+
+
+def seconds(value: float | None) -> str:
+    """Three significant digits, as a time is quoted."""
+    return "" if value is None else f"{value:.3g}"
+
+
+def size(value: float | None) -> str:
+    """Bytes in the unit that reads best."""
+    if value is None:
+        return ""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def ratio(value: float | None) -> str:
+    """`1.25x`."""
+    return "" if value is None else f"{value:.2f}x"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Text to the left, the rest to the right."""
+    lines = [
+        "| " + " | ".join(head) + " |",
+        "| " + " | ".join(["---"] + ["---:"] * (len(head) - 1)) + " |",
+    ]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+class Page:
+    """A page of results: every section names its command and its conditions."""
+
+    def __init__(self, title: str, command: str, conditions: Sequence[str]) -> None:
+        today = datetime.date.today().isoformat()
+        self.parts = [
+            f"# {title}",
+            f"Written by `{command}` on {today}; not edited by hand.",
+            "\n".join(f"- {line}" for line in [f"machine: {measure.machine()}", *conditions]),
+        ]
+
+    def section(self, heading: str, command: str, body: str, notes: Sequence[str] = ()) -> None:
+        """One table under its heading, with its command and what to know when reading it."""
+        self.parts += [f"## {heading}", f"Command: `{command}`", body]
+        if notes:
+            self.parts.append("\n".join(f"- {note}" for note in notes))
+
+    def write(self, path: Path) -> None:
+        """Writes the page."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n\n".join(self.parts) + "\n")
+        print(f"wrote {path}")
