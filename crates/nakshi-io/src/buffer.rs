@@ -149,7 +149,8 @@ impl AlignedBuf {
     /// and returns the part from `at` on.
     pub fn split_off(&mut self, at: usize) -> Self {
         let at = at.min(self.len);
-        let rest = Self { slab: Arc::clone(&self.slab), offset: self.offset + at, len: self.len - at };
+        let rest =
+            Self { slab: Arc::clone(&self.slab), offset: self.offset + at, len: self.len - at };
         self.len = at;
         rest
     }
@@ -194,7 +195,9 @@ impl DerefMut for AlignedBuf {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: the range is in the slab and owned by `self` alone, which is
         // borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.slab.start.as_ptr().add(self.offset), self.len) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.slab.start.as_ptr().add(self.offset), self.len)
+        }
     }
 }
 

@@ -19,6 +19,11 @@ use std::time::{Duration, Instant};
 
 /// How often a read that came back short or interrupted is repeated.
 const ATTEMPTS: u32 = 16;
+/// The most bytes of one physical read: longer ones are cut, so that they are
+/// spread over the queue and stay far from the system's limits.
+const MAX_READ: u64 = 1 << 20;
+/// The most buffers of one physical read (the least `IOV_MAX` of today's systems).
+const MAX_VECTORS: usize = 1024;
 /// How long a wait may last before the cancel token is looked at again.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -70,7 +75,11 @@ pub(crate) struct Fetcher {
 }
 
 impl Fetcher {
-    pub(crate) fn new(file: Arc<PagedFile>, queue: Box<dyn ReadQueue>, stats: Arc<IoStats>) -> Self {
+    pub(crate) fn new(
+        file: Arc<PagedFile>,
+        queue: Box<dyn ReadQueue>,
+        stats: Arc<IoStats>,
+    ) -> Self {
         Self {
             file,
             queue,
@@ -127,12 +136,17 @@ impl Fetcher {
         let file = Arc::clone(&self.file);
         let mut slot =
             Slot { token, first_page, open: 0, parts: Vec::new(), shape: Vec::new(), error: None };
-        if file.parts.len() > 1 {
+        if file.parts.len() > 1 || asked as u64 > MAX_READ {
             slot.shape.extend(bufs.iter().map(AlignedBuf::len));
         }
-        for extent in file.spec.striping.extents(start..end) {
+        for extent in file.spec.striping.extents(start..end).flat_map(cut) {
             let rest = split_bufs(&mut bufs, extent.len);
-            let part = PartRead { extent, bufs: std::mem::replace(&mut bufs, rest), bounce: None, attempts: 0 };
+            let part = PartRead {
+                extent,
+                bufs: std::mem::replace(&mut bufs, rest),
+                bounce: None,
+                attempts: 0,
+            };
             slot.parts.push(part);
         }
         let parts = slot.parts.len();
@@ -206,14 +220,20 @@ impl Fetcher {
         let memory = physical.alignment.memory.max(1) as usize;
         let aligned = read.extent.offset % align == 0
             && read.extent.len % align == 0
-            && read.bufs.iter().all(|buf| buf.address().addr() % memory == 0 && buf.len() as u64 % align == 0);
+            && read.bufs.len() <= MAX_VECTORS
+            && read
+                .bufs
+                .iter()
+                .all(|buf| buf.address().addr() % memory == 0 && buf.len() as u64 % align == 0);
         let (offset, bufs) = if aligned {
             (read.extent.offset, std::mem::take(&mut read.bufs))
         } else {
             let from = read.extent.offset / align * align;
             let before = read.extent.offset - from;
             let len = (before + read.extent.len).next_multiple_of(align);
-            match usize::try_from(len).map_err(|_| Error::Budget { needed: len, given: 0 }).and_then(AlignedBuf::zeroed)
+            match usize::try_from(len)
+                .map_err(|_| Error::Budget { needed: len, given: 0 })
+                .and_then(AlignedBuf::zeroed)
             {
                 Ok(buf) => {
                     read.bounce = usize::try_from(before).ok();
@@ -248,7 +268,10 @@ impl Fetcher {
             Err(_) => false,
         };
         if read.bounce.take().is_some() {
-            copy_from(&mut read.bufs, bufs.first().and_then(|buf| buf.get(before..)).unwrap_or_default());
+            copy_from(
+                &mut read.bufs,
+                bufs.first().and_then(|buf| buf.get(before..)).unwrap_or_default(),
+            );
         } else {
             read.bufs = std::mem::take(&mut bufs);
         }
@@ -260,7 +283,9 @@ impl Fetcher {
         read.attempts += 1;
         let extent = read.extent;
         let again = match result {
-            Ok(_) => self.may_repeat(&extent, read_end(&extent, there), self.attempts(number, part)),
+            Ok(_) => {
+                self.may_repeat(&extent, read_end(&extent, there), self.attempts(number, part))
+            }
             Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {
                 self.may_repeat(&extent, 0, self.attempts(number, part))
             }
@@ -292,10 +317,17 @@ impl Fetcher {
         let Some(physical) = self.file.parts.get(extent.file) else { return Ok(()) };
         let found = self.file.backend.len(physical.id)?;
         if found < needed {
-            return Err(Error::Truncated { file: self.path_of(extent), expected: physical.len, found });
+            return Err(Error::Truncated {
+                file: self.path_of(extent),
+                expected: physical.len,
+                found,
+            });
         }
         if attempts >= ATTEMPTS {
-            let source = std::io::Error::new(ErrorKind::UnexpectedEof, "the device keeps returning fewer bytes");
+            let source = std::io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "the device keeps returning fewer bytes",
+            );
             return Err(Error::Io { op: "read", path: self.path_of(extent), source });
         }
         Ok(())
@@ -331,6 +363,14 @@ impl Fetcher {
         }
         Ok(())
     }
+}
+
+/// Cuts an extent into reads of at most [`MAX_READ`] bytes.
+fn cut(extent: Extent) -> impl Iterator<Item = Extent> {
+    (0..extent.len.div_ceil(MAX_READ)).map(move |number| {
+        let skip = number * MAX_READ;
+        Extent { offset: extent.offset + skip, len: (extent.len - skip).min(MAX_READ), ..extent }
+    })
 }
 
 /// The offset in the physical file up to which a read needs bytes.
@@ -401,6 +441,9 @@ fn clear_from(bufs: &mut [AlignedBuf], from: u64) {
 
 impl std::fmt::Debug for Fetcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fetcher").field("file", &self.file.path()).field("pending", &self.pending).finish()
+        f.debug_struct("Fetcher")
+            .field("file", &self.file.path())
+            .field("pending", &self.pending)
+            .finish()
     }
 }

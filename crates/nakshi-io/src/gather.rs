@@ -53,7 +53,11 @@ impl CachedReader {
         stats: Arc<IoStats>,
     ) -> Result<Self> {
         if cache.page_size() != file.page_size() {
-            let what = format!("a cache of {} byte pages for a file of {}", cache.page_size(), file.page_size());
+            let what = format!(
+                "a cache of {} byte pages for a file of {}",
+                cache.page_size(),
+                file.page_size()
+            );
             return Err(Error::unsupported(what));
         }
         let mut fetcher = file.fetcher(options.depth.clamp(1, 4096), stats)?;
@@ -70,8 +74,13 @@ impl CachedReader {
     ) -> Result<()> {
         let page = u64::from(self.fetcher.file().page_size());
         for request in requests {
-            if request.range.end > self.fetcher.file().len() || request.range.start > request.range.end {
-                return Err(Error::unsupported(format!("bytes {:?} beyond the file", request.range)));
+            if request.range.end > self.fetcher.file().len()
+                || request.range.start > request.range.end
+            {
+                return Err(Error::unsupported(format!(
+                    "bytes {:?} beyond the file",
+                    request.range
+                )));
             }
             let first = request.range.start / page;
             let bytes = (request.range.end.div_ceil(page).max(first) - first) * page;

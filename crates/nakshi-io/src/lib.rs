@@ -26,7 +26,8 @@ mod stripe;
 pub mod write;
 
 pub use backend::{
-    Completion, Detected, FileId, MemoryBackend, PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,
+    AutoBackend, Completion, Detected, FaultPlan, FaultyBackend, FileId, MemoryBackend,
+    PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,
 };
 pub use buffer::AlignedBuf;
 pub use cache::PageCache;

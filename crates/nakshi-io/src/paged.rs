@@ -129,7 +129,11 @@ impl PagedFile {
     }
 
     /// Like [`reader`](Self::reader), with all options.
-    pub fn reader_with(self: &Arc<Self>, options: &ReaderOptions, stats: Arc<IoStats>) -> Result<BlockReader> {
+    pub fn reader_with(
+        self: &Arc<Self>,
+        options: &ReaderOptions,
+        stats: Arc<IoStats>,
+    ) -> Result<BlockReader> {
         BlockReader::new(self, options, stats)
     }
 
@@ -170,6 +174,8 @@ pub(crate) fn check_page_size(page_size: u32) -> Result<()> {
     if page_size.is_power_of_two() && (MIN_PAGE..=MAX_PAGE).contains(&page_size) {
         return Ok(());
     }
-    let what = format!("a page size of {page_size} bytes; take a power of two from {MIN_PAGE} to {MAX_PAGE}");
+    let what = format!(
+        "a page size of {page_size} bytes; take a power of two from {MIN_PAGE} to {MAX_PAGE}"
+    );
     Err(Error::unsupported(what))
 }

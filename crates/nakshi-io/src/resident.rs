@@ -71,11 +71,15 @@ impl Resident {
             }
         }
         let mut whole = AlignedBuf::zeroed(0)?;
-        for block in blocks.into_iter().flatten().chain([rest, slack]).filter(|block| !block.is_empty()) {
+        for block in
+            blocks.into_iter().flatten().chain([rest, slack]).filter(|block| !block.is_empty())
+        {
             if whole.is_empty() {
                 whole = block;
             } else {
-                whole.join(block).map_err(|_| Error::unsupported("memory of a load that is not in one piece"))?;
+                whole
+                    .join(block)
+                    .map_err(|_| Error::unsupported("memory of a load that is not in one piece"))?;
             }
         }
         Ok(Self { memory: whole, len: usize::try_from(file.len()).map_err(|_| refuse())? })

@@ -83,17 +83,25 @@ impl Drop for Block {
 }
 
 impl BlockReader {
-    pub(crate) fn new(file: &Arc<PagedFile>, options: &ReaderOptions, stats: Arc<IoStats>) -> Result<Self> {
+    pub(crate) fn new(
+        file: &Arc<PagedFile>,
+        options: &ReaderOptions,
+        stats: Arc<IoStats>,
+    ) -> Result<Self> {
         let options = ReaderOptions { depth: options.depth.clamp(1, 1024), ..options.clone() };
         let mut fetcher = file.fetcher(options.depth, stats)?;
         fetcher.set_cancel(options.cancel.clone());
         let page = file.page_size() as usize;
         // A range may start and end within a page; the slack follows.
         let refuse = || Error::Budget { needed: options.block as u64, given: 0 };
-        let capacity = options.block.checked_next_multiple_of(page).and_then(|len| len.checked_add(2 * page + SLACK));
+        let capacity = options
+            .block
+            .checked_next_multiple_of(page)
+            .and_then(|len| len.checked_add(2 * page + SLACK));
         let capacity = capacity.map(|len| len.next_multiple_of(4096)).ok_or_else(refuse)?;
         // One more than may be in flight: the block that the caller holds.
-        let mut all = AlignedBuf::zeroed(capacity.checked_mul(options.depth + 1).ok_or_else(refuse)?)?;
+        let mut all =
+            AlignedBuf::zeroed(capacity.checked_mul(options.depth + 1).ok_or_else(refuse)?)?;
         fetcher.register(&all);
         let mut pool = Vec::new();
         while all.len() >= capacity {
@@ -101,7 +109,15 @@ impl BlockReader {
             pool.push(std::mem::replace(&mut all, rest));
         }
         let pool = Arc::new(Mutex::new(pool));
-        Ok(Self { fetcher, options, pool, capacity, waiting: VecDeque::new(), asked: Vec::new(), in_flight: 0 })
+        Ok(Self {
+            fetcher,
+            options,
+            pool,
+            capacity,
+            waiting: VecDeque::new(),
+            asked: Vec::new(),
+            in_flight: 0,
+        })
     }
 
     /// Asks for a range of the file's bytes. Up to `depth` reads are in
@@ -112,7 +128,8 @@ impl BlockReader {
     pub fn submit(&mut self, range: Range<u64>, token: u64) -> Result<()> {
         if range.start > range.end || range.end > self.fetcher.file().len() {
             let file = self.fetcher.file();
-            let what = format!("bytes {range:?} of {}, which has {}", file.path().display(), file.len());
+            let what =
+                format!("bytes {range:?} of {}, which has {}", file.path().display(), file.len());
             return Err(Error::unsupported(what));
         }
         self.waiting.push_back((range, token));
@@ -164,7 +181,8 @@ impl BlockReader {
             let Some((range, token)) = self.waiting.pop_front() else { break };
             let first = range.start / page;
             let pages = if range.is_empty() { 0 } else { range.end.div_ceil(page) - first };
-            let bytes = usize::try_from(pages * page).map_err(|_| Error::Budget { needed: pages * page, given: 0 })?;
+            let bytes = usize::try_from(pages * page)
+                .map_err(|_| Error::Budget { needed: pages * page, given: 0 })?;
             let mut buf = self.buffer(bytes)?;
             let tail = buf.split_off(bytes);
             let number = self.asked.iter().position(Option::is_none).unwrap_or(self.asked.len());

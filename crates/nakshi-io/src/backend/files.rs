@@ -3,33 +3,48 @@
 
 use super::{Alignment, FileId};
 use crate::error::At;
-use crate::{Error, Result};
+use crate::{AlignedBuf, Error, Result};
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A file open for reading.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    /// Whether reads bypass the page cache.
+    /// Whether reads bypass the system's page cache.
     pub(super) direct: bool,
     pub(super) alignment: Alignment,
 }
 
-/// The files that a backend has open.
-#[derive(Debug, Default)]
+/// The files that a backend has open, and what it had to settle for.
+#[derive(Debug)]
 pub(super) struct FileTable {
     files: RwLock<HashMap<FileId, Arc<OpenFile>>>,
     next: AtomicU64,
+    /// Whether to ask for direct reads at all.
+    direct: bool,
+    said: AtomicBool,
+    notes: Mutex<Vec<String>>,
 }
 
 impl FileTable {
+    pub(super) fn new(direct: bool) -> Self {
+        Self {
+            files: RwLock::default(),
+            next: AtomicU64::new(0),
+            direct,
+            said: AtomicBool::new(false),
+            notes: Mutex::default(),
+        }
+    }
+
     pub(super) fn open(&self, path: &Path) -> Result<FileId> {
-        let file = open_file(path)?;
+        let file = self.open_file(path)?;
         let id = FileId(self.next.fetch_add(1, Ordering::Relaxed));
         self.files.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(file));
         Ok(id)
@@ -41,20 +56,161 @@ impl FileTable {
 
     pub(super) fn get(&self, file: FileId) -> Result<Arc<OpenFile>> {
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        files.get(&file).cloned().ok_or_else(|| Error::unsupported("a read of a file that was closed"))
+        files
+            .get(&file)
+            .cloned()
+            .ok_or_else(|| Error::unsupported("a read of a file that was closed"))
     }
 
     pub(super) fn len(&self, file: FileId) -> Result<u64> {
         let open = self.get(file)?;
         Ok(open.file.metadata().at("stat", &open.path)?.len())
     }
+
+    /// Keeps a sentence for reports.
+    pub(super) fn note(&self, note: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn open_file(&self, path: &Path) -> Result<OpenFile> {
+        let file = File::open(path).at("open", path)?;
+        if !file.metadata().at("stat", path)?.is_file() {
+            return Err(Error::unsupported(format!("{}: not a regular file", path.display())));
+        }
+        let refusal = match self.direct.then(|| open_direct(path)) {
+            Some(Ok((file, alignment))) => {
+                return Ok(OpenFile { file, path: path.to_owned(), direct: true, alignment });
+            }
+            Some(Err(refusal)) => refusal,
+            None => "direct reads are switched off".to_owned(),
+        };
+        if !self.said.swap(true, Ordering::Relaxed) {
+            let note = format!("{}: reads are buffered ({refusal})", path.display());
+            tracing::warn!("{note}");
+            self.note(note);
+        }
+        advise_random(&file);
+        // Whole pages, so that what was read can be dropped again.
+        let alignment = Alignment { offset: 1, memory: 1 };
+        Ok(OpenFile { file, path: path.to_owned(), direct: false, alignment })
+    }
 }
 
-fn open_file(path: &Path) -> Result<OpenFile> {
-    let file = File::open(path).at("open", path)?;
-    let meta = file.metadata().at("stat", path)?;
-    if !meta.is_file() {
-        return Err(Error::unsupported(format!("{}: not a regular file", path.display())));
+impl OpenFile {
+    /// After a buffered read: tells the system that its copy is not needed, so
+    /// that a scan does not fill the page cache (which counts against the
+    /// memory limit of a cgroup).
+    pub(super) fn forget(&self, offset: u64, len: usize) {
+        if self.direct || len == 0 {
+            return;
+        }
+        drop_cached(&self.file, offset, len as u64);
     }
-    Ok(OpenFile { file, path: path.to_owned(), direct: false, alignment: Alignment { offset: 1, memory: 1 } })
+}
+
+/// Drops the system's cached pages of a range (of whole pages around it).
+#[cfg(target_os = "linux")]
+pub(crate) fn drop_cached(file: &File, offset: u64, len: u64) {
+    let from = offset / 4096 * 4096;
+    let to = offset.saturating_add(len).next_multiple_of(4096);
+    let (Ok(at), Ok(len)) = (libc::off_t::try_from(from), libc::off_t::try_from(to - from)) else {
+        return;
+    };
+    // SAFETY: advice about an open descriptor; it touches no memory of ours.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), at, len, libc::POSIX_FADV_DONTNEED) };
+}
+
+/// Systems without such advice keep their caching (switched off at opening).
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn drop_cached(_file: &File, _offset: u64, _len: u64) {}
+
+#[cfg(target_os = "linux")]
+fn advise_random(file: &File) {
+    // No read-ahead: we read what we need, and would not drop the rest.
+    // SAFETY: advice about an open descriptor; it touches no memory of ours.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise_random(_file: &File) {}
+
+/// Opens for direct reads, or says why that is impossible.
+#[cfg(target_os = "linux")]
+fn open_direct(path: &Path) -> Result<(File, Alignment), String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path);
+    let file = file.map_err(|e| format!("O_DIRECT is refused: {e}"))?;
+    match announced_alignment(&file) {
+        Some(Alignment { offset: 0, .. } | Alignment { memory: 0, .. }) => {
+            Err("the file system does no direct I/O on this file".to_owned())
+        }
+        Some(alignment) if alignment.offset <= 4096 && alignment.memory <= 4096 => {
+            // 512 is the least unit of buffers and pages here.
+            Ok((file, Alignment { offset: alignment.offset.max(512), memory: alignment.memory }))
+        }
+        Some(alignment) => {
+            Err(format!("direct reads need an alignment of {} bytes", alignment.offset))
+        }
+        None => probe_alignment(&file).map(|alignment| (file, alignment)),
+    }
+}
+
+/// macOS has no `O_DIRECT`; `F_NOCACHE` keeps reads out of the cache and asks
+/// for no alignment.
+#[cfg(target_os = "macos")]
+fn open_direct(path: &Path) -> Result<(File, Alignment), String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    // SAFETY: a flag of an open descriptor; it touches no memory of ours.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_NOCACHE, 1) } == -1 {
+        return Err(format!("F_NOCACHE is refused: {}", std::io::Error::last_os_error()));
+    }
+    Ok((file, Alignment { offset: 1, memory: 1 }))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn open_direct(_path: &Path) -> Result<(File, Alignment), String> {
+    Err("direct reads are not known on this system".to_owned())
+}
+
+/// What the kernel says about direct reads (Linux 6.1 and later, not every
+/// file system): zero means that there are none.
+#[cfg(target_os = "linux")]
+fn announced_alignment(file: &File) -> Option<Alignment> {
+    // SAFETY: all zeros is a valid `statx`, a struct of integers.
+    let mut stat: libc::statx = unsafe { std::mem::zeroed() };
+    // SAFETY: an open descriptor, an empty C string (meaning the descriptor
+    // itself), and a struct of the size that the call fills.
+    let failed = unsafe {
+        libc::statx(
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            libc::STATX_DIOALIGN,
+            &raw mut stat,
+        )
+    };
+    let known = failed == 0 && stat.stx_mask & libc::STATX_DIOALIGN != 0;
+    known.then(|| Alignment { offset: stat.stx_dio_offset_align, memory: stat.stx_dio_mem_align })
+}
+
+/// Tries the usual alignments where the kernel does not tell.
+#[cfg(target_os = "linux")]
+fn probe_alignment(file: &File) -> Result<Alignment, String> {
+    use std::os::unix::fs::FileExt;
+    let mut last = String::new();
+    let mut buf = AlignedBuf::zeroed(2 * 4096).map_err(|e| e.to_string())?;
+    for align in [512u32, 4096] {
+        let size = align as usize;
+        let Some(target) = buf.get_mut(size..2 * size) else { continue };
+        // From the second unit on where there is one, to try the offset too.
+        match file.read_at(target, u64::from(align)) {
+            Ok(_) => return Ok(Alignment { offset: align, memory: align }),
+            Err(e) => last = format!("direct reads are refused: {e}"),
+        }
+    }
+    Err(last)
 }

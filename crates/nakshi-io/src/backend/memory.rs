@@ -44,7 +44,8 @@ impl MemoryBackend {
     fn contents(&self, file: FileId) -> Result<Arc<Vec<u8>>> {
         let files = self.lock();
         let contents = files.open.get(&file);
-        let contents = contents.ok_or_else(|| Error::unsupported("a read of a file that was closed"))?;
+        let contents =
+            contents.ok_or_else(|| Error::unsupported("a read of a file that was closed"))?;
         Ok(Arc::clone(&contents.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -57,7 +58,8 @@ impl StorageBackend for MemoryBackend {
     fn open(&self, path: &Path) -> Result<FileId> {
         let mut files = self.lock();
         let contents = files.named.get(path).cloned();
-        let contents = contents.ok_or_else(|| Error::io("open", path, std::io::ErrorKind::NotFound.into()))?;
+        let contents =
+            contents.ok_or_else(|| Error::io("open", path, std::io::ErrorKind::NotFound.into()))?;
         let id = FileId(files.next);
         files.next += 1;
         files.open.insert(id, contents);
@@ -105,7 +107,12 @@ impl ReadQueue for MemoryQueue {
         Ok(())
     }
 
-    fn complete(&mut self, _min: usize, _timeout: Option<Duration>, out: &mut Vec<Completion>) -> Result<()> {
+    fn complete(
+        &mut self,
+        _min: usize,
+        _timeout: Option<Duration>,
+        out: &mut Vec<Completion>,
+    ) -> Result<()> {
         out.append(&mut self.done);
         Ok(())
     }

@@ -7,19 +7,26 @@
 //! * [`PreadBackend`]: a thread pool; works everywhere
 //! * [`MemoryBackend`]: files that are vectors
 //! * [`FaultyBackend`]: another backend with seeded faults
-//! * [`default_backend`] and [`detect`]: which of them this system allows
+//! * [`AutoBackend`], [`default_backend`], [`detect`]: what this system allows
 
-mod files;
+mod choice;
+mod faulty;
+pub(crate) mod files;
 mod memory;
 mod pread;
+#[cfg(target_os = "linux")]
+mod uring;
 
+pub use choice::{AutoBackend, Detected, default_backend, detect};
+pub use faulty::{FaultPlan, FaultyBackend};
 pub use memory::MemoryBackend;
 pub use pread::PreadBackend;
+#[cfg(target_os = "linux")]
+pub use uring::UringBackend;
 
-use crate::{AlignedBuf, Result};
+use crate::{AlignedBuf, Error, Result};
 use std::fmt::Debug;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// An open file of one backend.
@@ -55,6 +62,11 @@ pub trait StorageBackend: Send + Sync + Debug {
     /// A queue for one worker, with at most `depth` (at least 1) reads in
     /// flight.
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>>;
+
+    /// What the backend had to settle for (a sentence each), for reports.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// One read: bytes from `offset` on fill `bufs` in order.
@@ -105,7 +117,12 @@ pub trait ReadQueue: Send {
 
     /// Waits until at least `min` of the reads in flight have finished, or
     /// until `timeout` has passed, and appends all that have to `out`.
-    fn complete(&mut self, min: usize, timeout: Option<Duration>, out: &mut Vec<Completion>) -> Result<()>;
+    fn complete(
+        &mut self,
+        min: usize,
+        timeout: Option<Duration>,
+        out: &mut Vec<Completion>,
+    ) -> Result<()>;
 
     /// Reads that were started and not yet returned by `complete`.
     fn in_flight(&self) -> usize;
@@ -120,23 +137,9 @@ pub trait ReadQueue: Send {
     }
 }
 
-/// How the default backend reads on this system, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detected {
-    /// The chosen backend: "io_uring" or "pread".
-    pub backend: &'static str,
-    /// What was refused, a sentence each; empty if all is as it should be.
-    pub notes: Vec<String>,
-}
-
-/// The backend for files of this system: io_uring, or the thread pool where
-/// the kernel or a container refuses io_uring. One per process.
-pub fn default_backend() -> Arc<dyn StorageBackend> {
-    static DEFAULT: OnceLock<Arc<dyn StorageBackend>> = OnceLock::new();
-    Arc::clone(DEFAULT.get_or_init(|| Arc::new(PreadBackend::new())))
-}
-
-/// What [`default_backend`] chose, and why.
-pub fn detect() -> Detected {
-    Detected { backend: default_backend().name(), notes: Vec::new() }
+/// What a queue says that was made before the process forked.
+fn forked() -> Error {
+    Error::unsupported(
+        "a reader that was made before a fork; open the file again in the child process",
+    )
 }

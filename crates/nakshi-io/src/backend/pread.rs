@@ -1,23 +1,66 @@
 //! Reads by `preadv` in a pool of threads: works on every Unix, in every container.
+#![allow(unsafe_code)]
 
-use super::files::FileTable;
-use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend};
-use crate::Result;
-use std::os::unix::fs::FileExt;
+use super::files::{FileTable, OpenFile};
+use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend, forked};
+use crate::{AlignedBuf, Result};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Reads by `preadv` in a pool of threads.
-#[derive(Debug, Default)]
+/// The most threads of a pool: enough to keep a fast disk busy.
+const THREADS: usize = 16;
+/// A thread without work for this long ends.
+const IDLE: Duration = Duration::from_secs(2);
+/// The most buffers of one system call (the least `IOV_MAX` of today's systems).
+const VECTORS: usize = 1024;
+
+/// Reads by `preadv` in a pool of up to 16 threads, which start when needed.
+#[derive(Debug)]
 pub struct PreadBackend {
     files: Arc<FileTable>,
+    pool: Mutex<Arc<Pool>>,
+}
+
+impl Default for PreadBackend {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl PreadBackend {
-    /// A backend without files; threads start with the first read.
+    /// A backend that reads past the page cache where the file system can.
     pub fn new() -> Self {
-        Self::default()
+        Self::over(Arc::new(FileTable::new(true)))
+    }
+
+    /// A backend that reads through the system's page cache, and drops there
+    /// what it has read.
+    pub fn buffered() -> Self {
+        Self::over(Arc::new(FileTable::new(false)))
+    }
+
+    pub(super) fn over(files: Arc<FileTable>) -> Self {
+        Self { files, pool: Mutex::default() }
+    }
+
+    pub(super) fn pread_queue(&self, depth: usize) -> PreadQueue {
+        let mut pool = lock(&self.pool);
+        if pool.process != std::process::id() {
+            // The threads of a parent did not survive the fork, and one of them
+            // may have held the lock for ever: leave that pool alone.
+            std::mem::forget(std::mem::take(&mut *pool));
+        }
+        PreadQueue {
+            files: Arc::clone(&self.files),
+            pool: Arc::clone(&pool),
+            done: Arc::default(),
+            depth: depth.max(1),
+            in_flight: 0,
+        }
     }
 }
 
@@ -43,55 +86,212 @@ impl StorageBackend for PreadBackend {
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
-        Ok(Box::new(PreadQueue { files: Arc::clone(&self.files), depth: depth.max(1), done: Vec::new() }))
+        Ok(Box::new(self.pread_queue(depth)))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.files.notes()
     }
 }
 
-struct PreadQueue {
+/// Threads and the jobs that wait for them.
+#[derive(Debug)]
+struct Pool {
+    process: u32,
+    jobs: Mutex<Jobs>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    waiting: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+}
+
+#[derive(Debug)]
+struct Job {
+    file: Arc<OpenFile>,
+    read: Read,
+    done: Arc<Done>,
+}
+
+/// The finished reads of one queue.
+#[derive(Debug, Default)]
+struct Done {
+    list: Mutex<Vec<Completion>>,
+    wake: Condvar,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { process: std::process::id(), jobs: Mutex::default(), wake: Condvar::new() }
+    }
+}
+
+impl Pool {
+    fn add(self: &Arc<Self>, new: impl Iterator<Item = Job>) -> io::Result<()> {
+        let mut jobs = lock(&self.jobs);
+        jobs.waiting.extend(new);
+        let missing =
+            jobs.waiting.len().saturating_sub(jobs.idle).min(THREADS - jobs.threads.min(THREADS));
+        for _ in 0..missing {
+            let pool = Arc::clone(self);
+            match std::thread::Builder::new().name("nakshi-read".into()).spawn(move || pool.work())
+            {
+                Ok(_) => jobs.threads += 1,
+                // Fewer threads are slower, none is an error.
+                Err(_) if jobs.threads > 0 => break,
+                Err(e) => {
+                    jobs.waiting.clear();
+                    return Err(e);
+                }
+            }
+        }
+        drop(jobs);
+        self.wake.notify_all();
+        Ok(())
+    }
+
+    fn work(&self) {
+        let mut jobs = lock(&self.jobs);
+        loop {
+            if let Some(job) = jobs.waiting.pop_front() {
+                drop(jobs);
+                job.run();
+                jobs = lock(&self.jobs);
+                continue;
+            }
+            jobs.idle += 1;
+            let (woken, waited) =
+                self.wake.wait_timeout(jobs, IDLE).unwrap_or_else(PoisonError::into_inner);
+            jobs = woken;
+            jobs.idle -= 1;
+            if waited.timed_out() && jobs.waiting.is_empty() {
+                jobs.threads -= 1;
+                return;
+            }
+        }
+    }
+}
+
+impl Job {
+    fn run(self) {
+        let Job { file, read, done } = self;
+        let Read { offset, mut bufs, tag, .. } = read;
+        let result = read_vectored(&file, offset, &mut bufs);
+        if let Ok(len) = result {
+            file.forget(offset, len);
+        }
+        lock(&done.list).push(Completion { tag, bufs, result });
+        done.wake.notify_one();
+    }
+}
+
+/// Fills the buffers from `offset` on; stops at the end of the file.
+fn read_vectored(file: &OpenFile, mut offset: u64, bufs: &mut [AlignedBuf]) -> io::Result<usize> {
+    let mut total = 0;
+    for group in bufs.chunks_mut(VECTORS) {
+        let asked: usize = group.iter().map(AlignedBuf::len).sum();
+        let vectors: Vec<libc::iovec> = group
+            .iter()
+            .map(|buf| libc::iovec { iov_base: buf.address().cast(), iov_len: buf.len() })
+            .collect();
+        let at = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let count =
+            libc::c_int::try_from(vectors.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let found = loop {
+            // SAFETY: each vector is the memory of a buffer that is borrowed
+            // mutably here, of just that length.
+            let found = unsafe { libc::preadv(file.file.as_raw_fd(), vectors.as_ptr(), count, at) };
+            match usize::try_from(found) {
+                Ok(found) => break found,
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        total += found;
+        offset += found as u64;
+        if found < asked {
+            break;
+        }
+    }
+    Ok(total)
+}
+
+/// A worker's view of the pool.
+pub(super) struct PreadQueue {
     files: Arc<FileTable>,
+    pool: Arc<Pool>,
+    done: Arc<Done>,
     depth: usize,
-    done: Vec<Completion>,
+    in_flight: usize,
 }
 
 impl ReadQueue for PreadQueue {
     fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()> {
-        let room = self.depth.saturating_sub(self.done.len()).min(reads.len());
-        for read in reads.drain(..room) {
-            let open = self.files.get(read.file)?;
-            let Read { mut bufs, mut offset, tag, .. } = read;
-            let mut total = 0;
-            let mut failed = None;
-            for buf in &mut bufs {
-                match open.file.read_at(buf, offset) {
-                    Ok(0) => break,
-                    Ok(n) => {
-                        total += n;
-                        offset += n as u64;
-                        if n < buf.len() {
-                            break;
-                        }
-                    }
-                    Err(e) => {
-                        failed = Some(e);
-                        break;
-                    }
-                }
-            }
-            self.done.push(Completion { tag, bufs, result: failed.map_or(Ok(total), Err) });
+        if self.pool.process != std::process::id() {
+            return Err(forked());
         }
+        let room = self.depth.saturating_sub(self.in_flight).min(reads.len());
+        let files = reads
+            .iter()
+            .take(room)
+            .map(|read| self.files.get(read.file))
+            .collect::<Result<Vec<_>>>()?;
+        let done = &self.done;
+        let jobs = reads.drain(..room).zip(files).map(|(read, file)| Job {
+            file,
+            read,
+            done: Arc::clone(done),
+        });
+        self.pool.add(jobs).map_err(|e| crate::Error::io("start a thread for", "reading", e))?;
+        self.in_flight += room;
         Ok(())
     }
 
-    fn complete(&mut self, _min: usize, _timeout: Option<Duration>, out: &mut Vec<Completion>) -> Result<()> {
-        out.append(&mut self.done);
+    fn complete(
+        &mut self,
+        min: usize,
+        timeout: Option<Duration>,
+        out: &mut Vec<Completion>,
+    ) -> Result<()> {
+        if self.pool.process != std::process::id() {
+            return Err(forked());
+        }
+        let min = min.min(self.in_flight);
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut list = lock(&self.done.list);
+        while list.len() < min {
+            let Some(deadline) = deadline else {
+                list = self.done.wake.wait(list).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            (list, _) =
+                self.done.wake.wait_timeout(list, left).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.in_flight -= list.len();
+        out.append(&mut list);
         Ok(())
     }
 
     fn in_flight(&self) -> usize {
-        self.done.len()
+        self.in_flight
     }
 
     fn depth(&self) -> usize {
         self.depth
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -89,7 +89,9 @@ impl Drop for AtomicDir {
 /// The parent of `dest` and the prefix of the names used while building.
 fn place(dest: &Path) -> Result<(PathBuf, OsString)> {
     let name = dest.file_name();
-    let name = name.ok_or_else(|| Error::unsupported(format!("{} as a name for a directory", dest.display())))?;
+    let name = name.ok_or_else(|| {
+        Error::unsupported(format!("{} as a name for a directory", dest.display()))
+    })?;
     let parent = match dest.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

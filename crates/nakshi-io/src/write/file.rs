@@ -60,7 +60,12 @@ impl Written {
 
 impl SyncFile {
     /// Creates the physical files, which must not exist.
-    pub fn create(fs: &dyn WriteFs, striping: Striping, page_size: u32, salt: Salt) -> Result<Self> {
+    pub fn create(
+        fs: &dyn WriteFs,
+        striping: Striping,
+        page_size: u32,
+        salt: Salt,
+    ) -> Result<Self> {
         check_page_size(page_size)?;
         striping.check(page_size)?;
         let files = striping.paths.iter().map(|path| fs.create(path)).collect::<Result<_>>()?;
@@ -136,7 +141,8 @@ impl SyncFile {
         Ok(Written {
             len,
             checksums: std::mem::take(&mut self.checksums).into(),
-            page_size: u32::try_from(page).map_err(|_| Error::unsupported("a page of more than 4 GiB"))?,
+            page_size: u32::try_from(page)
+                .map_err(|_| Error::unsupported("a page of more than 4 GiB"))?,
             salt: self.salt,
             striping: self.striping.clone(),
         })
@@ -163,7 +169,8 @@ impl SyncFile {
         let start = self.written;
         let end = start + bytes.len() as u64;
         for extent in self.striping.extents(start..end) {
-            let (now, later) = bytes.split_at(usize::try_from(extent.len).unwrap_or(usize::MAX).min(bytes.len()));
+            let (now, later) =
+                bytes.split_at(usize::try_from(extent.len).unwrap_or(usize::MAX).min(bytes.len()));
             bytes = later;
             let Some(file) = self.files.get_mut(extent.file) else { continue };
             if let Err(error) = file.append(now) {

@@ -32,10 +32,17 @@ impl FileLock {
 
     fn take(path: &Path, remove: bool) -> Result<Self> {
         loop {
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).at("open", path)?;
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)
+                .at("open", path)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: path.to_owned() }),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::Locked { path: path.to_owned() });
+                }
                 Err(TryLockError::Error(e)) => return Err(Error::io("lock", path, e)),
             }
             // A holder that removed the file while we opened it left us with

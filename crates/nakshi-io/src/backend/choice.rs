@@ -1,0 +1,168 @@
+//! Which backend this system allows.
+
+use super::files::FileTable;
+use super::pread::PreadBackend;
+use super::{Alignment, FileId, ReadQueue, StorageBackend};
+use crate::Result;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// Names the way to read: `uring`, `pread`, or `auto` (the default), which
+/// takes io_uring where it is allowed.
+pub const BACKEND_VARIABLE: &str = "NAKSHI_IO";
+/// `0` makes all reads buffered, as on a file system without direct I/O.
+pub const DIRECT_VARIABLE: &str = "NAKSHI_DIRECT";
+
+/// io_uring where the system allows it, the thread pool where not; direct
+/// reads where the file system does them, buffered ones where not. What had to
+/// be settled for is said once (`tracing::warn`) and kept in
+/// [`notes`](StorageBackend::notes).
+///
+/// The environment variables `NAKSHI_IO` (`auto`, `uring`, `pread`) and
+/// `NAKSHI_DIRECT` (`0`) restrict the choice.
+#[derive(Debug)]
+pub struct AutoBackend {
+    files: Arc<FileTable>,
+    #[cfg(target_os = "linux")]
+    uring: Option<super::UringBackend>,
+    pread: PreadBackend,
+    /// Set when a ring was refused although the first ones were not.
+    fell_back: OnceLock<()>,
+}
+
+/// How the default backend reads on this system, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detected {
+    /// The chosen backend: "io_uring" or "pread".
+    pub backend: &'static str,
+    /// What was refused so far, a sentence each; empty if all is as it should
+    /// be. Whether direct reads are refused shows when files are opened.
+    pub notes: Vec<String>,
+}
+
+impl Default for AutoBackend {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AutoBackend {
+    /// Looks what this system allows.
+    pub fn new() -> Self {
+        let set = |name| std::env::var(name).unwrap_or_default();
+        Self::with(&set(BACKEND_VARIABLE), set(DIRECT_VARIABLE) != "0")
+    }
+
+    /// The choice for the values of the two environment variables.
+    fn with(backend: &str, direct: bool) -> Self {
+        let files = Arc::new(FileTable::new(direct));
+        let pread = PreadBackend::over(Arc::clone(&files));
+        #[cfg(target_os = "linux")]
+        {
+            let uring = match backend {
+                "pread" => Err(crate::Error::unsupported(format!(
+                    "io_uring: switched off by {BACKEND_VARIABLE}"
+                ))),
+                _ => super::UringBackend::over(Arc::clone(&files)),
+            };
+            if let Err(refusal) = &uring {
+                let note = format!("reads go through a thread pool ({refusal})");
+                match backend {
+                    "pread" => tracing::debug!("{note}"),
+                    _ => tracing::warn!("{note}"),
+                }
+                files.note(note);
+            }
+            Self { files, uring: uring.ok(), pread, fell_back: OnceLock::new() }
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = backend;
+            Self { files, pread, fell_back: OnceLock::new() }
+        }
+    }
+
+    /// What was chosen, and why.
+    pub fn describe(&self) -> Detected {
+        Detected { backend: self.name(), notes: self.notes() }
+    }
+
+    /// A ring, or none with the reason said once.
+    #[cfg(target_os = "linux")]
+    fn ring(&self, depth: usize) -> Option<Box<dyn ReadQueue>> {
+        if self.fell_back.get().is_some() {
+            return None;
+        }
+        match self.uring.as_ref()?.uring_queue(depth) {
+            Ok(queue) => Some(Box::new(queue)),
+            Err(e) => {
+                self.fell_back.get_or_init(|| {
+                    let note = format!(
+                        "reads go through a thread pool (a ring of {depth} was refused: {e})"
+                    );
+                    tracing::warn!("{note}");
+                    self.files.note(note);
+                });
+                None
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn ring(&self, _depth: usize) -> Option<Box<dyn ReadQueue>> {
+        None
+    }
+}
+
+impl StorageBackend for AutoBackend {
+    fn name(&self) -> &'static str {
+        #[cfg(target_os = "linux")]
+        if self.uring.is_some() && self.fell_back.get().is_none() {
+            return "io_uring";
+        }
+        "pread"
+    }
+
+    fn open(&self, path: &Path) -> Result<FileId> {
+        self.files.open(path)
+    }
+
+    fn close(&self, file: FileId) {
+        self.files.close(file);
+    }
+
+    fn len(&self, file: FileId) -> Result<u64> {
+        self.files.len(file)
+    }
+
+    fn alignment(&self, file: FileId) -> Result<Alignment> {
+        Ok(self.files.get(file)?.alignment)
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
+        match self.ring(depth) {
+            Some(queue) => Ok(queue),
+            None => Ok(Box::new(self.pread.pread_queue(depth))),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.files.notes()
+    }
+}
+
+fn the_default() -> &'static Arc<AutoBackend> {
+    static DEFAULT: OnceLock<Arc<AutoBackend>> = OnceLock::new();
+    DEFAULT.get_or_init(|| Arc::new(AutoBackend::new()))
+}
+
+/// The backend for the files of this system, one per process: io_uring, or the
+/// thread pool where the kernel or a container refuses io_uring.
+pub fn default_backend() -> Arc<dyn StorageBackend> {
+    Arc::clone(the_default()) as Arc<dyn StorageBackend>
+}
+
+/// What [`default_backend`] chose, and why.
+pub fn detect() -> Detected {
+    the_default().describe()
+}
