@@ -48,7 +48,7 @@ def options(kernel: str, graph: Graph) -> list[str]:
         "pagerank": ["--iterations", str(ITERATIONS)],
         "wcc": [],
         "sssp": ["--source", source],
-        "bc": ["--source", source],
+        "bc": ["--sources", source],
         "triangles": [],
     }[kernel]
 

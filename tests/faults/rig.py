@@ -1,0 +1,88 @@
+"""The command line, driven from outside.
+
+The tests drive `nakshi` as users do, from outside, because a fault such as a kill, a full disk or a
+memory limit hits a process. What needs root is skipped with its reason where root is refused.
+`NAKSHI_TEST_SCALE` (default 1) multiplies repetitions and sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# The cgroup caps and cold runs of the benchmarks serve here as well.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+import measure  # noqa: E402
+
+NAKSHI = [sys.executable, "-m", "nakshi"]
+SCALE = max(1, int(os.environ.get("NAKSHI_TEST_SCALE", "1")))
+TIMEOUT = 120 * SCALE
+MIB = measure.MIB
+
+
+class CommandLine:
+    """Runs `nakshi` and keeps what it printed."""
+
+    def start(self, *words: object, **options: Any) -> subprocess.Popen[str]:
+        """A running process with pipes for its outputs."""
+        environment = {**os.environ, **options.pop("env", {})}
+        return subprocess.Popen(
+            [*options.pop("wrap", []), *NAKSHI, *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            **options,
+        )
+
+    def run(self, *words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        """A finished process, whatever its exit code."""
+        process = self.start(*words, **options)
+        out, err = process.communicate(timeout=TIMEOUT)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def json(self, *words: object, **options: Any) -> dict[str, Any]:
+        """The JSON object of a command that must succeed."""
+        done = self.run(*words, "--json", **options)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        return json.loads(done.stdout)
+
+    def capped(self, cap: int, *words: object) -> tuple[measure.Ran, dict[str, Any]]:
+        """A successful run in a memory cgroup of `cap` bytes, and its JSON object."""
+        call = [*NAKSHI, *map(str, words), "--json"]
+        try:
+            ran = measure.run(call, threads=2, cap=cap, timeout=TIMEOUT, check=False)
+        except measure.Skipped as reason:
+            pytest.skip(str(reason))
+        assert ran.status == 0, f"{words} under {cap} bytes: status {ran.status}: {ran.stderr}"
+        return ran, json.loads(ran.stdout)
+
+    def content_hash(self, store: Path) -> str:
+        """Hash of what the store says, which its UUID and its checksums do not touch."""
+        return self.json("info", store)["content_hash"]
+
+    def assert_sound(self, store: Path) -> None:
+        """`check` reads every page and finds nothing."""
+        done = self.run("check", store)
+        assert done.returncode == 0, done.stderr
+
+    def assert_clean_error(self, done: subprocess.CompletedProcess[str], *mentions: str) -> None:
+        """Exit code 1 and one line on standard error that names what it must."""
+        assert done.returncode == 1, f"exit code {done.returncode}: {done.stderr}"
+        lines = [line for line in done.stderr.splitlines() if line.startswith("nakshi:")]
+        assert len(lines) == 1, done.stderr
+        assert "Traceback" not in done.stderr and "panicked" not in done.stderr, done.stderr
+        for mention in mentions:
+            assert mention in lines[0], f"{mention!r} is not in {lines[0]!r}"
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Names in a folder that an import made for itself."""
+    return sorted(entry.name for entry in folder.iterdir() if ".importing" in entry.name)

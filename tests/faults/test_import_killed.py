@@ -1,0 +1,75 @@
+"""A1: an import killed at any point leaves no store or a complete one, and a rerun mends all."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from rig import SCALE, CommandLine, leftovers
+
+OPERATIONS = ("write", "rename", "fsync")
+
+
+def verify(nakshi: CommandLine, edges: Path, store: Path, expected: str) -> None:
+    """Absent or complete now; complete and equal after a rerun; nothing left beside it."""
+    if store.exists():
+        nakshi.assert_sound(store)
+        assert nakshi.content_hash(store) == expected
+    else:
+        again = nakshi.run("import", edges, store, "--undirected")
+        assert again.returncode == 0, again.stderr
+        nakshi.assert_sound(store)
+        assert nakshi.content_hash(store) == expected
+        assert leftovers(store.parent) == []
+
+
+@pytest.fixture(scope="module")
+def expected(
+    nakshi: CommandLine, small_edges: Path, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """Hash of the undisturbed import."""
+    store = tmp_path_factory.mktemp("expected") / "graph.nakshi"
+    nakshi.json("import", small_edges, store, "--undirected")
+    return nakshi.content_hash(store)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_killed_at_the_nth_operation(
+    nakshi: CommandLine, small_edges: Path, expected: str, operation: str, tmp_path: Path
+) -> None:
+    """Seen red with the manifest written under its final name before the lists."""
+    kills = 0
+    nth, step = 1, 1
+    while True:
+        store = tmp_path / f"{operation}-{nth}.nakshi"
+        fault = {"NAKSHI_FAULT": f"{operation}:{nth}:kill"}
+        done = nakshi.run("import", small_edges, store, "--undirected", env=fault)
+        verify(nakshi, small_edges, store, expected)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        kills += 1
+        # Every operation by hand; each time a larger step within the minute of the fast tests.
+        step = 1 if SCALE >= 10 else step + 3
+        nth += step
+    assert kills > 0, f"the fault never came: does {operation} pass through the seam?"
+
+
+def test_killed_at_a_random_moment(
+    nakshi: CommandLine, small_edges: Path, expected: str, tmp_path: Path
+) -> None:
+    """Seen red with the rename before the lists were written."""
+    began = time.monotonic()
+    nakshi.json("import", small_edges, tmp_path / "timed.nakshi", "--undirected")
+    lasts = time.monotonic() - began
+    moments = random.Random(11)
+    for attempt in range(6 * SCALE):
+        store = tmp_path / f"random-{attempt}.nakshi"
+        process = nakshi.start("import", small_edges, store, "--undirected")
+        time.sleep(lasts * moments.uniform(0.3, 1.1))
+        process.kill()
+        process.communicate()
+        verify(nakshi, small_edges, store, expected)
