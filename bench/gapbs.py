@@ -50,16 +50,17 @@ def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | Non
     if kernel == "triangles" and graph.directed:
         raise measure.Skipped("gapbs counts triangles of undirected graphs only")
     first = measure.run(command(folder, kernel, graph, 1), threads=threads)
-    trials = measure.repeats(_trials(first.stdout)[0], wanted)
+    trials = measure.repeats(trial_times(first.stdout)[0], wanted)
     # One more than is counted: the first run warms up.
     words = command(folder, kernel, graph, trials + 1)
     ran = measure.run(words, threads=threads) if trials > 1 else first
-    seconds = _trials(ran.stdout)
+    seconds = trial_times(ran.stdout)
     seconds = seconds[1:] or seconds
     return Result(seconds, ran.peak_rss, _digest(kernel, ran.stdout, graph.source), " ".join(words))
 
 
-def _trials(text: str) -> list[float]:
+def trial_times(text: str) -> list[float]:
+    """Seconds of each trial as gapbs prints them."""
     seconds = [float(value) for value in re.findall(r"Trial Time:\s+([0-9.]+)", text)]
     if not seconds:
         raise measure.Skipped("gapbs printed no trial time")

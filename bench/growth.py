@@ -1,0 +1,178 @@
+"""Does time per edge stay level while the graph grows? Kron20 to Kron25; writes docs/results/growth.md.
+
+    make bench-growth                                            # Kron20 to Kron25
+    make bench-growth BENCH="--from 12 --to 14 --runs 1"         # a small try
+    make bench-growth BENCH="--gapbs DIR --gapbs-to 23"          # beside gapbs, while it is quick to build
+
+For each scale the graph is generated, imported under 1 GiB and analysed from the SSD under 1 GiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import gapbs
+import graphs
+import measure
+import product
+import tables
+from product import NAKSHI
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = {"bfs": "BFS", "pagerank": "PageRank, 1 it.", "wcc": "WCC"}
+CAP = 1 << 30
+
+
+@dataclass
+class Row:
+    """One scale: sizes, seconds and memory."""
+
+    scale: int
+    vertices: int = 0
+    edges: int = 0
+    generate: float = 0.0
+    load: float = 0.0
+    load_peak: int = 0
+    runs: dict[str, float] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
+    anchor: dict[str, float] = field(default_factory=dict)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="first", type=int, default=20)
+    parser.add_argument("--to", dest="last", type=int, default=25)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, help="default: 5, 3 where one takes over 20 s")
+    parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs")
+    parser.add_argument("--gapbs-to", type=int, default=25, help="largest scale for gapbs")
+    parser.add_argument("--work", type=Path, default=ROOT / "target" / "bench")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results" / "growth.md")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    rows = [grow(scale, options) for scale in range(options.first, options.last + 1)]
+    write(rows, options)
+
+
+def grow(scale: int, options: argparse.Namespace) -> Row:
+    """Generates, imports and analyses one scale; the text is removed as soon as it is imported."""
+    row = Row(scale)
+    print(f"Kron{scale}", file=sys.stderr, flush=True)
+    folder = options.work / f"growth-{scale}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        edges, store = folder / "edges.tsv", folder / "graph.nakshi"
+        call = [*NAKSHI, "generate", "kronecker", "--scale", str(scale), str(edges)]
+        row.generate = measure.run(call, threads=options.threads, cap=CAP).seconds
+        extra = ["--memory", str(CAP - 4 * product.INTERPRETER)]
+        ran = product.import_store(edges, store, extra=extra, threads=options.threads, cap=CAP)
+        row.load, row.load_peak = ran.seconds, ran.peak_rss
+        edges.unlink()
+        said = product.info(store)
+        row.vertices, row.edges = said["vertices"], said["edges"]
+        graph = graphs.Graph(f"Kron{scale}", folder, 0)
+        for kernel in KERNELS:
+            _analyse(row, kernel, store, graph, options)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if options.gapbs and scale <= options.gapbs_to:
+        _anchor(row, options)
+    return row
+
+
+def _analyse(
+    row: Row, kernel: str, store: Path, graph: graphs.Graph, options: argparse.Namespace
+) -> None:
+    """Cold runs from the SSD under the cap."""
+    call = [*NAKSHI, "run", kernel, str(store), "--engine", "ssd", "--json", "--no-progress"]
+    call += ["--threads", str(options.threads), "--memory", str(CAP - product.INTERPRETER)]
+    call += {"bfs": ["--source", str(graph.source)], "pagerank": ["--iterations", "1"]}.get(
+        kernel, []
+    )
+    seconds: list[float] = []
+    trials = 1
+    while len(seconds) < trials:
+        ran = measure.run(call, threads=options.threads, cap=CAP, cold=True)
+        seconds.append(json.loads(ran.stdout)["seconds"]["run"])
+        row.peaks[kernel] = max(row.peaks.get(kernel, 0), ran.peak_rss)
+        trials = measure.repeats(seconds[0], options.runs)
+    row.runs[kernel] = measure.median(seconds)
+
+
+def _anchor(row: Row, options: argparse.Namespace) -> None:
+    """gapbs on its own Kronecker graph of the same scale, made in memory for each kernel."""
+    programs = {
+        "bfs": ["bfs", "-r", "0"],
+        "pagerank": ["pr", "-i", "1", "-t", "0"],
+        "wcc": ["cc"],
+    }
+    for kernel, (program, *arguments) in programs.items():
+        words = [options.gapbs / program, "-g", str(row.scale), "-n", "6", *arguments]
+        ran = measure.run(words, threads=options.threads)
+        row.anchor[kernel] = measure.median(gapbs.trial_times(ran.stdout)[1:])
+
+
+def write(rows: list[Row], options: argparse.Namespace) -> None:
+    """One table of sizes, one of times."""
+    command = "bench/growth.py " + " ".join(sys.argv[1:])
+    conditions = [
+        f"threads: {options.threads}; cold; generate, import and run in a cgroup of 1 GiB",
+        "n: 5, 3 where a run takes over 20 s, or as --runs says",
+    ]
+    page = tables.Page("Growth", command.strip(), conditions)
+    body = tables.table(
+        [
+            "Graph",
+            "vertices",
+            "edges",
+            "generate, s",
+            "import, s",
+            "import, edges/s",
+            "import peak",
+        ],
+        [
+            [
+                f"Kron{row.scale}",
+                f"{row.vertices:,}",
+                f"{row.edges:,}",
+                tables.seconds(row.generate),
+                tables.seconds(row.load),
+                f"{row.edges / row.load / 1e6:.2f} M",
+                tables.size(row.load_peak),
+            ]
+            for row in rows
+        ],
+    )
+    page.section("Import", command, body)
+    for kernel, title in KERNELS.items():
+        page.section(title, command, _kernel_table(rows, kernel))
+    page.write(options.out)
+
+
+def _kernel_table(rows: list[Row], kernel: str) -> str:
+    cells = []
+    for row in rows:
+        anchor = row.anchor.get(kernel)
+        cells.append(
+            [
+                f"Kron{row.scale}",
+                tables.seconds(row.runs[kernel]),
+                f"{row.runs[kernel] / row.edges * 1e9:.2f} ns",
+                tables.seconds(anchor),
+                tables.ratio(row.runs[kernel] / anchor if anchor else None),
+                tables.size(row.peaks[kernel]),
+                f"{row.peaks[kernel] / row.vertices:.1f} B",
+            ]
+        )
+    head = ["Graph", "run, s", "per edge", "gapbs, s", "ratio", "peak", "peak per vertex"]
+    return tables.table(head, cells)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""What the figures share: the graph, its store, runs of the paper's six applications, drawing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import measure
+import product
+import tables
+from graphs import Graph
+
+APPLICATIONS = {
+    "bfs": "BFS",
+    "bc": "BC",
+    "wcc": "WCC",
+    "pagerank": "PR",
+    "triangles": "TC",
+    "scan-statistics": "SS",
+}
+
+
+@dataclass
+class Sample:
+    """Medians of one application under one condition."""
+
+    seconds: float
+    open_seconds: float
+    user: float
+    system: float
+    peak: int
+    report: dict[str, Any]
+
+
+class Study:
+    """One graph under varying conditions."""
+
+    def __init__(self, options: argparse.Namespace, graph: Graph, command: str) -> None:
+        self.options, self.graph, self.command = options, graph, command
+        self.out: Path = options.out
+        self.store = self.variant(graph, "default", [])
+
+    def variant(self, graph: Graph, name: str, extra: list[str]) -> Path:
+        """A store of the graph with import options of its own; undirected and unweighted."""
+        store = self.options.work / f"{graph.folder.name}-papers-{name}.nakshi"
+        return product.ensure(store, graph.edges, False, extra, self.options.threads)
+
+    def arguments(self, application: str, graph: Graph) -> list[str]:
+        """The paper's settings: one source, 30 iterations of the delta PageRank at most."""
+        source = str(graph.source)
+        return {
+            "bfs": ["--source", source],
+            "bc": ["--sources", source],
+            "pagerank": ["--variant", "delta", "--iterations", "30"],
+        }.get(application, [])
+
+    def sample(
+        self,
+        application: str,
+        engine: str,
+        *,
+        memory: int | None = None,
+        store: Path | None = None,
+        graph: Graph | None = None,
+        arguments: list[str] | None = None,
+    ) -> Sample:
+        """Cold runs, each in its own process."""
+        chosen = (
+            self.arguments(application, graph or self.graph) if arguments is None else arguments
+        )
+        call = [*product.NAKSHI, "run", application, str(store or self.store), "--engine", engine]
+        call += ["--threads", str(self.options.threads), "--json", "--no-progress", *chosen]
+        call += ["--memory", str(memory)] if memory else []
+        runs: list[tuple[dict[str, Any], measure.Ran]] = []
+        trials = 1
+        while len(runs) < trials:
+            ran = measure.run(call, threads=self.options.threads, cold=engine == "ssd")
+            runs.append((json.loads(ran.stdout), ran))
+            trials = measure.repeats(runs[0][0]["seconds"]["run"], self.options.runs)
+        return Sample(
+            measure.median([said["seconds"]["run"] for said, _ in runs]),
+            measure.median([said["seconds"]["open"] for said, _ in runs]),
+            measure.median([ran.user_seconds for _, ran in runs]),
+            measure.median([ran.system_seconds for _, ran in runs]),
+            max(ran.peak_rss for _, ran in runs),
+            runs[-1][0],
+        )
+
+    def minimum(self, application: str, store: Path | None = None) -> int:
+        """The smallest budget that works."""
+        words = ["estimate", application, str(store or self.store), "--json"]
+        ran = measure.run([*product.NAKSHI, *words], threads=self.options.threads)
+        return int(json.loads(ran.stdout)["minimum"])
+
+    def page(self, title: str, graph: Graph | None = None) -> tables.Page:
+        """A page with the conditions of this study."""
+        chosen = graph or self.graph
+        facts = chosen.facts()
+        conditions = [
+            f"graph: {chosen.name}, {facts['vertices']:,} vertices, {facts['edges']:,} edges",
+            f"threads: {self.options.threads}; cold, O_DIRECT where the file system allows",
+            "medians of 5 runs, of 3 where one takes over 20 s"
+            if not self.options.runs
+            else f"medians of {self.options.runs} run(s)",
+        ]
+        return tables.Page(title, self.command, conditions)
+
+    def bars(
+        self, name: str, groups: Sequence[str], series: dict[str, list[float]], label: str
+    ) -> str:
+        """Draws grouped bars as SVG and returns the Markdown that shows them."""
+        figure, axes = _axes()
+        width = 0.8 / max(1, len(series))
+        for number, (legend, values) in enumerate(series.items()):
+            places = [at + (number - (len(series) - 1) / 2) * width for at in range(len(groups))]
+            axes.bar(places, values, width, label=legend)
+        axes.set_xticks(range(len(groups)), groups)
+        return self._save(figure, axes, name, label, len(series) > 1)
+
+    def lines(
+        self, name: str, ticks: Sequence[str], series: dict[str, list[float]], label: str
+    ) -> str:
+        """Draws lines over named steps as SVG and returns the Markdown that shows them."""
+        figure, axes = _axes()
+        for legend, values in series.items():
+            axes.plot(range(len(values)), values, marker="o", label=legend)
+        axes.set_xticks(range(len(ticks)), ticks)
+        return self._save(figure, axes, name, label, True)
+
+    def _save(self, figure: Any, axes: Any, name: str, label: str, legend: bool) -> str:
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        if legend:
+            axes.legend(frameon=False)
+        self.out.mkdir(parents=True, exist_ok=True)
+        figure.savefig(self.out / f"{name}.svg", metadata={"Date": None})
+        return f"![{label}]({name}.svg)"
+
+
+def _axes() -> tuple[Any, Any]:
+    import matplotlib
+
+    matplotlib.use("svg")
+    # The same figures give the same file.
+    matplotlib.rcParams["svg.hashsalt"] = "nakshi"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
