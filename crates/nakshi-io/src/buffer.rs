@@ -20,6 +20,7 @@ pub const SLAB_ALIGN: usize = 4096;
 pub const SECTOR: usize = 512;
 
 /// One anonymous memory mapping, zeroed by the system when first touched.
+#[derive(Debug)]
 pub(crate) struct Slab {
     start: NonNull<u8>,
     len: usize,
@@ -173,11 +174,6 @@ impl AlignedBuf {
     /// The address of the first byte, for system calls.
     pub(crate) fn address(&self) -> *mut u8 {
         self.slab.start.as_ptr().wrapping_add(self.offset)
-    }
-
-    /// Where the buffer starts in its slab.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
     }
 }
 

@@ -30,7 +30,6 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// A finished fetch: the buffers come back also when it failed.
 pub(crate) struct Fetched {
     pub(crate) token: u64,
-    pub(crate) first_page: u64,
     pub(crate) bufs: Vec<AlignedBuf>,
     pub(crate) result: Result<()>,
 }
@@ -102,10 +101,6 @@ impl Fetcher {
         &self.file
     }
 
-    pub(crate) fn stats(&self) -> &Arc<IoStats> {
-        &self.stats
-    }
-
     /// Announces memory that many fetches will go to.
     pub(crate) fn register(&mut self, buf: &AlignedBuf) {
         self.queue.register(buf);
@@ -126,7 +121,7 @@ impl Fetcher {
         let end = start.saturating_add(asked as u64);
         self.pending += 1;
         if asked == 0 {
-            self.done.push_back(Fetched { token, first_page, bufs, result: Ok(()) });
+            self.done.push_back(Fetched { token, bufs, result: Ok(()) });
             return;
         }
         let number = self.free.pop().unwrap_or_else(|| {
@@ -171,35 +166,54 @@ impl Fetcher {
     /// (or, without waiting, nothing finished).
     pub(crate) fn next(&mut self, wait: bool) -> Result<Option<Fetched>> {
         loop {
-            if let Some(fetched) = self.done.pop_front() {
-                self.pending -= 1;
+            if let Some(fetched) = self.taken() {
                 return Ok(Some(fetched));
             }
             if self.pending == 0 {
                 return Ok(None);
             }
             self.flush()?;
-            self.gather_completions(wait)?;
+            if let Some(cancel) = self.cancel.as_ref().filter(|_| wait) {
+                cancel.check()?;
+            }
+            let patience = if self.cancel.is_some() { Some(PATIENCE) } else { None };
+            self.collect(usize::from(wait), patience)?;
             if !wait && self.done.is_empty() {
                 return Ok(None);
             }
         }
     }
 
-    fn gather_completions(&mut self, wait: bool) -> Result<()> {
+    /// The next finished fetch, waiting no longer than `patience`.
+    pub(crate) fn next_within(&mut self, patience: Duration) -> Result<Option<Fetched>> {
+        if self.done.is_empty() && self.pending > 0 {
+            self.flush()?;
+            self.collect(1, Some(patience))?;
+        }
+        Ok(self.taken())
+    }
+
+    fn taken(&mut self) -> Option<Fetched> {
+        let fetched = self.done.pop_front()?;
+        self.pending -= 1;
+        Some(fetched)
+    }
+
+    /// Takes in completions: waits for some if `min` is 1, as long as it
+    /// takes or as `patience` lasts.
+    fn collect(&mut self, min: usize, patience: Option<Duration>) -> Result<()> {
         let mut completions = std::mem::take(&mut self.completions);
-        let result = if wait {
-            if let Some(cancel) = &self.cancel {
-                cancel.check()?;
-            }
-            let timeout = self.cancel.is_some().then_some(PATIENCE);
+        let result = if min == 0 {
+            self.queue.complete(0, None, &mut completions)
+        } else {
+            // One wake-up for several reads of a deep queue: most stay in
+            // flight, so the device has work meanwhile.
+            let min = (self.queue.in_flight() / 4).clamp(1, 16);
             let start = Instant::now();
-            let result = self.queue.complete(1, timeout, &mut completions);
+            let result = self.queue.complete(min, patience, &mut completions);
             let waited = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.stats.wait_ns.fetch_add(waited, Relaxed);
             result
-        } else {
-            self.queue.complete(0, None, &mut completions)
         };
         for completion in completions.drain(..) {
             self.arrived(completion);
@@ -352,7 +366,7 @@ impl Fetcher {
             rejoin(parts.into_iter().flat_map(|part| part.bufs), &shape)
         };
         let result = error.map_or_else(|| self.verify(first_page, &bufs), Err);
-        self.done.push_back(Fetched { token, first_page, bufs, result });
+        self.done.push_back(Fetched { token, bufs, result });
     }
 
     fn verify(&self, first_page: u64, bufs: &[AlignedBuf]) -> Result<()> {

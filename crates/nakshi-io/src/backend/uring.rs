@@ -276,11 +276,6 @@ impl ReadQueue for UringQueue {
         let min = min.min(self.in_flight);
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut count = self.reap(out);
-        if count == 0 && min == 0 && self.in_flight > 0 {
-            // Nobody waits, so let the kernel post what has finished.
-            self.enter(0, None).map_err(|e| Error::io("enter", "io_uring", e))?;
-            self.reap(out);
-        }
         while count < min {
             let more = self
                 .enter(min - count, deadline)

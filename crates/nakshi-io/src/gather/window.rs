@@ -1,0 +1,248 @@
+//! The pages and requests that a gather has in work.
+//!
+//! Requests come in the order of their offsets. Each is an [`Active`] over
+//! consecutive [`Entry`]s, one per distinct page; requests on the same page
+//! share its entry. Pages that must be read form [`Run`]s of adjacent pages,
+//! one read each. All three have running numbers, so that finished ones can be
+//! dropped at the front.
+
+use crate::buffer::AlignedBuf;
+use crate::cache::{Claim, FramePin, PageCache, Region};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where the bytes of a page are.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// In a frame of the cache, which this window keeps.
+    Frame(FramePin),
+    /// In a pinned region.
+    Region(Arc<Region>),
+    /// In memory of our own, since no frame was free.
+    Private(AlignedBuf),
+    /// On its way into a frame that this window claimed.
+    Reading(Claim),
+    /// On its way into memory of our own, or read by another worker, or
+    /// already given back.
+    Nowhere,
+}
+
+/// One page of the window.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) page: u64,
+    pub(super) place: Place,
+    /// Active requests on this page.
+    pub(super) users: u32,
+    pub(super) ready: bool,
+    /// The run that brings the page, if it is not ready.
+    pub(super) run: usize,
+}
+
+/// A request whose task has not run.
+#[derive(Debug, Clone)]
+pub(super) struct Active {
+    /// Index of the request in the caller's list.
+    pub(super) request: usize,
+    /// Numbers of its entries.
+    pub(super) entries: Range<u64>,
+    /// Entries that are not ready.
+    pub(super) waiting: u64,
+}
+
+/// Adjacent pages that arrive together.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Numbers of its entries.
+    pub(super) entries: Range<u64>,
+    /// Numbers of the requests that may be on them.
+    pub(super) actives: Range<u64>,
+}
+
+/// What is in work.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    entries: VecDeque<Entry>,
+    first_entry: u64,
+    actives: VecDeque<Option<Active>>,
+    first_active: u64,
+    runs: Vec<Option<Run>>,
+    free_runs: Vec<usize>,
+    /// Requests whose pages are all here.
+    pub(super) ready: VecDeque<u64>,
+}
+
+impl Window {
+    /// Pages that are held or awaited (and those between them).
+    pub(super) fn pages(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The number of the next entry to be appended.
+    pub(super) fn next_entry(&self) -> u64 {
+        self.first_entry + self.entries.len() as u64
+    }
+
+    /// The number of the next request to be appended.
+    pub(super) fn next_active(&self) -> u64 {
+        self.first_active + self.actives.len() as u64
+    }
+
+    /// The last page of the window.
+    pub(super) fn last_page(&self) -> Option<u64> {
+        self.entries.back().map(|entry| entry.page)
+    }
+
+    /// The number of the entry of `page`, or of the first page after it.
+    pub(super) fn find(&self, page: u64) -> u64 {
+        if self.last_page().is_none_or(|last| last < page) {
+            return self.next_entry();
+        }
+        self.first_entry + self.entries.partition_point(|entry| entry.page < page) as u64
+    }
+
+    pub(super) fn entry(&mut self, number: u64) -> Option<&mut Entry> {
+        self.entries.get_mut(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)
+    }
+
+    /// The bytes of a page that is ready.
+    pub(super) fn bytes<'a>(&'a self, number: u64, cache: &'a PageCache) -> Option<&'a [u8]> {
+        let entry = self.entries.get(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)?;
+        match &entry.place {
+            Place::Frame(pin) => Some(cache.bytes(pin)),
+            Place::Region(region) => region.get(entry.page),
+            Place::Private(buf) => Some(buf),
+            Place::Reading(_) | Place::Nowhere => None,
+        }
+    }
+
+    /// Notes for the cache's utilisation what a request reads of a page.
+    pub(super) fn note_used(&self, number: u64, range: Range<usize>, cache: &PageCache) {
+        let at = number.checked_sub(self.first_entry).and_then(|at| usize::try_from(at).ok());
+        if let Some(Entry { place: Place::Frame(pin), .. }) = at.and_then(|at| self.entries.get(at)) {
+            cache.note_used(pin, range);
+        }
+    }
+
+    pub(super) fn push_entry(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+    }
+
+    /// Appends a request over `entries`, whose users it becomes.
+    pub(super) fn push_active(&mut self, request: usize, entries: Range<u64>) {
+        let number = self.next_active();
+        let mut waiting = 0;
+        for at in entries.clone() {
+            let Some(entry) = self.entry(at) else { continue };
+            entry.users += 1;
+            if !entry.ready {
+                waiting += 1;
+                let run = entry.run;
+                if let Some(Some(run)) = self.runs.get_mut(run) {
+                    run.actives = run.actives.start.min(number)..number + 1;
+                }
+            }
+        }
+        if waiting == 0 {
+            self.ready.push_back(number);
+        }
+        self.actives.push_back(Some(Active { request, entries, waiting }));
+    }
+
+    /// Starts a run at the next entry, for requests from the next one on.
+    pub(super) fn push_run(&mut self) -> usize {
+        let (entry, active) = (self.next_entry(), self.next_active());
+        let run = Some(Run { entries: entry..entry, actives: active..active });
+        match self.free_runs.pop() {
+            Some(number) => {
+                if let Some(place) = self.runs.get_mut(number) {
+                    *place = run;
+                }
+                number
+            }
+            None => {
+                self.runs.push(run);
+                self.runs.len() - 1
+            }
+        }
+    }
+
+    /// Makes a run one entry longer.
+    pub(super) fn extend_run(&mut self, number: usize) {
+        if let Some(Some(run)) = self.runs.get_mut(number) {
+            run.entries.end += 1;
+        }
+    }
+
+    pub(super) fn run(&self, number: usize) -> Option<&Run> {
+        self.runs.get(number)?.as_ref()
+    }
+
+    /// A run has arrived: its entries, whose places the caller has set, are
+    /// ready, and so are the requests that waited for nothing else.
+    pub(super) fn arrived(&mut self, number: usize) {
+        let Some(run) = self.runs.get_mut(number).and_then(Option::take) else { return };
+        self.free_runs.push(number);
+        for at in run.entries.clone() {
+            if let Some(entry) = self.entry(at) {
+                entry.ready = true;
+            }
+        }
+        for at in run.actives {
+            let Some(Some(active)) = self.active_mut(at) else { continue };
+            let from = active.entries.start.max(run.entries.start);
+            let to = active.entries.end.min(run.entries.end);
+            let came = to.saturating_sub(from);
+            active.waiting -= came;
+            if came > 0 && active.waiting == 0 {
+                self.ready.push_back(at);
+            }
+        }
+    }
+
+    fn active_mut(&mut self, number: u64) -> Option<&mut Option<Active>> {
+        self.actives.get_mut(usize::try_from(number.checked_sub(self.first_active)?).ok()?)
+    }
+
+    /// A request by number.
+    pub(super) fn active(&self, number: u64) -> Option<&Active> {
+        self.actives.get(usize::try_from(number.checked_sub(self.first_active)?).ok()?)?.as_ref()
+    }
+
+    /// The task of a request has run: ends its use of its pages, and hands to
+    /// `release` what nobody uses any more. Pages from `frontier` on stay, for
+    /// the next request may want them.
+    pub(super) fn finish(&mut self, number: u64, frontier: u64, release: &mut dyn FnMut(Place)) {
+        let Some(active) = self.active_mut(number).and_then(Option::take) else { return };
+        for at in active.entries {
+            let Some(entry) = self.entry(at) else { continue };
+            entry.users = entry.users.saturating_sub(1);
+            if entry.users == 0 && entry.page < frontier {
+                release(std::mem::replace(&mut entry.place, Place::Nowhere));
+            }
+        }
+        while self.actives.front().is_some_and(Option::is_none) {
+            self.actives.pop_front();
+            self.first_active += 1;
+        }
+        self.trim(frontier, release);
+    }
+
+    /// Drops the pages at the front that nobody uses.
+    fn trim(&mut self, frontier: u64, release: &mut dyn FnMut(Place)) {
+        while self.entries.front().is_some_and(|entry| entry.ready && entry.users == 0 && entry.page < frontier) {
+            if let Some(entry) = self.entries.pop_front() {
+                release(entry.place);
+            }
+            self.first_entry += 1;
+        }
+    }
+
+    /// Gives everything up, after an error; what is still being read by us
+    /// must have been taken back before.
+    pub(super) fn clear(&mut self, release: &mut dyn FnMut(Place)) {
+        self.entries.drain(..).for_each(|entry| release(entry.place));
+        *self = Self::default();
+    }
+}
