@@ -104,7 +104,10 @@ impl PageCache {
         let sets = capacity / (page_size * WAYS);
         let frames = sets * WAYS;
         if sets == 0 || u32::try_from(frames).is_err() {
-            return Err(Error::Budget { needed: (page_size * WAYS) as u64, given: capacity as u64 });
+            return Err(Error::Budget {
+                needed: (page_size * WAYS) as u64,
+                given: capacity as u64,
+            });
         }
         let words = page_size.div_ceil(UNIT * 64);
         Ok(Arc::new(Self {
@@ -153,7 +156,8 @@ impl PageCache {
         pages.sort_unstable();
         pages.dedup();
         if let Some(page) = pages.last().filter(|page| **page >= file.pages()) {
-            let what = format!("page {page} of {}, which has {}", file.path().display(), file.pages());
+            let what =
+                format!("page {page} of {}, which has {}", file.path().display(), file.pages());
             return Err(Error::unsupported(what));
         }
         let memory = self.load_pages(file, &pages, cancel)?;
@@ -163,13 +167,20 @@ impl PageCache {
         Ok(())
     }
 
-    fn load_pages(&self, file: &Arc<PagedFile>, pages: &[u64], cancel: &CancelToken) -> Result<AlignedBuf> {
+    fn load_pages(
+        &self,
+        file: &Arc<PagedFile>,
+        pages: &[u64],
+        cancel: &CancelToken,
+    ) -> Result<AlignedBuf> {
         let mut fetcher = file.fetcher(PIN_DEPTH, Arc::new(IoStats::new()))?;
         fetcher.set_cancel(Some(cancel.clone()));
         let most = (PIN_READ / self.page_size).max(1);
         let runs = pages.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(most));
-        let needed = || Error::Budget { needed: (pages.len() as u64) * (self.page_size as u64), given: 0 };
-        let mut rest = AlignedBuf::zeroed_huge(pages.len().checked_mul(self.page_size).ok_or_else(needed)?)?;
+        let needed =
+            || Error::Budget { needed: (pages.len() as u64) * (self.page_size as u64), given: 0 };
+        let mut rest =
+            AlignedBuf::zeroed_huge(pages.len().checked_mul(self.page_size).ok_or_else(needed)?)?;
         let mut pieces: Vec<Option<AlignedBuf>> = Vec::new();
         let take = |pieces: &mut Vec<Option<AlignedBuf>>, fetched: Fetched| {
             let number = usize::try_from(fetched.token).unwrap_or(usize::MAX);
@@ -194,7 +205,9 @@ impl PageCache {
         let mut pieces = pieces.into_iter().flatten();
         let mut whole = pieces.next().unwrap_or(rest);
         for piece in pieces {
-            whole.join(piece).map_err(|_| Error::unsupported("memory of pinned pages in pieces"))?;
+            whole
+                .join(piece)
+                .map_err(|_| Error::unsupported("memory of pinned pages in pieces"))?;
         }
         Ok(whole)
     }
@@ -205,7 +218,9 @@ impl PageCache {
             return Ok(());
         }
         let (ours, theirs) = (self.page_size, file.page_size());
-        Err(Error::unsupported(format!("a cache of {ours} byte pages for a file of {theirs} byte pages")))
+        Err(Error::unsupported(format!(
+            "a cache of {ours} byte pages for a file of {theirs} byte pages"
+        )))
     }
 
     /// The pinned regions of a file.
@@ -246,7 +261,8 @@ impl PageCache {
         }
         let first = number * WAYS;
         // Acquire: what tasks read of the frame happens before it is refilled.
-        let Some(way) = set.victim(|way| self.pins_of(first + way).load(Ordering::Acquire) == 0) else {
+        let Some(way) = set.victim(|way| self.pins_of(first + way).load(Ordering::Acquire) == 0)
+        else {
             return Lookup::Full;
         };
         let frame = first + way;
@@ -262,7 +278,8 @@ impl PageCache {
 
     fn count_evicted(&self, frame: usize, stats: &IoStats) {
         let words = self.used.get(frame * self.words..(frame + 1) * self.words).unwrap_or_default();
-        let used: u64 = words.iter().map(|word| u64::from(word.swap(0, Ordering::Relaxed).count_ones())).sum();
+        let used: u64 =
+            words.iter().map(|word| u64::from(word.swap(0, Ordering::Relaxed).count_ones())).sum();
         stats.evicted_units_used.fetch_add(used, Ordering::Relaxed);
         stats.evicted_units_total.fetch_add((self.page_size / UNIT) as u64, Ordering::Relaxed);
     }
@@ -342,7 +359,9 @@ impl Set {
     /// The frame that holds or awaits a page.
     fn find(&self, file: u32, page: u64) -> Option<usize> {
         let present = self.valid | self.loading;
-        (0..WAYS).find(|&way| present >> way & 1 == 1 && self.pages[way] == page && self.files[way] == file)
+        (0..WAYS).find(|&way| {
+            present >> way & 1 == 1 && self.pages[way] == page && self.files[way] == file
+        })
     }
 
     /// The clock: the next frame that is free and was not used since the hand
@@ -468,6 +487,9 @@ mod tests {
 
     #[test]
     fn too_small_is_an_error() {
-        assert!(matches!(PageCache::new(4096, 4096), Err(Error::Budget { needed: 32768, given: 4096 })));
+        assert!(matches!(
+            PageCache::new(4096, 4096),
+            Err(Error::Budget { needed: 32768, given: 4096 })
+        ));
     }
 }

@@ -96,7 +96,7 @@ impl Error {
     pub fn io(op: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         let path = path.into();
         match source.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => Self::NoSpace { path, needed: 0 },
+            Some(libc::ENOSPC | libc::EDQUOT) => Self::NoSpace { path, needed: 4096 },
             Some(libc::EEXIST | libc::ENOTEMPTY) if op != "remove" => Self::Exists { path },
             _ => Self::Io { op, path, source },
         }

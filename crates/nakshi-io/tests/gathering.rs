@@ -1,8 +1,8 @@
 //! Selected reads through the cache: the right bytes, few reads, no frame lost.
 
 use nakshi_io::{
-    CachedReader, CancelToken, Error, FaultPlan, FaultyBackend, FileSpec, GatherOptions, IoStats, MemoryBackend,
-    PageCache, PageHasher, PagedFile, Request, Salt, StorageBackend, Striping,
+    CachedReader, CancelToken, Error, FaultPlan, FaultyBackend, FileSpec, GatherOptions, IoStats,
+    MemoryBackend, PageCache, PageHasher, PagedFile, Request, Salt, StorageBackend, Striping,
 };
 use proptest::prelude::*;
 use std::ops::Range;
@@ -37,7 +37,11 @@ fn open(bytes: &[u8], page_size: u32, plan: FaultPlan) -> Arc<PagedFile> {
 }
 
 fn requests(ranges: &[Range<u64>]) -> Vec<Request> {
-    ranges.iter().enumerate().map(|(at, range)| Request { range: range.clone(), token: at as u64 }).collect()
+    ranges
+        .iter()
+        .enumerate()
+        .map(|(at, range)| Request { range: range.clone(), token: at as u64 })
+        .collect()
 }
 
 /// Gathers, and checks that every task ran once and saw its bytes.
@@ -75,7 +79,10 @@ fn adjacent_pages_are_one_read() {
         (seen.requests, seen.misses, seen.hits, seen.bytes_read)
     };
     // Figure 6 of the paper: two on one page, two on adjacent pages.
-    assert_eq!(ask(0, &[0..10, 100..200, 5 * 512..5 * 512 + 9, 6 * 512..7 * 512]), (2, 3, 0, 3 * 512));
+    assert_eq!(
+        ask(0, &[0..10, 100..200, 5 * 512..5 * 512 + 9, 6 * 512..7 * 512]),
+        (2, 3, 0, 3 * 512)
+    );
     // Found, in part: pages 5 and 6 split the read.
     assert_eq!(ask(0, &[4 * 512..8 * 512]), (2, 2, 2, 2 * 512));
     // A gap of two pages, bridged or not.
@@ -83,7 +90,10 @@ fn adjacent_pages_are_one_read() {
     assert_eq!(ask(2, &[30 * 512..30 * 512 + 1, 33 * 512..33 * 512 + 1]), (1, 4, 0, 4 * 512));
     assert_eq!(ask(1, &[40 * 512..40 * 512 + 1, 43 * 512..43 * 512 + 1]), (2, 2, 0, 2 * 512));
     // Nothing twice, whatever the order.
-    assert_eq!(ask(0, &[53 * 512..54 * 512, 50 * 512..51 * 512, 50 * 512..53 * 512]), (1, 4, 0, 4 * 512));
+    assert_eq!(
+        ask(0, &[53 * 512..54 * 512, 50 * 512..51 * 512, 50 * 512..53 * 512]),
+        (1, 4, 0, 4 * 512)
+    );
     assert_eq!(ask(0, &[7 * 512..7 * 512, 0..1]), (0, 0, 1, 0));
 }
 
@@ -95,7 +105,8 @@ fn pinned_pages_are_never_read_again() {
     cache.pin(&file, [300, 3, 4, 5, 3, 200], &CancelToken::new()).unwrap();
     assert_eq!(cache.pinned_bytes(), 5 * 512);
     let stats = Arc::new(IoStats::new());
-    let mut reader = CachedReader::new(&cache, &file, &GatherOptions::default(), Arc::clone(&stats)).unwrap();
+    let mut reader =
+        CachedReader::new(&cache, &file, &GatherOptions::default(), Arc::clone(&stats)).unwrap();
     let end = bytes.len() as u64;
     for _ in 0..3 {
         let list = requests(&[3 * 512..6 * 512, 200 * 512..201 * 512, 300 * 512..end]);
@@ -109,7 +120,13 @@ fn pinned_pages_are_never_read_again() {
 /// Any requests over any window, also those that need more than all frames.
 /// Seen red with `missing` of `admit` computed without its `+ 1`, and with
 /// `Window::arrived` not looking whether a request touches the run.
-fn any_requests(page_shift: u32, frames: usize, gap: u64, cuts: &[(f64, f64)], plan: FaultPlan) -> Result<(), Error> {
+fn any_requests(
+    page_shift: u32,
+    frames: usize,
+    gap: u64,
+    cuts: &[(f64, f64)],
+    plan: FaultPlan,
+) -> Result<(), Error> {
     let page = 1usize << page_shift;
     let bytes = contents(150 * page + 33);
     let file = open(&bytes, page as u32, plan);
@@ -189,8 +206,13 @@ fn workers_share_frames_and_failures() {
         for worker in 0..4u64 {
             let (bytes, file, cache, good, failed) = (&bytes, &file, &cache, &good, &failed);
             scope.spawn(move || {
-                let mut reader =
-                    CachedReader::new(cache, file, &GatherOptions::default(), Arc::new(IoStats::new())).unwrap();
+                let mut reader = CachedReader::new(
+                    cache,
+                    file,
+                    &GatherOptions::default(),
+                    Arc::new(IoStats::new()),
+                )
+                .unwrap();
                 for round in 0..200u64 {
                     let mut state = worker * 1000 + round;
                     let ranges: Vec<_> = (0..20)
@@ -220,12 +242,19 @@ fn a_task_that_fails_or_panics_leaves_the_cache_whole() {
     let file = open(&bytes, 512, FaultPlan::default());
     let cache = PageCache::new(64 * 512, 512).unwrap();
     let list = requests(&[0..600, 5000..5001, 9000..20000, 40000..40001]);
-    let new = || CachedReader::new(&cache, &file, &GatherOptions::default(), Arc::new(IoStats::new())).unwrap();
+    let new = || {
+        CachedReader::new(&cache, &file, &GatherOptions::default(), Arc::new(IoStats::new()))
+            .unwrap()
+    };
     for _ in 0..20 {
         let mut reader = new();
-        assert!(matches!(reader.gather(&list, &mut |_, _| Err(Error::Cancelled)), Err(Error::Cancelled)));
+        assert!(matches!(
+            reader.gather(&list, &mut |_, _| Err(Error::Cancelled)),
+            Err(Error::Cancelled)
+        ));
         gather(&mut reader, &bytes, &list).unwrap();
-        let panics = std::panic::AssertUnwindSafe(|| reader.gather(&list, &mut |_, _| panic!("planted")));
+        let panics =
+            std::panic::AssertUnwindSafe(|| reader.gather(&list, &mut |_, _| panic!("planted")));
         assert!(std::panic::catch_unwind(panics).is_err());
         gather(&mut reader, &bytes, &list).unwrap();
     }
@@ -242,7 +271,8 @@ fn cancelling_does_not_wait_for_the_device() {
     let file = open(&bytes, 512, FaultPlan { delays: 1.0, delay, ..FaultPlan::default() });
     let cache = PageCache::new(64 * 512, 512).unwrap();
     let cancel = CancelToken::new();
-    let options = GatherOptions { depth: 1, cancel: Some(cancel.clone()), ..GatherOptions::default() };
+    let options =
+        GatherOptions { depth: 1, cancel: Some(cancel.clone()), ..GatherOptions::default() };
     let mut reader = CachedReader::new(&cache, &file, &options, Arc::new(IoStats::new())).unwrap();
     let ranges: Vec<_> = (0..50).map(|at| at * 1024..at * 1024 + 9).collect();
     let start = std::time::Instant::now();

@@ -105,16 +105,19 @@ impl OpenFile {
     /// that a scan does not fill the page cache (which counts against the
     /// memory limit of a cgroup).
     pub(super) fn forget(&self, offset: u64, len: usize) {
-        if self.direct || len == 0 {
-            return;
+        if !self.direct {
+            drop_cached(&self.file, offset, len as u64);
         }
-        drop_cached(&self.file, offset, len as u64);
     }
 }
 
 /// Drops the system's cached pages of a range (of whole pages around it).
 #[cfg(target_os = "linux")]
 pub(crate) fn drop_cached(file: &File, offset: u64, len: u64) {
+    if len == 0 {
+        // The system would take no length for the whole file.
+        return;
+    }
     let from = offset / 4096 * 4096;
     let to = offset.saturating_add(len).next_multiple_of(4096);
     let (Ok(at), Ok(len)) = (libc::off_t::try_from(from), libc::off_t::try_from(to - from)) else {

@@ -124,14 +124,19 @@ impl CachedReader {
 
     fn check(&mut self, requests: &[Request]) -> Result<()> {
         let len = self.file.len();
-        if let Some(bad) = requests.iter().find(|r| r.range.start > r.range.end || r.range.end > len) {
-            let what = format!("bytes {:?} of {}, which has {len}", bad.range, self.file.path().display());
+        if let Some(bad) =
+            requests.iter().find(|r| r.range.start > r.range.end || r.range.end > len)
+        {
+            let what =
+                format!("bytes {:?} of {}, which has {len}", bad.range, self.file.path().display());
             return Err(Error::unsupported(what));
         }
         self.order.clear();
         self.order.extend(0..requests.len());
         if !requests.is_sorted_by_key(|request| request.range.start) {
-            self.order.sort_unstable_by_key(|&at| (requests.get(at).map(|request| request.range.start), at));
+            self.order.sort_unstable_by_key(|&at| {
+                (requests.get(at).map(|request| request.range.start), at)
+            });
         }
         Ok(())
     }
@@ -173,9 +178,16 @@ impl CachedReader {
 
     /// Takes requests into the window until it is full; starts their reads as
     /// one batch. Returns the next request that is not in.
-    fn admit(&mut self, requests: &[Request], mut next: usize, task: &mut Task<'_>) -> Result<usize> {
+    fn admit(
+        &mut self,
+        requests: &[Request],
+        mut next: usize,
+        task: &mut Task<'_>,
+    ) -> Result<usize> {
         let page_size = u64::from(self.file.page_size());
-        while let Some((at, request)) = self.order.get(next).and_then(|&at| Some((at, requests.get(at)?))) {
+        while let Some((at, request)) =
+            self.order.get(next).and_then(|&at| Some((at, requests.get(at)?)))
+        {
             let pages = request.range.start / page_size..request.range.end.div_ceil(page_size);
             let count = pages.end.saturating_sub(pages.start);
             if request.range.is_empty() {
@@ -188,12 +200,15 @@ impl CachedReader {
                 next += 1;
                 break;
             }
-            if self.window.pages() > 0 && self.window.pages() as u64 + count > self.options.window as u64 {
+            if self.window.pages() > 0
+                && self.window.pages() as u64 + count > self.options.window as u64
+            {
                 break;
             }
             // Pages from the start of this request on that earlier ones brought
             // in are consecutive, since requests come by their starts.
-            let missing = self.window.last_page().map_or(pages.start, |last| (last + 1).max(pages.start));
+            let missing =
+                self.window.last_page().map_or(pages.start, |last| (last + 1).max(pages.start));
             if missing == pages.start {
                 self.fill_gap(pages.start)?;
             }
@@ -230,7 +245,8 @@ impl CachedReader {
     /// Appends an entry for a page: found in memory, or to be read.
     fn add_page(&mut self, page: u64) -> Result<()> {
         let adjacent = self.window.last_page().is_some_and(|last| last + 1 == page);
-        let mut entry = Entry { page, place: Place::Nowhere, users: 0, ready: true, run: usize::MAX };
+        let mut entry =
+            Entry { page, place: Place::Nowhere, users: 0, ready: true, run: usize::MAX };
         if let Some(region) = self.regions.iter().find(|region| region.get(page).is_some()) {
             add(&self.stats.pinned_hits, 1);
             entry.place = Place::Region(Arc::clone(region));
@@ -272,7 +288,9 @@ impl CachedReader {
     fn join_run(&mut self, adjacent: bool) -> usize {
         add(&self.stats.misses, 1);
         let most = (self.options.max_read / self.file.page_size() as usize).max(1) as u64;
-        let long = |run: usize| self.window.run(run).is_none_or(|run| run.entries.end - run.entries.start >= most);
+        let long = |run: usize| {
+            self.window.run(run).is_none_or(|run| run.entries.end - run.entries.start >= most)
+        };
         if !adjacent || self.open_run.is_some_and(long) {
             self.close_run();
         }
@@ -288,8 +306,11 @@ impl CachedReader {
     /// Gives the closed runs to the fetcher, and the batch to the device.
     fn send(&mut self) -> Result<()> {
         for number in std::mem::take(&mut self.unsent) {
-            let Some(entries) = self.window.run(number).map(|run| run.entries.clone()) else { continue };
-            let mut bufs = Vec::with_capacity(usize::try_from(entries.end - entries.start).unwrap_or(0));
+            let Some(entries) = self.window.run(number).map(|run| run.entries.clone()) else {
+                continue;
+            };
+            let mut bufs =
+                Vec::with_capacity(usize::try_from(entries.end - entries.start).unwrap_or(0));
             let mut first_page = 0;
             for at in entries.clone() {
                 let Some(entry) = self.window.entry(at) else { continue };
@@ -333,12 +354,14 @@ impl CachedReader {
         let slack = self.bypassing.take();
         fetched.result?;
         let at = usize::try_from(fetched.token ^ BYPASS).unwrap_or(usize::MAX);
-        if let (Some(request), Some(mut buf)) = (requests.get(at), fetched.bufs.into_iter().next()) {
+        if let (Some(request), Some(mut buf)) = (requests.get(at), fetched.bufs.into_iter().next())
+        {
             // Without it the task would copy the whole request.
             let _ = slack.map(|slack| buf.join(slack));
             let start = request.range.start % u64::from(self.file.page_size());
             let len = request.range.end - request.range.start;
-            let (start, len) = (usize::try_from(start).unwrap_or(0), usize::try_from(len).unwrap_or(0));
+            let (start, len) =
+                (usize::try_from(start).unwrap_or(0), usize::try_from(len).unwrap_or(0));
             task(request.token, &PageSlice { pages: Pages::One(&buf), start, len })?;
         }
         Ok(true)
@@ -352,7 +375,9 @@ impl CachedReader {
         for (at, buf) in entries.zip(fetched.bufs) {
             let Some(entry) = self.window.entry(at) else { continue };
             entry.place = match std::mem::replace(&mut entry.place, Place::Nowhere) {
-                Place::Reading(claim) if fetched.result.is_ok() => Place::Frame(self.cache.fill(claim, buf)),
+                Place::Reading(claim) if fetched.result.is_ok() => {
+                    Place::Frame(self.cache.fill(claim, buf))
+                }
                 Place::Reading(claim) => {
                     self.cache.abandon(claim, buf);
                     Place::Nowhere
@@ -397,7 +422,12 @@ impl CachedReader {
     }
 
     /// Runs the tasks of the requests whose pages are all here.
-    fn run_ready(&mut self, requests: &[Request], frontier: u64, task: &mut Task<'_>) -> Result<()> {
+    fn run_ready(
+        &mut self,
+        requests: &[Request],
+        frontier: u64,
+        task: &mut Task<'_>,
+    ) -> Result<()> {
         let page_size = self.file.page_size() as usize;
         while let Some(number) = self.window.ready.pop_front() {
             let Some(active) = self.window.active(number) else { continue };
@@ -447,7 +477,9 @@ impl CachedReader {
             let entries = self.window.run(number).map_or(0..0, |run| run.entries.clone());
             for at in entries {
                 if let Some(entry) = self.window.entry(at) {
-                    if let Place::Reading(claim) = std::mem::replace(&mut entry.place, Place::Nowhere) {
+                    if let Place::Reading(claim) =
+                        std::mem::replace(&mut entry.place, Place::Nowhere)
+                    {
                         let buf = self.cache.buffer(&claim);
                         self.cache.abandon(claim, buf);
                     }

@@ -108,7 +108,8 @@ impl Window {
 
     /// The bytes of a page that is ready.
     pub(super) fn bytes<'a>(&'a self, number: u64, cache: &'a PageCache) -> Option<&'a [u8]> {
-        let entry = self.entries.get(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)?;
+        let entry =
+            self.entries.get(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)?;
         match &entry.place {
             Place::Frame(pin) => Some(cache.bytes(pin)),
             Place::Region(region) => region.get(entry.page),
@@ -120,7 +121,8 @@ impl Window {
     /// Notes for the cache's utilisation what a request reads of a page.
     pub(super) fn note_used(&self, number: u64, range: Range<usize>, cache: &PageCache) {
         let at = number.checked_sub(self.first_entry).and_then(|at| usize::try_from(at).ok());
-        if let Some(Entry { place: Place::Frame(pin), .. }) = at.and_then(|at| self.entries.get(at)) {
+        if let Some(Entry { place: Place::Frame(pin), .. }) = at.and_then(|at| self.entries.get(at))
+        {
             cache.note_used(pin, range);
         }
     }
@@ -231,7 +233,11 @@ impl Window {
 
     /// Drops the pages at the front that nobody uses.
     fn trim(&mut self, frontier: u64, release: &mut dyn FnMut(Place)) {
-        while self.entries.front().is_some_and(|entry| entry.ready && entry.users == 0 && entry.page < frontier) {
+        while self
+            .entries
+            .front()
+            .is_some_and(|entry| entry.ready && entry.users == 0 && entry.page < frontier)
+        {
             if let Some(entry) = self.entries.pop_front() {
                 release(entry.place);
             }

@@ -35,7 +35,16 @@ impl AtomicDir {
         if std::fs::symlink_metadata(dest).is_ok() {
             return Err(Error::Exists { path: dest.to_owned() });
         }
-        let lock = FileLock::temporary(&parent.join(with(&prefix, ".lock")))?;
+        let lock =
+            FileLock::temporary(&parent.join(with(&prefix, ".lock"))).map_err(
+                |error| match error {
+                    // The reader knows the directory, not our lock file in it.
+                    Error::Io { source, .. } => {
+                        Error::Io { op: "write to", path: parent.clone(), source }
+                    }
+                    other => other,
+                },
+            )?;
         // Again under the lock: another builder may just have finished.
         if std::fs::symlink_metadata(dest).is_ok() {
             return Err(Error::Exists { path: dest.to_owned() });

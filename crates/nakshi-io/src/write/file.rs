@@ -1,6 +1,6 @@
 //! Files of checksummed pages, while they are written.
 
-use super::{WriteFile, WriteFs};
+use super::{PoisonFile, WriteFile, WriteFs};
 use crate::checksum::PageHasher;
 use crate::paged::{FileSpec, check_page_size};
 use crate::stripe::Striping;
@@ -18,7 +18,7 @@ const BUFFER: usize = 1 << 20;
 /// [`Error::Poisoned`]: a retried fsync may say "done" over lost data.
 #[derive(Debug)]
 pub struct SyncFile {
-    files: Vec<Box<dyn WriteFile>>,
+    files: Vec<PoisonFile>,
     striping: Striping,
     page_size: usize,
     salt: Salt,
@@ -68,7 +68,11 @@ impl SyncFile {
     ) -> Result<Self> {
         check_page_size(page_size)?;
         striping.check(page_size)?;
-        let files = striping.paths.iter().map(|path| fs.create(path)).collect::<Result<_>>()?;
+        let files = striping
+            .paths
+            .iter()
+            .map(|path| fs.create(path).map(PoisonFile::new))
+            .collect::<Result<_>>()?;
         Ok(Self {
             files,
             striping,

@@ -5,17 +5,22 @@
 //! * [`FaultyFs`]: fails, tears or kills at the nth operation
 //! * [`SyncFile`]: a (striped) file with page checksums, poisoned by the first
 //!   failure
+//! * [`PoisonFile`], [`write_file`], [`replace_file`]: small files
 //! * [`AtomicDir`]: a directory that appears whole or not at all
 //! * [`FileLock`]: one writer
 
 mod dir;
+mod faulty;
 mod file;
 mod lock;
+mod poison;
 mod real;
 
 pub use dir::AtomicDir;
+pub use faulty::{FaultyFs, WriteAction, WriteFault, WriteOp};
 pub use file::{SyncFile, Written};
 pub use lock::FileLock;
+pub use poison::{PoisonFile, replace_file, write_file};
 pub use real::RealFs;
 
 use crate::Result;
@@ -57,7 +62,28 @@ pub trait WriteFile: Send + Debug {
     fn path(&self) -> &Path;
 }
 
-/// The operating system's file system.
+/// Names faults to plant into all writing of this process, separated by commas
+/// (see [`WriteFault`]): a hook for tests that kill or fail whole programs.
+pub const FAULT_VARIABLE: &str = "NAKSHI_FAULT";
+
+/// The operating system's file system; with the faults that the environment
+/// variable `NAKSHI_FAULT` names, if it is set (a test hook).
 pub fn default_fs() -> Arc<dyn WriteFs> {
-    Arc::new(RealFs::new())
+    let real: Arc<dyn WriteFs> = Arc::new(RealFs::new());
+    let Ok(text) = std::env::var(FAULT_VARIABLE) else { return real };
+    if text.trim().is_empty() {
+        return real;
+    }
+    let faults = text.split(',').map(str::parse).collect::<Result<Vec<WriteFault>>>();
+    let faults = faults.unwrap_or_else(|error| {
+        // A test that plants nothing by mistake would pass for no reason.
+        tracing::error!("{FAULT_VARIABLE}: {error}; all writing will fail");
+        vec![WriteFault {
+            op: None,
+            nth: 0,
+            onwards: true,
+            action: WriteAction::Fail(libc::EINVAL),
+        }]
+    });
+    Arc::new(FaultyFs::new(real, faults))
 }

@@ -1,11 +1,19 @@
-//! Writing through the operating system.
+//! Writing through the operating system, without filling its page cache.
+#![allow(unsafe_code)]
 
 use super::{WriteFile, WriteFs};
-use crate::Result;
+use crate::backend::files::drop_cached;
 use crate::error::At;
+use crate::{Error, Result};
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// Bytes after which what was written before is sent to the device and dropped
+/// from the system's page cache. At most two windows of a file are dirty, so
+/// that writing stays within the memory limit of a cgroup and no writer is
+/// throttled by another's dirt.
+const WINDOW: u64 = 8 << 20;
 
 /// Writes through the operating system.
 #[derive(Debug, Default, Clone)]
@@ -21,7 +29,7 @@ impl RealFs {
 impl WriteFs for RealFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let file = OpenOptions::new().write(true).create_new(true).open(path).at("create", path)?;
-        Ok(Box::new(RealFile { file, path: path.to_owned(), len: 0 }))
+        Ok(Box::new(RealFile { file, path: path.to_owned(), len: 0, started: 0, dropped: 0 }))
     }
 
     fn create_dir(&self, path: &Path) -> Result<()> {
@@ -29,14 +37,17 @@ impl WriteFs for RealFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        fs::rename(from, to).at("rename", to)
+        fs::rename(from, to).at("rename to", to)
     }
 
     fn publish(&self, from: &Path, to: &Path) -> Result<()> {
-        if fs::symlink_metadata(to).is_ok() {
-            return Err(crate::Error::Exists { path: to.to_owned() });
+        match rename_new(from, to) {
+            Some(result) => result.at("rename to", to),
+            // Not atomic against a program that creates `to` in between; two
+            // builders are kept apart by their lock.
+            None if fs::symlink_metadata(to).is_ok() => Err(Error::Exists { path: to.to_owned() }),
+            None => fs::rename(from, to).at("rename to", to),
         }
-        fs::rename(from, to).at("rename", to)
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
@@ -52,22 +63,129 @@ impl WriteFs for RealFs {
     }
 }
 
+/// Renames to a name that must not exist, in one step; `None` where the system
+/// or the file system has no such step.
+#[cfg(all(target_os = "linux", any(target_env = "gnu", target_env = "musl")))]
+fn rename_new(from: &Path, to: &Path) -> Option<std::io::Result<()>> {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (Ok(from), Ok(to)) = (text(from), text(to)) else {
+        return Some(Err(ErrorKind::InvalidFilename.into()));
+    };
+    // SAFETY: two C strings that outlive the call.
+    let result = unsafe {
+        libc::renameat2(
+            libc::AT_FDCWD,
+            from.as_ptr(),
+            libc::AT_FDCWD,
+            to.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    if result == 0 {
+        return Some(Ok(()));
+    }
+    let error = std::io::Error::last_os_error();
+    let unknown = matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL));
+    (!unknown).then_some(Err(error))
+}
+
+#[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
+fn rename_new(_from: &Path, _to: &Path) -> Option<std::io::Result<()>> {
+    None
+}
+
 #[derive(Debug)]
 struct RealFile {
     file: File,
     path: PathBuf,
     len: u64,
+    /// Up to here the device has been told to write.
+    started: u64,
+    /// Up to here all is written and dropped from the page cache.
+    dropped: u64,
+}
+
+impl RealFile {
+    /// Keeps the dirty part of the file small.
+    fn trickle(&mut self) -> Result<()> {
+        while self.len - self.started >= WINDOW {
+            // Wait for the window before last, start the last one: the device
+            // writes one while the next is being filled.
+            write_back(&self.file, self.dropped, self.started - self.dropped, true)
+                .at("write", &self.path)?;
+            drop_cached(&self.file, self.dropped, self.started - self.dropped);
+            self.dropped = self.started;
+            self.started += WINDOW;
+            write_back(&self.file, self.dropped, WINDOW, false).at("write", &self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends a range to the device, and waits for it if `wait`.
+#[cfg(target_os = "linux")]
+fn write_back(file: &File, offset: u64, len: u64, wait: bool) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let (Ok(offset), Ok(len)) = (libc::off64_t::try_from(offset), libc::off64_t::try_from(len))
+    else {
+        return Ok(());
+    };
+    if len == 0 {
+        return Ok(());
+    }
+    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let flags = if wait { all } else { libc::SYNC_FILE_RANGE_WRITE };
+    // SAFETY: an open descriptor and plain numbers.
+    if unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        // What could not be written is lost, and fsync may not say so again.
+        Some(libc::EIO | libc::ENOSPC | libc::EDQUOT) => Err(error),
+        // Not known to this file system: a courtesy only.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn write_back(_file: &File, _offset: u64, _len: u64, _wait: bool) -> std::io::Result<()> {
+    Ok(())
 }
 
 impl WriteFile for RealFile {
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).at("write", &self.path)?;
-        self.len += bytes.len() as u64;
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            // In windows, so that a huge append does not fill the cache either.
+            let part = bytes
+                .get(..usize::try_from(WINDOW).unwrap_or(usize::MAX).min(bytes.len()))
+                .unwrap_or(bytes);
+            let written = match self.file.write(part) {
+                Ok(0) => Err(ErrorKind::WriteZero.into()),
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                other => other,
+            };
+            let written = written.at("write", &self.path).map_err(|error| match error {
+                Error::NoSpace { path, .. } => Error::NoSpace { path, needed: bytes.len() as u64 },
+                other => other,
+            })?;
+            self.len += written as u64;
+            bytes = bytes.get(written..).unwrap_or_default();
+            self.trickle()?;
+        }
         Ok(())
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.file.sync_all().at("fsync", &self.path)
+        self.file.sync_all().at("fsync", &self.path)?;
+        drop_cached(&self.file, self.dropped, self.len - self.dropped);
+        self.dropped = self.len / WINDOW * WINDOW;
+        self.started = self.dropped;
+        Ok(())
     }
 
     fn len(&self) -> u64 {
