@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use nakshi_io::{CancelToken, PagedFile};
+use std::sync::Arc;
+
 use crate::index::{Extents, ListIndex};
-use crate::{Encoding, List, Result};
+use crate::{Encoding, Error, List, Result, varint};
 
 /// Dense internal id of a vertex, in layout order.
 pub type VertexId = u32;
@@ -35,8 +38,11 @@ impl Direction {
 #[derive(Debug)]
 pub struct Adjacency {
     pub(crate) index: ListIndex,
+    pub(crate) file: Arc<PagedFile>,
+    pub(crate) degrees: Arc<PagedFile>,
     pub(crate) encoding: Encoding,
     pub(crate) vertices: u64,
+    pub(crate) stored: u64,
     pub(crate) arcs: u64,
     pub(crate) max_degree: u64,
     pub(crate) max_list_bytes: u64,
@@ -57,6 +63,51 @@ impl Adjacency {
     /// The index itself.
     pub fn index(&self) -> &ListIndex {
         &self.index
+    }
+
+    /// The file of lists.
+    pub fn file(&self) -> &Arc<PagedFile> {
+        &self.file
+    }
+
+    /// The degree of every vertex, read from disk: 4 bytes a vertex.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a degree of 2^32 or more; those of reading.
+    pub fn degrees(&self, cancel: &CancelToken) -> Result<Vec<u32>> {
+        let bytes = self.degrees.load(cancel)?;
+        let n = crate::permutation::check_count(self.vertices)?;
+        let corrupt = |at: usize| Error::Corrupt {
+            file: self.degrees.path().to_path_buf(),
+            page: at as u64 / u64::from(self.degrees.page_size()),
+            what: "a degree does not decode".into(),
+        };
+        let mut degrees = Vec::new();
+        degrees
+            .try_reserve_exact(n)
+            .map_err(|_| Error::Budget { needed: self.vertices * 4, given: 0 })?;
+        let mut at = 0;
+        for _ in 0..self.stored.min(self.vertices) {
+            let degree = varint::get(&bytes, &mut at).ok_or_else(|| corrupt(at))?;
+            degrees.push(
+                u32::try_from(degree)
+                    .map_err(|_| Error::Unsupported(format!("a degree of {degree} in 32 bits")))?,
+            );
+        }
+        degrees.resize(n, 0);
+        Ok(degrees)
+    }
+
+    /// Names file and page in an error of decoding the list of `v`.
+    pub fn blame(&self, v: VertexId, error: Error) -> Error {
+        match error {
+            Error::BadList(what) => Error::Corrupt {
+                file: self.file.path().to_path_buf(),
+                page: self.extent(v).start / u64::from(self.file.page_size()),
+                what: format!("the list of vertex {v} does not decode: {what}"),
+            },
+            other => other,
+        }
     }
 
     /// How the lists are encoded.

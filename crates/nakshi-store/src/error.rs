@@ -109,6 +109,9 @@ pub enum Error {
     /// The caller cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// An error of the storage layer with no closer variant here: no space, a poisoned writer.
+    #[error(transparent)]
+    Storage(nakshi_io::Error),
 }
 
 /// `Result` with this crate's [`Error`].
@@ -118,5 +121,24 @@ impl Error {
     /// Wraps a system error with what was done to which path.
     pub fn io(op: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io { op, path: path.as_ref().to_path_buf(), source }
+    }
+}
+
+impl From<nakshi_io::Error> for Error {
+    fn from(error: nakshi_io::Error) -> Self {
+        use nakshi_io::Error as Io;
+        match error {
+            Io::Io { op, path, source } => Self::Io { op, path, source },
+            Io::Corrupt { file, page } => {
+                Self::Corrupt { file, page, what: "its checksum does not match".into() }
+            }
+            Io::Truncated { file, expected, found } => Self::Truncated { file, expected, found },
+            Io::Budget { needed, given } => Self::Budget { needed, given },
+            Io::Exists { path } => Self::Exists(path),
+            Io::Locked { path } => Self::Locked(path),
+            Io::Cancelled => Self::Cancelled,
+            Io::Unsupported { what } => Self::Unsupported(what),
+            other => Self::Storage(other),
+        }
     }
 }

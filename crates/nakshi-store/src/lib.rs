@@ -1,29 +1,43 @@
 //! The on-disk graph store of Nakshi: format, import, ids, topology.
 //!
 //! - [`Store`], [`Adjacency`], [`List`]: open a store, find an edge list, decode it;
+//! - [`Heads`], [`Column`]: the first two neighbours of every vertex; attributes of edges;
+//! - [`IdMap`], [`ExternalId`]: the user's ids, and the way to internal ids and back;
+//! - [`StoreBuilder`], [`ListBatch`]: write a store, in order, committed whole;
 //! - [`ListIndex`]: where each list lies, about a byte a vertex (Elias-Fano);
-//! - [`Encoding`]: raw or packed lists;
+//! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: which files make up a store;
 //! - [`Permutation`]: what a layout computes.
 
 #![deny(missing_docs)]
 
 mod adjacency;
+mod build;
 pub mod codec;
+mod column;
 mod error;
+mod files;
+mod heads;
+mod ids;
 mod index;
 mod list;
 mod manifest;
 mod permutation;
+mod store;
 mod varint;
 
 pub use adjacency::{Adjacency, Direction, VertexId};
+pub use build::{BuildOptions, ColumnSpec, ListBatch, StoreBuilder, Stripes};
 pub use codec::Encoding;
+pub use column::{Column, ColumnSlice, ColumnType, Number, Values};
 pub use error::{Error, Result};
+pub use heads::Heads;
+pub use ids::keys::Key;
+pub use ids::{ExternalId, IdKind, IdMap, compare_decimal, is_canonical_integer};
 pub use index::{Extents, ListIndex, ListIndexBuilder};
 pub use list::List;
 pub use manifest::{
-    AdjacencyEntry, ColumnEntry, ColumnType, FORMAT_VERSION, FileEntry, IdKind, IdsEntry, Manifest,
-    StripeEntry,
+    AdjacencyEntry, ColumnEntry, FORMAT_VERSION, FileEntry, IdsEntry, Manifest, StripeEntry,
 };
 pub use permutation::Permutation;
+pub use store::{OpenOptions, Store};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, Encoding, Error, Result};
+use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
 /// The format that this version writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -51,24 +51,6 @@ pub struct AdjacencyEntry {
     pub max_list_bytes: u64,
 }
 
-/// Type of an attribute column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ColumnType {
-    /// 8 bits, unsigned.
-    U8,
-    /// 16 bits, unsigned.
-    U16,
-    /// 32 bits, unsigned.
-    U32,
-    /// 64 bits, signed.
-    I64,
-    /// 32-bit float.
-    F32,
-    /// 64-bit float.
-    F64,
-}
-
 /// One attribute column in the order of one direction's list entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnEntry {
@@ -81,24 +63,6 @@ pub struct ColumnEntry {
     pub ty: ColumnType,
     /// The values, little endian.
     pub file: FileEntry,
-}
-
-/// What external ids are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IdKind {
-    /// Consecutive integers from a first one; no keys are stored.
-    Dense,
-    /// Unsigned 64-bit integers.
-    U64,
-    /// Signed 64-bit integers.
-    I64,
-    /// Integers of any size, written in decimal, ordered as numbers.
-    Big,
-    /// UTF-8 text, ordered by bytes.
-    Text,
-    /// Bytes.
-    Bytes,
 }
 
 /// How external ids are stored.
@@ -163,6 +127,38 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Every file that it names.
+    pub fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        let lists =
+            self.adjacency.iter().flat_map(|a| [&a.lists, &a.lengths, &a.degrees, &a.heads]);
+        let ids = &self.ids;
+        let ids = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks].into_iter().flatten();
+        lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids)
+    }
+
+    /// A hash of all that makes two stores equal to a reader: not the identity, the pages, the
+    /// places or the report. 16 hexadecimal digits.
+    pub fn content_hash(&self) -> String {
+        let mut text = format!(
+            "{} {} {} {} {:?} {} {:?} {}",
+            self.directed,
+            self.vertices,
+            self.edges,
+            self.self_loops,
+            self.encoding,
+            self.layout,
+            self.ids.kind,
+            self.ids.first
+        );
+        for c in &self.columns {
+            text.push_str(&format!("|{:?} {:?} {:?}", c.name, c.direction, c.ty));
+        }
+        for f in self.files() {
+            text.push_str(&format!("|{} {} {}", f.name, f.len, f.hash));
+        }
+        format!("{:016x}", crc64(text.as_bytes()))
+    }
+
     /// The bytes of a manifest file.
     ///
     /// # Errors
@@ -219,3 +215,11 @@ pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     // a CRC-32 fits 32 bits
     (crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) & 0xffff_ffff) as u32
 }
+
+/// CRC-64/NVME.
+pub(crate) fn crc64(bytes: &[u8]) -> u64 {
+    crc_fast::checksum(CONTENT_CRC, bytes)
+}
+
+/// The CRC that content hashes are made of.
+pub(crate) const CONTENT_CRC: crc_fast::CrcAlgorithm = crc_fast::CrcAlgorithm::Crc64Nvme;

@@ -1,0 +1,553 @@
+//! Builds a store in a hidden directory and publishes it whole.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nakshi_io::write::{AtomicDir, WriteFs};
+use nakshi_io::{Salt, Striping};
+
+use super::batch::ListBatch;
+use super::ids::{self, IdSink};
+use super::sink::{Sink, write_small};
+use crate::column::Values;
+use crate::files::{self, Uuid};
+use crate::ids::keys::Key;
+use crate::{
+    AdjacencyEntry, ColumnEntry, ColumnType, Direction, Encoding, Error, FileEntry, IdKind,
+    IdsEntry, Manifest, Result, StripeEntry, VertexId,
+};
+
+/// Bytes of encoded lists collected before they are written.
+const FLUSH: usize = 1 << 20;
+
+/// An attribute column to be written with every direction's lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSpec {
+    /// The user's name for it.
+    pub name: String,
+    /// Its type; [`ColumnType::for_integers`] and [`ColumnType::for_floats`] choose the narrowest.
+    pub ty: ColumnType,
+}
+
+/// Lists and columns spread over several directories, on several devices if they are to help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stripes {
+    /// Existing directories; each gets a directory `nakshi-<uuid>`.
+    pub dirs: Vec<PathBuf>,
+    /// Bytes that lie together: a power of two, at least 4096 and the page size.
+    pub unit: u64,
+}
+
+/// What the store will be.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Whether edges have a direction. Without, the builder gets out-lists only, each edge in
+    /// both of its ends' lists, a self-loop once.
+    pub directed: bool,
+    /// Number of vertices, isolated ones too.
+    pub vertices: u64,
+    /// How lists are written.
+    pub encoding: Encoding,
+    /// Page size in bytes: a power of two from 512 to 1 MiB.
+    pub page_size: u32,
+    /// Name of the layout.
+    pub layout: String,
+    /// Attribute columns.
+    pub columns: Vec<ColumnSpec>,
+    /// Spreading over directories.
+    pub stripes: Option<Stripes>,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            directed: true,
+            vertices: 0,
+            encoding: Encoding::Packed,
+            page_size: 4096,
+            layout: "original".into(),
+            columns: Vec::new(),
+            stripes: None,
+        }
+    }
+}
+
+/// Writes a store: lists in vertex order per direction, ids in rank order, one commit.
+///
+/// Everything happens in the hidden sibling `.<name>.importing-<uuid>` of the destination, which
+/// is renamed by [`StoreBuilder::commit`] when all of it is durable. Dropping an uncommitted
+/// builder removes it; what a killed build left is removed by the next one.
+#[derive(Debug)]
+pub struct StoreBuilder {
+    options: BuildOptions,
+    files: Files,
+    lists: Option<Lists>,
+    id_sink: Option<IdSink>,
+    ids: Option<IdsEntry>,
+    done: Vec<(AdjacencyEntry, u64)>,
+    columns: Vec<ColumnEntry>,
+    report: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One direction's files while they are written.
+#[derive(Debug)]
+struct Lists {
+    direction: Direction,
+    batch: ListBatch,
+    lists: Sink,
+    lengths: Sink,
+    degrees: Sink,
+    heads: Sink,
+    columns: Vec<Sink>,
+    stored: u64,
+    arcs: u64,
+    loops: u64,
+    max_degree: u64,
+    max_list_bytes: u64,
+}
+
+/// The directory under construction, and the numbers of its files.
+#[derive(Debug)]
+pub(super) struct Files {
+    fs: Arc<dyn WriteFs>,
+    dir: AtomicDir,
+    uuid: Uuid,
+    page_size: u32,
+    stripes: Option<StripeGuard>,
+    next_id: u32,
+}
+
+/// Removes stripe directories unless they were committed.
+#[derive(Debug)]
+struct StripeGuard {
+    fs: Arc<dyn WriteFs>,
+    entry: StripeEntry,
+    parts: Vec<PathBuf>,
+    armed: bool,
+}
+
+impl Drop for StripeGuard {
+    fn drop(&mut self) {
+        for dir in self.parts.iter().filter(|_| self.armed) {
+            if let Err(error) = self.fs.remove_dir_all(dir) {
+                tracing::warn!("stripe directory left behind: {error}");
+            }
+        }
+    }
+}
+
+impl Files {
+    fn create(fs: Arc<dyn WriteFs>, dest: &Path, options: &BuildOptions) -> Result<Self> {
+        let uuid = files::new_uuid();
+        let dir = AtomicDir::create(Arc::clone(&fs), dest, &files::hex(&uuid))?;
+        let mut stripes = None;
+        if let Some(wanted) = &options.stripes {
+            let mut guard = StripeGuard {
+                fs: Arc::clone(&fs),
+                entry: StripeEntry { unit: wanted.unit, dirs: Vec::new() },
+                parts: Vec::new(),
+                armed: true,
+            };
+            for dir in &wanted.dirs {
+                let absolute = std::fs::canonicalize(dir).map_err(|e| Error::io("open", dir, e))?;
+                let part = files::stripe_dir(&absolute, &files::hex(&uuid));
+                fs.create_dir(&part)?;
+                guard.parts.push(part);
+                guard.entry.dirs.push(absolute);
+            }
+            stripes = Some(guard);
+        }
+        Ok(Self { fs, dir, uuid, page_size: options.page_size, stripes, next_id: 1 })
+    }
+
+    /// A new file, striped if asked for and configured.
+    pub(super) fn sink(&mut self, name: &str, striped: bool) -> Result<Sink> {
+        let striping = match &self.stripes {
+            Some(s) if striped => Striping {
+                paths: s.parts.iter().map(|d| d.join(name)).collect(),
+                stripe: s.entry.unit,
+            },
+            _ => Striping::single(self.dir.path().join(name)),
+        };
+        let salt = Salt { store: self.uuid, file: self.next_id };
+        self.next_id += 1;
+        Sink::create(self.fs.as_ref(), name.to_string(), striping, self.page_size, salt)
+    }
+
+    pub(super) fn finish(&mut self, sink: Sink) -> Result<FileEntry> {
+        sink.finish(self.fs.as_ref(), self.dir.path())
+    }
+}
+
+impl StoreBuilder {
+    /// Starts a store that will be the directory `dest`, which must not exist.
+    ///
+    /// # Errors
+    /// [`Error::Exists`]; [`Error::Locked`] if another build has the same destination;
+    /// [`Error::Unsupported`] for more than 2^32 vertices or a bad page size; [`Error::Io`].
+    pub fn create(fs: Arc<dyn WriteFs>, dest: &Path, options: BuildOptions) -> Result<Self> {
+        crate::permutation::check_count(options.vertices)?;
+        let mut names: Vec<_> = options.columns.iter().map(|c| &c.name).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
+            return Err(Error::Invalid("two columns have the same name".into()));
+        }
+        let files = Files::create(fs, dest, &options)?;
+        Ok(Self {
+            options,
+            files,
+            lists: None,
+            id_sink: None,
+            ids: None,
+            done: Vec::new(),
+            columns: Vec::new(),
+            report: serde_json::Map::new(),
+        })
+    }
+
+    /// What was asked for.
+    pub fn options(&self) -> &BuildOptions {
+        &self.options
+    }
+
+    /// A directory for temporary files on the same file system, removed with the build.
+    ///
+    /// # Errors
+    /// Those of creating it.
+    pub fn scratch_dir(&self) -> Result<PathBuf> {
+        let dir = self.files.dir.path().join("scratch");
+        if !dir.is_dir() {
+            self.files.fs.create_dir(&dir)?;
+        }
+        Ok(dir)
+    }
+
+    /// Begins the lists of one direction. Only `Out` for an undirected graph.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if they were written already; those of creating files.
+    pub fn begin_adjacency(&mut self, direction: Direction) -> Result<()> {
+        let again = self.done.iter().any(|(a, _)| a.direction == direction);
+        if self.lists.is_some() || again || (!self.options.directed && direction == Direction::In) {
+            return Err(Error::Invalid(format!(
+                "{direction:?} lists begin twice, inside others, or in an undirected graph"
+            )));
+        }
+        let name = match direction {
+            Direction::Out => "out-1",
+            Direction::In => "in-1",
+        };
+        let columns = (0..self.options.columns.len())
+            .map(|i| self.files.sink(&format!("{name}.c{i}.col"), true))
+            .collect::<Result<_>>()?;
+        self.lists = Some(Lists {
+            direction,
+            batch: self.batch(),
+            lists: self.files.sink(&format!("{name}.adj"), true)?,
+            lengths: self.files.sink(&format!("{name}.idx"), false)?,
+            degrees: self.files.sink(&format!("{name}.deg"), false)?,
+            heads: self.files.sink(&format!("{name}.heads"), false)?,
+            columns,
+            stored: 0,
+            arcs: 0,
+            loops: 0,
+            max_degree: 0,
+            max_list_bytes: 0,
+        });
+        Ok(())
+    }
+
+    /// An empty batch, to be filled on any thread.
+    pub fn batch(&self) -> ListBatch {
+        let types = self.options.columns.iter().map(|c| c.ty).collect();
+        ListBatch::new(self.options.encoding, self.options.vertices, types)
+    }
+
+    /// Adds the list of `v`; see [`ListBatch::push`]. Vertices that are passed over, and those
+    /// after the last one, have no neighbours.
+    ///
+    /// # Errors
+    /// As [`ListBatch::push`], and those of writing.
+    pub fn push_list(
+        &mut self,
+        v: VertexId,
+        neighbours: &[VertexId],
+        values: &[Values<'_>],
+    ) -> Result<()> {
+        let lists = open(&mut self.lists)?;
+        lists.in_order(v)?;
+        lists.batch.push(v, neighbours, values)?;
+        if lists.batch.memory() >= FLUSH { self.flush() } else { Ok(()) }
+    }
+
+    /// Begins a list that is too large for memory; see [`ListBatch::start`].
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::push_list`].
+    pub fn start_list(&mut self, v: VertexId, degree: u64) -> Result<()> {
+        let lists = open(&mut self.lists)?;
+        lists.in_order(v)?;
+        lists.batch.start(v, degree)
+    }
+
+    /// The next part of the list begun by [`StoreBuilder::start_list`].
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::push_list`].
+    pub fn extend_list(&mut self, neighbours: &[VertexId], values: &[Values<'_>]) -> Result<()> {
+        let lists = open(&mut self.lists)?;
+        lists.batch.extend(neighbours, values)?;
+        if lists.batch.memory() >= FLUSH { lists.drain() } else { Ok(()) }
+    }
+
+    /// Ends the list begun by [`StoreBuilder::start_list`].
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::push_list`].
+    pub fn finish_list(&mut self) -> Result<()> {
+        open(&mut self.lists)?.batch.finish()
+    }
+
+    /// Appends lists that were encoded apart.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if they do not follow the lists before them; those of writing.
+    pub fn push_batch(&mut self, mut batch: ListBatch) -> Result<()> {
+        if batch.has_open_list() || open(&mut self.lists)?.batch.has_open_list() {
+            return Err(Error::Invalid("a list in parts was begun and not finished".into()));
+        }
+        self.flush()?;
+        open(&mut self.lists)?.append(&mut batch)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let fresh = self.batch();
+        let lists = open(&mut self.lists)?;
+        let mut batch = std::mem::replace(&mut lists.batch, fresh);
+        lists.append(&mut batch)
+    }
+
+    /// Ends the lists of the direction begun last.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish_adjacency(&mut self) -> Result<()> {
+        if open(&mut self.lists)?.batch.has_open_list() {
+            return Err(Error::Invalid("a list in parts was begun and not finished".into()));
+        }
+        self.flush()?;
+        let Some(lists) = self.lists.take() else { return Err(no_lists()) };
+        let direction = lists.direction;
+        for (spec, sink) in self.options.columns.iter().zip(lists.columns) {
+            let file = self.files.finish(sink)?;
+            self.columns.push(ColumnEntry {
+                name: spec.name.clone(),
+                direction,
+                ty: spec.ty,
+                file,
+            });
+        }
+        let entry = AdjacencyEntry {
+            direction,
+            lists: self.files.finish(lists.lists)?,
+            lengths: self.files.finish(lists.lengths)?,
+            degrees: self.files.finish(lists.degrees)?,
+            heads: self.files.finish(lists.heads)?,
+            arcs: lists.arcs,
+            stored: lists.stored,
+            max_degree: lists.max_degree,
+            max_list_bytes: lists.max_list_bytes,
+        };
+        self.done.push((entry, lists.loops));
+        Ok(())
+    }
+
+    /// External ids are the integers from `first` on. `internal_by_rank` is the internal id of
+    /// each of them in ascending order; nothing means that they are in internal order.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if that is no permutation of the vertices; those of writing.
+    pub fn set_dense_ids(
+        &mut self,
+        first: i64,
+        internal_by_rank: Option<&[VertexId]>,
+    ) -> Result<()> {
+        let (internal, ranks) =
+            ids::orders(&mut self.files, self.options.vertices, internal_by_rank)?;
+        self.ids = Some(IdsEntry {
+            kind: IdKind::Dense,
+            first,
+            keys: None,
+            blocks: None,
+            internal,
+            ranks,
+        });
+        Ok(())
+    }
+
+    /// Begins a dictionary of external ids.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for [`IdKind::Dense`]; those of creating files.
+    pub fn begin_ids(&mut self, kind: IdKind) -> Result<()> {
+        self.id_sink = Some(IdSink::create(&mut self.files, kind)?);
+        Ok(())
+    }
+
+    /// The next external id, in ascending order of its kind.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the order or the kind is wrong; those of writing.
+    pub fn push_id(&mut self, key: Key<'_>) -> Result<()> {
+        self.id_sink.as_mut().ok_or_else(no_ids)?.push(key)
+    }
+
+    /// Ends the dictionary; `internal_by_rank` as in [`StoreBuilder::set_dense_ids`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more or fewer ids than vertices; those of writing.
+    pub fn finish_ids(&mut self, internal_by_rank: Option<&[VertexId]>) -> Result<()> {
+        let sink = self.id_sink.take().ok_or_else(no_ids)?;
+        self.ids = Some(sink.finish(&mut self.files, self.options.vertices, internal_by_rank)?);
+        Ok(())
+    }
+
+    /// What the import counted, kept in the manifest.
+    pub fn set_report(&mut self, report: serde_json::Map<String, serde_json::Value>) {
+        self.report = report;
+    }
+
+    /// Makes everything durable and the store visible; returns its manifest.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if lists are missing or in- and out-lists differ in number; those of
+    /// writing. The destination is then absent.
+    pub fn commit(mut self) -> Result<Manifest> {
+        let manifest = self.manifest()?;
+        let (fs, dir) = (Arc::clone(&self.files.fs), self.files.dir.path().to_path_buf());
+        let scratch = dir.join("scratch");
+        if scratch.is_dir() {
+            fs.remove_dir_all(&scratch)?;
+        }
+        write_small(
+            fs.as_ref(),
+            &dir.join(files::manifest_name(manifest.generation)),
+            &manifest.to_bytes()?,
+        )?;
+        if let Some(stripes) = &self.files.stripes {
+            for (part, parent) in stripes.parts.iter().zip(&stripes.entry.dirs) {
+                fs.sync_dir(part)?;
+                fs.sync_dir(parent)?;
+            }
+        }
+        let Files { dir, mut stripes, .. } = self.files;
+        dir.publish()?;
+        if let Some(stripes) = &mut stripes {
+            stripes.armed = false;
+        }
+        Ok(manifest)
+    }
+
+    fn manifest(&mut self) -> Result<Manifest> {
+        if self.lists.is_some() || self.id_sink.is_some() {
+            return Err(Error::Invalid("lists or ids were begun and not finished".into()));
+        }
+        if self.ids.is_none() {
+            self.set_dense_ids(0, None)?;
+        }
+        let Some(((first, loops), rest)) = self.done.split_first() else { return Err(no_lists()) };
+        if rest.iter().any(|(a, l)| a.arcs != first.arcs || l != loops) {
+            return Err(Error::Invalid(
+                "in-lists and out-lists have different numbers of edges".into(),
+            ));
+        }
+        let edges = if self.options.directed { first.arcs } else { (first.arcs + loops) / 2 };
+        Ok(Manifest {
+            uuid: files::hex(&self.files.uuid),
+            generation: 1,
+            directed: self.options.directed,
+            vertices: self.options.vertices,
+            edges,
+            self_loops: *loops,
+            id_bits: 32,
+            encoding: self.options.encoding,
+            page_size: self.options.page_size,
+            layout: self.options.layout.clone(),
+            stripes: self.files.stripes.as_ref().map(|s| s.entry.clone()),
+            adjacency: self.done.iter().map(|(a, _)| a.clone()).collect(),
+            columns: std::mem::take(&mut self.columns),
+            ids: self.ids.take().ok_or_else(no_ids)?,
+            report: std::mem::take(&mut self.report),
+        })
+    }
+}
+
+fn open(lists: &mut Option<Lists>) -> Result<&mut Lists> {
+    lists.as_mut().ok_or_else(no_lists)
+}
+
+fn no_lists() -> Error {
+    Error::Invalid("no lists were begun".into())
+}
+
+fn no_ids() -> Error {
+    Error::Invalid("no ids were begun".into())
+}
+
+impl Lists {
+    fn in_order(&self, v: VertexId) -> Result<()> {
+        if u64::from(v) < self.stored {
+            return Err(Error::Invalid(format!(
+                "the list of vertex {v} comes after that of a higher one"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes a batch behind what was written.
+    fn append(&mut self, batch: &mut ListBatch) -> Result<()> {
+        if batch.is_empty() {
+            // an open list may have begun to flow
+            return self.drain_from(batch);
+        }
+        let gap = batch.first.checked_sub(self.stored);
+        let gap = gap.ok_or_else(|| {
+            Error::Invalid(format!(
+                "a batch begins at vertex {}, after {}",
+                batch.first, self.stored
+            ))
+        })?;
+        for (sink, bytes) in [
+            (&mut self.lengths, &batch.lengths),
+            (&mut self.degrees, &batch.degrees),
+            (&mut self.heads, &batch.heads),
+        ] {
+            sink.zeros(gap)?;
+            sink.append(bytes)?;
+        }
+        self.drain_from(batch)?;
+        self.stored = batch.next;
+        self.arcs += batch.arcs;
+        self.loops += batch.loops;
+        self.max_degree = self.max_degree.max(batch.max_degree);
+        self.max_list_bytes = self.max_list_bytes.max(batch.max_list_bytes);
+        Ok(())
+    }
+
+    fn drain_from(&mut self, batch: &mut ListBatch) -> Result<()> {
+        let (lists, columns) = (&mut self.lists, &mut self.columns);
+        batch.drain(|column, bytes| match column {
+            None => lists.append(bytes),
+            Some(i) => columns.get_mut(i).map_or(Ok(()), |sink| sink.append(bytes)),
+        })
+    }
+
+    /// Writes list and column bytes of the open list.
+    fn drain(&mut self) -> Result<()> {
+        let (lists, columns) = (&mut self.lists, &mut self.columns);
+        self.batch.drain(|column, bytes| match column {
+            None => lists.append(bytes),
+            Some(i) => columns.get_mut(i).map_or(Ok(()), |sink| sink.append(bytes)),
+        })
+    }
+}

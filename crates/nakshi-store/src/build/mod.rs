@@ -1,0 +1,14 @@
+//! Writing a store. The door of this layer:
+//!
+//! - [`StoreBuilder`]: takes lists in vertex order and ids in rank order, commits once;
+//! - [`ListBatch`]: lists encoded apart, on any thread, and appended in order;
+//! - `sink`: a file with page checksums and a content hash;
+//! - `ids`: the id dictionary.
+
+mod batch;
+mod builder;
+mod ids;
+mod sink;
+
+pub use batch::ListBatch;
+pub use builder::{BuildOptions, ColumnSpec, StoreBuilder, Stripes};

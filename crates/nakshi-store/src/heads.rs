@@ -1,0 +1,92 @@
+//! Heads: the first two neighbours of every vertex, for memory.
+//!
+//! In a hub-first layout these are the two largest neighbours, and most searches end at them:
+//! a direction-optimising traversal that looks at heads first reads little else.
+
+use nakshi_io::{CancelToken, PagedFile};
+use std::sync::Arc;
+
+use crate::{Error, Result, VertexId, varint};
+
+/// The first two neighbours of every vertex, eight bytes a vertex.
+///
+/// A vertex without neighbours has itself twice, one with a single neighbour has it twice, so
+/// that no id is a sentinel: a self-loop changes nothing in a search.
+#[derive(Clone, Debug, Default)]
+pub struct Heads {
+    pairs: Vec<[VertexId; 2]>,
+}
+
+impl Heads {
+    /// The pairs by vertex. Vertices at or behind the length have no neighbours.
+    pub fn pairs(&self) -> &[[VertexId; 2]] {
+        &self.pairs
+    }
+
+    /// The heads of `v`.
+    #[inline]
+    pub fn get(&self, v: VertexId) -> [VertexId; 2] {
+        self.pairs.get(v as usize).copied().unwrap_or([v, v])
+    }
+
+    /// Heap bytes.
+    pub fn memory(&self) -> u64 {
+        self.pairs.len() as u64 * 8
+    }
+
+    /// Reads `stored` pairs of a graph of `vertices`.
+    pub(crate) fn load(
+        file: &Arc<PagedFile>,
+        stored: u64,
+        vertices: u64,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let bytes = file.load(cancel)?;
+        let bad = || Error::BadList("the heads file does not decode");
+        let mut pairs = Vec::new();
+        let n = usize::try_from(stored).map_err(|_| bad())?;
+        if n > bytes.len() {
+            return Err(bad());
+        }
+        pairs.try_reserve_exact(n).map_err(|_| Error::Budget { needed: stored * 8, given: 0 })?;
+        let mut at = 0;
+        for v in (0..=VertexId::MAX).take(n) {
+            let first = match varint::get(&bytes, &mut at).ok_or_else(bad)? {
+                0 => {
+                    pairs.push([v, v]);
+                    continue;
+                }
+                code => code - 1,
+            };
+            let second = match varint::get(&bytes, &mut at).ok_or_else(bad)? {
+                0 => first,
+                code => first.checked_add(code - 1).ok_or_else(bad)?,
+            };
+            if second >= vertices {
+                return Err(bad());
+            }
+            let narrow = |id| u32::try_from(id).map_err(|_| bad());
+            pairs.push([narrow(first)?, narrow(second)?]);
+        }
+        if at != bytes.len() {
+            return Err(bad());
+        }
+        Ok(Self { pairs })
+    }
+
+    /// Appends the heads of one vertex: 0 if there are none, else the first plus one, then 0 if
+    /// there is no second, else the gap plus one.
+    pub(crate) fn encode(neighbours: &[VertexId], out: &mut Vec<u8>) {
+        match *neighbours {
+            [] => out.push(0),
+            [first] => {
+                varint::put(out, u64::from(first) + 1);
+                out.push(0);
+            }
+            [first, second, ..] => {
+                varint::put(out, u64::from(first) + 1);
+                varint::put(out, u64::from(second.wrapping_sub(first)) + 1);
+            }
+        }
+    }
+}

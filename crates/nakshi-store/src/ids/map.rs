@@ -1,0 +1,281 @@
+//! Look-ups and streams over a store's external ids.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use nakshi_io::{IoStats, PagedFile, ReaderOptions};
+
+use super::keys::{self, BLOCK, Key};
+use super::{ExternalId, IdKind};
+use crate::{Error, Result, VertexId};
+
+/// The external ids of a store. Holds open files and nothing else: look-ups read a few pages.
+#[derive(Debug)]
+pub struct IdMap {
+    pub(crate) kind: IdKind,
+    pub(crate) count: u64,
+    pub(crate) first: i64,
+    /// Keys and the offsets of their blocks; absent for dense ids.
+    pub(crate) keys: Option<(Arc<PagedFile>, Arc<PagedFile>)>,
+    /// Internal id of each rank, and rank of each internal id; absent if they are equal.
+    pub(crate) orders: Option<(Arc<PagedFile>, Arc<PagedFile>)>,
+}
+
+impl IdMap {
+    /// What the ids are.
+    pub fn kind(&self) -> IdKind {
+        self.kind
+    }
+
+    /// Number of ids, which is the number of vertices.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there are no vertices.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first id, if ids are consecutive integers.
+    pub fn dense_first(&self) -> Option<i64> {
+        (self.kind == IdKind::Dense).then_some(self.first)
+    }
+
+    /// Whether the layout kept the order of the ids, so that rank and internal id are equal.
+    pub fn ranks_are_internal(&self) -> bool {
+        self.orders.is_none()
+    }
+
+    /// The internal id of an external one; `None` if the graph has no such vertex. Integers are
+    /// also found by their decimal text.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
+        let Some(id) = id.in_kind(self.kind) else { return Ok(None) };
+        let rank = match (&self.keys, &id) {
+            (None, ExternalId::I64(v)) => {
+                let rank = i128::from(*v) - i128::from(self.first);
+                u64::try_from(rank).ok().filter(|r| *r < self.count)
+            }
+            (None, _) => None,
+            (Some(_), id) => self.search(id)?,
+        };
+        match (rank, &self.orders) {
+            (None, _) => Ok(None),
+            (Some(rank), None) => narrow(rank).map(Some),
+            (Some(rank), Some((internal, _))) => read_u32(internal, rank).map(Some),
+        }
+    }
+
+    /// The external id of an internal one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no such vertex; those of reading.
+    pub fn external(&self, v: VertexId) -> Result<ExternalId> {
+        if u64::from(v) >= self.count {
+            return Err(Error::Invalid(format!("there is no vertex {v}, only {}", self.count)));
+        }
+        let rank = match &self.orders {
+            None => u64::from(v),
+            Some((_, ranks)) => u64::from(read_u32(ranks, u64::from(v))?),
+        };
+        if self.keys.is_none() {
+            return self.dense(rank).map(ExternalId::I64);
+        }
+        let mut found = None;
+        self.block(rank / BLOCK, |r, key| {
+            if r == rank {
+                found = Some(key.to_external(self.kind)?);
+            }
+            Ok(())
+        })?;
+        found.ok_or(Error::BadList("the id dictionary is too short"))
+    }
+
+    /// The rank of each internal id: 4 bytes a vertex.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn rank_of(&self) -> Result<Vec<u32>> {
+        self.order(self.orders.as_ref().map(|o| &o.1))
+    }
+
+    /// The internal id of each rank: 4 bytes a vertex.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn internal_by_rank(&self) -> Result<Vec<VertexId>> {
+        self.order(self.orders.as_ref().map(|o| &o.0))
+    }
+
+    fn order(&self, file: Option<&Arc<PagedFile>>) -> Result<Vec<u32>> {
+        let Some(file) = file else { return (0..self.count).map(narrow).collect() };
+        let mut order = Vec::new();
+        let n = crate::permutation::check_count(self.count)?;
+        order
+            .try_reserve_exact(n)
+            .map_err(|_| Error::Budget { needed: self.count * 4, given: 0 })?;
+        stream(file, 0..file.len(), |bytes| {
+            order.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
+            Ok(())
+        })?;
+        if order.len() != n {
+            return Err(Error::BadList("an id order has another length than the graph"));
+        }
+        Ok(order)
+    }
+
+    /// Calls `f` with rank and id of every vertex, ascending, in constant memory.
+    ///
+    /// # Errors
+    /// Those of reading and of `f`.
+    pub fn for_each(&self, mut f: impl FnMut(u64, Key<'_>) -> Result<()>) -> Result<()> {
+        let Some((keys, blocks)) = &self.keys else {
+            for rank in 0..self.count {
+                f(rank, Key::I64(self.dense(rank)?))?;
+            }
+            return Ok(());
+        };
+        /// Blocks read at once.
+        const RUN: u64 = 1024;
+        let all = self.count.div_ceil(BLOCK);
+        let mut scratch = Vec::new();
+        for run in (0..all).step_by(1024) {
+            let end = (run + RUN).min(all);
+            let from = read_u64(blocks, run)?;
+            let to = if end < all { read_u64(blocks, end)? } else { keys.len() };
+            let bytes = read(keys, from..to)?;
+            let mut at = 0;
+            for block in run..end {
+                let mut rank = block * BLOCK;
+                let count = BLOCK.min(self.count - rank);
+                at += keys::decode_block(
+                    self.kind,
+                    bytes.get(at..).unwrap_or_default(),
+                    count,
+                    &mut scratch,
+                    |key| {
+                        f(rank, key)?;
+                        rank += 1;
+                        Ok(())
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dense(&self, rank: u64) -> Result<i64> {
+        i64::try_from(i128::from(self.first) + i128::from(rank))
+            .map_err(|_| Error::BadList("dense ids exceed 64 bits"))
+    }
+
+    /// Rank of `id`, by binary search over the first ids of blocks.
+    fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
+        let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
+        // invariant: blocks below `low` begin at or before `id`, those from `high` behind it
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut order = Ordering::Greater;
+            self.block(middle, |rank, key| {
+                if rank == middle * BLOCK {
+                    order = key.compare(self.kind, id);
+                }
+                Ok(())
+            })?;
+            if order == Ordering::Greater { high = middle } else { low = middle + 1 }
+        }
+        let mut found = None;
+        if let Some(block) = low.checked_sub(1) {
+            self.block(block, |rank, key| {
+                if key.compare(self.kind, id) == Ordering::Equal {
+                    found = Some(rank);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Decodes one block and calls `f` with rank and id.
+    fn block(&self, block: u64, mut f: impl FnMut(u64, Key<'_>) -> Result<()>) -> Result<()> {
+        let Some((keys, blocks)) = &self.keys else { return Ok(()) };
+        let mut rank = block * BLOCK;
+        let count = BLOCK.min(self.count.saturating_sub(rank));
+        let from = read_u64(blocks, block)?;
+        let to = if rank + count < self.count { read_u64(blocks, block + 1)? } else { keys.len() };
+        if from > to || to > keys.len() {
+            return Err(Error::BadList("the id dictionary's block offsets are not ascending"));
+        }
+        let bytes = read(keys, from..to)?;
+        keys::decode_block(self.kind, &bytes, count, &mut Vec::new(), |key| {
+            f(rank, key)?;
+            rank += 1;
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+fn narrow(v: u64) -> Result<u32> {
+    u32::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))
+}
+
+fn read_u32(file: &Arc<PagedFile>, i: u64) -> Result<u32> {
+    let bytes = read(file, i * 4..i * 4 + 4)?;
+    Ok(u32::from_le_bytes(*bytes.first_chunk().ok_or(Error::BadList("an id file is too short"))?))
+}
+
+fn read_u64(file: &Arc<PagedFile>, i: u64) -> Result<u64> {
+    let bytes = read(file, i * 8..i * 8 + 8)?;
+    Ok(u64::from_le_bytes(*bytes.first_chunk().ok_or(Error::BadList("an id file is too short"))?))
+}
+
+/// Reads a small range.
+fn read(file: &Arc<PagedFile>, range: Range<u64>) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    stream(file, range, |bytes| {
+        all.extend_from_slice(bytes);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Reads a range in order, in constant memory, in pieces that are multiples of eight bytes.
+pub(crate) fn stream(
+    file: &Arc<PagedFile>,
+    range: Range<u64>,
+    mut f: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    const PIECE: u64 = 256 << 10;
+    if range.end > file.len() || range.start > range.end {
+        return Err(Error::BadList("a range lies outside its file"));
+    }
+    let small = usize::try_from((range.end - range.start).clamp(4096, PIECE)).unwrap_or(4096);
+    let mut reader = file.reader_with(
+        &ReaderOptions { depth: 2, block: small, ..ReaderOptions::default() },
+        Arc::new(IoStats::new()),
+    )?;
+    let mut sent = range.start;
+    let mut done = range.start;
+    let mut early = std::collections::BTreeMap::new();
+    while done < range.end {
+        while sent < range.end && reader.pending() < 2 {
+            let end = (sent + PIECE).min(range.end);
+            reader.submit(sent..end, sent)?;
+            sent = end;
+        }
+        let Some(block) = reader.next()? else {
+            return Err(Error::BadList("a file ended before its length"));
+        };
+        early.insert(block.token, block);
+        while let Some(block) = early.remove(&done) {
+            done += block.bytes().len() as u64;
+            f(block.bytes())?;
+        }
+    }
+    Ok(())
+}

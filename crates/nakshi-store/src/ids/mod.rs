@@ -1,0 +1,135 @@
+//! External ids: the names that users give to vertices, and the way to internal ids and back.
+//!
+//! - [`ExternalId`], [`IdKind`]: what a name can be, and how names are ordered;
+//! - [`IdMap`]: look-ups and streams over a store's names, read from disk on demand;
+//! - `keys`: blocks of 64 sorted names, front-coded or as gaps.
+//!
+//! A vertex has three numbers: its *internal* id (place in the layout), its *rank* (place of its
+//! external id in ascending order) and the external id itself. Results are shown by rank.
+
+pub(crate) mod keys;
+mod map;
+
+pub use map::IdMap;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What external ids are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdKind {
+    /// Consecutive integers from a first one; no keys are stored.
+    Dense,
+    /// Unsigned 64-bit integers.
+    U64,
+    /// Signed 64-bit integers.
+    I64,
+    /// Integers of any size, written in canonical decimal, ordered as numbers.
+    Big,
+    /// UTF-8 text, ordered by bytes.
+    Text,
+    /// Bytes.
+    Bytes,
+}
+
+/// One external id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ExternalId {
+    /// An unsigned integer.
+    U64(u64),
+    /// A signed integer.
+    I64(i64),
+    /// An integer of any size in canonical decimal.
+    Big(String),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl fmt::Display for ExternalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U64(v) => v.fmt(f),
+            Self::I64(v) => v.fmt(f),
+            Self::Big(s) | Self::Text(s) => f.write_str(s),
+            Self::Bytes(b) => String::from_utf8_lossy(b).fmt(f),
+        }
+    }
+}
+
+/// Whether `text` is an integer as Rust and Python would print it: no plus, no leading zero, no
+/// minus zero. "007" is a string.
+pub fn is_canonical_integer(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    match digits {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Orders two canonical decimal integers as numbers.
+pub fn compare_decimal(a: &[u8], b: &[u8]) -> Ordering {
+    match (a.strip_prefix(b"-"), b.strip_prefix(b"-")) {
+        (None, None) => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
+        (Some(a), Some(b)) => b.len().cmp(&a.len()).then_with(|| b.cmp(a)),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+    }
+}
+
+impl ExternalId {
+    /// The same id as a store of `kind` would hold it, if it can hold it.
+    pub(crate) fn in_kind(&self, kind: IdKind) -> Option<Self> {
+        match kind {
+            IdKind::U64 => self.integer_text()?.parse().ok().map(Self::U64),
+            IdKind::I64 | IdKind::Dense => self.integer_text()?.parse().ok().map(Self::I64),
+            IdKind::Big => self.integer_text().map(Self::Big),
+            IdKind::Text => match self {
+                Self::Bytes(b) => String::from_utf8(b.clone()).ok().map(Self::Text),
+                other => Some(Self::Text(other.to_string())),
+            },
+            IdKind::Bytes => match self {
+                Self::Bytes(b) => Some(Self::Bytes(b.clone())),
+                other => Some(Self::Bytes(other.to_string().into_bytes())),
+            },
+        }
+    }
+
+    /// Canonical decimal, if this is an integer in any dress.
+    fn integer_text(&self) -> Option<String> {
+        let text = match self {
+            Self::Bytes(b) => String::from_utf8(b.clone()).ok()?,
+            other => other.to_string(),
+        };
+        is_canonical_integer(text.as_bytes()).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_integers() {
+        for yes in ["0", "7", "-1", "18446744073709551616", "-99999999999999999999999"] {
+            assert!(is_canonical_integer(yes.as_bytes()), "{yes}");
+        }
+        for no in ["", "-", "-0", "007", "+1", "1 ", "1e3", "0x1", "１"] {
+            assert!(!is_canonical_integer(no.as_bytes()), "{no}");
+        }
+    }
+
+    #[test]
+    fn decimal_order_is_numeric() {
+        let sorted = ["-100", "-99", "-1", "0", "9", "10", "18446744073709551616"];
+        for pair in sorted.windows(2) {
+            assert_eq!(compare_decimal(pair[0].as_bytes(), pair[1].as_bytes()), Ordering::Less);
+            assert_eq!(compare_decimal(pair[1].as_bytes(), pair[0].as_bytes()), Ordering::Greater);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! An open store.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use nakshi_io::{CancelToken, PagedFile, StorageBackend};
+
+use crate::files::{self, Uuid};
+use crate::heads::Heads;
+use crate::ids::IdMap;
+use crate::index::ListIndexBuilder;
+use crate::{
+    Adjacency, AdjacencyEntry, Column, ColumnEntry, Direction, Error, ListIndex, Manifest, Result,
+    varint,
+};
+
+/// How to open a store.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Where bytes come from; [`nakshi_io::default_backend`] if not given.
+    pub backend: Option<Arc<dyn StorageBackend>>,
+    /// Stops the reading of indexes and other files that are read whole.
+    pub cancel: CancelToken,
+}
+
+/// An open store: the manifest, and files that are opened when they are asked for.
+///
+/// Opening and reading never write. A store is immutable, so handles can be shared freely.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    manifest: Manifest,
+    uuid: Uuid,
+    backend: Arc<dyn StorageBackend>,
+    cancel: CancelToken,
+    out: OnceLock<Adjacency>,
+    into: OnceLock<Adjacency>,
+}
+
+impl Store {
+    /// Opens the store at `path` (a directory).
+    ///
+    /// # Errors
+    /// [`Error::NotAStore`], [`Error::Incompatible`], [`Error::Corrupt`], [`Error::Unsupported`],
+    /// [`Error::Io`].
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Arc<Self>> {
+        let path = path.as_ref();
+        let manifest = files::read_manifest(path)?;
+        let uuid = files::validate(path, &manifest)?;
+        Ok(Arc::new(Self {
+            path: path.to_path_buf(),
+            manifest,
+            uuid,
+            backend: options.backend.clone().unwrap_or_else(nakshi_io::default_backend),
+            cancel: options.cancel.clone(),
+            out: OnceLock::new(),
+            into: OnceLock::new(),
+        }))
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All that the store says about itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Number of vertices, isolated ones too.
+    pub fn num_vertices(&self) -> u64 {
+        self.manifest.vertices
+    }
+
+    /// Number of edges; an undirected edge counts once.
+    pub fn num_edges(&self) -> u64 {
+        self.manifest.edges
+    }
+
+    /// Number of list entries of one direction; an undirected edge that is no self-loop has two.
+    pub fn arcs(&self) -> u64 {
+        self.manifest.adjacency.first().map_or(0, |a| a.arcs)
+    }
+
+    /// Whether edges have a direction.
+    pub fn directed(&self) -> bool {
+        self.manifest.directed
+    }
+
+    /// The store's identity, which differs between two builds of the same graph.
+    pub fn uuid(&self) -> &str {
+        &self.manifest.uuid
+    }
+
+    /// A hash of the content, equal for two builds of the same graph with the same options.
+    pub fn content_hash(&self) -> String {
+        self.manifest.content_hash()
+    }
+
+    /// The backend that the store reads through.
+    pub fn backend(&self) -> &Arc<dyn StorageBackend> {
+        &self.backend
+    }
+
+    /// The edge lists of one direction; reads their index on first use. In an undirected graph
+    /// both directions are the same lists.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the store has no lists of that direction; those of reading.
+    pub fn adjacency(&self, direction: Direction) -> Result<&Adjacency> {
+        let direction = self.resolve(direction);
+        let slot = match direction {
+            Direction::Out => &self.out,
+            Direction::In => &self.into,
+        };
+        if let Some(adjacency) = slot.get() {
+            return Ok(adjacency);
+        }
+        let loaded = self.load_adjacency(self.entry(direction)?)?;
+        // two threads may both have loaded it: one copy stays
+        Ok(slot.get_or_init(|| loaded))
+    }
+
+    /// The direction whose files serve `direction`.
+    pub fn resolve(&self, direction: Direction) -> Direction {
+        if self.manifest.directed { direction } else { Direction::Out }
+    }
+
+    /// The manifest's entry for a direction.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the store has no lists of that direction.
+    pub fn entry(&self, direction: Direction) -> Result<&AdjacencyEntry> {
+        let direction = self.resolve(direction);
+        self.manifest.adjacency.iter().find(|a| a.direction == direction).ok_or_else(|| {
+            Error::Unsupported(format!(
+                "{} holds no {direction:?} lists; import it with both directions",
+                self.path.display()
+            ))
+        })
+    }
+
+    fn load_adjacency(&self, entry: &AdjacencyEntry) -> Result<Adjacency> {
+        let lengths = self.file(&entry.lengths)?;
+        let index = self.sums(&lengths, entry.stored, entry.lists.len)?;
+        Ok(Adjacency {
+            index,
+            file: self.striped_file(&entry.lists)?,
+            degrees: self.file(&entry.degrees)?,
+            encoding: self.manifest.encoding,
+            vertices: self.manifest.vertices,
+            stored: entry.stored,
+            arcs: entry.arcs,
+            max_degree: entry.max_degree,
+            max_list_bytes: entry.max_list_bytes,
+        })
+    }
+
+    /// The index over `stored` LEB128 sizes in `file`, which sum to `total`.
+    fn sums(&self, file: &Arc<PagedFile>, stored: u64, total: u64) -> Result<ListIndex> {
+        let bytes = file.load(&self.cancel)?;
+        let corrupt = |at: usize, what: &str| Error::Corrupt {
+            file: file.path().to_path_buf(),
+            page: at as u64 / u64::from(file.page_size()),
+            what: what.to_string(),
+        };
+        // a size takes a byte at least: a hostile count cannot ask for more than 16 bytes a byte
+        if stored > bytes.len() as u64 {
+            return Err(corrupt(bytes.len(), "it has fewer values than the manifest says"));
+        }
+        let mut builder = ListIndexBuilder::new(self.manifest.vertices, stored, total)?;
+        let mut at = 0;
+        for _ in 0..stored {
+            let size = varint::get(&bytes, &mut at)
+                .ok_or_else(|| corrupt(at, "a value does not decode"))?;
+            builder.push(size).map_err(|e| corrupt(at, &e.to_string()))?;
+        }
+        builder.finish().map_err(|e| corrupt(at, &e.to_string()))
+    }
+
+    /// The first two neighbours of every vertex, eight bytes a vertex. Read anew at each call.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn heads(&self, direction: Direction) -> Result<Heads> {
+        let entry = self.entry(direction)?;
+        let file = self.file(&entry.heads)?;
+        Heads::load(&file, entry.stored, self.manifest.vertices, &self.cancel)
+            .map_err(|e| blame(&file, e))
+    }
+
+    /// The attribute column `name` in the order of `direction`'s lists, with an index built from
+    /// the degrees.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`]; those of reading.
+    pub fn column(&self, name: &str, direction: Direction) -> Result<Column> {
+        let direction = self.resolve(direction);
+        let all = &self.manifest.columns;
+        let entry =
+            all.iter().find(|c| c.name == name && c.direction == direction).ok_or_else(|| {
+                let mut known: Vec<_> = all.iter().map(|c| c.name.as_str()).collect();
+                known.dedup();
+                let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+                Error::NoColumn { name: name.to_string(), known }
+            })?;
+        self.load_column(entry)
+    }
+
+    fn load_column(&self, entry: &ColumnEntry) -> Result<Column> {
+        let lists = self.entry(entry.direction)?;
+        let degrees = self.file(&lists.degrees)?;
+        Ok(Column {
+            name: entry.name.clone(),
+            ty: entry.ty,
+            file: self.striped_file(&entry.file)?,
+            index: Arc::new(self.sums(&degrees, lists.stored, lists.arcs)?),
+        })
+    }
+
+    /// The external ids.
+    ///
+    /// # Errors
+    /// Those of opening their files.
+    pub fn ids(&self) -> Result<IdMap> {
+        let entry = &self.manifest.ids;
+        let pair = |a: &Option<_>, b: &Option<_>| match (a, b) {
+            (Some(a), Some(b)) => Ok::<_, Error>(Some((self.file(a)?, self.file(b)?))),
+            _ => Ok(None),
+        };
+        Ok(IdMap {
+            kind: entry.kind,
+            count: self.manifest.vertices,
+            first: entry.first,
+            keys: pair(&entry.keys, &entry.blocks)?,
+            orders: pair(&entry.internal, &entry.ranks)?,
+        })
+    }
+
+    /// Opens a file of the store's directory.
+    pub(crate) fn file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
+        files::open(&self.path, &self.manifest, &self.uuid, entry, false, &self.backend)
+    }
+
+    /// Opens a file that may be striped.
+    pub(crate) fn striped_file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
+        files::open(&self.path, &self.manifest, &self.uuid, entry, true, &self.backend)
+    }
+}
+
+/// Names `file` in an error of decoding.
+pub(crate) fn blame(file: &PagedFile, error: Error) -> Error {
+    match error {
+        Error::BadList(what) => {
+            Error::Corrupt { file: file.path().to_path_buf(), page: 0, what: what.into() }
+        }
+        other => other,
+    }
+}
