@@ -45,7 +45,7 @@ fn build(
     in_parts: bool,
 ) -> Result<Manifest> {
     let weights = !options.columns.is_empty();
-    let mut builder = StoreBuilder::create(Arc::new(RealFs), dest, options)?;
+    let mut builder = StoreBuilder::create(Arc::new(RealFs::new()), dest, options)?;
     builder.begin_adjacency(Direction::Out)?;
     for (v, list) in (0..).zip(graph) {
         let values: Vec<i64> = list.iter().map(|u| i64::from(u % 200)).collect();
@@ -54,7 +54,8 @@ fn build(
         if in_parts && list.len() > 100 {
             builder.start_list(v, list.len() as u64)?;
             for (part, values) in list.chunks(77).zip(values.chunks(77)) {
-                builder.extend_list(part, if weights { &[Values::Int(values)] } else { &[] })?;
+                let column = [Values::Int(values)];
+                builder.extend_list(part, if weights { &column } else { &[] })?;
             }
             builder.finish_list()?;
         } else {
@@ -136,7 +137,9 @@ fn ids_of_every_kind_come_back() -> Outcome {
     let ids = |kind: IdKind, r: u64| match kind {
         IdKind::Dense => ExternalId::I64(r as i64 - 30),
         IdKind::U64 => ExternalId::U64(u64::MAX - 3 * (499 - r)),
-        IdKind::I64 => ExternalId::I64(i64::MIN + (r as i64) * 36_000_000_000_000_000),
+        IdKind::I64 => {
+            ExternalId::I64((i128::from(i64::MIN) + i128::from(r) * 36_000_000_000_000_000) as i64)
+        }
         IdKind::Big => ExternalId::Big(big(r)),
         IdKind::Text => ExternalId::Text(format!("user/{r:05}")),
         IdKind::Bytes => ExternalId::Bytes([&r.to_be_bytes()[..], b"\xff"].concat()),
@@ -149,7 +152,7 @@ fn ids_of_every_kind_come_back() -> Outcome {
         for permuted in [false, true] {
             let dest = dir.path().join(format!("{i}{permuted}"));
             let options = BuildOptions { vertices: u64::from(n), ..BuildOptions::default() };
-            let mut builder = StoreBuilder::create(Arc::new(RealFs), &dest, options)?;
+            let mut builder = StoreBuilder::create(Arc::new(RealFs::new()), &dest, options)?;
             builder.begin_adjacency(Direction::Out)?;
             builder.finish_adjacency()?;
             let order = permuted.then_some(order.as_slice());
@@ -217,7 +220,7 @@ fn stripes_over_directories() -> Outcome {
     let stripes = Some(Stripes { dirs: dirs.clone(), unit: 8192 });
     let options = BuildOptions { vertices: 3000, stripes, ..BuildOptions::default() };
     let dest = dir.path().join("g");
-    let mut lost = StoreBuilder::create(Arc::new(RealFs), &dest, options.clone())?;
+    let mut lost = StoreBuilder::create(Arc::new(RealFs::new()), &dest, options.clone())?;
     lost.begin_adjacency(Direction::Out)?;
     drop(lost);
     for d in &dirs {
