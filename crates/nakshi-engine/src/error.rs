@@ -40,6 +40,12 @@ pub enum Error {
         /// What is wrong and what would be right.
         message: String,
     },
+    /// A weight below zero where only others make sense.
+    #[error("an edge has the negative weight {weight}; shortest paths need weights of at least 0")]
+    NegativeWeight {
+        /// The weight.
+        weight: f64,
+    },
     /// A vertex id that the graph does not have.
     #[error("vertex {id} is not in the graph; ids are those of the imported edge list")]
     UnknownVertex {

@@ -3,7 +3,7 @@
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::source::Lists;
-use crate::source::list::{Direction, VertexId};
+use crate::source::list::{Direction, VertexId, WeightKind};
 use crate::source::memory::MemoryLists;
 
 /// A graph prepared for runs: index in memory, lists in memory or on the SSD.
@@ -88,6 +88,11 @@ impl Graph {
         self.weighted
     }
 
+    /// How the weights are stored that [`Graph::scan_weighted`] hands out.
+    pub fn weight_kind(&self) -> WeightKind {
+        if self.weighted { WeightKind::F64 } else { WeightKind::Unit }
+    }
+
     /// [`EngineMode::Memory`] or [`EngineMode::Ssd`], never `Auto`.
     pub fn mode(&self) -> EngineMode {
         self.mode
@@ -99,6 +104,13 @@ impl Graph {
             Direction::In => self.incoming.as_ref().unwrap_or(&self.out),
             Direction::Out => &self.out,
         }
+    }
+
+    /// Where the encoded list of `v` lies in the bytes of its direction; empty at 0 beyond
+    /// the last vertex.
+    pub fn extent(&self, direction: Direction, v: usize) -> std::ops::Range<u64> {
+        let Lists::Memory(lists) = self.lists(direction);
+        lists.extent(v)
     }
 
     /// Degrees in a direction, one per vertex.

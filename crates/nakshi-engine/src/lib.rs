@@ -18,6 +18,7 @@ mod gather;
 mod graph;
 mod outcome;
 pub mod parallel;
+mod popcount;
 mod scan;
 pub mod shared;
 mod source;

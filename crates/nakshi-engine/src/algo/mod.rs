@@ -5,7 +5,13 @@
 //! [`REGISTRY`] is the one table from which Python and the command line take names.
 
 pub mod bfs;
+mod both;
+pub mod lcc;
 pub mod oracle;
+pub mod scan_statistics;
+mod sources;
+pub mod sssp;
+pub mod triangles;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -101,7 +107,13 @@ const fn entry<A: Algorithm>() -> Entry {
 }
 
 /// All algorithms by name.
-pub const REGISTRY: &[Entry] = &[entry::<bfs::Bfs>()];
+pub const REGISTRY: &[Entry] = &[
+    entry::<bfs::Bfs>(),
+    entry::<lcc::Lcc>(),
+    entry::<scan_statistics::ScanStatistics>(),
+    entry::<sssp::Sssp>(),
+    entry::<triangles::Triangles>(),
+];
 
 /// The registry's entry for `name`.
 ///

@@ -1,0 +1,126 @@
+//! Local clustering coefficients as LDBC Graphalytics defines them (specification 1.0,
+//! section 2.3.5): of all ordered pairs of neighbours of a vertex, the share that is
+//! joined by an arc. Neighbours are joined to the vertex by an arc in any direction; in
+//! an undirected graph each edge is two arcs. Self-loops and duplicates never count; a
+//! vertex with fewer than two neighbours has 0.
+//!
+//! State: 8 bytes per vertex for arcs among neighbours, which the coefficients replace,
+//! 4 to 8 for degrees, and the oriented lists of [`crate::algo::triangles`].
+
+use super::triangles::oriented::{Census, Ranking};
+use super::triangles::{self, count, flagged};
+use crate::algo::Algorithm;
+use crate::context::Context;
+use crate::error::Result;
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::shared::share_u64;
+use crate::stats::{IterationLog, RunStats};
+use serde::{Deserialize, Serialize};
+
+/// Local clustering coefficient of every vertex. No parameters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lcc {}
+
+/// What [`Lcc`] finds.
+#[derive(Debug, Clone, Default)]
+pub struct Clustering {
+    /// Coefficient of each vertex, 0 to 1, in internal order.
+    pub coefficients: Vec<f64>,
+    /// Their mean; 0 without vertices.
+    pub mean: f64,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<Clustering> for Outcome {
+    fn from(found: Clustering) -> Self {
+        let columns = vec![Column::new("lcc", Values::F64(found.coefficients))];
+        Outcome { columns, stats: found.stats, ..Outcome::default() }
+            .with_summary("mean", found.mean)
+    }
+}
+
+impl Algorithm for Lcc {
+    type Output = Clustering;
+    const NAME: &'static str = "lcc";
+    const ABOUT: &'static str = "local clustering coefficient of every vertex";
+
+    fn needs(&self, summary: &Summary) -> Needs {
+        triangles::needs(summary, if summary.directed { 24.0 } else { 20.0 })
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<Clustering> {
+        let mut log = IterationLog::new(graph);
+        let by = Ranking::new(graph, cx)?;
+        let (census, arcs) =
+            neighbourhood_arcs(graph, &by, &self.needs(&graph.summary()), &mut log, cx)?;
+        let share = |(&degree, arcs): (&u32, u64)| {
+            let degree = f64::from(degree);
+            if degree < 2.0 { 0.0 } else { arcs as f64 / (degree * (degree - 1.0)) }
+        };
+        let by_rank: Vec<f64> = census.degree.iter().zip(arcs).map(share).collect();
+        let coefficients = by.by_vertex(by_rank);
+        let n = coefficients.len();
+        let sum = crate::parallel::det_sum(cx, n, |v| coefficients.get(v).copied().unwrap_or(0.0))?;
+        let mean = if n == 0 { 0.0 } else { sum / n as f64 };
+        Ok(Clustering { coefficients, mean, stats: log.finish() })
+    }
+}
+
+/// By rank, the arcs among the neighbours of each vertex (two per undirected edge); and
+/// the census with the degrees.
+pub(crate) fn neighbourhood_arcs(
+    graph: &Graph,
+    by: &Ranking,
+    needs: &Needs,
+    log: &mut IterationLog,
+    cx: &Context,
+) -> Result<(Census, Vec<u64>)> {
+    let n = graph.num_vertices();
+    let mut census = Census::take(graph, by, true, cx)?;
+    log.end("census", n as u64);
+    let mut arcs = vec![0u64; n];
+    let shared = share_u64(&mut arcs);
+    let flags = graph.directed();
+    let room = triangles::room(needs, graph, cx)?;
+    let mut seen = 0;
+    triangles::for_each_pair(graph, by, &mut census, room, flags, cx, |top, lists, pairs| {
+        if flags {
+            flagged::count(top, lists, shared, n, cx)?;
+        } else {
+            let core = count::Core::build(lists, triangles::CORE_BYTES);
+            count::count(top, lists, &core, Some(shared), n, cx)?;
+        }
+        seen += 1;
+        cx.progress().update("neighbourhoods", seen, pairs);
+        log.end("intersect", top.ranks.len() as u64);
+        Ok(())
+    })?;
+    if !flags {
+        arcs.iter_mut().for_each(|a| *a *= 2);
+    }
+    Ok((census, arcs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::triangles as oracle;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn equals_the_oracle(sample in graphs(40, 400)) {
+            let expected = oracle::clustering(&sample.adjacency());
+            let graph = sample.graph();
+            for cx in contexts() {
+                let found = Lcc {}.run(&graph, &cx).unwrap();
+                prop_assert_eq!(&found.coefficients, &expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! Shortest paths from one source over non-negative weights.
+//!
+//! Delta-stepping: U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path
+//! algorithm", J. Algorithms 49 (2003), with the near and the far pile of Davidson et al.,
+//! "Work-efficient parallel GPU methods for single-source shortest paths", IPDPS 2014.
+//!
+//! State: a distance per vertex, 4 bytes where weights are integers of at most 32 bits and
+//! 8 otherwise, and two bits: whether the distance has improved since the vertex was last
+//! expanded, and whether it then was beyond the current window. A step expands all
+//! improved vertices below a threshold, by a gather; the threshold moves on by delta when
+//! none is left. Delta adapts: small steps while they expand much, larger ones once the
+//! frontier is thin, when reading the same pages again would cost more than a few
+//! expansions that turn out to be in vain.
+//!
+//! Shortest distances are unique, so the result depends neither on the schedule nor on
+//! the number of threads. With integer weights it is exact, otherwise each distance is
+//! the smallest sum, in the order of the path, of doubles.
+
+use super::Algorithm;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::parallel::map_blocks;
+use crate::source::list::{Direction, List, VertexId, WeightKind, Weights};
+use crate::stats::{IterationLog, RunStats};
+use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// Shortest paths from one source along out-edges.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sssp {
+    /// Where the paths start.
+    pub source: VertexId,
+    /// Weight column; without one every edge has length 1.
+    pub weight: Option<String>,
+    /// Width of a step, in units of the weights; `None` (the default) starts at
+    /// the mean weight over the mean degree and adapts.
+    pub delta: Option<f64>,
+}
+
+/// Distances in internal order.
+#[derive(Debug, Clone)]
+pub struct Distances {
+    /// Length of a shortest path from the source; infinite where there is none.
+    pub distances: Vec<f64>,
+    /// Vertices with a path from the source.
+    pub reached: Bitmap,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<Distances> for Outcome {
+    fn from(found: Distances) -> Self {
+        let far = found.distances.iter().copied().filter(|d| d.is_finite()).fold(0.0, f64::max);
+        let reached = found.reached.count();
+        let column = Column::with_valid("distance", Values::F64(found.distances), found.reached);
+        Outcome { columns: vec![column], stats: found.stats, ..Outcome::default() }
+            .with_summary("reached", reached as u64)
+            .with_summary("farthest", far)
+    }
+}
+
+impl Algorithm for Sssp {
+    type Output = Distances;
+    const NAME: &'static str = "sssp";
+    const ABOUT: &'static str = "shortest paths from a source over non-negative weights";
+    const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
+
+    fn needs(&self, summary: &Summary) -> Needs {
+        // Distances as the kernel has them and as they are handed out, and four bitmaps.
+        let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
+        Needs {
+            column: self.weight.clone(),
+            random_access: true,
+            ..Needs::new(kernel + 8.0 + 0.5, &[Direction::Out])
+        }
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<Distances> {
+        if self.source as usize >= graph.num_vertices() {
+            return Err(Error::UnknownVertex { id: self.source.to_string() });
+        }
+        if self.delta.is_some_and(|delta| !delta.is_finite() || delta <= 0.0) {
+            return Err(Error::parameter("delta", "must be a finite number above 0"));
+        }
+        let mut log = IterationLog::new(graph);
+        let kind = graph.weight_kind();
+        let integers =
+            matches!(kind, WeightKind::Unit | WeightKind::U8 | WeightKind::U16 | WeightKind::U32);
+        if !integers {
+            refuse_negative(graph, cx)?;
+            log.end("check weights", graph.num_vertices() as u64);
+        }
+        let whole = if integers { self.distances::<u32>(graph, &mut log, cx)? } else { None };
+        let distances = match whole {
+            Some(distances) => distances,
+            // Floating point, or a path longer than 32 bits: doubles hold 53.
+            None => self
+                .distances::<Double>(graph, &mut log, cx)?
+                .ok_or_else(|| Error::parameter("weight", "path lengths are not finite"))?,
+        };
+        let mut reached = Bitmap::new(distances.len());
+        for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {
+            reached.set(v);
+        }
+        Ok(Distances { distances, reached, stats: log.finish() })
+    }
+}
+
+/// Fails if any weight is below zero; the column is read once.
+fn refuse_negative(graph: &Graph, cx: &Context) -> Result<()> {
+    graph.scan_weighted(
+        Direction::Out,
+        cx,
+        |_| (),
+        |(), _, _, weights| match (0..weights.len()).map(|i| weights.get(i)).find(|w| *w < 0.0) {
+            Some(weight) => Err(Error::NegativeWeight { weight }),
+            None => Ok(()),
+        },
+    )?;
+    Ok(())
+}
+
+/// A path length: ordered, with an atomic cell.
+trait Length: Copy + PartialOrd + Send + Sync {
+    type Cell: Sync + Send;
+    fn cell(value: f64) -> Self::Cell;
+    fn get(cell: &Self::Cell) -> Self;
+    /// Stores `value` if it is below what is there, and tells whether it was.
+    fn lower(cell: &Self::Cell, value: Self) -> bool;
+    /// As a double; infinite if unreached.
+    fn as_f64(self) -> f64;
+    /// Calls `relax(neighbour, length over this vertex)` for each edge of a list. `false`
+    /// if a length does not fit.
+    fn expand(
+        self,
+        list: &List<'_>,
+        weights: &Weights<'_>,
+        relax: impl FnMut(VertexId, Self),
+    ) -> Result<bool>;
+}
+
+/// Lengths beyond this are not handed to the 32-bit kernel: one more weight of 16 bits fits.
+const NEAR_OVERFLOW: u32 = u32::MAX - (1 << 16) - 1;
+
+impl Length for u32 {
+    type Cell = AtomicU32;
+
+    fn cell(value: f64) -> AtomicU32 {
+        AtomicU32::new(if value.is_finite() { value as u32 } else { u32::MAX })
+    }
+
+    #[inline]
+    fn get(cell: &AtomicU32) -> u32 {
+        cell.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn lower(cell: &AtomicU32, value: u32) -> bool {
+        value < cell.load(Ordering::Relaxed) && value < cell.fetch_min(value, Ordering::Relaxed)
+    }
+
+    fn as_f64(self) -> f64 {
+        if self == u32::MAX { f64::INFINITY } else { self.into() }
+    }
+
+    fn expand(
+        self,
+        list: &List<'_>,
+        weights: &Weights<'_>,
+        mut relax: impl FnMut(VertexId, u32),
+    ) -> Result<bool> {
+        if self > NEAR_OVERFLOW {
+            return Ok(false);
+        }
+        let mut fits = true;
+        let bytes = weights.bytes();
+        match weights.kind() {
+            WeightKind::Unit => list.for_each(|u| relax(u, self + 1))?,
+            WeightKind::U8 => {
+                let mut rest = bytes.iter();
+                let mut each = |u: VertexId| {
+                    relax(u, self + u32::from(rest.next().copied().unwrap_or(0)));
+                };
+                list.for_each(&mut each)?;
+            }
+            WeightKind::U16 => {
+                let mut rest = bytes.as_chunks::<2>().0.iter();
+                let mut each = |u: VertexId| {
+                    let w = rest.next().copied().map_or(0, u16::from_le_bytes);
+                    relax(u, self + u32::from(w));
+                };
+                list.for_each(&mut each)?;
+            }
+            _ => {
+                let mut rest = bytes.as_chunks::<4>().0.iter();
+                let mut each = |u: VertexId| {
+                    let w = rest.next().copied().map_or(0, u32::from_le_bytes);
+                    match self.checked_add(w) {
+                        Some(length) if length < u32::MAX => relax(u, length),
+                        _ => fits = false,
+                    }
+                };
+                list.for_each(&mut each)?;
+            }
+        }
+        Ok(fits)
+    }
+}
+
+/// A double that is at least 0: its bits are ordered as it is.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+struct Double(f64);
+
+impl Length for Double {
+    type Cell = AtomicU64;
+
+    fn cell(value: f64) -> AtomicU64 {
+        AtomicU64::new(value.to_bits())
+    }
+
+    #[inline]
+    fn get(cell: &AtomicU64) -> Double {
+        Double(f64::from_bits(cell.load(Ordering::Relaxed)))
+    }
+
+    #[inline]
+    fn lower(cell: &AtomicU64, value: Double) -> bool {
+        // Adding 0 turns a negative zero into a positive one, whose bits are 0.
+        let bits = (value.0 + 0.0).to_bits();
+        bits < cell.load(Ordering::Relaxed) && bits < cell.fetch_min(bits, Ordering::Relaxed)
+    }
+
+    fn as_f64(self) -> f64 {
+        self.0
+    }
+
+    fn expand(
+        self,
+        list: &List<'_>,
+        weights: &Weights<'_>,
+        mut relax: impl FnMut(VertexId, Double),
+    ) -> Result<bool> {
+        let mut i = 0;
+        let mut fits = true;
+        list.for_each(|u| {
+            let length = self.0 + weights.get(i);
+            fits &= length.is_finite();
+            if length.is_finite() {
+                relax(u, Double(length));
+            }
+            i += 1;
+        })?;
+        Ok(fits)
+    }
+}
+
+/// What a worker has seen in a step.
+#[derive(Default, Clone, Copy)]
+struct Expanded {
+    edges: u64,
+    weight: f64,
+}
+
+impl Sssp {
+    /// Distances of all vertices, or `None` if one does not fit `L`.
+    fn distances<L: Length>(
+        &self,
+        graph: &Graph,
+        log: &mut IterationLog,
+        cx: &Context,
+    ) -> Result<Option<Vec<f64>>> {
+        let n = graph.num_vertices();
+        let cells: Vec<L::Cell> = (0..n).map(|_| L::cell(f64::INFINITY)).collect();
+        if let Some(cell) = cells.get(self.source as usize) {
+            L::lower(cell, L::get(&L::cell(0.0)));
+        }
+        let improved = AtomicBitmap::new(n);
+        improved.set(self.source as usize);
+        let misfit = AtomicBool::new(false);
+        let mut pace = Pace::new(self.delta, graph);
+        let mut threshold = 0.0;
+        loop {
+            let (frontier, waiting) = take::<L>(&improved, &cells, threshold, cx)?;
+            if frontier.is_empty() {
+                let Some(least) = waiting else { break };
+                threshold = least + pace.delta;
+                continue;
+            }
+            let seen = step::<L>(graph, &frontier, &cells, &improved, &misfit, cx)?;
+            if misfit.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            log.end("relax", frontier.count() as u64);
+            cx.progress().update("shortest paths", 0, 0);
+            if threshold == 0.0 {
+                pace.begin(seen, graph);
+                threshold = pace.delta;
+            }
+            pace.adapt(seen.edges);
+        }
+        Ok(Some(cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
+    }
+}
+
+/// Width of the steps.
+struct Pace {
+    delta: f64,
+    fixed: bool,
+    arcs: u64,
+}
+
+impl Pace {
+    fn new(delta: Option<f64>, graph: &Graph) -> Self {
+        Pace { delta: delta.unwrap_or(1.0), fixed: delta.is_some(), arcs: graph.num_arcs() }
+    }
+
+    /// First width, from the weights around the source: the mean weight over the mean degree.
+    fn begin(&mut self, seen: Expanded, graph: &Graph) {
+        if !self.fixed && seen.edges > 0 {
+            let mean = seen.weight / seen.edges as f64;
+            let degree = self.arcs as f64 / graph.num_vertices().max(1) as f64;
+            self.delta = (mean / degree.max(1.0)).max(f64::MIN_POSITIVE);
+        }
+    }
+
+    /// Wider steps when one has expanded few edges.
+    fn adapt(&mut self, edges: u64) {
+        if !self.fixed && edges < self.arcs / 256 {
+            self.delta *= 1.25;
+        }
+    }
+}
+
+/// Takes the improved vertices with distances of at most `threshold` out of `improved`;
+/// the second value is the least distance of those that stay.
+fn take<L: Length>(
+    improved: &AtomicBitmap,
+    cells: &[L::Cell],
+    threshold: f64,
+    cx: &Context,
+) -> Result<(VertexSet, Option<f64>)> {
+    let n = cells.len();
+    let frontier = AtomicBitmap::new(n);
+    let least = map_blocks(cx, n, |block| {
+        let mut least = f64::INFINITY;
+        for k in block.start / 64..block.end.div_ceil(64) {
+            let word = improved.word(k);
+            let (mut rest, mut taken) = (word, 0u64);
+            while rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let length = cells.get(64 * k + bit).map_or(f64::INFINITY, |c| L::get(c).as_f64());
+                if length <= threshold {
+                    taken |= 1 << bit;
+                } else {
+                    least = least.min(length);
+                }
+            }
+            if taken != 0 {
+                improved.store_word(k, word & !taken);
+                frontier.store_word(k, taken);
+            }
+        }
+        Ok(least)
+    })?;
+    let least = least.into_iter().fold(f64::INFINITY, f64::min);
+    Ok((frontier.into(), least.is_finite().then_some(least)))
+}
+
+/// Relaxes the out-edges of `frontier`.
+fn step<L: Length>(
+    graph: &Graph,
+    frontier: &VertexSet,
+    cells: &[L::Cell],
+    improved: &AtomicBitmap,
+    misfit: &AtomicBool,
+    cx: &Context,
+) -> Result<Expanded> {
+    let direction = Direction::Out;
+    let parts = graph.gather_weighted(
+        direction,
+        frontier,
+        cx,
+        |_| Expanded::default(),
+        |seen, v, list, weights| {
+            let Some(own) = cells.get(v as usize) else { return Ok(()) };
+            seen.edges += list.degree();
+            if seen.edges < 4096 {
+                seen.weight += (0..weights.len()).map(|i| weights.get(i)).sum::<f64>();
+            }
+            let fits = L::get(own).expand(list, weights, |u, length| {
+                if let Some(cell) = cells.get(u as usize)
+                    && L::lower(cell, length)
+                {
+                    improved.set(u as usize);
+                }
+            })?;
+            if !fits {
+                misfit.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(parts.into_iter().fold(Expanded::default(), |a, b| Expanded {
+        edges: a.edges + b.edges,
+        weight: a.weight + b.weight,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::sssp as oracle;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn equals_the_oracle(
+            sample in graphs(60, 300),
+            seed: u32,
+            unit: bool,
+            delta in proptest::option::of(0.5f64..50.0),
+        ) {
+            let mut weights = Vec::new();
+            let mut smallest: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+            for (i, &(u, v)) in sample.edges.iter().enumerate() {
+                let w = if unit { 1.0 } else {
+                    f64::from((i as u32 ^ seed).wrapping_mul(0x9E37_79B9) >> 20) / 16.0
+                };
+                weights.push(w);
+                for arc in if sample.directed { vec![(u, v)] } else { vec![(u, v), (v, u)] } {
+                    let old = smallest.entry(arc).or_insert(w);
+                    *old = old.min(w);
+                }
+            }
+            let arcs: Vec<_> = smallest.iter().map(|(&(u, v), &w)| (u, v, w)).collect();
+            let source = seed % sample.n as u32;
+            let expected = oracle::distances(sample.n, &arcs, source);
+            let given = (!unit).then_some(weights.as_slice());
+            let graph = Graph::from_edges(sample.n, &sample.edges, sample.directed, given).unwrap();
+            let config = Sssp { source, delta, weight: (!unit).then(|| "w".into()) };
+            for cx in contexts() {
+                let found = config.run(&graph, &cx).unwrap();
+                prop_assert_eq!(&found.distances, &expected);
+                prop_assert_eq!(found.reached.count(), expected.iter().filter(|d| d.is_finite()).count());
+            }
+        }
+    }
+
+    #[test]
+    fn a_negative_weight_is_refused_even_out_of_reach() {
+        let graph = Graph::from_edges(4, &[(0, 1), (2, 3)], true, Some(&[1.0, -2.0])).unwrap();
+        let config = Sssp { source: 0, weight: Some("w".into()), delta: None };
+        let result = config.run(&graph, &Context::new());
+        assert!(matches!(result, Err(Error::NegativeWeight { weight }) if weight == -2.0));
+    }
+
+    #[test]
+    fn integers_add_without_overflow() {
+        let bytes = [u32::MAX.to_le_bytes(), 5u32.to_le_bytes()].concat();
+        let weights = Weights::new(WeightKind::U32, &bytes, 2);
+        let graph = Graph::from_edges(3, &[(0, 1), (0, 2)], true, None).unwrap();
+        graph
+            .scan(
+                Direction::Out,
+                &Context::new().with_threads(1),
+                |_| (),
+                |(), v, list| {
+                    if v == 0 {
+                        let mut seen = Vec::new();
+                        assert!(!7u32.expand(list, &weights, |u, d| seen.push((u, d)))?);
+                        assert_eq!(seen, vec![(2, 12)]);
+                        assert!(!u32::MAX.expand(list, &weights, |_, _| unreachable!())?);
+                    }
+                    Ok(())
+                },
+            )
+            .unwrap();
+    }
+}

@@ -1,0 +1,361 @@
+//! The intersection kernel: for every edge `(v, u)`, `u < v`, the smaller neighbours that
+//! both ends share.
+//!
+//! The list of `v` is marked once; each `u` then takes the cheapest of three ways:
+//! * *rows*: hubs (the core) also have their lists as bit rows, and a population count
+//!   of the conjunction with the marks of `v` handles 64 candidates at once, over all
+//!   words of the row or only over those in which `v` has a mark;
+//! * *lookups*: the list of `u` streams past a table of one byte per hub;
+//! * *searches*: when `v` has few candidates, each is searched in the list of `u`.
+
+use super::oriented::{LOW, Part};
+use crate::context::Context;
+use crate::error::Result;
+use crate::parallel::{Tickets, crew};
+use crate::popcount::AndCount;
+use crate::vertex_set::Bitmap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Ranks per ticket.
+const CHUNK: usize = 128;
+/// Edges between two looks at the cancel token.
+const PATIENCE: usize = 4096;
+
+/// Bit rows of the lists of the first ranks; row `u` has the bits `0..=u`, in whole words.
+pub(crate) struct Core {
+    rows: Vec<u64>,
+    size: u32,
+    count: AndCount,
+}
+
+impl Core {
+    /// Start of row `u`.
+    #[inline]
+    fn at(u: u32) -> usize {
+        let (q, r) = (u as usize / 64, u as usize % 64);
+        32 * q * (q + 1) + r * (q + 1)
+    }
+
+    /// Bytes of the rows of `size` ranks.
+    pub(crate) fn bytes(size: u32) -> u64 {
+        8 * Self::at(size) as u64
+    }
+
+    /// Rows of the first ranks of `part`, as many as are dense enough to pay and fit in
+    /// `bytes`. Without rows if the part does not begin with the first rank.
+    pub(crate) fn build(part: &Part, bytes: u64) -> Self {
+        let mut size = 0;
+        let mut entries = 0u64;
+        if part.ranks.start == 0 {
+            for u in 0..part.ranks.end.min(LOW) {
+                entries += part.low(u).len() as u64;
+                // Rows pay while they hold an entry in four words on average.
+                if Self::bytes(u + 1) > bytes || (u > 4096 && entries < Self::bytes(u) / 32) {
+                    break;
+                }
+                size = u + 1;
+            }
+        }
+        let mut rows = vec![0u64; Self::at(size)];
+        for u in 0..size {
+            let from = Self::at(u);
+            for &w in part.low(u) {
+                if let Some(word) = rows.get_mut(from + usize::from(w) / 64) {
+                    *word |= 1 << (w % 64);
+                }
+            }
+        }
+        Core { rows, size, count: AndCount::detect() }
+    }
+
+    #[inline]
+    fn row(&self, u: u32) -> &[u64] {
+        self.rows.get(Self::at(u)..Self::at(u + 1)).unwrap_or(&[])
+    }
+}
+
+/// The marked list of one vertex.
+struct Marks {
+    /// One byte per rank below [`LOW`]: 1 if marked.
+    low: Vec<u8>,
+    /// The marks below the size of the core, as bits.
+    words: Vec<u64>,
+    /// Words that are not 0, ascending.
+    used: Vec<u16>,
+    /// Marks from [`LOW`] on.
+    high: Bitmap,
+}
+
+impl Marks {
+    fn new(n: usize, core: u32) -> Self {
+        Marks {
+            low: vec![0; LOW as usize],
+            words: vec![0; (core as usize).div_ceil(64)],
+            used: Vec::new(),
+            high: Bitmap::new(n),
+        }
+    }
+
+    fn set(&mut self, low: &[u16], high: &[u32]) {
+        for &w in low {
+            if let Some(byte) = self.low.get_mut(usize::from(w)) {
+                *byte = 1;
+            }
+            if let Some(word) = self.words.get_mut(usize::from(w) / 64) {
+                if *word == 0 {
+                    self.used.push(w / 64);
+                }
+                *word |= 1 << (w % 64);
+            }
+        }
+        high.iter().for_each(|&w| self.high.set(w as usize));
+    }
+
+    fn clear(&mut self, low: &[u16], high: &[u32]) {
+        for &w in low {
+            if let Some(byte) = self.low.get_mut(usize::from(w)) {
+                *byte = 0;
+            }
+        }
+        for &k in &self.used {
+            if let Some(word) = self.words.get_mut(usize::from(k)) {
+                *word = 0;
+            }
+        }
+        self.used.clear();
+        high.iter().for_each(|&w| self.high.clear(w as usize));
+    }
+}
+
+/// Triangles per rank, shared by the workers; each holds the counts of the hubs, where
+/// nearly all triangles end, by itself until it is done.
+struct Tally<'a> {
+    all: &'a [AtomicU64],
+    hubs: Vec<u64>,
+}
+
+impl Tally<'_> {
+    #[inline]
+    fn add(&mut self, rank: u32, count: u64) {
+        if let Some(slot) = self.hubs.get_mut(rank as usize) {
+            *slot += count;
+        } else if let Some(slot) = self.all.get(rank as usize) {
+            slot.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    fn flush(&mut self) {
+        for (mine, slot) in self.hubs.iter_mut().zip(self.all) {
+            if *mine > 0 {
+                slot.fetch_add(std::mem::take(mine), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// One worker's tables.
+struct Worker<'a> {
+    core: &'a Core,
+    lists: &'a Part,
+    marks: Marks,
+    tally: Option<Tally<'a>>,
+    total: u64,
+}
+
+/// How to intersect with one list.
+enum Way {
+    Row,
+    SparseRow(usize),
+    Lookups,
+    Searches,
+}
+
+impl Worker<'_> {
+    /// `below` candidates of `v`, in `used` words of the core, against the list of `u`.
+    /// The weights are cycles, measured on a Kronecker graph.
+    #[inline]
+    fn way(&self, u: u32, below: usize, used: usize) -> Way {
+        let length = self.lists.low(u).len() + self.lists.high(u).len();
+        let searches = below * (4 + 4 * (usize::BITS - length.leading_zeros()) as usize);
+        let (mut way, mut cost) = (Way::Lookups, 8 + length);
+        if searches < cost {
+            (way, cost) = (Way::Searches, searches);
+        }
+        if u < self.core.size {
+            let each = if self.tally.is_some() { 4 } else { 0 };
+            let (whole, sparse) = (10 + u as usize / 256, 4 + 2 * used + each);
+            if sparse < cost && sparse <= whole {
+                way = Way::SparseRow(used);
+            } else if whole + each < cost {
+                way = Way::Row;
+            }
+        }
+        way
+    }
+
+    /// Triangles over the edge `(v, u)`, where `low` and `high` are the candidates of `v`
+    /// below `u`.
+    fn edge(&mut self, u: u32, used: usize, low: &[u16], high: &[u32]) -> u64 {
+        match self.way(u, low.len() + high.len(), used) {
+            Way::Row => self.row(u),
+            Way::SparseRow(used) => self.sparse_row(u, used),
+            Way::Lookups => self.lookups(u),
+            Way::Searches => self.searches(u, low, high),
+        }
+    }
+
+    fn row(&mut self, u: u32) -> u64 {
+        let row = self.core.row(u);
+        if let Some(tally) = &mut self.tally {
+            let mut found = 0;
+            for (k, (a, b)) in row.iter().zip(&self.marks.words).enumerate() {
+                found += each_bit(tally, k, a & b);
+            }
+            return found;
+        }
+        self.core.count.count(row, &self.marks.words)
+    }
+
+    fn sparse_row(&mut self, u: u32, used: usize) -> u64 {
+        let row = self.core.row(u);
+        let mut found = 0;
+        for &k in self.marks.used.get(..used).unwrap_or(&[]) {
+            let k = usize::from(k);
+            let (Some(a), Some(b)) = (row.get(k), self.marks.words.get(k)) else { break };
+            found += match &mut self.tally {
+                Some(tally) => each_bit(tally, k, a & b),
+                None => u64::from((a & b).count_ones()),
+            };
+        }
+        found
+    }
+
+    fn lookups(&mut self, u: u32) -> u64 {
+        let (low, high) = (self.lists.low(u), self.lists.high(u));
+        let table = &self.marks.low[..LOW as usize];
+        let mut found = 0u64;
+        match &mut self.tally {
+            // Every 16-bit number has its byte in the table.
+            None => found += low.iter().map(|&w| u64::from(table[usize::from(w)])).sum::<u64>(),
+            Some(tally) => {
+                for &w in low {
+                    if table[usize::from(w)] != 0 {
+                        tally.add(u32::from(w), 1);
+                        found += 1;
+                    }
+                }
+            }
+        }
+        for &w in high {
+            if self.marks.high.get(w as usize) {
+                found += 1;
+                if let Some(tally) = &mut self.tally {
+                    tally.add(w, 1);
+                }
+            }
+        }
+        found
+    }
+
+    fn searches(&mut self, u: u32, low: &[u16], high: &[u32]) -> u64 {
+        let mut found = 0;
+        let mut hit = |w: u32| {
+            found += 1;
+            if let Some(tally) = &mut self.tally {
+                tally.add(w, 1);
+            }
+        };
+        let list = self.lists.low(u);
+        low.iter().filter(|w| list.binary_search(w).is_ok()).for_each(|&w| hit(u32::from(w)));
+        let list = self.lists.high(u);
+        high.iter().filter(|w| list.binary_search(w).is_ok()).for_each(|&w| hit(w));
+        found
+    }
+
+    /// Triangles whose largest rank is `v`, the second largest in the worker's part.
+    fn vertex(&mut self, v: u32, low: &[u16], high: &[u32], cx: &Context) -> Result<()> {
+        if low.len() + high.len() < 2 {
+            return Ok(());
+        }
+        self.marks.set(low, high);
+        let mut mine = 0;
+        let mut used = 0;
+        let Range { start, end } = self.lists.ranks;
+        let all = low.iter().map(|&u| u32::from(u)).chain(high.iter().copied()).enumerate();
+        for (i, u) in all {
+            if i % PATIENCE == PATIENCE - 1 {
+                cx.check()?;
+            }
+            if u < start || u >= end {
+                continue;
+            }
+            while self.marks.used.get(used).is_some_and(|&k| u32::from(k) <= u / 64) {
+                used += 1;
+            }
+            let found = self.edge(
+                u,
+                used,
+                low.get(..i).unwrap_or(low),
+                high.get(..i.saturating_sub(low.len())).unwrap_or(high),
+            );
+            if found > 0
+                && let Some(tally) = &mut self.tally
+            {
+                tally.add(u, found);
+            }
+            mine += found;
+        }
+        self.marks.clear(low, high);
+        if mine > 0
+            && let Some(tally) = &mut self.tally
+        {
+            tally.add(v, mine);
+        }
+        self.total += mine;
+        Ok(())
+    }
+}
+
+/// Adds a triangle to every rank whose bit is set in word `k`, and returns their number.
+#[inline]
+fn each_bit(tally: &mut Tally<'_>, k: usize, mut word: u64) -> u64 {
+    let found = u64::from(word.count_ones());
+    while word != 0 {
+        // Rows have at most 2^16 bits.
+        tally.add((64 * k) as u32 + word.trailing_zeros(), 1);
+        word &= word - 1;
+    }
+    found
+}
+
+/// Number of triangles `w < u < v` with `v` in `top` and `u` in `lists`; with `per_rank`
+/// they are also added at their three corners. `core` belongs to `lists`.
+pub(crate) fn count(
+    top: &Part,
+    lists: &Part,
+    core: &Core,
+    per_rank: Option<&[AtomicU64]>,
+    n: usize,
+    cx: &Context,
+) -> Result<u64> {
+    let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
+    let parts = crew(cx.threads(), |_| {
+        let tally = per_rank.map(|all| Tally { all, hubs: vec![0; n.min(LOW as usize)] });
+        let mut worker = Worker { core, lists, marks: Marks::new(n, core.size), tally, total: 0 };
+        while let Some(ticket) = tickets.draw() {
+            let first = top.ranks.start as usize + ticket * CHUNK;
+            let last = (first + CHUNK).min(top.ranks.end as usize);
+            cx.check().inspect_err(|_| tickets.close())?;
+            for v in first as u32..last as u32 {
+                let done = worker.vertex(v, top.low(v), top.high(v), cx);
+                done.inspect_err(|_| tickets.close())?;
+            }
+        }
+        if let Some(tally) = &mut worker.tally {
+            tally.flush();
+        }
+        Ok(worker.total)
+    })?;
+    Ok(parts.into_iter().sum())
+}

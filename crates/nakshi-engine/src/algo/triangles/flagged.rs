@@ -1,0 +1,133 @@
+//! Triangles of a directed graph with the arcs of their sides: each corner gets 1 if the
+//! opposite side has one direction, 2 if it has both.
+
+use super::oriented::{LOW, Part};
+use crate::context::Context;
+use crate::error::Result;
+use crate::parallel::{Tickets, crew};
+use crate::vertex_set::Bitmap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Ranks per ticket.
+const CHUNK: usize = 128;
+/// Edges between two looks at the cancel token.
+const PATIENCE: usize = 1024;
+
+/// The marked list of one vertex: a byte per rank below [`LOW`] (0: no edge, else the
+/// number of its directions) and two sets for the rest.
+struct Marks {
+    low: Vec<u8>,
+    high: Bitmap,
+    high_mutual: Bitmap,
+}
+
+impl Marks {
+    fn new(n: usize) -> Self {
+        Marks { low: vec![0; LOW as usize], high: Bitmap::new(n), high_mutual: Bitmap::new(n) }
+    }
+
+    fn set(&mut self, top: &Part, v: u32) {
+        for (w, mutual) in top.low_flagged(v) {
+            if let Some(byte) = self.low.get_mut(w as usize) {
+                *byte = 1 + u8::from(mutual);
+            }
+        }
+        for (w, mutual) in top.high_flagged(v) {
+            self.high.set(w as usize);
+            if mutual {
+                self.high_mutual.set(w as usize);
+            }
+        }
+    }
+
+    fn clear(&mut self, top: &Part, v: u32) {
+        for &w in top.low(v) {
+            if let Some(byte) = self.low.get_mut(usize::from(w)) {
+                *byte = 0;
+            }
+        }
+        for &w in top.high(v) {
+            self.high.clear(w as usize);
+            self.high_mutual.clear(w as usize);
+        }
+    }
+
+    /// Directions of the edge to `w`; 0 without an edge.
+    #[inline]
+    fn get(&self, w: u32) -> u64 {
+        match self.low.get(w as usize) {
+            Some(&byte) => byte.into(),
+            None => {
+                u64::from(self.high.get(w as usize)) + u64::from(self.high_mutual.get(w as usize))
+            }
+        }
+    }
+}
+
+#[inline]
+fn add(counts: &[AtomicU64], rank: u32, more: u64) {
+    if more > 0
+        && let Some(slot) = counts.get(rank as usize)
+    {
+        slot.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// Adds to `arcs`, by rank, the arcs opposite to each corner of every triangle
+/// `w < u < v` with `v` in `top` and `u` in `lists`. Both parts must have flags.
+pub(crate) fn count(
+    top: &Part,
+    lists: &Part,
+    arcs: &[AtomicU64],
+    n: usize,
+    cx: &Context,
+) -> Result<()> {
+    let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
+    crew(cx.threads(), |_| {
+        let mut marks = Marks::new(n);
+        while let Some(ticket) = tickets.draw() {
+            let first = top.ranks.start as usize + ticket * CHUNK;
+            let last = (first + CHUNK).min(top.ranks.end as usize);
+            cx.check().inspect_err(|_| tickets.close())?;
+            for v in first as u32..last as u32 {
+                vertex(top, lists, &mut marks, v, arcs, cx).inspect_err(|_| tickets.close())?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn vertex(
+    top: &Part,
+    lists: &Part,
+    marks: &mut Marks,
+    v: u32,
+    arcs: &[AtomicU64],
+    cx: &Context,
+) -> Result<()> {
+    if top.low(v).len() + top.high(v).len() < 2 {
+        return Ok(());
+    }
+    marks.set(top, v);
+    let mut opposite_v = 0;
+    for (i, (u, mutual)) in top.low_flagged(v).chain(top.high_flagged(v)).enumerate() {
+        if i % PATIENCE == PATIENCE - 1 {
+            cx.check()?;
+        }
+        let to_u = 1 + u64::from(mutual);
+        let mut opposite_u = 0;
+        for (w, mutual) in lists.low_flagged(u).chain(lists.high_flagged(u)) {
+            let to_w = marks.get(w);
+            if to_w > 0 {
+                opposite_v += 1 + u64::from(mutual);
+                opposite_u += to_w;
+                add(arcs, w, to_u);
+            }
+        }
+        add(arcs, u, opposite_u);
+    }
+    add(arcs, v, opposite_v);
+    marks.clear(top, v);
+    Ok(())
+}

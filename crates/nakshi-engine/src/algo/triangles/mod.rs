@@ -1,0 +1,264 @@
+//! Triangles: how many there are, and how many go through each vertex.
+//!
+//! Edges are oriented towards the smaller rank by degree and the lists of smaller
+//! neighbours are intersected along the edges, as in Schank and Wagner, *Finding,
+//! Counting and Listing All Triangles in Large Graphs* (WEA 2005) and in section 4 of
+//! FlashGraph (FAST 2015), whose vertices notify the corners of what they find. When the
+//! oriented lists do not fit in memory, ranges of them meet pairwise, as in Hu, Tao and
+//! Chung, *Massive Graph Triangulation* (SIGMOD 2013).
+//!
+//! * [`oriented`]: the lists, read from the store into 16 and 32-bit ranks;
+//! * [`count`]: the intersection kernel;
+//! * [`flagged`]: the same with the directions of the edges, for clustering coefficients.
+//!
+//! State: oriented lists (2 to 4 bytes per edge), 8 bytes per vertex of their index,
+//! with per-vertex counts 8 more. Integers throughout: the result does not depend on the
+//! number of threads, on the layout or on the budget.
+
+pub(crate) mod count;
+pub(crate) mod flagged;
+pub(crate) mod oriented;
+
+use crate::algo::Algorithm;
+use crate::algo::both;
+use crate::context::{Context, EngineMode};
+use crate::error::{Error, Result};
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::shared::share_u64;
+use crate::source::list::Direction;
+use crate::stats::{IterationLog, RunStats};
+use count::Core;
+use oriented::{Census, Part, Ranking};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicU64;
+
+/// Memory for the bit rows of hubs.
+pub(crate) const CORE_BYTES: u64 = 16 << 20;
+/// The smallest memory for oriented lists with which a run is worth starting.
+pub(crate) const LEAST_LISTS: u64 = 16 << 20;
+
+/// Counts triangles. Direction is ignored; self-loops and duplicates never count.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Triangles {
+    /// Whether the triangles of each vertex are counted too (default: no). It takes longer,
+    /// because each triangle must be named, not only counted.
+    pub per_vertex: bool,
+}
+
+/// What [`Triangles`] finds.
+#[derive(Debug, Clone, Default)]
+pub struct TriangleCounts {
+    /// Triangles in the graph.
+    pub total: u64,
+    /// Triangles through each vertex, in internal order, if asked for.
+    pub per_vertex: Option<Vec<u64>>,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<TriangleCounts> for Outcome {
+    fn from(found: TriangleCounts) -> Self {
+        let columns = found
+            .per_vertex
+            .map(|c| Column::new("triangles", Values::U64(c)))
+            .into_iter()
+            .collect();
+        Outcome { columns, stats: found.stats, ..Outcome::default() }
+            .with_summary("triangles", found.total)
+    }
+}
+
+impl Algorithm for Triangles {
+    type Output = TriangleCounts;
+    const NAME: &'static str = "triangles";
+    const ABOUT: &'static str = "number of triangles, in all and through each vertex";
+
+    fn needs(&self, summary: &Summary) -> Needs {
+        needs(summary, if self.per_vertex { 8.0 } else { 0.0 })
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<TriangleCounts> {
+        let mut log = IterationLog::new(graph);
+        let by = Ranking::new(graph, cx)?;
+        let mut census = Census::take(graph, &by, false, cx)?;
+        log.end("census", graph.num_vertices() as u64);
+        let n = graph.num_vertices();
+        let mut counts = vec![0u64; if self.per_vertex { n } else { 0 }];
+        let shared = share_u64(&mut counts);
+        let per_rank = self.per_vertex.then_some(shared);
+        let room = room(&self.needs(&graph.summary()), graph, cx)?;
+        let total = count_all(graph, &by, &mut census, room, per_rank, &mut log, cx)?;
+        let per_vertex = self.per_vertex.then(|| by.by_vertex(counts));
+        Ok(TriangleCounts { total, per_vertex, stats: log.finish() })
+    }
+}
+
+/// Needs of an algorithm on oriented lists with `extra` bytes per vertex.
+pub(crate) fn needs(summary: &Summary, extra: f64) -> Needs {
+    let directions: &[Direction] =
+        if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
+    // Rank, degree, and the two counts that become the index.
+    let mut needs = Needs::new(8.0 + 8.0 + extra, directions);
+    let both = if summary.directed { both::state_bytes(summary.longest_list) } else { 0 };
+    needs.state_bytes_fixed = LEAST_LISTS + both;
+    needs
+}
+
+/// Bytes for oriented lists and rows under the budget of `cx`.
+pub(crate) fn room(needs: &Needs, graph: &Graph, cx: &Context) -> Result<u64> {
+    let Some(given) = cx.memory() else { return Ok(u64::MAX) };
+    let estimate = crate::estimate::Estimate::new(needs, &graph.summary(), cx.threads());
+    let resident = match graph.mode() {
+        EngineMode::Memory => estimate.in_memory,
+        _ => estimate.minimum,
+    };
+    let needed = estimate.minimum;
+    given.checked_sub(resident.min(given)).map(|more| more + LEAST_LISTS).ok_or(Error::Budget {
+        what: "triangles".into(),
+        needed,
+        given,
+    })
+}
+
+/// Counts over all pairs of parts that fit in `room` bytes.
+fn count_all(
+    graph: &Graph,
+    by: &Ranking,
+    census: &mut Census,
+    room: u64,
+    per_rank: Option<&[AtomicU64]>,
+    log: &mut IterationLog,
+    cx: &Context,
+) -> Result<u64> {
+    let n = graph.num_vertices();
+    let core_bytes = CORE_BYTES.min(room / 4);
+    let mut total = 0;
+    let mut seen = 0;
+    let pair = |top: &Part, lists: &Part| {
+        let core = Core::build(lists, core_bytes);
+        count::count(top, lists, &core, per_rank, n, cx)
+    };
+    for_each_pair(graph, by, census, room - core_bytes, false, cx, |top, lists, steps| {
+        total += pair(top, lists)?;
+        seen += 1;
+        cx.progress().update("triangles", seen, steps);
+        log.end("intersect", top.ranks.len() as u64);
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+/// Builds parts of oriented lists that fit in `bytes` and calls `visit(top, lists, pairs)`
+/// for every two of them with `lists` not above `top`: every edge `(v, u)`, `u < v`, has
+/// `v` in one `top` and `u` in one `lists` of exactly one pair.
+pub(crate) fn for_each_pair(
+    graph: &Graph,
+    by: &Ranking,
+    census: &mut Census,
+    bytes: u64,
+    flags: bool,
+    cx: &Context,
+    mut visit: impl FnMut(&Part, &Part, u64) -> Result<()>,
+) -> Result<()> {
+    let whole = census.bytes(flags) <= bytes;
+    // Two parts are in memory at a time unless one is enough.
+    let ranges = census.ranges(if whole { u64::MAX } else { bytes / 2 }, flags);
+    let pairs = ranges.len() as u64 * (ranges.len() as u64 + 1) / 2;
+    for (t, range) in ranges.iter().enumerate() {
+        let top = Part::build(graph, by, census, range.clone(), flags, cx)?;
+        visit(&top, &top, pairs)?;
+        for range in ranges.get(..t).unwrap_or(&[]) {
+            let lists = Part::build(graph, by, census, range.clone(), flags, cx)?;
+            visit(&top, &lists, pairs)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::triangles as oracle;
+    use proptest::prelude::*;
+
+    /// Counts with parts of at most `bytes` and rows of at most `core` bytes.
+    fn in_parts(graph: &Graph, bytes: u64, core: u64, per_rank: bool, cx: &Context) -> Vec<u64> {
+        let by = Ranking::new(graph, cx).unwrap();
+        let mut census = Census::take(graph, &by, false, cx).unwrap();
+        let n = graph.num_vertices();
+        let mut counts = vec![0u64; n];
+        let mut total = 0;
+        let shared = share_u64(&mut counts);
+        for_each_pair(graph, &by, &mut census, bytes, false, cx, |top, lists, _| {
+            let core = Core::build(lists, core);
+            total += count::count(top, lists, &core, per_rank.then_some(shared), n, cx)?;
+            Ok(())
+        })
+        .unwrap();
+        if per_rank {
+            let counts = by.by_vertex(counts);
+            assert_eq!(counts.iter().sum::<u64>(), 3 * total);
+            counts
+        } else {
+            vec![total]
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_oracle(sample in graphs(40, 300)) {
+            let expected = oracle::per_vertex(&sample.adjacency());
+            let graph = sample.graph();
+            for cx in contexts() {
+                let found = Triangles { per_vertex: true }.run(&graph, &cx).unwrap();
+                prop_assert_eq!(found.total * 3, expected.iter().sum::<u64>());
+                prop_assert_eq!(found.per_vertex.as_ref(), Some(&expected));
+                prop_assert_eq!(Triangles::default().run(&graph, &cx).unwrap().total, found.total);
+                // Ranges of about a vertex each; no rows.
+                prop_assert_eq!(&in_parts(&graph, 64, 0, true, &cx), &expected);
+                prop_assert_eq!(in_parts(&graph, 300, 0, false, &cx), vec![found.total]);
+            }
+        }
+    }
+
+    /// Larger than the 16-bit ranks, dense enough for rows and all ways to intersect:
+    /// a complete core of 300 hubs, and 70,000 vertices each joined to a triangle's worth
+    /// of hubs and to the next vertex.
+    #[test]
+    fn ranks_beyond_16_bits() {
+        let (hubs, n) = (300u32, 70_000u32);
+        let mut edges: Vec<(u32, u32)> =
+            (0..hubs).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
+        for v in hubs..n {
+            let first = v * 7 % hubs;
+            edges.extend((0..3).map(|k| (v, (first + 50 * k) % hubs)));
+            edges.push((v, if v + 1 < n { v + 1 } else { hubs }));
+        }
+        let graph = Graph::from_edges(n as usize, &edges, false, None).unwrap();
+        let h = u64::from(hubs);
+        let core = h * (h - 1) * (h - 2) / 6;
+        let outer = u64::from(n - hubs);
+        // Each outer vertex closes three triangles with its hubs; neighbours share no hub
+        // (their first hubs differ by 7, their hubs by multiples of 50).
+        let expected = core + 3 * outer;
+        let cx = Context::new().with_threads(2);
+        assert_eq!(Triangles::default().run(&graph, &cx).unwrap().total, expected);
+        for (bytes, rows) in [(u64::MAX, 0), (u64::MAX, 1 << 20), (400_000, 1 << 20)] {
+            assert_eq!(in_parts(&graph, bytes, rows, false, &cx), vec![expected]);
+            let each = in_parts(&graph, bytes, rows, true, &cx);
+            assert_eq!(each.iter().sum::<u64>(), 3 * expected);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_count_stops() {
+        let graph = Graph::from_edges(3, &[(0, 1), (1, 2), (2, 0)], false, None).unwrap();
+        let cx = Context::new();
+        cx.cancel_token().cancel();
+        assert!(matches!(Triangles::default().run(&graph, &cx), Err(Error::Cancelled)));
+    }
+}
