@@ -4,8 +4,12 @@
 //! its defaults, and the kernel; `oracle/` verifies each by another method.
 //! [`REGISTRY`] is the one table from which Python and the command line take names.
 
+pub mod apsp;
+pub mod bc;
 pub mod bfs;
 mod both;
+pub mod cdlp;
+pub mod diameter;
 pub mod lcc;
 pub mod oracle;
 pub mod scan_statistics;
@@ -108,7 +112,11 @@ const fn entry<A: Algorithm>() -> Entry {
 
 /// All algorithms by name.
 pub const REGISTRY: &[Entry] = &[
+    entry::<apsp::Apsp>(),
+    entry::<bc::Bc>(),
     entry::<bfs::Bfs>(),
+    entry::<cdlp::Cdlp>(),
+    entry::<diameter::Diameter>(),
     entry::<lcc::Lcc>(),
     entry::<scan_statistics::ScanStatistics>(),
     entry::<sssp::Sssp>(),

@@ -1,0 +1,381 @@
+//! Betweenness centrality.
+//!
+//! U. Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 25
+//! (2001): from each source a breadth-first search counts shortest paths, and
+//! dependencies flow back level by level. Both phases pull: a vertex sums over its own
+//! list, in list order, what its neighbours one level away hold. So there are no atomic
+//! additions, and the result is the same to the last bit for any number of threads.
+//! Where a frontier is small it first marks the vertices that it reaches, and only those
+//! read their lists.
+//!
+//! State per vertex: the level (1 byte), the number of shortest paths as a double, which
+//! on the way back is replaced by (1 + dependency) / paths, all that the level above needs,
+//! and the score as a double; three bits for sets. A search deeper than 254 levels keeps
+//! the order of visits instead of levels (4 bytes).
+//!
+//! Scores follow NetworkX: ends do not count, and an undirected path counts once, not
+//! once in each direction. Path counts are exact up to 2^53; beyond, scores carry the
+//! rounding of doubles.
+
+use super::Algorithm;
+use super::sources::sample;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::parallel::for_each_block_mut;
+use crate::shared::{SharedF64, share_f64};
+use crate::source::list::{Direction, List, VertexId};
+use crate::stats::{IterationLog, RunStats};
+use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use serde::{Deserialize, Serialize};
+
+mod levels;
+use levels::Levels;
+
+/// Betweenness: how many shortest paths lead through each vertex.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bc {
+    /// Vertices at which paths start. Given sources are not scaled: the score is the sum
+    /// over the paths from them (halved if the graph is undirected).
+    pub sources: Vec<VertexId>,
+    /// Without given sources: how many to draw at random. Scores are then scaled by
+    /// vertices over sources, so that they estimate those from all. 0 (the default) takes
+    /// every vertex as a source, which is exact and takes a search for each.
+    pub sample: u32,
+    /// Seed of the draw (default 0).
+    pub seed: u64,
+    /// Whether scores are divided by the number of pairs of other vertices (default: no).
+    pub normalized: bool,
+}
+
+/// Scores in internal order.
+#[derive(Debug, Clone, Default)]
+pub struct Betweenness {
+    /// Score of each vertex.
+    pub scores: Vec<f64>,
+    /// Sources that were searched from.
+    pub sources: u64,
+    /// By what the sum over the sources was multiplied.
+    pub scale: f64,
+    /// Levels of the deepest search.
+    pub depth: u64,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<Betweenness> for Outcome {
+    fn from(found: Betweenness) -> Self {
+        let max = found.scores.iter().copied().fold(0.0, f64::max);
+        let columns = vec![Column::new("betweenness", Values::F64(found.scores))];
+        Outcome { columns, stats: found.stats, ..Outcome::default() }
+            .with_summary("sources", found.sources)
+            .with_summary("scale", found.scale)
+            .with_summary("depth", found.depth)
+            .with_summary("max", max)
+    }
+}
+
+impl Algorithm for Bc {
+    type Output = Betweenness;
+    const NAME: &'static str = "bc";
+    const ABOUT: &'static str = "betweenness centrality from given, sampled or all sources";
+    const VERTEX_PARAMETERS: &'static [&'static str] = &["sources"];
+
+    fn needs(&self, _summary: &Summary) -> Needs {
+        // Level, paths, score, and four bitmaps.
+        Needs::new(1.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In])
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {
+        let mut log = IterationLog::new(graph);
+        let n = graph.num_vertices();
+        if let Some(bad) = self.sources.iter().find(|&&s| s as usize >= n) {
+            return Err(Error::UnknownVertex { id: bad.to_string() });
+        }
+        let drawn = self.sources.is_empty() && self.sample > 0;
+        let sources = if drawn {
+            sample(graph, self.sample as usize, self.seed, cx)?
+        } else {
+            self.sources.clone()
+        };
+        let count = if sources.is_empty() { n } else { sources.len() };
+        let mut state = State::new(n);
+        let mut depth = 0;
+        for i in 0..count {
+            // Without a list of sources all vertices are; there are at most 2^32.
+            let source = sources.get(i).copied().unwrap_or(i as VertexId);
+            depth = depth.max(state.search(graph, source, &mut log, cx)?);
+            state.flow_back(graph, &mut log, cx)?;
+            cx.progress().update("sources", i as u64 + 1, count as u64);
+        }
+        let scale = self.scale(graph, if drawn { count } else { n });
+        let mut scores = state.scores;
+        if scale != 1.0 {
+            scores.iter_mut().for_each(|s| *s *= scale);
+        }
+        let (sources, stats) = (count as u64, log.finish());
+        Ok(Betweenness { scores, sources, scale, depth: depth as u64, stats })
+    }
+}
+
+impl Bc {
+    /// Factor for sums over `sources` drawn (or over all vertices) of a graph.
+    fn scale(&self, graph: &Graph, sources: usize) -> f64 {
+        let n = graph.num_vertices() as f64;
+        let mut scale = if graph.directed() { 1.0 } else { 0.5 };
+        if sources > 0 {
+            scale *= n / sources as f64;
+        }
+        if self.normalized && n > 2.0 {
+            scale *= if graph.directed() { 1.0 } else { 2.0 } / ((n - 1.0) * (n - 2.0));
+        }
+        scale
+    }
+}
+
+struct State {
+    levels: Levels,
+    /// Shortest paths from the source; on the way back (1 + dependency) / paths.
+    paths: Vec<f64>,
+    scores: Vec<f64>,
+}
+
+impl State {
+    fn new(n: usize) -> Self {
+        State { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n] }
+    }
+
+    /// Levels and path counts from `source`; returns the number of levels.
+    fn search(
+        &mut self,
+        graph: &Graph,
+        source: VertexId,
+        log: &mut IterationLog,
+        cx: &Context,
+    ) -> Result<usize> {
+        let n = graph.num_vertices();
+        self.levels.clear();
+        self.paths.fill(0.0);
+        if let Some(one) = self.paths.get_mut(source as usize) {
+            *one = 1.0;
+        }
+        let mut visited = Bitmap::new(n);
+        let mut frontier = VertexSet::new(n);
+        frontier.insert(source);
+        let (mut near, mut left) = (1, graph.num_arcs());
+        loop {
+            visited.words_mut().iter_mut().zip(frontier.bits().words()).for_each(|(v, w)| *v |= w);
+            self.levels.push(&frontier, cx)?;
+            // Candidates: what the frontier reaches, or all that is left, by their edges.
+            let candidates = if near < left / 8 {
+                reach(graph, &frontier, &visited, cx)?
+            } else {
+                complement(&visited)
+            };
+            let level = Level { members: &frontier, values: share_f64(&mut self.paths) };
+            let (next, edges) = level.count_paths(graph, &candidates, cx)?;
+            log.end("search", frontier.count() as u64);
+            if next.is_empty() {
+                return Ok(self.levels.depth());
+            }
+            near = edges;
+            left = left.saturating_sub(edges);
+            frontier = next;
+        }
+    }
+
+    /// Adds the dependencies on each vertex to its score, from the last level up.
+    fn flow_back(&mut self, graph: &Graph, log: &mut IterationLog, cx: &Context) -> Result<()> {
+        let depth = self.levels.depth();
+        let Some(last) = depth.checked_sub(1) else { return Ok(()) };
+        let mut below = self.levels.members(last, cx)?;
+        // Nothing depends on the last level: (1 + 0) / paths.
+        let bits = below.bits();
+        for_each_block_mut(cx, &mut self.paths, |start, part| {
+            for v in bits.iter_in(start, start + part.len()) {
+                if let Some(paths) = part.get_mut(v - start) {
+                    *paths = 1.0 / *paths;
+                }
+            }
+            Ok(())
+        })?;
+        // Not level 0: paths that start at the source do not lead through it.
+        for k in (1..last).rev() {
+            let members = self.levels.members(k, cx)?;
+            let level = Level { members: &below, values: share_f64(&mut self.paths) };
+            level.depend(graph, &members, share_f64(&mut self.scores), cx)?;
+            log.end("flow back", members.count() as u64);
+            below = members;
+        }
+        Ok(())
+    }
+}
+
+/// One level and what its members hold.
+struct Level<'a> {
+    members: &'a VertexSet,
+    values: &'a [SharedF64],
+}
+
+impl Level<'_> {
+    /// Sum of the values of the members in `list`, in list order.
+    #[inline]
+    fn sum(&self, list: &List<'_>) -> Result<f64> {
+        let mut sum = 0.0;
+        list.for_each(|u| {
+            if self.members.contains(u) {
+                sum += self.values.get(u as usize).map_or(0.0, SharedF64::get);
+            }
+        })?;
+        Ok(sum)
+    }
+
+    /// The `candidates` next to this level, with their path counts, and their edges.
+    fn count_paths(
+        &self,
+        graph: &Graph,
+        candidates: &VertexSet,
+        cx: &Context,
+    ) -> Result<(VertexSet, u64)> {
+        let next = AtomicBitmap::new(graph.num_vertices());
+        let edges = graph.gather(
+            Direction::In,
+            candidates,
+            cx,
+            |_| 0u64,
+            |edges, v, list| {
+                let paths = self.sum(list)?;
+                if paths > 0.0
+                    && let Some(slot) = self.values.get(v as usize)
+                {
+                    slot.set(paths);
+                    next.set(v as usize);
+                    *edges += list.degree();
+                }
+                Ok(())
+            },
+        )?;
+        Ok((next.into(), edges.into_iter().sum()))
+    }
+
+    /// Dependencies of `above`, the level before this one.
+    fn depend(
+        &self,
+        graph: &Graph,
+        above: &VertexSet,
+        scores: &[SharedF64],
+        cx: &Context,
+    ) -> Result<()> {
+        graph.gather(
+            Direction::Out,
+            above,
+            cx,
+            |_| (),
+            |(), v, list| {
+                let share = self.sum(list)?;
+                let slots = (self.values.get(v as usize), scores.get(v as usize));
+                if let (Some(value), Some(score)) = slots {
+                    let paths = value.get();
+                    let dependency = paths * share;
+                    score.set(score.get() + dependency);
+                    value.set((1.0 + dependency) / paths);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+}
+
+/// The vertices that are joined to `frontier` and not yet visited.
+fn reach(graph: &Graph, frontier: &VertexSet, visited: &Bitmap, cx: &Context) -> Result<VertexSet> {
+    let next = AtomicBitmap::new(graph.num_vertices());
+    graph.gather(
+        Direction::Out,
+        frontier,
+        cx,
+        |_| (),
+        |(), _, list| {
+            list.for_each(|u| {
+                if !visited.get(u as usize) {
+                    next.set(u as usize);
+                }
+            })
+        },
+    )?;
+    Ok(next.into())
+}
+
+fn complement(set: &Bitmap) -> VertexSet {
+    let mut rest = Bitmap::full(set.len());
+    rest.words_mut().iter_mut().zip(set.words()).for_each(|(r, w)| *r &= !w);
+    rest.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::bc as oracle;
+    use crate::algo::oracle::sample::{contexts, graphs};
+    use proptest::prelude::*;
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-9 * (1.0 + y.abs()))
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_oracle(sample in graphs(30, 120), some: u32, normalized: bool) {
+            let n = sample.n as u32;
+            let all: Vec<u32> = (0..n).collect();
+            let graph = sample.graph();
+            let half = if sample.directed { 1.0 } else { 0.5 };
+            let norm = if normalized && n > 2 {
+                f64::from((n - 1) * (n - 2)) * half
+            } else {
+                1.0
+            };
+            for sources in [vec![], vec![some % n], vec![some % n, (some / 7) % n]] {
+                let from = if sources.is_empty() { &all } else { &sources };
+                let mut expected = oracle::betweenness(&sample.adjacency(), from);
+                expected.iter_mut().for_each(|s| *s *= half / norm);
+                let config = Bc { sources: sources.clone(), normalized, ..Bc::default() };
+                let results: Vec<_> =
+                    contexts().iter().map(|cx| config.run(&graph, cx).unwrap()).collect();
+                prop_assert!(close(&results[0].scores, &expected));
+                prop_assert_eq!(&results[0].scores, &results[1].scores);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_of_all_vertices_is_exact() {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 4), (1, 4)];
+        let graph = Graph::from_edges(5, &edges, false, None).unwrap();
+        let cx = Context::new();
+        let exact = Bc::default().run(&graph, &cx).unwrap();
+        let drawn = Bc { sample: 5, seed: 9, ..Bc::default() }.run(&graph, &cx).unwrap();
+        assert_eq!(exact.scores, drawn.scores);
+        let two = Bc { sample: 2, ..Bc::default() }.run(&graph, &cx).unwrap();
+        assert_eq!((two.sources, two.scale), (2, 1.25));
+    }
+
+    /// Deeper than a byte can count levels: on a path each inner vertex is between all
+    /// vertices on its two sides.
+    #[test]
+    fn a_path_of_a_thousand_levels() {
+        let n = 1000u32;
+        let edges: Vec<(u32, u32)> = (1..n).map(|v| (v - 1, v)).collect();
+        let graph = Graph::from_edges(n as usize, &edges, false, None).unwrap();
+        let cx = Context::new().with_threads(2);
+        let found = Bc { sources: vec![0, n - 1], ..Bc::default() }.run(&graph, &cx).unwrap();
+        assert_eq!(found.depth, u64::from(n));
+        for (v, &score) in found.scores.iter().enumerate() {
+            let inner = v > 0 && v + 1 < n as usize;
+            assert_eq!(score, if inner { f64::from(n - 1) / 2.0 } else { 0.0 }, "{v}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Community detection by label propagation as LDBC Graphalytics defines it
+//! (specification 1.0, section 2.3.4), a deterministic variant of U. Raghavan, R. Albert,
+//! S. Kumara, "Near linear time algorithm to detect community structures in large-scale
+//! networks", Phys. Rev. E 76 (2007).
+//!
+//! All vertices change their labels at once: to the most frequent label among their
+//! neighbours, of several the smallest. In a directed graph an arc counts at both of its
+//! ends, so that a neighbour joined both ways counts twice. First labels are the users'
+//! ids, and it is those that are compared, whatever the layout.
+//!
+//! State: two labels of 4 bytes per vertex, which are ranks among the users' ids.
+
+use super::Algorithm;
+use super::both::{self, both_lists};
+use crate::context::Context;
+use crate::error::Result;
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::shared::share_u32;
+use crate::source::list::{Direction, VertexId};
+use crate::stats::{IterationLog, RunStats};
+use crate::vertex_set::{Bitmap, VertexSet};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Community detection by synchronous label propagation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cdlp {
+    /// Rounds at most (default 10); fewer if a round changes nothing.
+    pub iterations: u32,
+}
+
+impl Default for Cdlp {
+    fn default() -> Self {
+        Cdlp { iterations: 10 }
+    }
+}
+
+/// Communities in internal order.
+#[derive(Debug, Clone, Default)]
+pub struct Communities {
+    /// The vertex whose id is the label of the community, by vertex.
+    pub labels: Vec<VertexId>,
+    /// Number of different labels.
+    pub count: u64,
+    /// Rounds that were run.
+    pub iterations: u32,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<Communities> for Outcome {
+    fn from(found: Communities) -> Self {
+        let columns = vec![Column::new("label", Values::Vertex(found.labels))];
+        Outcome { columns, stats: found.stats, ..Outcome::default() }
+            .with_summary("communities", found.count)
+            .with_summary("iterations", found.iterations)
+    }
+}
+
+impl Algorithm for Cdlp {
+    type Output = Communities;
+    const NAME: &'static str = "cdlp";
+    const ABOUT: &'static str = "communities by synchronous label propagation";
+
+    fn needs(&self, summary: &Summary) -> Needs {
+        let directions: &[Direction] =
+            if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
+        let mut needs = Needs::new(8.0 + 0.25, directions);
+        // A worker counts the labels of one vertex: at most 16 bytes per neighbour.
+        needs.state_bytes_fixed = 16 * summary.longest_list
+            + if summary.directed { both::state_bytes(summary.longest_list) } else { 0 };
+        needs
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<Communities> {
+        let mut log = IterationLog::new(graph);
+        let n = graph.num_vertices();
+        let mut labels = match graph.id_ranks(cx)? {
+            Some(ranks) => ranks,
+            // There are at most 2^32 vertices.
+            None => (0..n).map(|v| v as u32).collect(),
+        };
+        let mut next = vec![0u32; n];
+        let mut iterations = 0;
+        while iterations < self.iterations {
+            let changed = round(graph, &labels, &mut next, cx)?;
+            std::mem::swap(&mut labels, &mut next);
+            iterations += 1;
+            log.end("propagate", changed);
+            cx.progress().update("labels", iterations.into(), self.iterations.into());
+            if changed == 0 {
+                break;
+            }
+        }
+        let mut used = Bitmap::new(n);
+        labels.iter().for_each(|&label| used.set(label as usize));
+        let count = used.count() as u64;
+        drop(used);
+        if let Some(ranks) = graph.id_ranks(cx)? {
+            for (v, &rank) in ranks.iter().enumerate() {
+                if let Some(slot) = next.get_mut(rank as usize) {
+                    *slot = v as VertexId;
+                }
+            }
+            drop(ranks);
+            for label in &mut labels {
+                *label = next.get(*label as usize).copied().unwrap_or(*label);
+            }
+        }
+        Ok(Communities { labels, count, iterations, stats: log.finish() })
+    }
+}
+
+/// One round; the number of vertices whose label has changed.
+fn round(graph: &Graph, labels: &[u32], next: &mut [u32], cx: &Context) -> Result<u64> {
+    let shared = share_u32(next);
+    let changed = AtomicU64::new(0);
+    let all = VertexSet::full(graph.num_vertices());
+    both_lists(
+        graph,
+        &all,
+        cx,
+        |_| Votes::default(),
+        |votes, v, out, incoming| {
+            let own = labels.get(v as usize).copied().unwrap_or(0);
+            let label = votes.winner(labels, out, incoming).unwrap_or(own);
+            if let Some(slot) = shared.get(v as usize) {
+                slot.store(label, Ordering::Relaxed);
+            }
+            if label != own {
+                changed.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(changed.into_inner())
+}
+
+/// Neighbours up to which labels are sorted; beyond, they are counted in a table.
+const SORTED: usize = 64;
+
+/// Counts labels of the neighbours of one vertex at a time.
+#[derive(Default)]
+struct Votes {
+    labels: Vec<u32>,
+    /// Open addressing; a count of 0 marks a free slot.
+    table: Vec<(u32, u32)>,
+}
+
+impl Votes {
+    /// The smallest of the most frequent labels; `None` without neighbours.
+    fn winner(&mut self, labels: &[u32], out: &[VertexId], incoming: &[VertexId]) -> Option<u32> {
+        self.labels.clear();
+        let label = |&u: &VertexId| labels.get(u as usize).copied().unwrap_or(0);
+        self.labels.extend(out.iter().chain(incoming).map(label));
+        if self.labels.len() <= SORTED { self.by_sorting() } else { self.by_counting() }
+    }
+
+    fn by_sorting(&mut self) -> Option<u32> {
+        self.labels.sort_unstable();
+        let runs = self.labels.chunk_by(|a, b| a == b);
+        // Of runs of equal length the first, which has the smallest label, must win.
+        let mut best: Option<&[u32]> = None;
+        for run in runs {
+            if best.is_none_or(|b| run.len() > b.len()) {
+                best = Some(run);
+            }
+        }
+        best.and_then(|run| run.first().copied())
+    }
+
+    fn by_counting(&mut self) -> Option<u32> {
+        let slots = (2 * self.labels.len()).next_power_of_two();
+        self.table.clear();
+        self.table.resize(slots, (0, 0));
+        let shift = u64::BITS - slots.trailing_zeros();
+        let mut best: Option<(u32, u32)> = None;
+        for &label in &self.labels {
+            let hash = u64::from(label).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift;
+            let mut at = hash as usize;
+            // The table is at most half full, so that a free slot is always found.
+            while let Some(slot) = self.table.get_mut(at) {
+                if slot.1 == 0 || slot.0 == label {
+                    *slot = (label, slot.1 + 1);
+                    if best.is_none_or(|(l, c)| (slot.1, l) > (c, label)) {
+                        best = Some(*slot);
+                    }
+                    break;
+                }
+                at = (at + 1) & (slots - 1);
+            }
+        }
+        best.map(|b| b.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::cdlp as oracle;
+    use crate::algo::oracle::sample::{contexts, graphs};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn equals_the_oracle(sample in graphs(60, 400), iterations in 0u32..12) {
+            let ids: Vec<u64> = (0..sample.n as u64).collect();
+            let expected = oracle::labels(&ids, &sample.arcs(), sample.directed, iterations);
+            let graph = sample.graph();
+            for cx in contexts() {
+                let found = Cdlp { iterations }.run(&graph, &cx).unwrap();
+                let labels: Vec<u64> = found.labels.iter().map(|&l| l.into()).collect();
+                prop_assert_eq!(&labels, &expected);
+            }
+        }
+
+        #[test]
+        fn both_ways_of_counting_agree(labels in proptest::collection::vec(0u32..40, 1..400)) {
+            let mut votes = Votes { labels, table: Vec::new() };
+            let counted = votes.by_counting();
+            prop_assert_eq!(counted, votes.by_sorting());
+        }
+    }
+}

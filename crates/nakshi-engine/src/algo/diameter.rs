@@ -1,0 +1,293 @@
+//! A lower bound of the diameter by sweeps.
+//!
+//! Double sweep: C. Magnien, M. Latapy, M. Habib, "Fast computation of empirically tight
+//! bounds for the diameter of massive graphs", J. Exp. Algorithmics 13 (2009). A search
+//! from any vertex ends at one that lies far out; a search from there finds a path that is
+//! nearly as long as any, on a tree exactly. Sweeps go on from the far end of the last one
+//! while they find longer paths.
+//!
+//! State: three bits per vertex; 4 bytes per vertex while the users' ids settle ties.
+
+use super::Algorithm;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::Outcome;
+use crate::source::list::{Direction, VertexId};
+use crate::stats::{IterationLog, RunStats};
+use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+
+/// Estimates the diameter: the longest of all shortest paths, in hops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Diameter {
+    /// Where the first sweep starts; without it at the vertex with the most neighbours (of
+    /// several, at the one with the smallest id).
+    pub source: Option<VertexId>,
+    /// Sweeps at most (default 10); fewer when one finds nothing longer.
+    pub sweeps: u32,
+    /// Whether edges are followed in both directions (default: yes, as FlashGraph does).
+    /// Otherwise sweeps alternate between out- and in-edges, and the bound is for directed
+    /// paths. Without effect on undirected graphs.
+    pub ignore_direction: bool,
+}
+
+impl Default for Diameter {
+    fn default() -> Self {
+        Diameter { source: None, sweeps: 10, ignore_direction: true }
+    }
+}
+
+/// What [`Diameter`] finds.
+#[derive(Debug, Clone, Default)]
+pub struct DiameterBound {
+    /// Hops of the longest shortest path that was found: the diameter is at least this.
+    pub diameter: u32,
+    /// The ends of that path; `None` without vertices.
+    pub ends: Option<(VertexId, VertexId)>,
+    /// Sweeps that were run.
+    pub sweeps: u32,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<DiameterBound> for Outcome {
+    fn from(found: DiameterBound) -> Self {
+        let ends = found.ends.map(|(a, b)| [("from".to_owned(), a), ("to".to_owned(), b)]);
+        let summary_vertices = ends.into_iter().flatten().collect();
+        Outcome { summary_vertices, stats: found.stats, ..Outcome::default() }
+            .with_summary("diameter", found.diameter)
+            .with_summary("sweeps", found.sweeps)
+    }
+}
+
+impl Algorithm for Diameter {
+    type Output = DiameterBound;
+    const NAME: &'static str = "diameter";
+    const ABOUT: &'static str = "lower bound of the diameter by repeated sweeps";
+    const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
+
+    fn needs(&self, _summary: &Summary) -> Needs {
+        Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In])
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<DiameterBound> {
+        let mut log = IterationLog::new(graph);
+        let n = graph.num_vertices();
+        if let Some(source) = self.source
+            && source as usize >= n
+        {
+            return Err(Error::UnknownVertex { id: source.to_string() });
+        }
+        let ranks = graph.id_ranks(cx)?;
+        let rank =
+            |v: VertexId| ranks.as_ref().map_or(Some(v), |ranks| ranks.get(v as usize).copied());
+        let mut found = DiameterBound::default();
+        let Some(mut source) =
+            self.source.map_or_else(|| start(graph, rank, cx), |s| Ok(Some(s)))?
+        else {
+            return Ok(found);
+        };
+        found.ends = Some((source, source));
+        let both = self.ignore_direction || !graph.directed();
+        let mut direction = Direction::Out;
+        while found.sweeps < self.sweeps.max(1) {
+            let (depth, last) = sweep(graph, source, direction, both, &mut log, cx)?;
+            found.sweeps += 1;
+            cx.progress().update("sweeps", found.sweeps.into(), self.sweeps.into());
+            // The first sweep only finds where to start; it still bounds the diameter.
+            let longer = depth > found.diameter || found.sweeps == 1;
+            let far = last.iter().min_by_key(|&v| rank(v)).unwrap_or(source);
+            if depth > found.diameter {
+                found.diameter = depth;
+                let path = (source, far);
+                found.ends = Some(if direction == Direction::In { (far, source) } else { path });
+            }
+            if !longer {
+                break;
+            }
+            source = far;
+            if !both {
+                direction =
+                    if direction == Direction::Out { Direction::In } else { Direction::Out };
+            }
+        }
+        found.stats = log.finish();
+        Ok(found)
+    }
+}
+
+/// The vertex with the most list entries, ties by rank.
+fn start(
+    graph: &Graph,
+    rank: impl Fn(VertexId) -> Option<u32>,
+    cx: &Context,
+) -> Result<Option<VertexId>> {
+    let mut degrees = graph.degrees(Direction::Out, cx)?;
+    if graph.directed() {
+        let incoming = graph.degrees(Direction::In, cx)?;
+        degrees.iter_mut().zip(incoming).for_each(|(d, more)| *d = d.saturating_add(more));
+    }
+    let Some(&most) = degrees.iter().max() else { return Ok(None) };
+    let top = degrees.iter().enumerate().filter(|(_, d)| **d == most);
+    Ok(top.map(|(v, _)| v as VertexId).min_by_key(|&v| rank(v)))
+}
+
+/// Breadth-first search that keeps nothing but the depth and the last level.
+fn sweep(
+    graph: &Graph,
+    source: VertexId,
+    direction: Direction,
+    both: bool,
+    log: &mut IterationLog,
+    cx: &Context,
+) -> Result<(u32, VertexSet)> {
+    let n = graph.num_vertices();
+    let mut visited = Bitmap::new(n);
+    visited.set(source as usize);
+    let mut left = n.saturating_sub(1);
+    let mut frontier = VertexSet::new(n);
+    frontier.insert(source);
+    let against = if direction == Direction::Out { Direction::In } else { Direction::Out };
+    let (along, back): (&[Direction], &[Direction]) = if both && graph.directed() {
+        (&[Direction::Out, Direction::In], &[Direction::Out, Direction::In])
+    } else {
+        (std::slice::from_ref(&direction), std::slice::from_ref(&against))
+    };
+    let mut depth = 0;
+    loop {
+        // Vertices stand for edges here: the frontier of a power-law graph soon has the
+        // hubs, after which the unvisited vertices have the shorter lists by far.
+        let next = if frontier.count() * 16 < left {
+            push(graph, along, &frontier, &visited, cx)?
+        } else {
+            pull(graph, back, &frontier, &visited, cx)?
+        };
+        log.end("sweep", frontier.count() as u64);
+        if next.is_empty() {
+            return Ok((depth, frontier));
+        }
+        depth += 1;
+        left -= next.count();
+        visited.words_mut().iter_mut().zip(next.bits().words()).for_each(|(v, w)| *v |= w);
+        frontier = next;
+    }
+}
+
+fn push(
+    graph: &Graph,
+    along: &[Direction],
+    frontier: &VertexSet,
+    visited: &Bitmap,
+    cx: &Context,
+) -> Result<VertexSet> {
+    let next = AtomicBitmap::new(graph.num_vertices());
+    for &direction in along {
+        graph.gather(
+            direction,
+            frontier,
+            cx,
+            |_| (),
+            |(), _, list| {
+                list.for_each(|u| {
+                    if !visited.get(u as usize) {
+                        next.set(u as usize);
+                    }
+                })
+            },
+        )?;
+    }
+    Ok(next.into())
+}
+
+fn pull(
+    graph: &Graph,
+    back: &[Direction],
+    frontier: &VertexSet,
+    visited: &Bitmap,
+    cx: &Context,
+) -> Result<VertexSet> {
+    let n = graph.num_vertices();
+    let mut left = Bitmap::full(n);
+    left.words_mut().iter_mut().zip(visited.words()).for_each(|(l, v)| *l &= !v);
+    let mut left: VertexSet = left.into();
+    let next = AtomicBitmap::new(n);
+    for (i, &direction) in back.iter().enumerate() {
+        graph.gather(
+            direction,
+            &left,
+            cx,
+            |_| (),
+            |(), v, list| {
+                list.blocks(|block| {
+                    if block.iter().any(|&u| frontier.contains(u)) {
+                        next.set(v as usize);
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                })
+            },
+        )?;
+        if i + 1 < back.len() {
+            let mut bits = left.into_bits();
+            for (k, word) in bits.words_mut().iter_mut().enumerate() {
+                *word &= !next.word(k);
+            }
+            left = bits.into();
+        }
+    }
+    Ok(next.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::apsp as oracle;
+    use crate::algo::oracle::sample::{contexts, graphs};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn is_a_path_of_the_graph(sample in graphs(40, 80), ignore_direction: bool, source: u32) {
+            let mut lists = sample.adjacency();
+            if ignore_direction {
+                for &(u, v) in &sample.edges {
+                    lists[v as usize].push(u);
+                }
+            }
+            let distance = oracle::all_pairs(&lists);
+            let graph = sample.graph();
+            let source = Some(source % sample.n as u32);
+            for cx in contexts() {
+                let config = Diameter { source, ignore_direction, ..Diameter::default() };
+                let found = config.run(&graph, &cx).unwrap();
+                let (a, b) = found.ends.unwrap();
+                prop_assert_eq!(distance[a as usize][b as usize], Some(found.diameter));
+                let from_source =
+                    distance[source.unwrap() as usize].iter().flatten().copied().max().unwrap();
+                prop_assert!(found.diameter >= from_source);
+                prop_assert!(found.diameter <= oracle::diameter(&distance));
+            }
+        }
+
+        /// Two sweeps find the diameter of a tree.
+        #[test]
+        fn is_exact_on_trees(parents in proptest::collection::vec(any::<u32>(), 0..60)) {
+            let n = parents.len() + 1;
+            let edges: Vec<(u32, u32)> =
+                parents.iter().enumerate().map(|(i, p)| (i as u32 + 1, p % (i as u32 + 1))).collect();
+            let graph = Graph::from_edges(n, &edges, false, None).unwrap();
+            let mut lists = vec![Vec::new(); n];
+            for &(u, v) in &edges {
+                lists[u as usize].push(v);
+                lists[v as usize].push(u);
+            }
+            let expected = oracle::diameter(&oracle::all_pairs(&lists));
+            let config = Diameter { sweeps: 2, ..Diameter::default() };
+            prop_assert_eq!(config.run(&graph, &Context::new()).unwrap().diameter, expected);
+        }
+    }
+}
