@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Iterator
 
 from .errors import ParameterError, UnsupportedError
@@ -40,11 +42,12 @@ class Result:
             iteration.
     """
 
-    def __init__(self, core: _core.Outcome, summary: dict[str, Any], stats: dict[str, Any]) -> None:
+    def __init__(self, core: _core.Outcome) -> None:
         self._core = core
         self.algorithm: str = core.algorithm
-        self.summary = summary
-        self.stats = stats
+        self.summary: dict[str, Any] = json.loads(core.summary())
+        self.stats: dict[str, Any] = json.loads(core.stats())
+        self.stats["memory"]["peak_rss"] = _peak_rss()
 
     @property
     def columns(self) -> list[str]:
@@ -110,7 +113,7 @@ class Result:
         Scores and distances: the largest values, ties by smaller id. Labels (components,
         communities): the labels with most members, as ``(label, members)``.
         """
-        return self._core.top(count) if self.columns else []
+        return self.best(count)[1]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write all rows to a ``.tsv``, ``.csv`` or ``.parquet`` file.
@@ -149,9 +152,13 @@ class Result:
         ]
         text = _html_table(None, rows)
         if self.columns:
-            head = self._core.top_columns()
-            text += _html_table(head, [tuple(map(_show, row)) for row in self.top(10)])
+            head, best = self.best(10)
+            text += _html_table(head, [(_id(row[0]), *map(_show, row[1:])) for row in best])
         return f"<div>{text}</div>"
+
+    def best(self, count: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows of :meth:`top`, for printing."""
+        return self._core.top(count) if self.columns else ([], [])
 
     def _name(self, column: str | None) -> str:
         names = self._with_rows().columns
@@ -177,13 +184,36 @@ class Result:
             return values
         import numpy as np
 
-        if (name, True) in self._core.vertex_columns():
-            if values.dtype == object:
-                return values
+        if values.dtype == object:
+            return values
+        if any(column == name and vertex for column, vertex, _ in self._core.columns()):
             return np.ma.MaskedArray(values, missing)
         values = values.astype(np.float64)
         values[missing] = np.inf
         return values
+
+
+def _peak_rss() -> int:
+    """Largest resident memory of this process so far, in bytes.
+
+    ``getrusage`` would also count what the parent had resident when it started this process.
+    """
+    try:
+        with open("/proc/self/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _id(value: object) -> str:
+    """A vertex as it is, without thousands separators."""
+    return str(value) if isinstance(value, int) else _show(value)
 
 
 def _show(value: object) -> str:
@@ -193,6 +223,8 @@ def _show(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
     return str(value)
 
 

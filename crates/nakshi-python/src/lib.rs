@@ -1,11 +1,31 @@
 //! The compiled half of the `nakshi` Python package: wrappers without logic.
 //!
-//! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, in and out.
+//! - [`store`], [`outcome`]: handles of opened stores and of results;
+//! - [`call`]: what makes a long call stoppable;
+//! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, in and out;
+//! - [`errors`]: the exceptions of `nakshi.errors`.
 use pyo3::prelude::*;
 
 mod arrays;
 mod arrow_stream;
+mod call;
+mod errors;
+mod outcome;
+mod store;
 
 /// The compiled half of the `nakshi` package.
 #[pymodule]
-mod _core {}
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::outcome::Outcome;
+    #[pymodule_export]
+    use crate::store::Store;
+
+    /// Names of the algorithms, and a line on each.
+    #[pyfunction]
+    fn algorithms() -> Vec<(&'static str, &'static str)> {
+        nakshi::engine::algo::REGISTRY.iter().map(|entry| (entry.name, entry.about)).collect()
+    }
+}

@@ -1,0 +1,169 @@
+//! Long calls: without the interpreter lock, stoppable by Ctrl-C, with progress, without panics.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nakshi::engine::{CancelToken, Progress};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+
+/// How often signals are checked while a call runs: Ctrl-C has to act within 200 ms.
+const HEARTBEAT: Duration = Duration::from_millis(25);
+/// How often the progress sink is called at most.
+const REPORT: Duration = Duration::from_millis(100);
+
+/// Where a call is: phase, done, total (0 if unknown), unit.
+#[derive(Clone, Default, PartialEq)]
+struct Position {
+    phase: String,
+    done: u64,
+    total: u64,
+    unit: &'static str,
+}
+
+/// The latest progress of a call; workers write it, the calling thread reads it.
+#[derive(Default)]
+pub struct Meter(Mutex<Position>);
+
+impl Meter {
+    /// Notes that `done` of `total` (0 if unknown) units of `phase` are finished.
+    pub fn note(&self, phase: &str, done: u64, total: u64, unit: &'static str) {
+        let mut position = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if position.phase != phase {
+            position.phase = phase.to_owned();
+        }
+        (position.done, position.total, position.unit) = (done, total, unit);
+    }
+
+    fn position(&self) -> Position {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Progress for Meter {
+    fn update(&self, phase: &str, done: u64, total: u64) {
+        self.note(phase, done, total, "");
+    }
+}
+
+/// Tells the calling thread that the work is done.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether it has rung, after at most `patience`.
+    fn wait(&self, patience: Duration) -> bool {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let rung = self.changed.wait_timeout_while(rung, patience, |rung| !*rung);
+        *rung.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// What a long call gets: how it learns that it must stop, and where it tells how far it is.
+pub struct Call {
+    /// Set on Ctrl-C, or when the progress sink raises.
+    pub cancel: CancelToken,
+    /// Progress.
+    pub meter: Arc<Meter>,
+}
+
+/// Runs `work` in a thread of its own while this one answers signals and reports progress.
+///
+/// The thread is joined before this returns, so that no thread outlives a call and `fork` finds
+/// none. Dropping what `work` captured happens in that thread, too.
+///
+/// # Errors
+/// The failure of `work` as its Python exception; `KeyboardInterrupt` (or whatever a signal
+/// handler raised); what the progress sink raised; `InternalError` if `work` panicked.
+pub fn long<T: Send>(
+    py: Python<'_>,
+    sink: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Call) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let call = Call { cancel: CancelToken::new(), meter: Arc::new(Meter::default()) };
+    let mut monitor = Monitor { sink, reported: Position::default(), at: Instant::now() };
+    let bell = Bell::default();
+    let (outcome, interruption) = std::thread::scope(|scope| {
+        let (call, bell) = (&call, &bell);
+        let worker = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(call)));
+            bell.ring();
+            outcome
+        };
+        let worker = std::thread::Builder::new().name("nakshi-call".into()).spawn_scoped(scope, worker);
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(error) => return (Ok(Err(Failure::Thread(error))), None),
+        };
+        let mut interruption = None;
+        while !py.detach(|| bell.wait(HEARTBEAT)) {
+            if interruption.is_none() {
+                interruption = monitor.attend(py, call).err();
+                if interruption.is_some() {
+                    call.cancel.cancel();
+                }
+            }
+        }
+        // Detached: what `work` captured may need the interpreter to be dropped.
+        let outcome = py.detach(|| worker.join()).unwrap_or_else(Err);
+        (outcome, interruption)
+    });
+    if let Some(interruption) = interruption {
+        return Err(interruption);
+    }
+    // A Ctrl-C in the last moments belongs to this call, not to the line after it.
+    py.check_signals()?;
+    match outcome {
+        Ok(result) => {
+            if result.is_ok() {
+                monitor.report(py, call.meter.position())?;
+            }
+            Ok(result?)
+        }
+        Err(panic) => Err(Failure::Panic(message(panic.as_ref())).into()),
+    }
+}
+
+struct Monitor<'a, 'py> {
+    sink: Option<&'a Bound<'py, PyAny>>,
+    reported: Position,
+    at: Instant,
+}
+
+impl Monitor<'_, '_> {
+    fn attend(&mut self, py: Python<'_>, call: &Call) -> PyResult<()> {
+        py.check_signals()?;
+        if self.at.elapsed() >= REPORT {
+            self.at = Instant::now();
+            self.report(py, call.meter.position())?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, _py: Python<'_>, position: Position) -> PyResult<()> {
+        let Some(sink) = self.sink else { return Ok(()) };
+        if position.phase.is_empty() || position == self.reported {
+            return Ok(());
+        }
+        let total = (position.total != 0).then_some(position.total);
+        sink.call1((position.phase.as_str(), position.done, total, position.unit))?;
+        self.reported = position;
+        Ok(())
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

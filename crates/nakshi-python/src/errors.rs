@@ -1,0 +1,145 @@
+//! The errors of the crates as the exceptions of `nakshi.errors`.
+
+use nakshi::{engine, io, store};
+use pyo3::import_exception;
+use pyo3::prelude::*;
+
+import_exception!(nakshi.errors, BudgetError);
+import_exception!(nakshi.errors, CorruptError);
+import_exception!(nakshi.errors, DeadlineError);
+import_exception!(nakshi.errors, IncompatibleError);
+import_exception!(nakshi.errors, InputError);
+import_exception!(nakshi.errors, InternalError);
+import_exception!(nakshi.errors, NakshiError);
+import_exception!(nakshi.errors, ParameterError);
+import_exception!(nakshi.errors, StorageError);
+import_exception!(nakshi.errors, StoreError);
+import_exception!(nakshi.errors, StoreExistsError);
+import_exception!(nakshi.errors, StoreLockedError);
+import_exception!(nakshi.errors, StoreNotFoundError);
+import_exception!(nakshi.errors, UnknownVertexError);
+import_exception!(nakshi.errors, UnsupportedError);
+
+/// Any failure of a call.
+#[derive(Debug)]
+pub enum Failure {
+    /// Of the engine.
+    Engine(engine::Error),
+    /// Of the store.
+    Store(store::Error),
+    /// Of the storage below it.
+    Io(io::Error),
+    /// An argument is not the JSON that the Python side should have made.
+    Json(serde_json::Error),
+    /// The thread of a call could not be started.
+    Thread(std::io::Error),
+    /// A call panicked.
+    Panic(String),
+    /// The graph was closed.
+    Closed(String),
+    /// Anything that is no more than a message.
+    Other(String),
+}
+
+macro_rules! from_error {
+    ($($source:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$source> for Failure {
+            fn from(error: $source) -> Self {
+                Self::$variant(error)
+            }
+        }
+    )*};
+}
+from_error!(
+    engine::Error => Engine,
+    store::Error => Store,
+    io::Error => Io,
+    serde_json::Error => Json,
+);
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Engine(error) => of_engine(&error),
+            Failure::Store(error) => of_store(&error),
+            Failure::Io(error) => of_io(&error),
+            Failure::Json(error) => ParameterError::new_err(error.to_string()),
+            Failure::Thread(error) => StorageError::new_err(format!(
+                "cannot start a thread: {error}; raise the limit on processes or memory"
+            )),
+            Failure::Panic(message) => InternalError::new_err(format!(
+                "internal error: {message}; please report it, the process can go on"
+            )),
+            Failure::Closed(path) => {
+                StoreError::new_err(format!("the graph {path} was closed; open it again"))
+            }
+            Failure::Other(text) => NakshiError::new_err(text),
+        }
+    }
+}
+
+fn of_engine(error: &engine::Error) -> PyErr {
+    use engine::Error as E;
+    let text = error.to_string();
+    match error {
+        E::Budget { .. } | E::OutOfMemory { .. } => BudgetError::new_err(text),
+        E::Deadline { .. } => DeadlineError::new_err(text),
+        E::Panicked { .. } => InternalError::new_err(text),
+        E::Parameter { .. } | E::UnknownAlgorithm { .. } => ParameterError::new_err(text),
+        E::UnknownVertex { .. } => UnknownVertexError::new_err(text),
+        E::Unsupported { .. } => UnsupportedError::new_err(text),
+        E::CorruptList { .. } => CorruptError::new_err(text),
+        _ => NakshiError::new_err(text),
+    }
+}
+
+fn of_store(error: &store::Error) -> PyErr {
+    use store::Error as E;
+    let text = error.to_string();
+    match error {
+        E::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            StoreNotFoundError::new_err(text)
+        }
+        E::NotAStore { .. } => StoreNotFoundError::new_err(text),
+        E::Io { .. } => StorageError::new_err(text),
+        E::Corrupt { .. } | E::Truncated { .. } | E::BadList(_) | E::Foreign { .. } => {
+            CorruptError::new_err(text)
+        }
+        E::Incompatible { .. } => IncompatibleError::new_err(text),
+        E::Exists(_) => StoreExistsError::new_err(text),
+        E::Locked(_) => StoreLockedError::new_err(text),
+        E::Unsupported(_) => UnsupportedError::new_err(text),
+        E::Input { .. } => InputError::new_err(text),
+        E::Invalid(_) | E::NoColumn { .. } => ParameterError::new_err(text),
+        E::Budget { .. } => BudgetError::new_err(text),
+        _ => NakshiError::new_err(text),
+    }
+}
+
+fn of_io(error: &io::Error) -> PyErr {
+    use io::Error as E;
+    let text = error.to_string();
+    match error {
+        E::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            StoreNotFoundError::new_err(text)
+        }
+        E::Corrupt { .. } | E::Truncated { .. } => CorruptError::new_err(text),
+        E::Budget { .. } => BudgetError::new_err(text),
+        E::Locked { .. } => StoreLockedError::new_err(text),
+        E::Exists { .. } => StoreExistsError::new_err(text),
+        E::Unsupported { .. } => UnsupportedError::new_err(text),
+        E::Cancelled => NakshiError::new_err(text),
+        _ => StorageError::new_err(text),
+    }
+}
+
+impl From<nakshi::Error> for Failure {
+    fn from(error: nakshi::Error) -> Self {
+        match error {
+            nakshi::Error::Engine(error) => Self::Engine(error),
+            nakshi::Error::Store(error) => Self::Store(error),
+            nakshi::Error::Io(error) => Self::Io(error),
+            other => Self::Other(other.to_string()),
+        }
+    }
+}

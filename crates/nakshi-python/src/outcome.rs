@@ -1,0 +1,124 @@
+//! `Outcome`: what an algorithm found, for `nakshi.Result`.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+use nakshi::analysis::Answer;
+use nakshi::table::Table;
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::arrow_stream::Batches;
+use crate::call::long;
+use crate::errors::Failure;
+use crate::{arrays, arrow_stream};
+
+/// The outcome of a run. Columns stay as the engine left them until they are asked for.
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct Outcome {
+    algorithm: String,
+    answer: Answer,
+}
+
+impl Outcome {
+    pub fn new(algorithm: String, answer: Answer) -> Self {
+        Self { algorithm, answer }
+    }
+
+    fn table(&self) -> PyResult<&Arc<Table>> {
+        self.answer.table.as_ref().ok_or_else(|| PyValueError::new_err("there is no table"))
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// Name of the algorithm.
+    #[getter]
+    fn algorithm(&self) -> &str {
+        &self.algorithm
+    }
+
+    /// Number of rows.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.answer.table.as_ref().map_or(0, |table| table.rows())
+    }
+
+    /// Name of each column, whether it holds vertices, and whether values can be missing.
+    fn columns(&self) -> Vec<(String, bool, bool)> {
+        let Some(table) = &self.answer.table else { return Vec::new() };
+        let schema = table.schema();
+        let fields = schema.fields().iter().zip(table.vertex_columns());
+        fields.map(|(field, vertex)| (field.name().clone(), vertex, field.is_nullable())).collect()
+    }
+
+    /// Results for the whole graph as JSON.
+    fn summary(&self) -> PyResult<String> {
+        Ok(serde_json::to_string(&self.answer.summary).map_err(Failure::from)?)
+    }
+
+    /// How it ran as JSON.
+    fn stats(&self) -> PyResult<String> {
+        Ok(serde_json::to_string(&self.answer.stats).map_err(Failure::from)?)
+    }
+
+    /// A column as an array, and a mask that is true where a value is missing, if any can be.
+    #[pyo3(signature = (name) -> "tuple[numpy.ndarray, numpy.ndarray | None]")]
+    fn numpy<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>)> {
+        let table = self.table()?;
+        let column = table.schema().index_of(name).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let rows = usize::try_from(table.rows())?;
+        arrays::export(py, Box::new(table.reader(Some(&[column]))), rows)
+    }
+
+    /// Column names of `top` and its rows.
+    #[pyo3(signature = (count) -> "tuple[list[str], list[tuple[typing.Any, ...]]]")]
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+    ) -> PyResult<(Vec<String>, Vec<Bound<'py, PyTuple>>)> {
+        let batch = self.table()?.top(count).map_err(Failure::from)?;
+        let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let rows = (0..batch.num_rows()).map(|row| cells(py, &batch, row)).collect::<PyResult<_>>()?;
+        Ok((names, rows))
+    }
+
+    /// Writes all rows to a file; the ending says how.
+    #[pyo3(signature = (path, *, progress = None))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let table = self.table()?.clone();
+        long(py, progress, |call| Ok(nakshi::files::write(&table, &path, &call.cancel)?))
+    }
+
+    /// All columns as an Arrow C stream.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer may ask for other types, and must accept the ones that there are.
+        let _ = requested_schema;
+        let batches: Batches = Box::new(self.table()?.reader(None));
+        arrow_stream::export(py, batches)
+    }
+}
+
+fn cells<'py>(py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
+    let columns = batch.columns().iter();
+    let cells: Vec<_> =
+        columns.map(|column| arrays::object(py, column as &dyn Array, row)).collect::<PyResult<_>>()?;
+    PyTuple::new(py, cells)
+}

@@ -1,0 +1,175 @@
+//! `Store`: an opened store, safe to use after `fork`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nakshi::engine::{Context, EngineMode};
+use nakshi::{analysis, store};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::call::long;
+use crate::errors::Failure;
+use crate::outcome::Outcome;
+
+/// A store as one process opened it.
+///
+/// After `fork` the child has the memory of its parent's threads but not the threads: what they
+/// own (rings, queues, locks) must be neither used nor dropped there. The child leaves it alone
+/// and opens the store again.
+struct Opened {
+    process: u32,
+    /// Always there, until it is dropped.
+    store: Option<Arc<store::Store>>,
+}
+
+impl Opened {
+    fn new(path: &std::path::Path) -> Result<Self, Failure> {
+        let store = store::Store::open(path, &store::OpenOptions::default())?;
+        Ok(Self { process: std::process::id(), store: Some(store) })
+    }
+
+    fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.is_ours() {
+            std::mem::forget(self.store.take());
+        }
+    }
+}
+
+/// A store on disk, opened for analysis.
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct Store {
+    path: PathBuf,
+    /// Locked for moments only, with the interpreter held: `fork` cannot find it locked.
+    opened: Mutex<Option<Opened>>,
+}
+
+impl Store {
+    fn opened(&self) -> Result<Arc<store::Store>, Failure> {
+        let mut guard = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.as_ref().is_some_and(|opened| !opened.is_ours()) {
+            *guard = Some(Opened::new(&self.path)?);
+        }
+        let store = guard.as_ref().and_then(|opened| opened.store.clone());
+        store.ok_or_else(|| Failure::Closed(self.path.display().to_string()))
+    }
+}
+
+#[pymethods]
+impl Store {
+    /// Opens the store at `path`.
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Self> {
+        // Absolute, so that a later change of directory does not move it.
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let opened = Mutex::new(Some(Opened::new(&path)?));
+        Ok(Self { path, opened })
+    }
+
+    /// Where the store is.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Number of vertices.
+    #[getter]
+    fn num_vertices(&self) -> PyResult<u64> {
+        Ok(self.opened()?.num_vertices())
+    }
+
+    /// Number of edges; an undirected one counts once.
+    #[getter]
+    fn num_edges(&self) -> PyResult<u64> {
+        Ok(self.opened()?.num_edges())
+    }
+
+    /// Whether edges have a direction.
+    #[getter]
+    fn directed(&self) -> PyResult<bool> {
+        Ok(self.opened()?.directed())
+    }
+
+    /// Names of the edge columns.
+    #[getter]
+    fn columns(&self) -> PyResult<Vec<String>> {
+        let store = self.opened()?;
+        Ok(nakshi::describe::columns(&store))
+    }
+
+    /// What the store holds, as JSON.
+    fn info(&self) -> PyResult<String> {
+        let store = self.opened()?;
+        let info = nakshi::describe::info(&store).map_err(Failure::from)?;
+        Ok(serde_json::to_string(&info).map_err(Failure::from)?)
+    }
+
+    /// Lets go of the files.
+    fn close(&self) {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Runs an algorithm; `parameters` is a JSON object, vertices in it are the user's ids.
+    #[pyo3(signature = (algorithm, parameters, *, engine = "auto", memory = None, threads = None,
+                        timeout = None, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        algorithm: String,
+        parameters: &str,
+        engine: &str,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        timeout: Option<f64>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Outcome> {
+        let store = self.opened()?;
+        let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
+        let mode = match engine {
+            "auto" => EngineMode::Auto,
+            "memory" => EngineMode::Memory,
+            "ssd" => EngineMode::Ssd,
+            other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
+        };
+        let mut context = Context::new().with_memory(memory).with_mode(mode);
+        if let Some(threads) = threads {
+            context = context.with_threads(threads);
+        }
+        if let Some(seconds) = timeout {
+            let allowed = Duration::try_from_secs_f64(seconds)
+                .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+            context = context.with_timeout(allowed);
+        }
+        let answer = long(py, progress, |call| {
+            let context =
+                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            Ok(analysis::run(&store, &algorithm, &parameters, &context)?)
+        })?;
+        Ok(Outcome::new(algorithm, answer))
+    }
+
+    /// Memory that a run would need, as JSON.
+    #[pyo3(signature = (algorithm, parameters, *, threads = None))]
+    fn estimate(
+        &self,
+        algorithm: &str,
+        parameters: &str,
+        threads: Option<usize>,
+    ) -> PyResult<String> {
+        let store = self.opened()?;
+        let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
+        let threads = threads.unwrap_or_else(|| Context::new().threads());
+        let estimate =
+            analysis::estimate(&store, algorithm, &parameters, threads).map_err(Failure::from)?;
+        Ok(serde_json::to_string(&estimate).map_err(Failure::from)?)
+    }
+}

@@ -1,0 +1,136 @@
+//! From the name of an algorithm to a table in the users' ids, for faces that know names only.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::engine::{Context, Estimate, Graph, Iteration, Outcome, Summary, algo};
+use crate::names::{Names, json_id};
+use crate::store::Store;
+use crate::table::Table;
+use crate::Result;
+
+/// What an algorithm found and how it ran.
+#[derive(Debug)]
+pub struct Answer {
+    /// One row a vertex; `None` if the algorithm has results for the whole graph only.
+    pub table: Option<Arc<Table>>,
+    /// Results for the whole graph; vertices by the users' ids.
+    pub summary: Map<String, Value>,
+    /// How it ran.
+    pub stats: Stats,
+}
+
+/// How an algorithm ran; the fields of `nakshi run --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stats {
+    /// `memory` or `ssd`.
+    pub engine: String,
+    /// Worker threads.
+    pub threads: usize,
+    /// Number of iterations.
+    pub iterations: usize,
+    /// Wall-clock time.
+    pub seconds: Seconds,
+    /// Memory in bytes.
+    pub memory: Memory,
+    /// What was read while the algorithm ran.
+    pub io: Io,
+    /// The same for each iteration.
+    pub per_iteration: Vec<Iteration>,
+}
+
+/// Wall-clock time of the two halves of a call, in seconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Seconds {
+    /// Index, heads and, in memory, the lists.
+    pub open: f64,
+    /// The algorithm itself.
+    pub run: f64,
+}
+
+/// Memory of a call, in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Memory {
+    /// The cap that was given.
+    pub budget: Option<u64>,
+}
+
+/// Reads of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Io {
+    /// Bytes read from the store.
+    pub bytes_read: u64,
+    /// Read requests.
+    pub requests: u64,
+    /// Pages found in the cache.
+    pub hits: u64,
+    /// Pages not found in the cache.
+    pub misses: u64,
+}
+
+/// Runs the algorithm `name` with JSON `parameters` (vertices as users' ids) on a store.
+///
+/// # Errors
+/// Unknown algorithm, parameter or vertex; too small a budget; reading; cancellation.
+pub fn run(store: &Arc<Store>, name: &str, parameters: &Value, cx: &Context) -> Result<Answer> {
+    let algorithm = algo::find(name)?;
+    let began = Instant::now();
+    let needs = (algorithm.needs)(parameters, &Summary::of(store)?)?;
+    let graph = Graph::open(store, &needs, cx)?;
+    let opened = Instant::now();
+    let outcome = (algorithm.run)(parameters, &graph, cx)?;
+    let seconds = Seconds {
+        open: (opened - began).as_secs_f64(),
+        run: opened.elapsed().as_secs_f64(),
+    };
+    let stats = stats(&outcome, &graph, cx, seconds);
+    // The table needs the outcome and the ids only: lists and caches go first.
+    drop(graph);
+    let Outcome { columns, mut summary, summary_vertices, .. } = outcome;
+    let ids = store.ids()?;
+    for (name, vertex) in summary_vertices {
+        summary.insert(name, json_id(&ids.external(vertex)?));
+    }
+    let table = if columns.is_empty() {
+        None
+    } else {
+        Some(Arc::new(Table::new(Names::load(&ids)?, columns)))
+    };
+    Ok(Answer { table, summary, stats })
+}
+
+fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> Stats {
+    let stats = &outcome.stats;
+    Stats {
+        engine: graph.mode().to_string(),
+        threads: cx.threads(),
+        iterations: stats.iterations.len(),
+        seconds,
+        memory: Memory { budget: cx.memory() },
+        io: Io {
+            bytes_read: stats.bytes_read,
+            requests: stats.requests,
+            hits: stats.hits,
+            misses: stats.misses,
+        },
+        per_iteration: stats.iterations.clone(),
+    }
+}
+
+/// Memory that the run would need.
+///
+/// # Errors
+/// Unknown algorithm or parameter; reading.
+pub fn estimate(
+    store: &Arc<Store>,
+    name: &str,
+    parameters: &Value,
+    threads: usize,
+) -> Result<Estimate> {
+    let summary = Summary::of(store)?;
+    let needs = (algo::find(name)?.needs)(parameters, &summary)?;
+    Ok(Estimate::new(&needs, &summary, threads))
+}

@@ -1,0 +1,24 @@
+//! The error of the calls that use several layers at once.
+
+use crate::{engine, io, store};
+
+/// Result of the facade's own calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of one of the layers; the message is the layer's own.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Of a run.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// Of a store.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Of storage.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A table could not be made or read.
+    #[error("a table cannot be made: {0}")]
+    Arrow(#[from] arrow_schema::ArrowError),
+}

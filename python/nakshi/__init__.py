@@ -1,0 +1,93 @@
+"""Graphs larger than memory: a store on disk, and analyses that read it from the SSD.
+
+>>> import nakshi
+>>> graph = nakshi.build("tw.nakshi", edges="tw.tsv.zst", memory="1GiB")  # doctest: +SKIP
+>>> graph.pagerank(iterations=20, memory="256MiB").to_polars()            # doctest: +SKIP
+
+- :func:`open`, :func:`build`: a :class:`Graph` from a store, a store from edges.
+- :class:`Graph`: the algorithms. :class:`Result`: what they return.
+- :func:`generate`, :func:`check`, :func:`export`: what the command line also offers.
+- :class:`NakshiError`: the root of all exceptions, which are listed in ``nakshi.errors``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    BudgetError,
+    CorruptError,
+    DeadlineError,
+    IncompatibleError,
+    InputError,
+    InternalError,
+    NakshiError,
+    ParameterError,
+    StorageError,
+    StoreError,
+    StoreExistsError,
+    StoreLockedError,
+    StoreNotFoundError,
+    UnknownVertexError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from ._core import __version__ as __version__
+    from .stores import build, check, export, generate
+    from .stores import open_store as open
+    from .graph import Graph
+    from .result import Result
+
+__all__ = [
+    "BudgetError",
+    "CorruptError",
+    "DeadlineError",
+    "Graph",
+    "IncompatibleError",
+    "InputError",
+    "InternalError",
+    "NakshiError",
+    "ParameterError",
+    "Result",
+    "StorageError",
+    "StoreError",
+    "StoreExistsError",
+    "StoreLockedError",
+    "StoreNotFoundError",
+    "UnknownVertexError",
+    "UnsupportedError",
+    "build",
+    "check",
+    "export",
+    "generate",
+    "open",
+]
+
+# The compiled half is loaded at first use: `nakshi --help` and `import nakshi` stay light.
+_LAZY = {
+    "Graph": ("graph", "Graph"),
+    "Result": ("result", "Result"),
+    "build": ("stores", "build"),
+    "check": ("stores", "check"),
+    "export": ("stores", "export"),
+    "generate": ("stores", "generate"),
+    "open": ("stores", "open_store"),
+    "__version__": ("_core", "__version__"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module, attribute = _LAZY[name]
+    except KeyError:
+        raise AttributeError(f"module 'nakshi' has no attribute {name!r}") from None
+    from importlib import import_module
+
+    value = getattr(import_module(f".{module}", __name__), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

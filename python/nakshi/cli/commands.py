@@ -1,0 +1,182 @@
+"""``import``, ``info``, ``check``, ``export``, ``generate``: the life of a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+from .output import plain, print_json, print_pairs
+
+FORMATS = [
+    "auto",
+    "edge-list",
+    "adjacency",
+    "in-adjacency",
+    "matrix-market",
+    "metis",
+    "graphalytics",
+    "parquet",
+    "arrow",
+]
+
+
+@click.command("import")
+@click.argument("edges", nargs=-1, required=True, metavar="EDGES...")
+@click.argument("store", type=options.STORE)
+@click.option("--nodes", metavar="FILE", help="Vertices that may have no edge, one a line.")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="auto",
+    help="Format of EDGES; found out by content and name by default.",
+)
+@click.option(
+    "--directed/--undirected",
+    default=True,
+    help="Whether edges lead one way only (default) or both.",
+)
+@click.option("--weighted", is_flag=True, help="Read weights from the third column.")
+@click.option(
+    "--columns",
+    metavar="SRC,DST[,W]",
+    help="Source, target and weight column, by name or number from 1.",
+)
+@click.option("--separator", metavar="CHAR", help="Between columns; found out by default.")
+@click.option(
+    "--header/--no-header", default=None, help="First line has names; found out by default."
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["auto", "degree", "original", "random"]),
+    default="auto",
+    help="Order of the vertices on disk; auto is degree.",
+)
+@click.option("--seed", type=int, help="Seed of --layout random.")
+@click.option(
+    "--duplicates",
+    type=click.Choice(["drop", "keep", "sum"]),
+    default="drop",
+    show_default=True,
+    help="Edges that occur again.",
+)
+@click.option(
+    "--self-loops",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    show_default=True,
+    help="Edges from a vertex to itself.",
+)
+@click.option(
+    "--encoding",
+    type=click.Choice(["packed", "raw"]),
+    default="packed",
+    show_default=True,
+    help="Of edge lists.",
+)
+@click.option(
+    "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096."
+)
+@options.long_call
+def import_(
+    edges: tuple[str, ...],
+    store: str,
+    as_json: bool,
+    progress: bool | None,
+    columns: str | None,
+    nodes: str | None,
+    separator: str | None,
+    **chosen: Any,
+) -> None:
+    """Import EDGES into a new STORE ("-" is standard input).
+
+    Reads edge lists (CSV, TSV, SNAP, KONECT), adjacency lists, Matrix Market, METIS,
+    Graphalytics, Parquet and Arrow, also compressed with gzip or zstd, of any size under
+    --memory. Until it is complete nothing appears at STORE.
+    """
+    from ..stores import report
+
+    chosen["columns"] = None if columns is None else [c.strip() for c in columns.split(",")]
+    chosen["separator"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(separator or "", separator)
+    counts = report(store, list(edges), nodes, chosen, progress)
+    if as_json:
+        print_json({"store": store, **counts})
+    else:
+        print_pairs([("store", store), *_lines(counts)])
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@options.as_json
+def info(store: str, as_json: bool) -> None:
+    """Show what STORE holds: counts, layout, files and their sizes."""
+    from ..graph import Graph
+
+    found = Graph(store).info()
+    if as_json:
+        print_json(found)
+    else:
+        print_pairs(_lines(found))
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@options.long_call
+def check(
+    store: str, as_json: bool, progress: bool | None, threads: int | None, memory: int | None
+) -> int:
+    """Read all of STORE and verify checksums and structure.
+
+    Exit code 1 if anything is damaged; each problem names its file and page.
+    """
+    from ..stores import check as verify
+
+    report = verify(store, memory=memory, threads=threads, progress=progress)
+    problems = report.get("problems", [])
+    if as_json:
+        print_json(report)
+    else:
+        print_pairs(_lines({k: v for k, v in report.items() if k != "problems"}))
+    for problem in problems:
+        click.echo(f"nakshi: {plain(problem)}", err=True)
+    return 1 if problems else 0
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.argument("file", type=click.Path(path_type=str))
+@options.long_call
+def export(
+    store: str,
+    file: str,
+    as_json: bool,
+    progress: bool | None,
+    threads: int | None,
+    memory: int | None,
+) -> None:
+    """Write the edges of STORE to FILE: .tsv, .csv (also .gz, .zst), .parquet, or "-"."""
+    from ..stores import export as write
+
+    counts = write(store, file, memory=memory, threads=threads, progress=progress)
+    if as_json:
+        print_json({"store": store, "file": file, **counts})
+    elif file != "-":
+        print_pairs([("file", file), *_lines(counts)])
+
+
+def _lines(counts: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Nested objects become lines of their own: ``files.out 1,234``."""
+    lines: list[tuple[str, Any]] = []
+    for name, value in counts.items():
+        label = name.replace("_", " ")
+        if isinstance(value, dict):
+            lines += [(f"{label}: {inner}", entry) for inner, entry in _lines(value)]
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for entry in value:
+                head = str(entry.get("name", ""))
+                rest = {k: v for k, v in entry.items() if k != "name"}
+                lines.append((f"{label}: {head}", rest))
+        else:
+            lines.append((label, value))
+    return lines

@@ -1,0 +1,189 @@
+"""Edges in memory: arrays, matrices and tables, turned into what the import streams."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Protocol, Sequence, Union
+
+from . import _core
+from .errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from scipy.sparse import sparray, spmatrix
+
+__all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare"]
+
+
+class ArrowStream(Protocol):
+    """A table of any library that speaks the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow C stream of the table."""
+
+
+Column = Union["np.ndarray[Any, Any]", Sequence[int], Sequence[str], Sequence[float]]
+Edges = Union[
+    str,
+    "os.PathLike[str]",
+    Sequence[Union[str, "os.PathLike[str]"]],
+    ArrowStream,
+    tuple[Column, Column],
+    tuple[Column, Column, Column],
+    "np.ndarray[Any, Any]",
+    "sparray",
+    "spmatrix",
+]
+Nodes = Union[str, "os.PathLike[str]", ArrowStream, Column]
+
+_FORMS = (
+    "edges must be a path, a list of paths, a table with __arrow_c_stream__, a tuple of arrays "
+    "(sources, targets[, weights]), an array of shape (n, 2) or a SciPy sparse matrix"
+)
+
+
+class Input(NamedTuple):
+    """What the compiled half imports: edges of files, of a stream, and of a sparse matrix."""
+
+    paths: list[str]
+    batches: _core.Batches | None = None
+    csr: tuple[Any, Any, Any | None] | None = None
+
+
+def prepare(edges: Any, options: dict[str, Any]) -> Input:
+    """Sort out what was given as edges; completes `options` by what the input says itself."""
+    paths = _paths(edges)
+    if paths is not None:
+        return Input(paths)
+    if _is_sparse(edges):
+        return Input([], csr=_rows(edges, options))
+    return Input([], batches=_edges(edges, options))
+
+
+@contextmanager
+def nodes_file(nodes: Any) -> Iterator[str | None]:
+    """Vertices as a file that the import reads; those in memory are written to a temporary one."""
+    if nodes is None or _is_path(nodes):
+        yield None if nodes is None else os.fspath(nodes)
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        for name in _ids(nodes):
+            file.write(f"{name}\n")
+        file.flush()
+        yield file.name
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _paths(edges: Any) -> list[str] | None:
+    if _is_path(edges):
+        return [os.fspath(edges)]
+    if isinstance(edges, (list, tuple)) and edges and all(map(_is_path, edges)):
+        return [os.fspath(path) for path in edges]
+    if isinstance(edges, (list, tuple)) and not edges:
+        raise ParameterError(f"no edges given; {_FORMS}")
+    return None
+
+
+def _is_sparse(value: Any) -> bool:
+    scipy = sys.modules.get("scipy.sparse")
+    return scipy is not None and bool(scipy.issparse(value))
+
+
+def _rows(matrix: Any, options: dict[str, Any]) -> tuple[Any, Any, Any | None]:
+    """Row pointers, columns and weights of a sparse matrix; every row is a vertex."""
+    import numpy as np
+
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise ParameterError(
+            f"a matrix of shape ({rows}, {columns}) is no graph; it must be square, a row and a "
+            "column for each vertex"
+        )
+    compressed = matrix.tocsr()
+    weights = None
+    if options.get("weighted"):
+        weights = _array(compressed.data)
+        if weights.dtype.kind == "u":
+            weights = weights.astype(np.float64)
+    return compressed.indptr, compressed.indices, weights
+
+
+def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
+    if hasattr(edges, "__arrow_c_stream__"):
+        frame = _without_pyarrow(edges)
+        if frame is None:
+            return _core.Batches.from_stream(edges)
+        return _core.Batches.from_arrays([(str(name), _array(frame[name])) for name in frame])
+    arrays = _arrays(edges)
+    names = ["source", "target", "weight"][: len(arrays)]
+    if options.get("weighted") and len(arrays) < 3:
+        raise ParameterError("weighted=True needs a third array with the weights")
+    options["columns"] = names if options.get("weighted") else names[:2]
+    return _core.Batches.from_arrays(list(zip(names, map(_array, arrays))))
+
+
+def _arrays(edges: Any) -> list[Any]:
+    if isinstance(edges, tuple) and len(edges) in (2, 3):
+        return list(edges)
+    import numpy as np
+
+    if isinstance(edges, (np.ndarray, list)):
+        table = np.asarray(edges)
+        if table.ndim == 2 and table.shape[1] in (2, 3):
+            return [table[:, column] for column in range(table.shape[1])]
+        raise ParameterError(f"an array of shape {table.shape} is no edge list; it must be (n, 2)")
+    raise ParameterError(f"{type(edges).__name__} given; {_FORMS}")
+
+
+def _array(values: Any) -> Any:
+    """A contiguous array of a type that the import reads, or a list of texts."""
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ParameterError(f"arrays of edges have one dimension, not {array.ndim}")
+    kind, width = array.dtype.kind, array.dtype.itemsize
+    if kind in "US" or array.dtype == object:
+        return [_text(value) for value in array.tolist()]
+    if kind not in "iuf":
+        raise ParameterError(f"dtype {array.dtype} cannot be imported; use integers or text")
+    wide = {"i": "<i8", "u": "<u8", "f": "<f8"}[kind]
+    keep = width in (4, 8) and array.dtype.isnative
+    return np.ascontiguousarray(array if keep else array.astype(np.dtype(wide).newbyteorder("=")))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise ParameterError(f"{value!r} is no vertex id; use integers or text")
+
+
+def _ids(nodes: Any) -> list[str]:
+    """Vertices of an array, or of the column `id` (else the first) of a table."""
+    if hasattr(nodes, "columns") or hasattr(nodes, "column_names"):
+        names = list(getattr(nodes, "column_names", None) or nodes.columns)
+        nodes = nodes["id" if "id" in names else names[0]]
+    array = _array(nodes)
+    return [_text(name) for name in (array if isinstance(array, list) else array.tolist())]
+
+
+def _without_pyarrow(table: Any) -> Any | None:
+    """The table, if it is a pandas DataFrame that cannot stream for want of pyarrow."""
+    if type(table).__module__.partition(".")[0] != "pandas":
+        return None
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return table
+    return None

@@ -1,0 +1,219 @@
+"""Making stores: import, generators; and what looks after them: check, export."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Literal, Sequence, Union
+
+from . import _core
+from .edges import nodes_file, prepare
+from .errors import ParameterError
+from .graph import Graph
+from .progress import ProgressArgument, reporting
+from .units import parse_size
+
+if TYPE_CHECKING:
+    from .edges import Edges, Nodes
+
+__all__ = ["build", "open_store", "generate", "check", "export"]
+
+Path = Union[str, "os.PathLike[str]"]
+Layout = Literal["auto", "degree", "original", "random"]
+Format = Literal[
+    "auto",
+    "edge-list",
+    "adjacency",
+    "in-adjacency",
+    "matrix-market",
+    "metis",
+    "graphalytics",
+    "parquet",
+    "arrow",
+]
+
+
+def open_store(path: Path) -> Graph:
+    """Open a store for analysis; exported as ``nakshi.open``.
+
+    Args:
+        path: directory that ``nakshi.build`` or ``nakshi import`` made.
+
+    Raises:
+        StoreNotFoundError: nothing there, or no store.
+        IncompatibleError: written by a newer nakshi.
+        CorruptError: the manifest is damaged.
+    """
+    return Graph(path)
+
+
+def build(
+    path: Path,
+    edges: Edges,
+    *,
+    nodes: Nodes | None = None,
+    directed: bool = True,
+    weighted: bool = False,
+    format: Format = "auto",
+    columns: Sequence[str | int] | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    layout: Layout = "auto",
+    duplicates: Literal["drop", "keep", "sum"] = "drop",
+    self_loops: Literal["keep", "drop"] = "keep",
+    encoding: Literal["packed", "raw"] = "packed",
+    page_size: int | str = 4096,
+    seed: int | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: ProgressArgument = None,
+) -> Graph:
+    """Import edges into a new store and open it.
+
+    Nothing appears at ``path`` before the import is complete: a failed or interrupted one leaves
+    no half store behind.
+
+    Args:
+        path: directory to create; must not exist.
+        edges: one of
+
+            - a file's path, or a list of them: edge lists (CSV, TSV, SNAP, KONECT), adjacency
+              lists, Matrix Market, METIS, Graphalytics, Parquet, Arrow, also compressed with gzip
+              or zstd; ``"-"`` is standard input;
+            - a DataFrame (polars, pandas) or any object with ``__arrow_c_stream__``;
+            - a tuple of arrays ``(sources, targets)`` or ``(sources, targets, weights)``, each of
+              shape ``(num_edges,)``: integers or text;
+            - an array of shape ``(num_edges, 2)``;
+            - a square SciPy sparse matrix: an edge ``i -> j`` for every stored entry, vertices
+              ``0`` to ``n - 1`` whether or not they have edges.
+        nodes: vertices that may have no edge: a file's path, an array of ids, or a table whose
+            first column (or column ``id``) has them.
+        directed: whether an edge leads from source to target only.
+        weighted: read weights: the column after the target, or the third of ``columns``.
+        format: of files; found out by content and name by default.
+        columns: source, target and weight column of a table or file with columns, by name or
+            by number from 1. By default columns with well-known names (``source``, ``src``,
+            ``from`` ...), else the first two and, if ``weighted``, the third.
+        separator: character between columns of a text file; found out by default.
+        header: whether a text file begins with a line of column names; found out by default.
+        layout: order of the vertices on disk: ``"degree"`` (hubs first; fastest), ``"original"``
+            (by id), ``"random"``. ``"auto"`` is ``"degree"``.
+        duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
+            weight stays), ``"keep"`` all, or ``"sum"`` their weights.
+        self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
+        encoding: of edge lists; ``"packed"`` is smaller, ``"raw"`` is 4 bytes an edge.
+        page_size: unit of checksums and of caching, 512 B to 1 MiB, a power of two.
+        seed: of ``layout="random"``.
+        memory: cap for the import, 1 GiB by default; what does not fit is sorted on disk.
+        threads: worker threads; all cores by default.
+        progress: as for algorithms.
+
+    Returns:
+        The new store, opened. ``graph.info()`` has the counts of duplicates and self-loops.
+
+    Raises:
+        InputError: input that cannot be read; names file and line.
+        StoreExistsError: ``path`` exists.
+        BudgetError, StorageError: not enough memory or disk; the directory is not writable.
+        KeyboardInterrupt: Ctrl-C, within 0.2 seconds.
+    """
+    options = {
+        "directed": directed,
+        "weighted": weighted,
+        "format": format,
+        "columns": None if columns is None else [str(column) for column in columns],
+        "separator": separator,
+        "header": header,
+        "layout": layout,
+        "duplicates": duplicates,
+        "self_loops": self_loops,
+        "encoding": encoding,
+        "page_size": parse_size(page_size),
+        "seed": seed,
+        "memory": parse_size(memory),
+        "threads": threads,
+    }
+    report(path, edges, nodes, options, progress)
+    return Graph(path)
+
+
+def report(
+    path: Path,
+    edges: Edges,
+    nodes: Nodes | None,
+    options: dict[str, Any],
+    progress: ProgressArgument,
+) -> dict[str, Any]:
+    """Import with options as a dictionary and return the report; what the CLI calls."""
+    options = dict(options)
+    source = prepare(edges, options)
+    with nodes_file(nodes) as names, reporting(progress, "import") as sink:
+        options["nodes"] = names
+        given = {name: value for name, value in options.items() if value is not None}
+        text = _core.build(
+            os.fspath(path),
+            source.paths,
+            json.dumps(given),
+            batches=source.batches,
+            csr=source.csr,
+            progress=sink,
+        )
+    outcome: dict[str, Any] = json.loads(text)
+    return outcome
+
+
+def generate(
+    kind: Literal["kronecker", "power-law", "log-normal"],
+    path: Path,
+    *,
+    progress: ProgressArgument = None,
+    **parameters: Any,
+) -> dict[str, Any]:
+    """Write the edges of a random graph to a file, from a seed, in constant memory.
+
+    Args:
+        kind: ``"kronecker"`` (Graph500), ``"power-law"`` (given exponent) or ``"log-normal"``.
+        path: ``.tsv``, ``.tsv.zst``, ``.tsv.gz`` or ``.parquet`` file, or ``"-"``.
+        parameters: ``scale``, ``edge_factor``, ``vertices``, ``exponent``, ``seed``,
+            ``weights`` ... as the generator takes them.
+        progress: as for algorithms.
+
+    Returns:
+        Counts of what was written.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None}
+    with reporting(progress, "generate") as sink:
+        text = _core.generate(kind, os.fspath(path), json.dumps(given), progress=sink)
+    outcome: dict[str, Any] = json.loads(text)
+    return outcome
+
+
+def check(path: Path, *, threads: int | None = None, progress: ProgressArgument = None) -> dict[str, Any]:
+    """Read every page of a store, verify checksums and structure, and report all damage.
+
+    Returns:
+        ``ok``, counts of pages and bytes, and ``problems``: a list of lines that name file and
+        page.
+    """
+    with reporting(progress, "check") as sink:
+        text = _core.check(os.fspath(path), threads=threads, progress=sink)
+    outcome: dict[str, Any] = json.loads(text)
+    return outcome
+
+
+def export(
+    store: Path | Graph, path: Path, *, progress: ProgressArgument = None
+) -> dict[str, Any]:
+    """Write the edges of a store, in the user's ids, to a ``.tsv``, ``.csv`` or ``.parquet`` file
+    (text also with ``.gz`` or ``.zst``).
+
+    Returns:
+        ``edges`` and ``bytes`` written.
+    """
+    source = store.path if isinstance(store, Graph) else os.fspath(store)
+    if not source:
+        raise ParameterError("the store's path is empty; give the directory of a store")
+    with reporting(progress, "export") as sink:
+        text = _core.export(source, os.fspath(path), progress=sink)
+    outcome: dict[str, Any] = json.loads(text)
+    return outcome

@@ -1,0 +1,87 @@
+"""What the tests share: small graphs, and the command line as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import nakshi
+
+#: Loops of random tests run this many times as often; continuous integration uses 1.
+SCALE = max(1, int(os.environ.get("NAKSHI_TEST_SCALE", "1")))
+DATA = Path(os.environ.get("NAKSHI_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+#: The algorithms by their names, with arguments that work on any graph that has vertices 0 and 1.
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "bfs": {"source": 0},
+    "pagerank": {"iterations": 10},
+    "wcc": {},
+    "sssp": {"source": 0},
+    "bc": {"sources": [0, 1]},
+    "triangles": {},
+    "scan-statistics": {},
+    "diameter": {},
+    "apsp": {"sources": [0, 1]},
+    "cdlp": {"iterations": 5},
+    "lcc": {},
+}
+
+
+@dataclass
+class Outcome:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def run_cli(*arguments: object, stdin: bytes | None = None, timeout: float = 60) -> Outcome:
+    """Run `nakshi` in a process of its own, as from a shell."""
+    command = [sys.executable, "-m", "nakshi", *map(str, arguments)]
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout)
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def cli() -> Callable[..., Outcome]:
+    return run_cli
+
+
+@pytest.fixture
+def karate(tmp_path: Path) -> nakshi.Graph:
+    """Zachary's karate club, undirected: 34 vertices, 78 edges, ids 0 to 33."""
+    import networkx as nx
+    import numpy as np
+
+    edges = np.array(nx.karate_club_graph().edges())
+    return nakshi.build(tmp_path / "karate.nakshi", (edges[:, 0], edges[:, 1]), directed=False)
+
+
+@pytest.fixture
+def diamond(tmp_path: Path) -> nakshi.Graph:
+    """Text ids, weights, an island: a -> b -> d and a -> c -> d, d -> a, and e -> f."""
+    path = tmp_path / "diamond.tsv"
+    path.write_text("a\tb\t1\na\tc\t5\nb\td\t7\nc\td\t1\nd\ta\t2\ne\tf\t1\n")
+    return nakshi.build(tmp_path / "diamond.nakshi", path, weighted=True)
+
+
+def random_edges(rng: random.Random, vertices: int, edges: int) -> list[tuple[int, int]]:
+    """Edges with skewed degrees, self-loops and duplicates among them."""
+
+    def pick() -> int:
+        return int(vertices * rng.random() ** 2)
+
+    return [(pick(), pick()) for _ in range(edges)]

@@ -1,0 +1,205 @@
+"""Edges in every form that Python people have them; ids come back as they went in."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+import nakshi
+
+SOURCES, TARGETS, WEIGHTS = [10, 20, 30, 30], [20, 30, 10, 40], [1.0, 2.0, 3.0, 4.0]
+LEVELS = {10: 0, 20: 1, 30: 2, 40: 3}
+DISTANCES = {10: 0.0, 20: 1.0, 30: 3.0, 40: 7.0}
+
+
+def frame() -> dict[str, Any]:
+    return {"note": ["a", "b", "c", "d"], "w": WEIGHTS, "to": TARGETS, "from": SOURCES}
+
+
+TABLES = {
+    "polars": lambda: pl.DataFrame(frame()),
+    "pandas": lambda: pd.DataFrame(frame()),
+    "pyarrow": lambda: pa.table(frame()),
+    "batches": lambda: pa.table(frame()).to_reader(max_chunksize=1),
+    "chunked": lambda: pa.concat_tables([pa.table(frame()).slice(i, 1) for i in range(4)]),
+}
+
+
+@pytest.mark.parametrize("kind", list(TABLES))
+def test_tables(kind: str, tmp_path: Path) -> None:
+    graph = nakshi.build(
+        tmp_path / "s", TABLES[kind](), columns=["from", "to", "w"], weighted=True
+    )
+    assert graph.bfs(source=10).to_dict() == LEVELS
+    assert graph.sssp(source=10).to_dict() == DISTANCES
+
+
+def test_well_known_column_names(tmp_path: Path) -> None:
+    table = pa.table({"weight": WEIGHTS, "target": TARGETS, "source": SOURCES})
+    assert nakshi.build(tmp_path / "s", table).bfs(source=10).to_dict() == LEVELS
+
+
+@pytest.mark.parametrize(
+    "dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4", ">u8", "<U4", "S4", "O"]
+)
+def test_arrays(dtype: str, tmp_path: Path) -> None:
+    sources, targets = np.array(SOURCES).astype(dtype), np.array(TARGETS).astype(dtype)
+    graph = nakshi.build(tmp_path / "s", (sources, targets))
+    # "10" is an integer wherever all ids are canonical integers.
+    assert graph.bfs(source=10).to_dict() == LEVELS
+
+
+def test_arrays_of_other_shapes(tmp_path: Path) -> None:
+    pairs = np.stack([SOURCES, TARGETS], axis=1)
+    graphs = [
+        nakshi.build(tmp_path / "pairs", pairs),
+        nakshi.build(tmp_path / "fortran", np.asfortranarray(pairs)),
+        nakshi.build(tmp_path / "strided", (np.repeat(SOURCES, 2)[::2], np.array(TARGETS))),
+        nakshi.build(tmp_path / "lists", (SOURCES, TARGETS)),
+        nakshi.build(tmp_path / "tuples", list(zip(SOURCES, TARGETS))),
+        nakshi.build(tmp_path / "series", (pd.Series(SOURCES), pl.Series(TARGETS))),
+    ]
+    for graph in graphs:
+        assert graph.bfs(source=10).to_dict() == LEVELS
+
+
+@pytest.mark.parametrize("weights", [WEIGHTS, [1, 2, 3, 4], np.array(WEIGHTS, "f4")])
+def test_weights(weights: Any, tmp_path: Path) -> None:
+    graph = nakshi.build(tmp_path / "s", (SOURCES, TARGETS, weights), weighted=True)
+    assert graph.weighted
+    assert graph.sssp(source=10).to_dict() == DISTANCES
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil"])
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+def test_sparse(form: str, kind: str, tmp_path: Path) -> None:
+    make = sp.coo_matrix if kind == "matrix" else sp.coo_array
+    matrix = make((WEIGHTS, ([0, 1, 2, 2], [1, 2, 0, 3])), shape=(6, 6)).asformat(form)
+    graph = nakshi.build(tmp_path / "s", matrix, weighted=True)
+    # Rows without entries are vertices without edges.
+    assert graph.num_vertices == 6
+    assert graph.sssp(source=0).to_dict() == {0: 0, 1: 1, 2: 3, 3: 7, 4: None, 5: None}
+
+
+def test_matrix_must_be_square(tmp_path: Path) -> None:
+    with pytest.raises(nakshi.ParameterError, match="square"):
+        nakshi.build(tmp_path / "s", sp.coo_matrix((2, 3)))
+
+
+def test_nodes(tmp_path: Path) -> None:
+    (tmp_path / "nodes.txt").write_text("10\n50\n")
+    for number, nodes in enumerate(
+        [
+            tmp_path / "nodes.txt",
+            [50],
+            np.array([50, 10]),
+            pl.DataFrame({"id": [50]}),
+        ]
+    ):
+        graph = nakshi.build(tmp_path / f"s{number}", (SOURCES, TARGETS), nodes=nodes)
+        assert graph.num_vertices == 5
+        assert graph.bfs(source=10).to_dict() == LEVELS | {50: None}
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [0, 2**31 - 1, 2**32 - 1],
+        [2**32, 5, 2**40],
+        [-1, 0, 1],
+        [2**63 - 1, -(2**63), 0],
+        [2**64 - 1, 2**63, 0],
+        ["a", "ü", "日本"],
+        ["007", "7", "8"],
+        ["", " ", "x y"],
+    ],
+)
+@pytest.mark.parametrize("layout", ["original", "degree", "random"])
+def test_ids_come_back(ids: list[Any], layout: Any, tmp_path: Path) -> None:
+    dtype = np.uint64 if ids[0] == 2**64 - 1 else None
+    edges = (np.array([ids[0], ids[1]], dtype), np.array([ids[1], ids[2]], dtype))
+    graph = nakshi.build(tmp_path / "s", edges, layout=layout)
+    expected = dict(zip(ids, [0, 1, 2]))
+    result = graph.bfs(source=ids[0])
+    assert result.to_dict() == expected
+    assert list(result.to_dict()) == sorted(ids)
+    found = result.to_numpy()[0]
+    if isinstance(ids[0], int):
+        assert found.dtype == (np.uint64 if max(ids) >= 2**63 else np.int64)
+    else:
+        assert found.dtype == object and isinstance(found[0], str)
+
+
+def test_integers_beyond_64_bits(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text(f"{10**30} {-(10**25)}\n{-(10**25)} 3\n")
+    graph = nakshi.build(tmp_path / "s", tmp_path / "e.txt")
+    assert graph.bfs(source=10**30).to_dict() == {-(10**25): 1, 3: 2, 10**30: 0}
+
+
+def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_bytes(b"caf\xe9\tplain\nplain\tx\n")
+    graph = nakshi.build(tmp_path / "s", tmp_path / "e.txt")
+    for source in (b"caf\xe9", "caf\udce9"):
+        assert graph.bfs(source=source).to_dict() == {b"caf\xe9": 0, "plain": 1, "x": 2}
+    assert graph.bfs(source="plain").to_arrow()["id"].to_pylist()[0] == b"caf\xe9"
+
+
+def test_files(tmp_path: Path) -> None:
+    text = "".join(f"{u},{v}\n" for u, v in zip(SOURCES, TARGETS))
+    (tmp_path / "e.csv").write_text(text)
+    (tmp_path / "e.csv.gz").write_bytes(gzip.compress(text.encode()))
+    pq.write_table(pa.table(frame()).select(["from", "to"]), tmp_path / "e.parquet")
+    pl.DataFrame(frame()).select("from", "to").write_ipc(tmp_path / "e.arrow")
+    for name in ("e.csv", "e.csv.gz", "e.parquet", "e.arrow"):
+        graph = nakshi.build(tmp_path / f"s-{name}", tmp_path / name)
+        assert graph.bfs(source=10).to_dict() == LEVELS, name
+    parts = [tmp_path / "e.csv", tmp_path / "e.csv"]
+    graph = nakshi.build(tmp_path / "twice", parts, duplicates="keep")
+    assert graph.num_edges == 8
+
+
+def test_options(tmp_path: Path) -> None:
+    edges = ([1, 1, 2, 3], [2, 2, 1, 3], [5.0, 2.0, 4.0, 1.0])
+    count = lambda **options: nakshi.build(  # noqa: E731
+        tmp_path / str(len(list(tmp_path.iterdir()))), edges, **options
+    ).num_edges
+    assert count() == 3
+    assert count(duplicates="keep") == 4
+    assert count(directed=False) == 2
+    assert count(self_loops="drop") == 2
+    assert count(encoding="raw", page_size=512) == 3
+    graph = nakshi.build(tmp_path / "sum", edges, weighted=True, duplicates="sum")
+    assert graph.sssp(source=1).to_dict() == {1: 0, 2: 7, 3: None}
+    graph = nakshi.build(tmp_path / "drop", edges, weighted=True)
+    assert graph.sssp(source=1).to_dict() == {1: 0, 2: 2, 3: None}
+
+
+def test_a_stream_that_fails(tmp_path: Path) -> None:
+    """An error of the producer reaches the caller, and no store is left."""
+
+    def batches() -> Any:
+        yield pa.record_batch({"source": [1], "target": [2]})
+        raise RuntimeError("the well is dry")
+
+    schema = pa.schema([("source", pa.int64()), ("target", pa.int64())])
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    with pytest.raises(nakshi.NakshiError, match="the well is dry"):
+        nakshi.build(tmp_path / "s", reader)
+    assert not (tmp_path / "s").exists()
+
+
+def test_reopening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = nakshi.build("relative", (SOURCES, TARGETS))
+    monkeypatch.chdir("/")
+    assert nakshi.open(graph.path).bfs(source=10).to_dict() == LEVELS
+    assert graph.bfs(source=10).to_dict() == LEVELS
