@@ -101,7 +101,8 @@ pub fn long<T: Send>(
             bell.ring();
             outcome
         };
-        let worker = std::thread::Builder::new().name("nakshi-call".into()).spawn_scoped(scope, worker);
+        let worker =
+            std::thread::Builder::new().name("nakshi-call".into()).spawn_scoped(scope, worker);
         let worker = match worker {
             Ok(worker) => worker,
             Err(error) => return (Ok(Err(Failure::Thread(error))), None),

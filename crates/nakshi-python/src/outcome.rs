@@ -72,7 +72,8 @@ impl Outcome {
         name: &str,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>)> {
         let table = self.table()?;
-        let column = table.schema().index_of(name).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let column =
+            table.schema().index_of(name).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let rows = usize::try_from(table.rows())?;
         arrays::export(py, Box::new(table.reader(Some(&[column]))), rows)
     }
@@ -86,7 +87,8 @@ impl Outcome {
     ) -> PyResult<(Vec<String>, Vec<Bound<'py, PyTuple>>)> {
         let batch = self.table()?.top(count).map_err(Failure::from)?;
         let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-        let rows = (0..batch.num_rows()).map(|row| cells(py, &batch, row)).collect::<PyResult<_>>()?;
+        let rows =
+            (0..batch.num_rows()).map(|row| cells(py, &batch, row)).collect::<PyResult<_>>()?;
         Ok((names, rows))
     }
 
@@ -118,7 +120,8 @@ impl Outcome {
 
 fn cells<'py>(py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
     let columns = batch.columns().iter();
-    let cells: Vec<_> =
-        columns.map(|column| arrays::object(py, column as &dyn Array, row)).collect::<PyResult<_>>()?;
+    let cells: Vec<_> = columns
+        .map(|column| arrays::object(py, column as &dyn Array, row))
+        .collect::<PyResult<_>>()?;
     PyTuple::new(py, cells)
 }

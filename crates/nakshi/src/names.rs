@@ -41,8 +41,7 @@ impl Names {
     /// # Errors
     /// Of reading.
     pub fn load(map: &IdMap) -> Result<Names> {
-        let vertices =
-            if map.ranks_are_internal() { None } else { Some(map.internal_by_rank()?) };
+        let vertices = if map.ranks_are_internal() { None } else { Some(map.internal_by_rank()?) };
         Ok(Names { ids: load_ids(map)?, count: map.len(), vertices, ranks: OnceLock::new() })
     }
 
@@ -118,7 +117,9 @@ impl Names {
                 let mut builder = $builder;
                 for rank in ranks {
                     match rank {
-                        Some(rank) => builder.append_value($get(rank as usize).ok_or_else(missing)?),
+                        Some(rank) => {
+                            builder.append_value($get(rank as usize).ok_or_else(missing)?)
+                        }
                         None => builder.append_null(),
                     }
                 }
@@ -134,7 +135,9 @@ impl Names {
                 offsets.get(rank).and_then(|&offset| first.checked_add(i64::from(offset)))
             }),
             Ids::Signed(ids) => build!(Int64Builder::new(), |rank: usize| ids.get(rank).copied()),
-            Ids::Unsigned(ids) => build!(UInt64Builder::new(), |rank: usize| ids.get(rank).copied()),
+            Ids::Unsigned(ids) => {
+                build!(UInt64Builder::new(), |rank: usize| ids.get(rank).copied())
+            }
             Ids::Text(ids) => build!(LargeStringBuilder::new(), |rank: usize| {
                 (rank < count).then(|| ids.value(rank))
             }),

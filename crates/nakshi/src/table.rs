@@ -68,12 +68,7 @@ impl Table {
         let columns: Vec<usize> = columns.map_or(all, <[usize]>::to_vec);
         let fields: Vec<_> =
             columns.iter().filter_map(|&c| self.schema.fields().get(c).cloned()).collect();
-        TableReader {
-            table: self.clone(),
-            columns,
-            schema: Arc::new(Schema::new(fields)),
-            next: 0,
-        }
+        TableReader { table: self.clone(), columns, schema: Arc::new(Schema::new(fields)), next: 0 }
     }
 
     /// The `count` rows that say most: of scores the largest, ties ascending by id, with all
@@ -88,7 +83,11 @@ impl Table {
             }
             Some(column) => {
                 let ranks = self.top_ranks(column, count);
-                Ok(self.take(&ranks, &self.schema, &(0..self.schema.fields().len()).collect::<Vec<_>>())?)
+                Ok(self.take(
+                    &ranks,
+                    &self.schema,
+                    &(0..self.schema.fields().len()).collect::<Vec<_>>(),
+                )?)
             }
             None => Ok(RecordBatch::new_empty(self.schema.clone())),
         }
