@@ -1,32 +1,10 @@
 //! What every long call takes: cancellation, deadline, memory budget, threads, progress.
 
 use crate::error::{Error, Result};
+use nakshi_io::CancelToken;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// A flag shared between a caller and a run; once set, the run ends with
-/// [`Error::Cancelled`] at its next check (every chunk of at most 256 KiB of lists).
-#[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
-
-impl CancelToken {
-    /// A token that is not set.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Asks all runs that hold the token to stop.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the token has been set.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Receives the progress of a run; called from worker threads, at most a few
 /// times per second and thread.

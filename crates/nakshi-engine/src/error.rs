@@ -66,12 +66,12 @@ pub enum Error {
         /// What was asked for, and what to do instead.
         what: String,
     },
-    /// Bytes of an edge list do not decode.
-    #[error("edge list of vertex {vertex} is damaged; run `nakshi check` on the store")]
-    CorruptList {
-        /// Internal id of the vertex.
-        vertex: u32,
-    },
+    /// Storage failed, or its bytes are damaged.
+    #[error(transparent)]
+    Io(nakshi_io::Error),
+    /// The store failed, or is damaged.
+    #[error(transparent)]
+    Store(nakshi_store::Error),
     /// An allocation was refused.
     #[error("out of memory: {what} needs {bytes} bytes; set a smaller graph, or more memory")]
     OutOfMemory {
@@ -86,5 +86,29 @@ impl Error {
     /// Shorthand for [`Error::Parameter`].
     pub fn parameter(name: impl Into<String>, message: impl Into<String>) -> Self {
         Error::Parameter { name: name.into(), message: message.into() }
+    }
+}
+
+impl From<nakshi_io::Error> for Error {
+    fn from(error: nakshi_io::Error) -> Self {
+        match error {
+            nakshi_io::Error::Cancelled => Error::Cancelled,
+            nakshi_io::Error::Budget { needed, given } => {
+                Error::Budget { what: "reading".into(), needed, given }
+            }
+            error => Error::Io(error),
+        }
+    }
+}
+
+impl From<nakshi_store::Error> for Error {
+    fn from(error: nakshi_store::Error) -> Self {
+        match error {
+            nakshi_store::Error::Cancelled => Error::Cancelled,
+            nakshi_store::Error::Budget { needed, given } => {
+                Error::Budget { what: "the store".into(), needed, given }
+            }
+            error => Error::Store(error),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a run needs in memory, told before it starts.
 
-use crate::source::list::Direction;
+use nakshi_store::Direction;
 use serde::Serialize;
 
 /// What an estimate knows about a graph.
@@ -95,23 +95,5 @@ impl Estimate {
             lists = lists.saturating_add(column.saturating_mul(directions));
         }
         Estimate { minimum, in_memory: minimum.saturating_add(lists), parts }
-    }
-}
-
-impl crate::graph::Graph {
-    /// What an estimate knows about this graph.
-    pub fn summary(&self) -> Summary {
-        let last = self.num_vertices().saturating_sub(1);
-        let bytes = |direction| self.extent(direction, last).end;
-        Summary {
-            vertices: self.num_vertices() as u64,
-            arcs: self.num_arcs(),
-            directed: self.directed(),
-            out_bytes: bytes(Direction::Out),
-            in_bytes: if self.directed() { bytes(Direction::In) } else { 0 },
-            longest_list: 0,
-            index_bytes: self.num_vertices() as u64,
-            weight_width: 0,
-        }
     }
 }

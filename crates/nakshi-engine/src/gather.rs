@@ -1,17 +1,34 @@
 //! *Gather*: the lists of selected vertices, with merged reads.
+//!
+//! Per chunk of the file the cheaper way is taken: a chunk in which the selected lists
+//! are dense is read whole and past the cache, as by a scan; where they are sparse, their
+//! pages are requested one by one through the page cache, sorted and merged. Since pages
+//! with a small gap between them are read in one request, a gather never costs much more
+//! than a scan.
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::parallel::{BLOCK, Tickets, crew};
-use crate::source::Lists;
-use crate::source::list::{Direction, List, VertexId, Weights};
+use crate::parallel::{Tickets, crew};
+use crate::scan::run;
+use crate::source::chunks::{View, column_weights};
+use crate::source::weights::Weights;
+use crate::source::{Data, Side, unit_weights, within};
 use crate::vertex_set::VertexSet;
+use nakshi_io::{CachedReader, Request};
+use nakshi_store::{Direction, List, VertexId};
+
+/// Members of a set below which a pass is not worth a second thread.
+const INLINE: usize = 128;
+/// Requests given to the cache at once.
+const BATCH: usize = 1024;
+/// A whole chunk costs as much as this many requests of one page.
+const DENSE: usize = 16;
 
 impl Graph {
-    /// Visits the list of every vertex of `set` exactly once, in ascending order within
-    /// a chunk. Reads of lists that lie near each other are merged; when the set is so
-    /// dense that a scan is cheaper, it scans.
+    /// Visits the list of every vertex of `set` exactly once; empty lists too. Reads of
+    /// lists that lie near each other are merged; where the set is so dense that reading
+    /// everything is cheaper, it does.
     ///
     /// # Errors
     /// As [`Graph::scan`].
@@ -28,8 +45,14 @@ impl Graph {
         I: Fn(usize) -> W + Sync,
         V: Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
     {
-        let Lists::Memory(lists) = self.lists(direction);
-        members(set, cx, init, |w, v| visit(w, v as VertexId, &lists.list(v)?))
+        let side = self.side(direction)?;
+        let plan = Plan::new(side, set);
+        let mut values =
+            plan.dense(side, false, set, cx, &init, |w, _, v, list| visit(w, v, list))?;
+        values.extend(plan.sparse(side, set, cx, &init, |w, reader, requests| {
+            reader.read(requests, &mut |_, v, list| visit(w, v, list))
+        })?);
+        Ok(values)
     }
 
     /// As [`Graph::gather`], with the weights of each list (all 1 without a weight column).
@@ -49,29 +72,158 @@ impl Graph {
         I: Fn(usize) -> W + Sync,
         V: Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
     {
-        let Lists::Memory(lists) = self.lists(direction);
-        members(set, cx, init, |w, v| {
-            lists.with_weights(v, |list, weights| visit(w, v as VertexId, list, weights))
-        })
+        let side = self.side(direction)?;
+        let plan = Plan::new(side, set);
+        let mut values = plan.dense(side, true, set, cx, &init, |w, view, v, list| {
+            visit(w, v, list, &view.weights(v, list.degree())?)
+        })?;
+        values.extend(plan.sparse(side, set, cx, &init, |w, reader, requests| {
+            reader.read_weighted(requests, &mut |_, v, list, weights| visit(w, v, list, weights))
+        })?);
+        Ok(values)
     }
 
     /// A reader for one worker that fetches lists of arbitrary vertices in batches.
     ///
     /// # Errors
     /// Of setting up the reads.
-    pub fn reader(&self, direction: Direction, cx: &Context) -> Result<ListReader<'_>> {
+    pub fn reader<'g>(&'g self, direction: Direction, cx: &Context) -> Result<ListReader<'g>> {
         cx.check()?;
-        Ok(ListReader { lists: self.lists(direction) })
+        ListReader::new(self.side(direction)?, cx)
+    }
+}
+
+/// The chunks of a gather, by how they are read.
+struct Plan {
+    dense: Vec<usize>,
+    sparse: Vec<usize>,
+    members: usize,
+}
+
+impl Plan {
+    fn new(side: &Side, set: &VertexSet) -> Plan {
+        let mut plan = Plan { dense: Vec::new(), sparse: Vec::new(), members: set.count() };
+        if set.is_empty() {
+            return plan;
+        }
+        let in_memory = matches!(side.data, Data::Memory(_));
+        for (chunk, pair) in side.chunk_starts().windows(2).enumerate() {
+            let &[from, to] = pair else { continue };
+            // Lossless: vertices are below 2^32.
+            let members = set.bits().iter_in(from as usize, to as usize);
+            let found = members.take(DENSE).count();
+            if found > 0 {
+                let alone = to == from + 1;
+                let way = found == DENSE || alone || in_memory;
+                if way { &mut plan.dense } else { &mut plan.sparse }.push(chunk);
+            }
+        }
+        plan
+    }
+
+    fn context(&self, cx: &Context) -> Context {
+        if self.members < INLINE { cx.clone().with_threads(1) } else { cx.clone() }
+    }
+
+    /// Visits the members in the dense chunks.
+    fn dense<W, I, V>(
+        &self,
+        side: &Side,
+        weighted: bool,
+        set: &VertexSet,
+        cx: &Context,
+        init: &I,
+        visit: V,
+    ) -> Result<Vec<W>>
+    where
+        W: Send,
+        I: Fn(usize) -> W + Sync,
+        V: Fn(&mut W, &View<'_>, VertexId, &List<'_>) -> Result<()> + Sync,
+    {
+        if self.dense.is_empty() {
+            return Ok(Vec::new());
+        }
+        run(side, weighted, Some(&self.dense), &self.context(cx), init, |w, view| {
+            // Lossless: vertices are below 2^32.
+            let (from, to) = (view.vertices.start as usize, view.vertices.end as usize);
+            view.selected(set.bits().iter_in(from, to), |v, list| visit(w, view, v, list))
+        })
+    }
+
+    /// Reads the members in the sparse chunks in batches.
+    fn sparse<W, I, R>(
+        &self,
+        side: &Side,
+        set: &VertexSet,
+        cx: &Context,
+        init: &I,
+        read: R,
+    ) -> Result<Vec<W>>
+    where
+        W: Send,
+        I: Fn(usize) -> W + Sync,
+        R: Fn(&mut W, &mut ListReader<'_>, &[(VertexId, u64)]) -> Result<()> + Sync,
+    {
+        if self.sparse.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tickets = Tickets::new(self.sparse.len());
+        let threads = self.context(cx).threads().min(self.sparse.len());
+        crew(threads, |worker| {
+            let mut w = init(worker);
+            let mut work = || -> Result<()> {
+                let mut reader = ListReader::new(side, cx)?;
+                let mut requests = Vec::with_capacity(BATCH);
+                while let Some(ticket) = tickets.draw() {
+                    cx.check()?;
+                    let starts =
+                        self.sparse.get(ticket).and_then(|&k| side.chunk_starts().get(k..k + 2));
+                    let Some(&[from, to]) = starts else { continue };
+                    let members = set.bits().iter_in(from as usize, to as usize);
+                    // Lossless: vertices are below 2^32.
+                    requests.extend(members.map(|v| (v as VertexId, 0)));
+                    if requests.len() >= BATCH {
+                        read(&mut w, &mut reader, &requests)?;
+                        requests.clear();
+                    }
+                }
+                read(&mut w, &mut reader, &requests)
+            };
+            match work() {
+                Ok(()) => Ok(w),
+                Err(e) => {
+                    tickets.close();
+                    Err(e)
+                }
+            }
+        })
     }
 }
 
 /// Fetches lists of arbitrary vertices for one worker; see [`Graph::reader`].
 #[derive(Debug)]
 pub struct ListReader<'g> {
-    lists: &'g Lists,
+    side: &'g Side,
+    ssd: Option<CachedReader>,
+    weights: Option<CachedReader>,
+    requests: Vec<Request>,
+    scratch: Vec<u8>,
 }
 
-impl ListReader<'_> {
+impl<'g> ListReader<'g> {
+    fn new(side: &'g Side, cx: &Context) -> Result<Self> {
+        let open = |data: &Data| match data {
+            Data::Memory(_) => Ok(None),
+            Data::Ssd(file) => side.shared.cached(file, cx).map(Some),
+        };
+        let weights = match &side.weights {
+            Some(column) => open(&column.data)?,
+            None => None,
+        };
+        let ssd = open(&side.data)?;
+        Ok(ListReader { side, ssd, weights, requests: Vec::new(), scratch: Vec::new() })
+    }
+
     /// Visits the list of each `(vertex, token)`, once per request, in the order in which
     /// reads complete. Requests are sorted and merged: the more of them come at once, the
     /// fewer reads there are.
@@ -83,11 +235,10 @@ impl ListReader<'_> {
         requests: &[(VertexId, u64)],
         visit: &mut dyn FnMut(u64, VertexId, &List<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Lists::Memory(lists) = self.lists;
-        for &(v, token) in requests {
-            visit(token, v, &lists.list(v as usize)?)?;
-        }
-        Ok(())
+        self.indexed(requests, &mut |k, list| match requests.get(k) {
+            Some(&(v, token)) => visit(token, v, list),
+            None => Ok(()),
+        })
     }
 
     /// As [`ListReader::read`], with the weights of each list.
@@ -99,36 +250,81 @@ impl ListReader<'_> {
         requests: &[(VertexId, u64)],
         visit: &mut dyn FnMut(u64, VertexId, &List<'_>, &Weights<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Lists::Memory(lists) = self.lists;
-        for &(v, token) in requests {
-            lists.with_weights(v as usize, |list, weights| visit(token, v, list, weights))?;
+        let side = self.side;
+        let Some(column) = &side.weights else {
+            return self.read(requests, &mut |token, v, list| {
+                visit(token, v, list, &unit_weights(list.degree()))
+            });
+        };
+        let mut fetched: Vec<Vec<u8>> = Vec::new();
+        if let Some(reader) = &mut self.weights {
+            fetched.resize_with(requests.len(), Vec::new);
+            let wanted: Vec<Request> = (0..)
+                .zip(requests)
+                .map(|(k, &(v, _))| Request {
+                    range: column.bytes(v.into()..u64::from(v) + 1),
+                    token: k,
+                })
+                .collect();
+            reader.gather(&wanted, &mut |token, pages| {
+                if let Some(bytes) = usize::try_from(token).ok().and_then(|k| fetched.get_mut(k)) {
+                    pages.segments().for_each(|s| bytes.extend_from_slice(s));
+                }
+                Ok(())
+            })?;
         }
-        Ok(())
+        self.indexed(requests, &mut |k, list| {
+            let Some(&(v, token)) = requests.get(k) else { return Ok(()) };
+            let weights = match (&column.data, fetched.get(k)) {
+                (Data::Memory(bytes), _) => {
+                    let range = within(&column.bytes(v.into()..u64::from(v) + 1), 0)?;
+                    column_weights(bytes, range, column.kind, list.degree())?
+                }
+                (_, Some(bytes)) => {
+                    column_weights(bytes, 0..bytes.len(), column.kind, list.degree())?
+                }
+                _ => unit_weights(list.degree()),
+            };
+            visit(token, v, list, &weights)
+        })
     }
-}
 
-/// Members of `set` below which a pass is not worth a second thread.
-const INLINE: usize = 256;
-
-fn members<W, I, V>(set: &VertexSet, cx: &Context, init: I, visit: V) -> Result<Vec<W>>
-where
-    W: Send,
-    I: Fn(usize) -> W + Sync,
-    V: Fn(&mut W, usize) -> Result<()> + Sync,
-{
-    let n = set.universe();
-    let chunk = BLOCK / 16;
-    let chunks = n.div_ceil(chunk);
-    let tickets = Tickets::new(chunks);
-    let threads = if set.count() < INLINE { 1 } else { cx.threads().min(chunks).max(1) };
-    crew(threads, |worker| {
-        let mut w = init(worker);
-        while let Some(k) = tickets.draw() {
-            cx.check()?;
-            for v in set.bits().iter_in(k * chunk, (k + 1) * chunk) {
-                visit(&mut w, v).inspect_err(|_| tickets.close())?;
+    /// Visits the list of each request by its position.
+    fn indexed(
+        &mut self,
+        requests: &[(VertexId, u64)],
+        visit: &mut dyn FnMut(usize, &List<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let side = self.side;
+        if let Data::Memory(lists) = &side.data {
+            for (k, &(v, _)) in requests.iter().enumerate() {
+                let range = within(&side.extent(v.into()), 0)?;
+                visit(k, &side.list(lists.with_slack(), range)?)?;
             }
+            return Ok(());
         }
-        Ok(w)
-    })
+        let Some(reader) = &mut self.ssd else { return Ok(()) };
+        self.requests.clear();
+        self.requests.extend(
+            (0..)
+                .zip(requests)
+                .map(|(k, &(v, _))| Request { range: side.extent(v.into()), token: k }),
+        );
+        let scratch = &mut self.scratch;
+        let mut failed = None;
+        let result = reader.gather(&self.requests, &mut |token, pages| {
+            let bytes = pages.with_slack(scratch);
+            let outcome = side
+                .list(bytes.buf, bytes.range.clone())
+                .and_then(|list| visit(usize::try_from(token).unwrap_or(usize::MAX), &list));
+            outcome.map_err(|e| {
+                failed = Some(e);
+                nakshi_io::Error::Cancelled
+            })
+        });
+        match failed {
+            Some(e) => Err(e),
+            None => result.map_err(Error::from),
+        }
+    }
 }

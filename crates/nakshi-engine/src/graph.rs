@@ -1,10 +1,41 @@
 //! A store prepared for runs.
+//!
+//! * [`build`]: small graphs from edges;
+//! * [`open`]: graphs from stores.
+
+mod build;
+mod open;
 
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
-use crate::source::Lists;
-use crate::source::list::{Direction, VertexId, WeightKind};
-use crate::source::memory::MemoryLists;
+use crate::estimate::Summary;
+use crate::shared::{share_u32, share_u64};
+use crate::source::weights::WeightKind;
+use crate::source::{Shared, Side};
+use crate::vertex_set::{AtomicBitmap, Bitmap};
+use nakshi_io::IoSnapshot;
+use nakshi_store::{Direction, ExternalId, Store, VertexId, codec};
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+
+/// The first two neighbours of each vertex, which in a hub-first layout are its largest.
+#[derive(Debug, Clone, Default)]
+pub struct Heads {
+    /// The first two neighbours; where there is one only, it twice or with the vertex itself;
+    /// the vertex itself where there is none. Vertices behind the end have none.
+    pub pairs: Vec<[VertexId; 2]>,
+    /// Vertices with more than two neighbours.
+    pub more: Bitmap,
+}
+
+impl Heads {
+    /// The heads of `v`.
+    #[inline]
+    pub fn get(&self, v: VertexId) -> [VertexId; 2] {
+        self.pairs.get(v as usize).copied().unwrap_or([v, v])
+    }
+}
 
 /// A graph prepared for runs: index in memory, lists in memory or on the SSD.
 ///
@@ -14,59 +45,17 @@ pub struct Graph {
     n: usize,
     arcs: u64,
     directed: bool,
-    weighted: bool,
     mode: EngineMode,
-    out: Lists,
-    incoming: Option<Lists>,
+    out: Option<Side>,
+    incoming: Option<Side>,
+    shared: Arc<Shared>,
+    store: Option<Arc<Store>>,
+    heads: [OnceLock<Arc<Heads>>; 2],
+    /// Bytes read while opening.
+    opened: u64,
 }
 
 impl Graph {
-    /// A graph in memory from `(source, target)` pairs; duplicates are dropped, self-loops
-    /// kept. Undirected: each edge goes into both lists. Weights belong to the pairs, the
-    /// smallest one wins among duplicates. For tests, examples and small graphs.
-    ///
-    /// # Errors
-    /// [`Error::UnknownVertex`] if an end is not below `n`; [`Error::Parameter`] if
-    /// `weights` has another length than `edges`.
-    pub fn from_edges(
-        n: usize,
-        edges: &[(VertexId, VertexId)],
-        directed: bool,
-        weights: Option<&[f64]>,
-    ) -> Result<Graph> {
-        if weights.is_some_and(|w| w.len() != edges.len()) {
-            return Err(Error::parameter("weights", "one weight per edge is needed"));
-        }
-        let mut arcs = Vec::with_capacity(edges.len() * 2);
-        for (i, &(u, v)) in edges.iter().enumerate() {
-            if let Some(bad) = [u, v].into_iter().find(|&x| x as usize >= n) {
-                return Err(Error::UnknownVertex { id: bad.to_string() });
-            }
-            let w = weights.and_then(|w| w.get(i)).copied().unwrap_or(1.0);
-            arcs.push((u, v, w));
-            if !directed && u != v {
-                arcs.push((v, u, w));
-            }
-        }
-        let encode = |mut arcs: Vec<(VertexId, VertexId, f64)>| {
-            arcs.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
-            arcs.dedup_by_key(|a| (a.0, a.1));
-            (arcs.len() as u64, Lists::Memory(MemoryLists::encode(n, &arcs, weights.is_some())))
-        };
-        let incoming =
-            directed.then(|| encode(arcs.iter().map(|&(u, v, w)| (v, u, w)).collect()).1);
-        let (count, out) = encode(arcs);
-        Ok(Graph {
-            n,
-            arcs: count,
-            directed,
-            weighted: weights.is_some(),
-            mode: EngineMode::Memory,
-            out,
-            incoming,
-        })
-    }
-
     /// Number of vertices.
     pub fn num_vertices(&self) -> usize {
         self.n
@@ -85,12 +74,13 @@ impl Graph {
 
     /// Whether a weight column is open; without one all weights are 1.
     pub fn weighted(&self) -> bool {
-        self.weighted
+        self.weight_kind() != WeightKind::Unit
     }
 
     /// How the weights are stored that [`Graph::scan_weighted`] hands out.
     pub fn weight_kind(&self) -> WeightKind {
-        if self.weighted { WeightKind::F64 } else { WeightKind::Unit }
+        let sides = [&self.out, &self.incoming].into_iter().flatten();
+        sides.filter_map(|s| s.weights.as_ref()).map(|w| w.kind).next().unwrap_or(WeightKind::Unit)
     }
 
     /// [`EngineMode::Memory`] or [`EngineMode::Ssd`], never `Auto`.
@@ -98,37 +88,110 @@ impl Graph {
         self.mode
     }
 
+    /// The store behind the graph, if there is one.
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.store.as_ref()
+    }
+
+    /// What was read from the SSD by runs since the graph was opened.
+    pub fn io_stats(&self) -> IoSnapshot {
+        self.shared.stats.snapshot()
+    }
+
+    /// Bytes that were read to open the graph: indexes, heads and, in memory mode, lists.
+    pub fn opened_bytes(&self) -> u64 {
+        let heads = [Direction::Out, Direction::In].into_iter().map(|d| {
+            let loaded = self.heads.get(head_slot(d)).is_some_and(|h| h.get().is_some());
+            let entry = self.store.as_ref().filter(|_| loaded).and_then(|s| s.entry(d).ok());
+            entry.map_or(0, |e| e.heads.len + e.degrees.len)
+        });
+        self.opened + heads.sum::<u64>()
+    }
+
     /// The lists of a direction; in an undirected graph both are the same.
-    pub(crate) fn lists(&self, direction: Direction) -> &Lists {
-        match direction {
-            Direction::In => self.incoming.as_ref().unwrap_or(&self.out),
+    pub(crate) fn side(&self, direction: Direction) -> Result<&Side> {
+        let side = match self.resolve(direction) {
+            Direction::In => &self.incoming,
             Direction::Out => &self.out,
+        };
+        side.as_ref().ok_or_else(|| Error::Unsupported {
+            what: format!("{direction:?}-lists, which the algorithm did not ask for when opening"),
+        })
+    }
+
+    /// The direction whose lists serve `direction`.
+    fn resolve(&self, direction: Direction) -> Direction {
+        if self.directed { direction } else { Direction::Out }
+    }
+
+    /// Bytes of the encoded list of `v`: a measure of its degree that costs no read.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the direction is not open.
+    pub fn list_bytes(&self, direction: Direction, v: VertexId) -> Result<u64> {
+        let extent = self.side(direction)?.extent(v.into());
+        Ok(extent.end - extent.start)
+    }
+
+    /// Bytes of all encoded lists of a direction.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the direction is not open.
+    pub fn total_bytes(&self, direction: Direction) -> Result<u64> {
+        Ok(self.side(direction)?.index.total())
+    }
+
+    /// Number of vertices up to and including the last that has a list in a direction.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the direction is not open.
+    pub(crate) fn last_list(&self, direction: Direction) -> Result<usize> {
+        // Lossless: at most the number of vertices.
+        Ok(self.side(direction)?.index.stored() as usize)
+    }
+
+    /// Where the encoded list of `v` lies in the bytes of its direction; empty beyond the
+    /// last vertex, and if the direction is not open.
+    pub fn extent(&self, direction: Direction, v: usize) -> Range<u64> {
+        self.side(direction).map_or(0..0, |side| side.extent(v as u64))
+    }
+
+    /// What an estimate knows about this graph.
+    pub fn summary(&self) -> Summary {
+        if let Some(store) = &self.store {
+            return Summary::of_store(store);
+        }
+        let bytes = |d| self.side(d).map_or(0, |side| side.index.total());
+        Summary {
+            vertices: self.n as u64,
+            arcs: self.arcs,
+            directed: self.directed,
+            out_bytes: bytes(Direction::Out),
+            in_bytes: if self.directed { bytes(Direction::In) } else { 0 },
+            longest_list: 0,
+            index_bytes: self.n as u64,
+            weight_width: self.weight_kind().width() as u64,
         }
     }
 
-    /// Where the encoded list of `v` lies in the bytes of its direction; empty at 0 beyond
-    /// the last vertex.
-    pub fn extent(&self, direction: Direction, v: usize) -> std::ops::Range<u64> {
-        let Lists::Memory(lists) = self.lists(direction);
-        lists.extent(v)
-    }
-
-    /// Degrees in a direction, one per vertex.
+    /// Degrees in a direction, one per vertex. Needs no lists of that direction in memory.
     ///
     /// # Errors
     /// Of reading; [`Error::Cancelled`].
     pub fn degrees(&self, direction: Direction, cx: &Context) -> Result<Vec<u32>> {
+        if let Some(store) = &self.store {
+            return Ok(store.degrees(direction, cx.cancel_token())?);
+        }
         let mut degrees = vec![0u32; self.n];
-        let shared = crate::shared::share_u32(&mut degrees);
+        let shared = share_u32(&mut degrees);
         self.scan(
             direction,
             cx,
             |_| (),
             |(), v, list| {
                 if let Some(slot) = shared.get(v as usize) {
-                    // A list has at most 2^32 - 1 entries besides the self-loop: ids are 32 bits.
-                    let degree = u32::try_from(list.degree()).unwrap_or(u32::MAX);
-                    slot.store(degree, std::sync::atomic::Ordering::Relaxed);
+                    // Only a list of all 2^32 ids would not fit.
+                    slot.store(u32::try_from(list.degree()).unwrap_or(u32::MAX), Relaxed);
                 }
                 Ok(())
             },
@@ -136,13 +199,68 @@ impl Graph {
         Ok(degrees)
     }
 
+    /// The first two neighbours of each vertex; kept once they are loaded.
+    ///
+    /// # Errors
+    /// Of reading; [`Error::Cancelled`].
+    pub fn heads(&self, direction: Direction, cx: &Context) -> Result<Arc<Heads>> {
+        let direction = self.resolve(direction);
+        let slot = self.heads.get(head_slot(direction));
+        if let Some(heads) = slot.and_then(OnceLock::get) {
+            return Ok(Arc::clone(heads));
+        }
+        let heads = Arc::new(match &self.store {
+            Some(store) => {
+                let pairs = store.heads(direction)?.into_pairs();
+                let mut more = Bitmap::new(self.n);
+                let degrees = store.degrees(direction, cx.cancel_token())?;
+                degrees.iter().enumerate().filter(|(_, d)| **d > 2).for_each(|(v, _)| more.set(v));
+                Heads { pairs, more }
+            }
+            None => self.heads_of_lists(direction, cx)?,
+        });
+        if let Some(slot) = slot {
+            return Ok(Arc::clone(slot.get_or_init(|| heads)));
+        }
+        Ok(heads)
+    }
+
+    fn heads_of_lists(&self, direction: Direction, cx: &Context) -> Result<Heads> {
+        let mut flat = vec![0u64; self.n];
+        let shared = share_u64(&mut flat);
+        let more = AtomicBitmap::new(self.n);
+        self.scan(
+            direction,
+            cx,
+            |_| [0u32; codec::BLOCK],
+            |block, v, list| {
+                let found = list.first(2, block)?;
+                let head =
+                    |k: usize| if k < found { block.get(k).copied().unwrap_or(v) } else { v };
+                if let Some(slot) = shared.get(v as usize) {
+                    slot.store(u64::from(head(0)) | u64::from(head(1)) << 32, Relaxed);
+                }
+                if list.degree() > 2 {
+                    more.set(v as usize);
+                }
+                Ok(())
+            },
+        )?;
+        // Lossless: the two halves.
+        let pairs = flat.iter().map(|&p| [p as u32, (p >> 32) as u32]).collect();
+        Ok(Heads { pairs, more: more.into_bitmap() })
+    }
+
     /// Position of each vertex in the ascending order of the users' ids: what algorithms
     /// compare when a result speaks of the smallest id. `None` if it is the internal order.
     ///
     /// # Errors
     /// Of reading the id files.
-    pub fn id_ranks(&self, _cx: &Context) -> Result<Option<Vec<u32>>> {
-        Ok(None)
+    pub fn id_ranks(&self, cx: &Context) -> Result<Option<Vec<u32>>> {
+        cx.check()?;
+        let Some(store) = &self.store else { return Ok(None) };
+        let ids = store.ids()?;
+        Ok(if ids.ranks_are_internal() { None } else { Some(ids.rank_of()?) })
     }
 
     /// The internal id of a vertex that a user names in JSON (a number or a string).
@@ -150,9 +268,27 @@ impl Graph {
     /// # Errors
     /// [`Error::UnknownVertex`].
     pub fn vertex_by_json(&self, id: &serde_json::Value) -> Result<VertexId> {
-        id.as_u64()
-            .filter(|&v| v < self.n as u64)
-            .and_then(|v| VertexId::try_from(v).ok())
-            .ok_or_else(|| Error::UnknownVertex { id: id.to_string() })
+        let unknown = || Error::UnknownVertex { id: id.to_string() };
+        let Some(store) = &self.store else {
+            let known = id.as_u64().filter(|&v| v < self.n as u64);
+            return known.and_then(|v| VertexId::try_from(v).ok()).ok_or_else(unknown);
+        };
+        let external = match id {
+            serde_json::Value::String(text) => ExternalId::Text(text.clone()),
+            other => match (other.as_i64(), other.as_u64()) {
+                (Some(id), _) => ExternalId::I64(id),
+                (None, Some(id)) => ExternalId::U64(id),
+                _ => return Err(unknown()),
+            },
+        };
+        store.ids()?.internal(&external)?.ok_or_else(unknown)
+    }
+}
+
+/// Where the heads of a direction are kept.
+fn head_slot(direction: Direction) -> usize {
+    match direction {
+        Direction::Out => 0,
+        Direction::In => 1,
     }
 }

@@ -25,12 +25,14 @@ mod source;
 mod stats;
 mod vertex_set;
 
-pub use context::{CancelToken, Context, EngineMode, NoProgress, Progress};
+pub use context::{Context, EngineMode, NoProgress, Progress};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Needs, Summary};
 pub use gather::ListReader;
-pub use graph::Graph;
+pub use graph::{Graph, Heads};
+pub use nakshi_io::CancelToken;
+pub use nakshi_store::{Direction, List, VertexId};
 pub use outcome::{Column, Outcome, Values};
-pub use source::list::{Direction, List, VertexId, Weights};
+pub use source::weights::{WeightKind, Weights};
 pub use stats::{Iteration, IterationLog, RunStats};
 pub use vertex_set::{AtomicBitmap, Bitmap, VertexSet};

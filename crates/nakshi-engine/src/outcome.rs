@@ -1,8 +1,8 @@
 //! What an algorithm hands to the faces: columns in internal order, a summary, statistics.
 
-use crate::source::list::VertexId;
 use crate::stats::RunStats;
 use crate::vertex_set::Bitmap;
+use nakshi_store::VertexId;
 use serde_json::{Map, Value};
 
 /// The values of a column, one per vertex in internal order.

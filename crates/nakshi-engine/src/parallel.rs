@@ -83,6 +83,11 @@ impl Tickets {
         Tickets { next: AtomicUsize::new(0), total }
     }
 
+    /// Number of tickets, drawn or not.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
     /// The next ticket, or `None` when all are drawn or the counter is closed.
     pub fn draw(&self) -> Option<usize> {
         if self.next.load(Ordering::Relaxed) >= self.total {

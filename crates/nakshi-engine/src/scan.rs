@@ -1,14 +1,13 @@
-//! *Scan*: all lists of a direction, streamed in order of their bytes.
+//! *Scan*: all lists of a direction, streamed in the order of their bytes.
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::parallel::{BLOCK, Tickets, crew};
-use crate::source::Lists;
-use crate::source::list::{Direction, List, VertexId, Weights};
-
-/// Vertices per chunk of a scan in memory.
-const CHUNK: usize = BLOCK / 16;
+use crate::parallel::{Tickets, crew};
+use crate::source::Side;
+use crate::source::chunks::{Feed, View};
+use crate::source::weights::Weights;
+use nakshi_store::{Direction, List, VertexId};
 
 impl Graph {
     /// Visits the list of every vertex exactly once, empty lists included. Chunks of
@@ -30,8 +29,8 @@ impl Graph {
         I: Fn(usize) -> W + Sync,
         V: Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
     {
-        let Lists::Memory(lists) = self.lists(direction);
-        self.chunked(cx, init, |w, v| visit(w, v as VertexId, &lists.list(v)?))
+        let side = self.side(direction)?;
+        run(side, false, None, cx, init, |w, view| view.lists(|v, list| visit(w, v, list)))
     }
 
     /// As [`Graph::scan`], with the weights of each list (all 1 without a weight column).
@@ -50,31 +49,84 @@ impl Graph {
         I: Fn(usize) -> W + Sync,
         V: Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
     {
-        let Lists::Memory(lists) = self.lists(direction);
-        self.chunked(cx, init, |w, v| {
-            lists.with_weights(v, |list, weights| visit(w, v as VertexId, list, weights))
+        let side = self.side(direction)?;
+        run(side, true, None, cx, init, |w, view| {
+            view.lists(|v, list| visit(w, v, list, &view.weights(v, list.degree())?))
         })
     }
 
-    fn chunked<W, I, V>(&self, cx: &Context, init: I, visit: V) -> Result<Vec<W>>
+    /// As [`Graph::scan`], with one value per chunk instead of one per worker. The values
+    /// come back in the order of the vertices, and the chunks depend on the lists alone:
+    /// folding float sums in this order gives the same bits for every thread count and mode.
+    ///
+    /// # Errors
+    /// As [`Graph::scan`].
+    pub fn scan_fold<T, I, V>(
+        &self,
+        direction: Direction,
+        cx: &Context,
+        init: I,
+        visit: V,
+    ) -> Result<Vec<T>>
     where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        V: Fn(&mut W, usize) -> Result<()> + Sync,
+        T: Send,
+        I: Fn() -> T + Sync,
+        V: Fn(&mut T, VertexId, &List<'_>) -> Result<()> + Sync,
     {
-        let n = self.num_vertices();
-        let chunks = n.div_ceil(CHUNK);
-        let tickets = Tickets::new(chunks);
-        let threads = cx.threads().min(chunks).max(1);
-        crew(threads, |worker| {
-            let mut w = init(worker);
-            while let Some(chunk) = tickets.draw() {
+        let side = self.side(direction)?;
+        let parts = run(
+            side,
+            false,
+            None,
+            cx,
+            |_| Vec::new(),
+            |done: &mut Vec<(usize, T)>, view| {
+                let mut value = init();
+                view.lists(|v, list| visit(&mut value, v, list))?;
+                done.push((view.chunk, value));
+                Ok(())
+            },
+        )?;
+        let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
+        all.sort_unstable_by_key(|(chunk, _)| *chunk);
+        Ok(all.into_iter().map(|(_, value)| value).collect())
+    }
+}
+
+/// Runs `visit` on chunks: those of `order`, or all.
+pub(crate) fn run<W, I, V>(
+    side: &Side,
+    weighted: bool,
+    order: Option<&[usize]>,
+    cx: &Context,
+    init: I,
+    visit: V,
+) -> Result<Vec<W>>
+where
+    W: Send,
+    I: Fn(usize) -> W + Sync,
+    V: Fn(&mut W, &View<'_>) -> Result<()> + Sync,
+{
+    let all = side.chunk_starts().len().saturating_sub(1);
+    let tickets = Tickets::new(order.map_or(all, <[usize]>::len));
+    let threads = cx.threads().min(tickets.total()).max(1);
+    crew(threads, |worker| {
+        let mut w = init(worker);
+        let mut work = || -> Result<()> {
+            let mut feed = Feed::new(side, weighted, &tickets, order, cx)?;
+            loop {
                 cx.check()?;
-                for v in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
-                    visit(&mut w, v).inspect_err(|_| tickets.close())?;
+                if !feed.next(&mut |view| visit(&mut w, view))? {
+                    return Ok(());
                 }
             }
-            Ok(w)
-        })
-    }
+        };
+        match work() {
+            Ok(()) => Ok(w),
+            Err(e) => {
+                tickets.close();
+                Err(e)
+            }
+        }
+    })
 }

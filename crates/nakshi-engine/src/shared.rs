@@ -66,6 +66,48 @@ impl SharedF32 {
     }
 }
 
+/// A cell of a shared slice.
+pub trait Slot<T>: Sync {
+    /// Replaces the value.
+    fn put(&self, value: T);
+}
+
+impl Slot<f64> for SharedF64 {
+    #[inline]
+    fn put(&self, value: f64) {
+        self.set(value);
+    }
+}
+
+impl Slot<f32> for SharedF32 {
+    #[inline]
+    fn put(&self, value: f32) {
+        self.set(value);
+    }
+}
+
+/// A float whose slices can be shared between workers.
+pub trait Shareable: Sized {
+    /// The shared twin.
+    type Shared: Slot<Self>;
+    /// Shares a slice for the length of a pass.
+    fn share(slice: &mut [Self]) -> &[Self::Shared];
+}
+
+impl Shareable for f64 {
+    type Shared = SharedF64;
+    fn share(slice: &mut [f64]) -> &[SharedF64] {
+        share_f64(slice)
+    }
+}
+
+impl Shareable for f32 {
+    type Shared = SharedF32;
+    fn share(slice: &mut [f32]) -> &[SharedF32] {
+        share_f32(slice)
+    }
+}
+
 macro_rules! share {
     ($(#[$doc:meta])* $name:ident, $plain:ty, $shared:ty) => {
         $(#[$doc])*

@@ -1,6 +1,7 @@
 //! What happened in a run, per iteration.
 
 use crate::graph::Graph;
+use nakshi_io::IoSnapshot;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -42,35 +43,61 @@ pub struct RunStats {
 
 /// Collects [`RunStats`] while an algorithm runs.
 #[derive(Debug)]
-pub struct IterationLog {
+pub struct IterationLog<'g> {
+    graph: &'g Graph,
     started: Instant,
     last: Instant,
-    stats: RunStats,
+    first_io: IoSnapshot,
+    last_io: IoSnapshot,
+    iterations: Vec<Iteration>,
 }
 
-impl IterationLog {
+impl<'g> IterationLog<'g> {
     /// Starts the clock.
-    pub fn new(_graph: &Graph) -> Self {
-        let now = Instant::now();
-        IterationLog { started: now, last: now, stats: RunStats::default() }
+    pub fn new(graph: &'g Graph) -> Self {
+        let (now, io) = (Instant::now(), graph.io_stats());
+        IterationLog {
+            graph,
+            started: now,
+            last: now,
+            first_io: io,
+            last_io: io,
+            iterations: Vec::new(),
+        }
     }
 
     /// Ends an iteration: its time and reads are what has passed since the last end.
     pub fn end(&mut self, phase: &'static str, frontier: u64) {
-        let now = Instant::now();
+        let (now, total) = (Instant::now(), self.graph.io_stats());
+        let io = total - self.last_io;
         let seconds = (now - self.last).as_secs_f64();
-        self.last = now;
-        self.stats.iterations.push(Iteration { phase, frontier, seconds, ..Iteration::default() });
+        (self.last, self.last_io) = (now, total);
+        self.iterations.push(Iteration {
+            phase,
+            frontier,
+            seconds,
+            bytes_read: io.bytes_read,
+            requests: io.requests,
+            hits: io.hits + io.pinned_hits,
+            misses: io.misses,
+        });
     }
 
     /// Iterations so far.
     pub fn iterations(&self) -> usize {
-        self.stats.iterations.len()
+        self.iterations.len()
     }
 
     /// Stops the clock.
-    pub fn finish(mut self) -> RunStats {
-        self.stats.seconds = self.started.elapsed().as_secs_f64();
-        self.stats
+    pub fn finish(self) -> RunStats {
+        let io = self.graph.io_stats() - self.first_io;
+        RunStats {
+            iterations: self.iterations,
+            seconds: self.started.elapsed().as_secs_f64(),
+            bytes_read: io.bytes_read,
+            requests: io.requests,
+            hits: io.hits + io.pinned_hits,
+            misses: io.misses,
+        }
     }
 }

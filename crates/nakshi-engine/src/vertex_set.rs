@@ -1,6 +1,6 @@
 //! Sets of vertices as bitmaps, plain and shared between workers.
 
-use crate::source::list::VertexId;
+use nakshi_store::VertexId;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A fixed-size set of small integers, one bit each.

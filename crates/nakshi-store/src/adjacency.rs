@@ -37,7 +37,7 @@ impl Direction {
 /// The edge lists of one direction: index in memory, lists on disk.
 #[derive(Debug)]
 pub struct Adjacency {
-    pub(crate) index: ListIndex,
+    pub(crate) index: Arc<ListIndex>,
     pub(crate) file: Arc<PagedFile>,
     pub(crate) degrees: Arc<PagedFile>,
     pub(crate) encoding: Encoding,
@@ -60,8 +60,8 @@ impl Adjacency {
         self.index.extents(vertices)
     }
 
-    /// The index itself.
-    pub fn index(&self) -> &ListIndex {
+    /// The index itself, which readers may share.
+    pub fn index(&self) -> &Arc<ListIndex> {
         &self.index
     }
 
@@ -75,27 +75,7 @@ impl Adjacency {
     /// # Errors
     /// [`Error::Unsupported`] for a degree of 2^32 or more; those of reading.
     pub fn degrees(&self, cancel: &CancelToken) -> Result<Vec<u32>> {
-        let bytes = self.degrees.load(cancel)?;
-        let n = crate::permutation::check_count(self.vertices)?;
-        let corrupt = |at: usize| Error::Corrupt {
-            file: self.degrees.path().to_path_buf(),
-            page: at as u64 / u64::from(self.degrees.page_size()),
-            what: "a degree does not decode".into(),
-        };
-        let mut degrees = Vec::new();
-        degrees
-            .try_reserve_exact(n)
-            .map_err(|_| Error::Budget { needed: self.vertices * 4, given: 0 })?;
-        let mut at = 0;
-        for _ in 0..self.stored.min(self.vertices) {
-            let degree = varint::get(&bytes, &mut at).ok_or_else(|| corrupt(at))?;
-            degrees.push(
-                u32::try_from(degree)
-                    .map_err(|_| Error::Unsupported(format!("a degree of {degree} in 32 bits")))?,
-            );
-        }
-        degrees.resize(n, 0);
-        Ok(degrees)
+        degrees(&self.degrees, self.stored, self.vertices, cancel)
     }
 
     /// Names file and page in an error of decoding the list of `v`.
@@ -138,4 +118,32 @@ impl Adjacency {
     pub fn list<'a>(&self, buf: &'a [u8], range: Range<usize>) -> Result<List<'a>> {
         Ok(List::new(self.encoding, buf, range)?.bounded(self.vertices))
     }
+}
+
+/// Decodes the `stored` LEB128 degrees of `file`; the rest of the `vertices` have degree 0.
+pub(crate) fn degrees(
+    file: &Arc<PagedFile>,
+    stored: u64,
+    vertices: u64,
+    cancel: &CancelToken,
+) -> Result<Vec<u32>> {
+    let bytes = file.load(cancel)?;
+    let n = crate::permutation::check_count(vertices)?;
+    let corrupt = |at: usize| Error::Corrupt {
+        file: file.path().to_path_buf(),
+        page: at as u64 / u64::from(file.page_size()),
+        what: "a degree does not decode".into(),
+    };
+    let mut degrees = Vec::new();
+    degrees.try_reserve_exact(n).map_err(|_| Error::Budget { needed: vertices * 4, given: 0 })?;
+    let mut at = 0;
+    for _ in 0..stored.min(vertices) {
+        let degree = varint::get(&bytes, &mut at).ok_or_else(|| corrupt(at))?;
+        degrees.push(
+            u32::try_from(degree)
+                .map_err(|_| Error::Unsupported(format!("a degree of {degree} in 32 bits")))?,
+        );
+    }
+    degrees.resize(n, 0);
+    Ok(degrees)
 }

@@ -162,6 +162,11 @@ impl Column {
         &self.file
     }
 
+    /// Where the entries of each vertex are, counted over all lists; readers may share it.
+    pub fn index(&self) -> &Arc<ListIndex> {
+        &self.index
+    }
+
     /// Which entries, counted over all lists, belong to `v`.
     #[inline]
     pub fn entries(&self, v: VertexId) -> Range<u64> {

@@ -23,6 +23,11 @@ impl Heads {
         &self.pairs
     }
 
+    /// The pairs, given away.
+    pub fn into_pairs(self) -> Vec<[VertexId; 2]> {
+        self.pairs
+    }
+
     /// The heads of `v`.
     #[inline]
     pub fn get(&self, v: VertexId) -> [VertexId; 2] {

@@ -98,12 +98,13 @@ impl<'a> List<'a> {
         })
     }
 
-    /// Appends all neighbours to `out`.
+    /// Replaces the content of `out` by all neighbours.
     ///
     /// # Errors
     /// As [`List::blocks`].
     pub fn decode_into(&self, out: &mut Vec<VertexId>) -> Result<()> {
         // the degree was checked against the bytes that are there, so it cannot ask for much more
+        out.clear();
         out.reserve(usize::try_from(self.degree).unwrap_or(0));
         self.blocks(|block| {
             out.extend_from_slice(block);

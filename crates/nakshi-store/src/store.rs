@@ -145,7 +145,7 @@ impl Store {
         let lengths = self.file(&entry.lengths)?;
         let index = self.sums(&lengths, entry.stored, entry.lists.len)?;
         Ok(Adjacency {
-            index,
+            index: Arc::new(index),
             file: self.striped_file(&entry.lists)?,
             degrees: self.file(&entry.degrees)?,
             encoding: self.manifest.encoding,
@@ -188,6 +188,21 @@ impl Store {
         let file = self.file(&entry.heads)?;
         Heads::load(&file, entry.stored, self.manifest.vertices, &self.cancel)
             .map_err(|e| blame(&file, e))
+    }
+
+    /// The degree of every vertex in a direction, 4 bytes a vertex, without the index of the
+    /// lists.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a degree of 2^32 or more; those of reading.
+    pub fn degrees(&self, direction: Direction, cancel: &CancelToken) -> Result<Vec<u32>> {
+        let entry = self.entry(direction)?;
+        crate::adjacency::degrees(
+            &self.file(&entry.degrees)?,
+            entry.stored,
+            self.manifest.vertices,
+            cancel,
+        )
     }
 
     /// The attribute column `name` in the order of `direction`'s lists, with an index built from

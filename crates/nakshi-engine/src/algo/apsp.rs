@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
-use crate::source::list::{Direction, VertexId};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use nakshi_store::{Direction, VertexId};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -324,7 +324,7 @@ impl<const W: usize> Traversal<W> {
             |_| (),
             |(), v, list| {
                 let now = load::<W>(&self.now, v as usize);
-                list.for_each(|u| {
+                Ok(list.for_each(|u| {
                     let seen = load::<W>(&self.seen, u as usize);
                     for (w, (now, seen)) in now.into_iter().zip(seen).enumerate() {
                         if now & !seen != 0
@@ -334,7 +334,7 @@ impl<const W: usize> Traversal<W> {
                             touched.set(u as usize);
                         }
                     }
-                })
+                })?)
             },
         )?;
         Ok(touched.into())

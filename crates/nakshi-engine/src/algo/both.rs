@@ -7,8 +7,8 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::source::list::{Direction, List, VertexId};
 use crate::vertex_set::VertexSet;
+use nakshi_store::{Direction, List, VertexId};
 
 /// Encoded bytes of out-lists that are taken at a time; decoded they are three to eight
 /// times larger.

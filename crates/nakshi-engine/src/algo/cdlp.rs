@@ -18,9 +18,9 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::shared::share_u32;
-use crate::source::list::{Direction, VertexId};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{Bitmap, VertexSet};
+use nakshi_store::{Direction, VertexId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 

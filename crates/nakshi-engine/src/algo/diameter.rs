@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::Outcome;
-use crate::source::list::{Direction, VertexId};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use nakshi_store::{Direction, VertexId};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -192,11 +192,11 @@ fn push(
             cx,
             |_| (),
             |(), _, list| {
-                list.for_each(|u| {
+                Ok(list.for_each(|u| {
                     if !visited.get(u as usize) {
                         next.set(u as usize);
                     }
-                })
+                })?)
             },
         )?;
     }
@@ -222,13 +222,13 @@ fn pull(
             cx,
             |_| (),
             |(), v, list| {
-                list.blocks(|block| {
+                Ok(list.blocks(|block| {
                     if block.iter().any(|&u| frontier.contains(u)) {
                         next.set(v as usize);
                         return ControlFlow::Break(());
                     }
                     ControlFlow::Continue(())
-                })
+                })?)
             },
         )?;
         if i + 1 < back.len() {

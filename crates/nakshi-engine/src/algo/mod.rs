@@ -12,10 +12,13 @@ pub mod cdlp;
 pub mod diameter;
 pub mod lcc;
 pub mod oracle;
+pub mod pagerank;
+mod pagerank_delta;
 pub mod scan_statistics;
 mod sources;
 pub mod sssp;
 pub mod triangles;
+pub mod wcc;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -118,9 +121,11 @@ pub const REGISTRY: &[Entry] = &[
     entry::<cdlp::Cdlp>(),
     entry::<diameter::Diameter>(),
     entry::<lcc::Lcc>(),
+    entry::<pagerank::PageRank>(),
     entry::<scan_statistics::ScanStatistics>(),
     entry::<sssp::Sssp>(),
     entry::<triangles::Triangles>(),
+    entry::<wcc::Wcc>(),
 ];
 
 /// The registry's entry for `name`.

@@ -24,9 +24,9 @@ use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
 use crate::shared::share_u64;
-use crate::source::list::{Direction, VertexId};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{Bitmap, VertexSet};
+use nakshi_store::{Direction, VertexId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -334,7 +334,7 @@ fn count_batch(
             |_| (),
             |(), v, list| {
                 mark(v, bit(v));
-                list.for_each(|u| mark(u, bit(v)))
+                Ok(list.for_each(|u| mark(u, bit(v)))?)
             },
         )?;
     }
@@ -355,7 +355,7 @@ fn edges_within(graph: &Graph, marks: &[AtomicU64], cx: &Context) -> Result<[u64
     let count = |vertical: &mut Vertical, v: VertexId, list: &crate::List<'_>| {
         let own = mark(v as usize);
         let mut last = None;
-        list.blocks(|block| {
+        Ok(list.blocks(|block| {
             for &u in block {
                 if !directed && u >= v {
                     return ControlFlow::Break(());
@@ -366,7 +366,7 @@ fn edges_within(graph: &Graph, marks: &[AtomicU64], cx: &Context) -> Result<[u64
                 last = Some(u);
             }
             ControlFlow::Continue(())
-        })
+        })?)
     };
     let parts = graph.gather(Direction::Out, &marked.into(), cx, |_| Vertical::new(), count)?;
     let mut counts = [0; BATCH];

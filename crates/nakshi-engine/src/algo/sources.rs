@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::source::list::VertexId;
+use nakshi_store::VertexId;
 use std::collections::BTreeSet;
 
 /// SplitMix64 (Steele, Lea and Flood 2014): a seeded stream of 64-bit numbers.

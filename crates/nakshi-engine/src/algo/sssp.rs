@@ -23,9 +23,10 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
-use crate::source::list::{Direction, List, VertexId, WeightKind, Weights};
+use crate::source::weights::{WeightKind, Weights};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use nakshi_store::{Direction, List, VertexId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -4,8 +4,8 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::parallel::{for_each_block_mut, map_blocks};
-use crate::source::list::VertexId;
 use crate::vertex_set::{AtomicBitmap, VertexSet};
+use nakshi_store::VertexId;
 
 /// Byte of a vertex that has no level.
 const NONE: u8 = u8::MAX;

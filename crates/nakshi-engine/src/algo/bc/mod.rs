@@ -26,9 +26,9 @@ use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::for_each_block_mut;
 use crate::shared::{SharedF64, share_f64};
-use crate::source::list::{Direction, List, VertexId};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use nakshi_store::{Direction, List, VertexId};
 use serde::{Deserialize, Serialize};
 
 mod levels;
@@ -299,11 +299,11 @@ fn reach(graph: &Graph, frontier: &VertexSet, visited: &Bitmap, cx: &Context) ->
         cx,
         |_| (),
         |(), _, list| {
-            list.for_each(|u| {
+            Ok(list.for_each(|u| {
                 if !visited.get(u as usize) {
                     next.set(u as usize);
                 }
-            })
+            })?)
         },
     )?;
     Ok(next.into())

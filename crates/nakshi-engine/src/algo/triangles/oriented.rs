@@ -11,8 +11,8 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::shared::{share_u16, share_u32};
-use crate::source::list::{Direction, VertexId};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+use nakshi_store::{Direction, VertexId};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 

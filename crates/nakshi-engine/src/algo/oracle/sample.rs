@@ -1,0 +1,80 @@
+//! Small random graphs for tests.
+
+use crate::{Context, Graph};
+use proptest::prelude::*;
+
+/// A graph as its edges, with self-loops, duplicates and isolated vertices.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    pub(crate) n: usize,
+    pub(crate) edges: Vec<(u32, u32)>,
+    pub(crate) directed: bool,
+}
+
+/// Graphs of up to `n` vertices and `m` edges, some with a hub.
+pub(crate) fn graphs(n: u32, m: usize) -> impl Strategy<Value = Sample> {
+    (1..=n).prop_flat_map(move |n| {
+        let end = prop_oneof![3 => 0..n, 1 => 0..n.div_ceil(4)];
+        let edges = proptest::collection::vec((end.clone(), end), 0..=m);
+        (edges, any::<bool>()).prop_map(move |(edges, directed)| Sample {
+            n: n as usize,
+            edges,
+            directed,
+        })
+    })
+}
+
+impl Sample {
+    pub(crate) fn graph(&self) -> Graph {
+        Graph::from_edges(self.n, &self.edges, self.directed, None).unwrap()
+    }
+
+    /// The same graph in SSD mode with a page cache of a few pages.
+    pub(crate) fn graph_on_ssd(&self) -> Graph {
+        let cache = 16 << 10;
+        Graph::from_edges_on_ssd(self.n, &self.edges, self.directed, None, cache, &|b| b).unwrap()
+    }
+
+    /// Distinct arcs; an undirected edge is two, a self-loop one.
+    pub(crate) fn arcs(&self) -> Vec<(u32, u32)> {
+        let mut arcs = self.edges.clone();
+        if !self.directed {
+            arcs.extend(self.edges.iter().map(|&(u, v)| (v, u)));
+        }
+        arcs.sort_unstable();
+        arcs.dedup();
+        arcs
+    }
+
+    pub(crate) fn adjacency(&self) -> Vec<Vec<u32>> {
+        let mut lists = vec![Vec::new(); self.n];
+        self.arcs().iter().for_each(|&(u, v)| lists[u as usize].push(v));
+        lists
+    }
+}
+
+/// Contexts with one and with two threads.
+pub(crate) fn contexts() -> [Context; 2] {
+    [1, 2].map(|threads| Context::new().with_threads(threads))
+}
+
+/// A graph of `n` vertices in which a few hubs have most of the edges, from `seed`.
+pub(crate) fn power_law(n: u32, m: usize, directed: bool, seed: u64) -> Sample {
+    let mut state = seed | 1;
+    let mut next = move || {
+        // xorshift64*, uniform in 0..1
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut vertex = move || ((next().powi(4) * f64::from(n)) as u32).min(n - 1);
+    let edges = (0..m).map(|_| (vertex(), vertex())).collect();
+    Sample { n: n as usize, edges, directed }
+}
+
+/// Cases of a property test: `base` times the environment's `NAKSHI_TEST_SCALE`.
+pub(crate) fn cases(base: u32) -> u32 {
+    let scale = std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|s| s.parse::<u32>().ok());
+    base.saturating_mul(scale.unwrap_or(1))
+}

@@ -1,0 +1,347 @@
+//! PageRank.
+//!
+//! S. Brin, L. Page, "The anatomy of a large-scale hypertextual Web search engine", 1998.
+//! Normalised as NetworkX and LDBC Graphalytics do: ranks sum to 1, and the mass of
+//! vertices without out-edges is spread evenly over all vertices.
+//!
+//! Pull: each iteration streams the in-lists and sums the contributions `rank / degree` of
+//! the neighbours. State: the contributions of this and of the next iteration and the
+//! out-degrees, 12 bytes a vertex; the ranks themselves are made at the end. Contributions
+//! are f32 above [`EXACT`] vertices (half the cache lines; a relative rounding error of
+//! 3e-8 each, summed in f64) and f64 below.
+//!
+//! The variant that sends deltas is [`super::pagerank_delta`].
+
+use super::Algorithm;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::shared::{Shareable, Slot};
+use crate::stats::{IterationLog, RunStats};
+use nakshi_store::{Direction, List};
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+
+/// Vertices up to which contributions are f64.
+pub const EXACT: usize = 1 << 18;
+
+/// PageRank by pulling along in-edges.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PageRank {
+    /// Probability of following an edge, in `0..1`.
+    pub damping: f64,
+    /// Most iterations.
+    pub iterations: u32,
+    /// Stop when the ranks change by less than this in sum (L1); 0 runs all iterations.
+    pub tolerance: f64,
+    /// Pull, or FlashGraph's deltas.
+    pub variant: Variant,
+}
+
+/// How PageRank runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Every vertex pulls from its in-neighbours in every iteration.
+    #[default]
+    Pull,
+    /// Vertices whose rank changed send the change along their out-edges.
+    Delta,
+}
+
+impl Default for PageRank {
+    fn default() -> Self {
+        PageRank { damping: 0.85, iterations: 100, tolerance: 1e-7, variant: Variant::Pull }
+    }
+}
+
+/// Ranks in internal order.
+#[derive(Debug, Clone)]
+pub struct PageRankOutput {
+    /// One rank per vertex; they sum to 1.
+    pub ranks: Vec<f64>,
+    /// Iterations that ran.
+    pub iterations: u32,
+    /// Change in the last iteration (L1).
+    pub change: f64,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl Algorithm for PageRank {
+    type Output = PageRankOutput;
+    const NAME: &'static str = "pagerank";
+    const ABOUT: &'static str = "PageRank: sums to 1, dangling mass spread evenly";
+
+    fn needs(&self, summary: &Summary) -> Needs {
+        match self.variant {
+            // At the end contributions, degrees and ranks are there at once.
+            Variant::Pull if summary.vertices > EXACT as u64 => Needs::new(16.0, &[Direction::In]),
+            Variant::Pull => Needs::new(20.0, &[Direction::In]),
+            Variant::Delta => Needs::new(24.25, &[Direction::Out]),
+        }
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+        if !(0.0..1.0).contains(&self.damping) {
+            return Err(Error::parameter("damping", "must be at least 0 and below 1"));
+        }
+        if self.tolerance.is_nan() || self.tolerance < 0.0 {
+            return Err(Error::parameter("tolerance", "must be 0 or more"));
+        }
+        match self.variant {
+            Variant::Delta => super::pagerank_delta::run(self, graph, cx),
+            Variant::Pull if graph.num_vertices() > EXACT => self.pull::<f32>(graph, cx),
+            Variant::Pull => self.pull::<f64>(graph, cx),
+        }
+    }
+}
+
+/// A contribution: what a vertex gives to each of its out-neighbours.
+pub(crate) trait Contribution: Shareable + Copy + Default + Send + Sync {
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+impl Contribution for f32 {
+    #[inline]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+    #[inline]
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Contribution for f64 {
+    #[inline]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    #[inline]
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+/// What a chunk of vertices adds up to.
+#[derive(Default, Clone, Copy)]
+struct Sums {
+    dangling: f64,
+    change: f64,
+}
+
+/// Contribution of a vertex of this rank; a vertex without out-edges keeps its rank there.
+fn share(rank: f64, degree: u32) -> f64 {
+    rank / f64::from(degree.max(1))
+}
+
+/// Sum of `values` over the neighbours, in an order that depends on the list alone.
+#[inline]
+fn pull_sum<C: Contribution>(list: &List<'_>, values: &[C]) -> Result<f64> {
+    // Four sums break the chain of dependent additions.
+    let mut sums = [0.0f64; 4];
+    let value = |u: u32| values.get(u as usize).copied().unwrap_or_default().to_f64();
+    list.blocks(|block| {
+        let (quads, rest) = block.as_chunks::<4>();
+        for &[a, b, c, d] in quads {
+            sums[0] += value(a);
+            sums[1] += value(b);
+            sums[2] += value(c);
+            sums[3] += value(d);
+        }
+        for (sum, &u) in sums.iter_mut().zip(rest) {
+            *sum += value(u);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok((sums[0] + sums[1]) + (sums[2] + sums[3]))
+}
+
+impl PageRank {
+    fn pull<C: Contribution>(&self, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+        let n = graph.num_vertices();
+        let mut log = IterationLog::new(graph);
+        let degrees = graph.degrees(Direction::Out, cx)?;
+        let uniform = 1.0 / n.max(1) as f64;
+        let mut values = vec![C::default(); n];
+        for_each_block_mut(cx, &mut values, |start, block| {
+            for (value, &degree) in block.iter_mut().zip(degrees.iter().skip(start)) {
+                *value = C::from_f64(share(uniform, degree));
+            }
+            Ok(())
+        })?;
+        let mut dangling = degrees.iter().filter(|&&d| d == 0).count() as f64 * uniform;
+        log.end("degrees", n as u64);
+        let mut next = vec![C::default(); n];
+        let mut iterations = 0;
+        let mut change = f64::INFINITY;
+        while iterations < self.iterations && change > self.tolerance && n > 0 {
+            cx.progress().update("pagerank", iterations.into(), self.iterations.into());
+            let base = (1.0 - self.damping) * uniform + self.damping * dangling * uniform;
+            let sums = self.iteration(graph, cx, base, &degrees, &values, &mut next)?;
+            std::mem::swap(&mut values, &mut next);
+            dangling = sums.dangling;
+            change = sums.change;
+            iterations += 1;
+            log.end("pull", n as u64);
+        }
+        drop(next);
+        let ranks = ranks(cx, values, &degrees)?;
+        Ok(PageRankOutput { ranks, iterations, change, stats: log.finish() })
+    }
+
+    fn iteration<C: Contribution>(
+        &self,
+        graph: &Graph,
+        cx: &Context,
+        base: f64,
+        degrees: &[u32],
+        values: &[C],
+        next: &mut [C],
+    ) -> Result<Sums> {
+        let next = C::share(next);
+        let damping = self.damping;
+        let sums = graph.scan_fold(Direction::In, cx, Sums::default, |sums, v, list| {
+            let v = v as usize;
+            let (Some(&degree), Some(&old), Some(slot)) =
+                (degrees.get(v), values.get(v), next.get(v))
+            else {
+                return Ok(());
+            };
+            let rank = base + damping * pull_sum(list, values)?;
+            if degree == 0 {
+                sums.dangling += rank;
+            }
+            sums.change += (rank - old.to_f64() * f64::from(degree.max(1))).abs();
+            slot.put(C::from_f64(share(rank, degree)));
+            Ok(())
+        })?;
+        Ok(sums.iter().fold(Sums::default(), |a, b| Sums {
+            dangling: a.dangling + b.dangling,
+            change: a.change + b.change,
+        }))
+    }
+}
+
+/// The ranks behind the contributions, normalised to sum 1.
+fn ranks<C: Contribution>(cx: &Context, values: Vec<C>, degrees: &[u32]) -> Result<Vec<f64>> {
+    let mut ranks = vec![0.0f64; values.len()];
+    for_each_block_mut(cx, &mut ranks, |start, block| {
+        let known = values.iter().zip(degrees).skip(start);
+        for (rank, (value, &degree)) in block.iter_mut().zip(known) {
+            *rank = value.to_f64() * f64::from(degree.max(1));
+        }
+        Ok(())
+    })?;
+    normalise(cx, &mut ranks)?;
+    Ok(ranks)
+}
+
+/// Scales `ranks` to sum 1, the same for every thread count.
+pub(super) fn normalise(cx: &Context, ranks: &mut [f64]) -> Result<()> {
+    let blocks = {
+        let ranks = &*ranks;
+        map_blocks(cx, ranks.len(), |range| {
+            Ok(ranks.get(range).unwrap_or_default().iter().sum::<f64>())
+        })?
+    };
+    let total: f64 = blocks.into_iter().sum();
+    if total > 0.0 {
+        let scale = 1.0 / total;
+        for_each_block_mut(cx, ranks, |_, block| {
+            block.iter_mut().for_each(|rank| *rank *= scale);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+impl From<PageRankOutput> for Outcome {
+    fn from(output: PageRankOutput) -> Outcome {
+        let change = serde_json::Number::from_f64(output.change);
+        Outcome {
+            columns: vec![Column::new("rank", Values::F64(output.ranks))],
+            stats: output.stats,
+            ..Outcome::default()
+        }
+        .with_summary("iterations", output.iterations)
+        .with_summary("change", change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::{pagerank as oracle, sample};
+    use proptest::prelude::*;
+
+    fn close(found: &[f64], expected: &[f64]) {
+        let sum: f64 = found.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "sum {sum}");
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() <= 1e-4 * b, "{a} is not {b}");
+        }
+    }
+
+    fn check(sample: &sample::Sample) {
+        let config = PageRank { iterations: 30, tolerance: 0.0, ..PageRank::default() };
+        let expected = oracle::ranks(&sample.adjacency(), config.damping, config.iterations);
+        let mut bits: Option<Vec<f64>> = None;
+        for graph in [sample.graph(), sample.graph_on_ssd()] {
+            for cx in sample::contexts() {
+                let output = config.run(&graph, &cx).unwrap();
+                close(&output.ranks, &expected);
+                let single = config.pull::<f32>(&graph, &cx).unwrap();
+                close(&single.ranks, &expected);
+                // The same bits for every thread count and mode.
+                assert_eq!(bits.get_or_insert_with(|| output.ranks.clone()), &output.ranks);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(sample::cases(60)))]
+        #[test]
+        fn agrees_with_pushing(sample in sample::graphs(60, 200)) {
+            check(&sample);
+        }
+
+        #[test]
+        fn deltas_agree_with_pushing(sample in sample::graphs(60, 200)) {
+            let config =
+                PageRank { iterations: 300, tolerance: 1e-7, variant: Variant::Delta, ..PageRank::default() };
+            let expected = oracle::ranks(&sample.adjacency(), config.damping, 200);
+            let mut bits: Option<Vec<f64>> = None;
+            for graph in [sample.graph(), sample.graph_on_ssd()] {
+                for cx in sample::contexts() {
+                    let output = config.run(&graph, &cx).unwrap();
+                    close(&output.ranks, &expected);
+                    assert_eq!(bits.get_or_insert_with(|| output.ranks.clone()), &output.ranks);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn agrees_on_a_power_law_graph() {
+        for directed in [false, true] {
+            check(&sample::power_law(20_000, 120_000, directed, 11));
+        }
+    }
+
+    #[test]
+    fn stops_at_the_tolerance() {
+        let graph = sample::power_law(1000, 5000, true, 3).graph();
+        let cx = Context::new().with_threads(2);
+        let output = PageRank { tolerance: 1e-3, ..PageRank::default() }.run(&graph, &cx).unwrap();
+        assert!(output.change < 1e-3 && output.iterations < 100);
+        let wrong = PageRank { damping: 1.0, ..PageRank::default() };
+        assert!(matches!(wrong.run(&graph, &cx), Err(Error::Parameter { .. })));
+    }
+}

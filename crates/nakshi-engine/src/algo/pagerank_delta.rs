@@ -1,0 +1,133 @@
+//! PageRank by deltas, FlashGraph's variant (FlashGraph section 4).
+//!
+//! Y. Zhang, Q. Gao, L. Gao, C. Wang, "Maiter: an asynchronous graph processing framework
+//! for delta-based accumulative iterative computation", TPDS 2014.
+//!
+//! A vertex adds what it received since its last turn to its rank and sends
+//! `damping * received / degree` along its out-edges; a vertex whose received mass is too
+//! small waits until more has come. Vertices converge at different rates, so that fewer and
+//! fewer lists are read. State: rank, received mass of this and of the next iteration, 24
+//! bytes a vertex. Masses are integers in units of 2^-62, so that sums do not depend on
+//! the order in which workers add. Mass of vertices without out-edges is dropped: spreading
+//! it evenly only scales the result, and the ranks are scaled to sum 1 at the end.
+
+use super::pagerank::{PageRank, PageRankOutput, normalise};
+use crate::context::Context;
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::shared::share_u64;
+use crate::stats::IterationLog;
+use crate::vertex_set::{AtomicBitmap, VertexSet};
+use nakshi_store::Direction;
+use std::sync::atomic::Ordering;
+
+/// Units of mass in 1.
+const UNIT: f64 = (1u64 << 62) as f64;
+
+fn to_units(mass: f64) -> u64 {
+    // Masses are from 0 to 1, so the product fits and truncates below one unit.
+    (mass * UNIT) as u64
+}
+
+/// Runs the delta variant: as [`PageRank`] says, `tolerance` bounds the mass that is left.
+pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+    let n = graph.num_vertices();
+    let mut log = IterationLog::new(graph);
+    let start = to_units((1.0 - config.damping) / n.max(1) as f64);
+    let mut ranks = vec![0u64; n];
+    let mut received = vec![start; n];
+    let mut next = vec![0u64; n];
+    // Held-back mass is at most this per vertex, so the error stays below the tolerance.
+    let threshold = to_units(config.tolerance * (1.0 - config.damping) / n.max(1) as f64);
+    let mut iterations = 0;
+    let mut change = f64::INFINITY;
+    while iterations < config.iterations && n > 0 {
+        cx.progress().update("pagerank", iterations.into(), config.iterations.into());
+        let (active, mass) = absorb(cx, threshold, &mut ranks, &mut received, &mut next)?;
+        change = mass as f64 / UNIT;
+        if active.is_empty() {
+            break;
+        }
+        send(config.damping, graph, cx, &active, &received, &mut next)?;
+        iterations += 1;
+        received.fill(0);
+        std::mem::swap(&mut received, &mut next);
+        log.end("deltas", active.count() as u64);
+    }
+    drop((received, next));
+    let mut result = vec![0.0f64; n];
+    for_each_block_mut(cx, &mut result, |start, block| {
+        for (rank, &units) in block.iter_mut().zip(ranks.iter().skip(start)) {
+            *rank = units as f64 / UNIT;
+        }
+        Ok(())
+    })?;
+    drop(ranks);
+    normalise(cx, &mut result)?;
+    Ok(PageRankOutput { ranks: result, iterations, change, stats: log.finish() })
+}
+
+/// Adds what active vertices received to their ranks and keeps the rest for the next turn.
+/// Returns the active vertices and their mass.
+fn absorb(
+    cx: &Context,
+    threshold: u64,
+    ranks: &mut [u64],
+    received: &mut [u64],
+    next: &mut [u64],
+) -> Result<(VertexSet, u64)> {
+    let active = AtomicBitmap::new(ranks.len());
+    let n = ranks.len();
+    let (ranks, received, next) = (share_u64(ranks), share_u64(received), share_u64(next));
+    let masses = map_blocks(cx, n, |range| {
+        let mut mass = 0u64;
+        for v in range {
+            let (Some(rank), Some(got), Some(later)) = (ranks.get(v), received.get(v), next.get(v))
+            else {
+                continue;
+            };
+            let units = got.load(Ordering::Relaxed);
+            if units > threshold {
+                rank.store(rank.load(Ordering::Relaxed) + units, Ordering::Relaxed);
+                mass += units;
+                active.set(v);
+            } else {
+                later.store(units, Ordering::Relaxed);
+            }
+        }
+        Ok(mass)
+    })?;
+    Ok((active.into(), masses.into_iter().sum()))
+}
+
+/// Sends the deltas of the active vertices along their out-edges.
+fn send(
+    damping: f64,
+    graph: &Graph,
+    cx: &Context,
+    active: &VertexSet,
+    received: &[u64],
+    next: &mut [u64],
+) -> Result<()> {
+    let next = share_u64(next);
+    graph.gather(
+        Direction::Out,
+        active,
+        cx,
+        |_| (),
+        |(), v, list| {
+            let units = received.get(v as usize).copied().unwrap_or(0);
+            let each = (units as f64 * damping / list.degree().max(1) as f64) as u64;
+            if each > 0 {
+                list.for_each(|u| {
+                    if let Some(slot) = next.get(u as usize) {
+                        slot.fetch_add(each, Ordering::Relaxed);
+                    }
+                })?;
+            }
+            Ok(())
+        },
+    )?;
+    Ok(())
+}

@@ -1,0 +1,321 @@
+//! Weakly connected components.
+//!
+//! M. Sutton, T. Ben-Nun, A. Barak, "Optimizing parallel graph connectivity computation via
+//! subgraph sampling" (Afforest), IPDPS 2018. The neighbours that are linked first are the
+//! heads, which are in memory; then only vertices outside the largest component found so
+//! far need their lists, which in a power-law graph are few. State: the parent in a forest,
+//! 4 bytes a vertex; a parent is never larger than its child, so that the root of a
+//! component is its smallest internal id whatever the schedule.
+//!
+//! The result is the smallest of the users' ids in the component.
+
+use super::Algorithm;
+use crate::context::Context;
+use crate::error::Result;
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::parallel::{map_blocks, parallel_for};
+use crate::shared::share_u32;
+use crate::stats::{IterationLog, RunStats};
+use crate::vertex_set::{AtomicBitmap, VertexSet};
+use nakshi_store::{Direction, VertexId};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Weakly connected components; edges count in both directions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wcc {}
+
+/// Components in internal order.
+#[derive(Debug, Clone)]
+pub struct WccOutput {
+    /// For each vertex the vertex of its component whose user id is smallest.
+    pub components: Vec<VertexId>,
+    /// Number of components, isolated vertices included.
+    pub count: usize,
+    /// Number of vertices in the largest component.
+    pub largest: usize,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+/// Vertices looked at to find the largest component so far.
+const SAMPLES: usize = 1024;
+
+impl Algorithm for Wcc {
+    type Output = WccOutput;
+    const NAME: &'static str = "wcc";
+    const ABOUT: &'static str = "weakly connected components, named by their smallest id";
+
+    fn needs(&self, _summary: &Summary) -> Needs {
+        // Heads while linking; afterwards ids and counts of about the same size.
+        Needs { heads: true, ..Needs::new(5.0, &[Direction::Out, Direction::In]) }
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<WccOutput> {
+        let n = graph.num_vertices();
+        let mut log = IterationLog::new(graph);
+        // Internal ids are 32 bits.
+        let mut forest: Vec<u32> = (0..n).map(|v| v as u32).collect();
+        let parents = share_u32(&mut forest);
+        link_heads(graph, cx, parents)?;
+        compress(cx, parents)?;
+        log.end("heads", n as u64);
+        let giant = largest_in_sample(parents);
+        let rest = outside(cx, parents, giant)?;
+        if !rest.is_empty() {
+            let directions: &[Direction] =
+                if graph.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
+            for &direction in directions {
+                graph.gather(
+                    direction,
+                    &rest,
+                    cx,
+                    |_| (),
+                    |(), v, list| {
+                        list.for_each(|u| link(parents, v, u))?;
+                        Ok(())
+                    },
+                )?;
+            }
+            compress(cx, parents)?;
+        }
+        log.end("rest", rest.count() as u64);
+        let (count, largest) = measure(cx, parents, giant)?;
+        if let Some(ranks) = graph.id_ranks(cx)? {
+            rename(cx, parents, giant, &ranks)?;
+        }
+        log.end("names", n as u64);
+        Ok(WccOutput { components: forest, count, largest, stats: log.finish() })
+    }
+}
+
+#[inline]
+fn parent(parents: &[AtomicU32], v: u32) -> u32 {
+    parents.get(v as usize).map_or(v, |p| p.load(Relaxed))
+}
+
+/// Joins the trees of `u` and `v` by hooking the larger root under the smaller.
+#[inline]
+fn link(parents: &[AtomicU32], u: u32, v: u32) {
+    let mut p = parent(parents, u);
+    let mut q = parent(parents, v);
+    while p != q {
+        let (low, high) = if p < q { (p, q) } else { (q, p) };
+        let above = parent(parents, high);
+        if above == low {
+            return;
+        }
+        if above == high
+            && let Some(slot) = parents.get(high as usize)
+            && slot.compare_exchange(high, low, Relaxed, Relaxed).is_ok()
+        {
+            return;
+        }
+        p = parent(parents, parent(parents, high));
+        q = parent(parents, low);
+    }
+}
+
+/// Makes every vertex a child of its root.
+fn compress(cx: &Context, parents: &[AtomicU32]) -> Result<()> {
+    parallel_for(cx, parents.len(), |range| {
+        for slot in parents.get(range).unwrap_or_default() {
+            let mut p = slot.load(Relaxed);
+            let mut above = parent(parents, p);
+            if above == p {
+                continue;
+            }
+            while above != p {
+                p = above;
+                above = parent(parents, p);
+            }
+            slot.store(p, Relaxed);
+        }
+        Ok(())
+    })
+}
+
+fn link_heads(graph: &Graph, cx: &Context, parents: &[AtomicU32]) -> Result<()> {
+    let heads = graph.heads(Direction::Out, cx)?;
+    for k in 0..2 {
+        parallel_for(cx, parents.len(), |range| {
+            let start = range.start as u32;
+            for (v, pair) in (start..).zip(heads.pairs.get(range).unwrap_or_default()) {
+                link(parents, v, pair[k]);
+            }
+            Ok(())
+        })?;
+        if k == 0 {
+            compress(cx, parents)?;
+        }
+    }
+    Ok(())
+}
+
+/// The root that occurs most often among evenly spread vertices; the smallest of these.
+fn largest_in_sample(parents: &[AtomicU32]) -> u32 {
+    let step = (parents.len() / SAMPLES).max(1);
+    let mut roots: Vec<u32> = parents.iter().step_by(step).map(|p| p.load(Relaxed)).collect();
+    roots.sort_unstable();
+    let most = roots.chunk_by(|a, b| a == b).rev().max_by_key(|same| same.len());
+    most.and_then(|same| same.first()).copied().unwrap_or(0)
+}
+
+/// Vertices that are not under the root `giant`.
+fn outside(cx: &Context, parents: &[AtomicU32], giant: u32) -> Result<VertexSet> {
+    let rest = AtomicBitmap::new(parents.len());
+    parallel_for(cx, parents.len(), |range| {
+        for start in range.clone().step_by(64) {
+            let word = parents.get(start..range.end.min(start + 64)).unwrap_or_default();
+            let bits = word
+                .iter()
+                .enumerate()
+                .fold(0u64, |bits, (i, p)| bits | u64::from(p.load(Relaxed) != giant) << i);
+            rest.store_word(start / 64, bits);
+        }
+        Ok(())
+    })?;
+    Ok(rest.into())
+}
+
+/// Number of components and of vertices in the largest.
+fn measure(cx: &Context, parents: &[AtomicU32], giant: u32) -> Result<(usize, usize)> {
+    let sizes: Vec<AtomicU32> = parents.iter().map(|_| AtomicU32::new(0)).collect();
+    let blocks = map_blocks(cx, parents.len(), |range| {
+        let (mut roots, mut in_giant) = (0usize, 0usize);
+        let start = range.start as u32;
+        for (v, slot) in (start..).zip(parents.get(range).unwrap_or_default()) {
+            let root = slot.load(Relaxed);
+            roots += usize::from(root == v);
+            if root == giant {
+                in_giant += 1;
+            } else if let Some(size) = sizes.get(root as usize) {
+                size.fetch_add(1, Relaxed);
+            }
+        }
+        Ok((roots, in_giant))
+    })?;
+    let (count, in_giant) = blocks.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let other = sizes.iter().map(|s| s.load(Relaxed)).max().unwrap_or(0);
+    Ok((count, in_giant.max(other as usize)))
+}
+
+/// Replaces each root by the vertex of its component with the smallest of `ranks`.
+fn rename(cx: &Context, parents: &[AtomicU32], giant: u32, ranks: &[u32]) -> Result<()> {
+    let n = parents.len();
+    let best: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(u32::MAX)).collect();
+    let known = |v: usize| {
+        let root = parents.get(v).map_or(0, |p| p.load(Relaxed));
+        (root, ranks.get(v).copied().unwrap_or(u32::MAX))
+    };
+    parallel_for(cx, n, |range| {
+        let mut in_giant = u32::MAX;
+        for v in range {
+            let (root, rank) = known(v);
+            if root == giant {
+                in_giant = in_giant.min(rank);
+            } else if let Some(slot) = best.get(root as usize) {
+                slot.fetch_min(rank, Relaxed);
+            }
+        }
+        if let Some(slot) = best.get(giant as usize) {
+            slot.fetch_min(in_giant, Relaxed);
+        }
+        Ok(())
+    })?;
+    let winners = AtomicBitmap::new(n);
+    parallel_for(cx, n, |range| {
+        for v in range {
+            let (root, rank) = known(v);
+            if parent(&best, root) == rank {
+                winners.set(v);
+            }
+        }
+        Ok(())
+    })?;
+    let winners = winners.into_bitmap();
+    parallel_for(cx, n, |range| {
+        for v in winners.iter_in(range.start, range.end) {
+            if let Some(slot) = best.get(known(v).0 as usize) {
+                slot.store(v as u32, Relaxed);
+            }
+        }
+        Ok(())
+    })?;
+    parallel_for(cx, n, |range| {
+        for slot in parents.get(range).unwrap_or_default() {
+            slot.store(parent(&best, slot.load(Relaxed)), Relaxed);
+        }
+        Ok(())
+    })
+}
+
+impl From<WccOutput> for Outcome {
+    fn from(output: WccOutput) -> Outcome {
+        Outcome {
+            columns: vec![Column::new("component", Values::Vertex(output.components))],
+            stats: output.stats,
+            ..Outcome::default()
+        }
+        .with_summary("components", output.count)
+        .with_summary("largest", output.largest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::{sample, wcc as oracle};
+    use proptest::prelude::*;
+
+    fn check(sample: &sample::Sample) {
+        let expected = oracle::components(&sample.adjacency());
+        for graph in [sample.graph(), sample.graph_on_ssd()] {
+            for cx in sample::contexts() {
+                let output = Wcc {}.run(&graph, &cx).unwrap();
+                assert_eq!(output.components, expected);
+                let count = |v: usize| expected.iter().filter(|&&c| c as usize == v).count();
+                assert_eq!(
+                    output.count,
+                    (0..sample.n).filter(|&v| expected[v] as usize == v).count()
+                );
+                if sample.n < 100 {
+                    assert_eq!(output.largest, (0..sample.n).map(count).max().unwrap());
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(sample::cases(100)))]
+        #[test]
+        fn agrees_with_label_propagation(sample in sample::graphs(60, 60)) {
+            check(&sample);
+        }
+
+        #[test]
+        fn names_are_the_smallest_by_rank(sample in sample::graphs(40, 30), seed: u64) {
+            let mut ranks: Vec<u32> = (0..sample.n as u32).collect();
+            ranks.sort_by_key(|&v| u64::from(v).wrapping_mul(seed | 1));
+            let internal = oracle::components(&sample.adjacency());
+            let mut named = internal.clone();
+            let giant = internal[0];
+            rename(&Context::new().with_threads(2), share_u32(&mut named), giant, &ranks).unwrap();
+            for v in 0..sample.n {
+                let same = (0..sample.n).filter(|&u| internal[u] == internal[v]);
+                let best = same.min_by_key(|&u| ranks[u]).unwrap();
+                prop_assert_eq!(named[v] as usize, best);
+            }
+        }
+    }
+
+    #[test]
+    fn agrees_on_a_power_law_graph() {
+        for directed in [false, true] {
+            check(&sample::power_law(20_000, 30_000, directed, 5));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! From a store to a graph: what is loaded, and whether the lists are.
+
+use super::Graph;
+use crate::context::{Context, EngineMode};
+use crate::error::{Error, Result};
+use crate::estimate::{Estimate, Needs, Summary};
+use crate::source::{Data, Shared, Side, WeightColumn};
+use nakshi_io::PagedFile;
+use nakshi_store::{Direction, Store};
+use std::sync::Arc;
+
+/// Page cache when no budget is given.
+const DEFAULT_CACHE: u64 = 64 << 20;
+/// The smallest page cache.
+const LEAST_CACHE: u64 = 1 << 20;
+
+impl Summary {
+    /// What an estimate knows about a store.
+    pub fn of_store(store: &Store) -> Summary {
+        let manifest = store.manifest();
+        let entry = |d| store.entry(d).ok();
+        let (out, incoming) = (entry(Direction::Out), entry(Direction::In));
+        let lists = |e: Option<&nakshi_store::AdjacencyEntry>| e.map_or(0, |e| e.lists.len);
+        let width = manifest.columns.iter().map(|c| c.ty.width() as u64).max();
+        Summary {
+            vertices: manifest.vertices,
+            arcs: store.arcs(),
+            directed: manifest.directed,
+            out_bytes: lists(out),
+            in_bytes: if manifest.directed { lists(incoming) } else { 0 },
+            longest_list: manifest.adjacency.iter().map(|e| e.max_list_bytes).max().unwrap_or(0),
+            // Elias-Fano: at most two bits and the logarithm of the mean length, with samples.
+            index_bytes: manifest.adjacency.iter().map(index_bytes).max().unwrap_or(0),
+            weight_width: width.unwrap_or(0),
+        }
+    }
+}
+
+fn index_bytes(entry: &nakshi_store::AdjacencyEntry) -> u64 {
+    let mean = entry.lists.len / (entry.stored + 1);
+    let bits = 3.5 + f64::from(mean.checked_ilog2().unwrap_or(0));
+    (entry.stored as f64 * bits / 8.0) as u64 + 4 * entry.lists.len.div_ceil(4096)
+}
+
+impl Graph {
+    /// Prepares `store` for a run with `needs`: loads the index and the heads, and in
+    /// memory mode the lists. With [`EngineMode::Auto`] the lists are loaded if the budget
+    /// (or, without one, the memory that is free) allows.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] with the smallest budget that works; [`Error::Cancelled`]; those of
+    /// the store.
+    pub fn open(store: &Arc<Store>, needs: &Needs, cx: &Context) -> Result<Graph> {
+        cx.check()?;
+        let summary = Summary::of_store(store);
+        let estimate = Estimate::new(needs, &summary, cx.threads());
+        let mode = choose(&estimate, cx)?;
+        let spare = cx.memory().map(|budget| budget.saturating_sub(estimate.minimum));
+        let lists = summary.out_bytes.saturating_add(summary.in_bytes);
+        let cache = spare.unwrap_or(DEFAULT_CACHE).min(lists).max(LEAST_CACHE);
+        let cache = usize::try_from(cache).unwrap_or(usize::MAX);
+        let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 });
+        let mut graph = Graph {
+            n: usize::try_from(store.num_vertices()).map_err(|_| too_large(store))?,
+            arcs: store.arcs(),
+            directed: store.directed(),
+            mode,
+            out: None,
+            incoming: None,
+            shared,
+            store: Some(Arc::clone(store)),
+            heads: Default::default(),
+            opened: 0,
+        };
+        for direction in [Direction::Out, Direction::In] {
+            let slot = store.resolve(direction);
+            if needs.directions.contains(&direction) && graph.slot(slot).is_none() {
+                let side = graph.side_of(store, slot, needs, cx)?;
+                match slot {
+                    Direction::Out => graph.out = Some(side),
+                    Direction::In => graph.incoming = Some(side),
+                }
+                if needs.heads {
+                    graph.heads(slot, cx)?;
+                }
+            }
+        }
+        Ok(graph)
+    }
+
+    fn slot(&self, direction: Direction) -> &Option<Side> {
+        match direction {
+            Direction::Out => &self.out,
+            Direction::In => &self.incoming,
+        }
+    }
+
+    fn side_of(
+        &mut self,
+        store: &Arc<Store>,
+        direction: Direction,
+        needs: &Needs,
+        cx: &Context,
+    ) -> Result<Side> {
+        let adjacency = store.adjacency(direction)?;
+        self.opened += store.entry(direction)?.lengths.len;
+        let data = self.data(adjacency.file(), cx)?;
+        let weights = match &needs.column {
+            None => None,
+            Some(name) => {
+                let column = store.column(name, direction)?;
+                self.opened += store.entry(direction)?.degrees.len;
+                Some(WeightColumn {
+                    kind: column.ty().into(),
+                    entries: Arc::clone(column.index()),
+                    data: self.data(column.file(), cx)?,
+                })
+            }
+        };
+        let index = Arc::clone(adjacency.index());
+        Ok(Side::new(index, adjacency.encoding(), data, weights, Arc::clone(&self.shared)))
+    }
+
+    fn data(&mut self, file: &Arc<PagedFile>, cx: &Context) -> Result<Data> {
+        Ok(match self.mode {
+            EngineMode::Ssd => Data::Ssd(Arc::clone(file)),
+            _ => {
+                self.opened += file.len();
+                Data::Memory(file.load(cx.cancel_token())?)
+            }
+        })
+    }
+}
+
+fn too_large(store: &Store) -> Error {
+    Error::Unsupported { what: format!("{} vertices on this machine", store.num_vertices()) }
+}
+
+/// Where the lists shall be.
+fn choose(estimate: &Estimate, cx: &Context) -> Result<EngineMode> {
+    let short =
+        |needed| Error::Budget { what: "this run".into(), needed, given: cx.memory().unwrap_or(0) };
+    let budget = cx.memory().unwrap_or_else(free_memory);
+    match cx.mode() {
+        EngineMode::Memory if cx.memory().is_some_and(|b| b < estimate.in_memory) => {
+            Err(short(estimate.in_memory))
+        }
+        EngineMode::Memory => Ok(EngineMode::Memory),
+        _ if cx.memory().is_some_and(|b| b < estimate.minimum) => Err(short(estimate.minimum)),
+        EngineMode::Auto if estimate.in_memory <= budget => Ok(EngineMode::Memory),
+        _ => Ok(EngineMode::Ssd),
+    }
+}
+
+/// Bytes that the system can give without swapping, with a fifth kept for others.
+fn free_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.map_or(u64::MAX, |k| k.saturating_mul(1024) / 5 * 4)
+}

@@ -1,0 +1,294 @@
+//! The chunks of a side, and reading ahead over them.
+
+use super::weights::Weights;
+use super::{CHUNK_BYTES, Data, SCAN_DEPTH, Side, unit_weights, within};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::parallel::{BLOCK, Tickets};
+use nakshi_io::{Block, BlockReader};
+use nakshi_store::{List, ListIndex, VertexId};
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Divides lists into chunks of at most [`CHUNK_BYTES`] and at most [`BLOCK`] vertices; a
+/// longer list is a chunk of its own. Returns the first vertex of each chunk, then the
+/// number of vertices.
+pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
+    let n = index.len();
+    let mut starts = vec![0];
+    let mut from = 0;
+    while from < n {
+        let limit = index.offset(from).saturating_add(CHUNK_BYTES);
+        // The last `to` in `from + 1 ..= from + BLOCK` whose offset is within the limit.
+        let (mut low, mut high) = (from + 1, n.min(from + BLOCK as u64));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if index.offset(middle) <= limit {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        from = low;
+        starts.push(from);
+    }
+    starts
+}
+
+/// A chunk's vertices and bytes.
+#[derive(Debug, Clone)]
+struct Span {
+    vertices: Range<u64>,
+    bytes: Range<u64>,
+}
+
+fn span(side: &Side, chunk: usize) -> Option<Span> {
+    let &[from, to] = side.chunk_starts().get(chunk..chunk + 2)? else { return None };
+    let index = &side.index;
+    Some(Span { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
+}
+
+/// The lists of one chunk, in memory.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    side: &'a Side,
+    /// Number of the chunk.
+    pub(crate) chunk: usize,
+    /// Its vertices.
+    pub(crate) vertices: Range<u64>,
+    /// Bytes from `base` of the file of lists on.
+    buf: &'a [u8],
+    base: u64,
+    /// The same of the weight column.
+    weights: &'a [u8],
+    weights_base: u64,
+}
+
+impl View<'_> {
+    /// Visits every list of the chunk.
+    #[inline]
+    pub(crate) fn lists(
+        &self,
+        mut visit: impl FnMut(VertexId, &List<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let extents = self.side.index.extents(self.vertices.clone());
+        for (v, extent) in self.vertices.clone().zip(extents) {
+            let list = self.side.list(self.buf, within(&extent, self.base)?)?;
+            visit(id(v)?, &list)?;
+        }
+        Ok(())
+    }
+
+    /// Visits the lists of the vertices that `members` yields, all of this chunk.
+    pub(crate) fn selected(
+        &self,
+        members: impl Iterator<Item = usize>,
+        mut visit: impl FnMut(VertexId, &List<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for v in members {
+            let extent = self.side.extent(v as u64);
+            visit(id(v as u64)?, &self.side.list(self.buf, within(&extent, self.base)?)?)?;
+        }
+        Ok(())
+    }
+
+    /// The weights of the list of `v`, of this chunk.
+    pub(crate) fn weights(&self, v: VertexId, degree: u64) -> Result<Weights<'_>> {
+        let Some(column) = &self.side.weights else { return Ok(unit_weights(degree)) };
+        let v = u64::from(v);
+        let range = within(&column.bytes(v..v + 1), self.weights_base)?;
+        column_weights(self.weights, range, column.kind, degree)
+    }
+}
+
+/// The weights at `range` of `buf`, which must be as many as the list has entries.
+pub(crate) fn column_weights(
+    buf: &[u8],
+    range: Range<usize>,
+    kind: super::weights::WeightKind,
+    degree: u64,
+) -> Result<Weights<'_>> {
+    let bytes = buf.get(range).unwrap_or_default();
+    let len = bytes.len().checked_div(kind.width()).unwrap_or(0);
+    if len as u64 != degree {
+        let what = "a weight column whose lengths differ from its lists; import again".into();
+        return Err(Error::Unsupported { what });
+    }
+    Ok(Weights::new(kind, bytes, len))
+}
+
+fn id(v: u64) -> Result<VertexId> {
+    VertexId::try_from(v).map_err(|_| Error::Unsupported { what: "more than 2^32 vertices".into() })
+}
+
+/// Hands one worker chunk after chunk, drawn from `tickets`, reading ahead on the SSD.
+pub(crate) struct Feed<'a> {
+    side: &'a Side,
+    tickets: &'a Tickets,
+    /// Chunk numbers behind the tickets; all chunks in order if `None`.
+    order: Option<&'a [usize]>,
+    /// Chunks without bytes, which need no read.
+    empty: VecDeque<usize>,
+    ssd: Option<Ssd>,
+}
+
+/// The readers of one worker.
+struct Ssd {
+    lists: BlockReader,
+    weights: Option<BlockReader>,
+    /// Weights that came before the lists of their chunk were asked for.
+    early: HashMap<u64, Block>,
+    depth: usize,
+}
+
+impl<'a> Feed<'a> {
+    pub(crate) fn new(
+        side: &'a Side,
+        weighted: bool,
+        tickets: &'a Tickets,
+        order: Option<&'a [usize]>,
+        cx: &Context,
+    ) -> Result<Self> {
+        let ssd = match &side.data {
+            Data::Memory(_) => None,
+            Data::Ssd(file) => {
+                let column = side.weights.as_ref().filter(|_| weighted);
+                let weights = match column.map(|c| &c.data) {
+                    Some(Data::Ssd(file)) => Some(side.shared.blocks(file, cx)?),
+                    _ => None,
+                };
+                // The last chunks shall not all wait in the queue of one worker.
+                let fair = tickets.total() / (2 * cx.threads());
+                let depth = fair.clamp(1, SCAN_DEPTH);
+                let lists = side.shared.blocks(file, cx)?;
+                Some(Ssd { lists, weights, early: HashMap::new(), depth })
+            }
+        };
+        Ok(Feed { side, tickets, order, empty: VecDeque::new(), ssd })
+    }
+
+    fn draw(&self) -> Option<usize> {
+        let ticket = self.tickets.draw()?;
+        self.order.map_or(Some(ticket), |order| order.get(ticket).copied())
+    }
+
+    /// Runs `visit` on the next chunk; `false` when there is none left.
+    pub(crate) fn next(&mut self, visit: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<bool> {
+        match self.ssd.take() {
+            None => self.next_in_memory(visit),
+            Some(mut ssd) => {
+                let more = self.next_on_ssd(&mut ssd, visit);
+                self.ssd = Some(ssd);
+                more
+            }
+        }
+    }
+
+    fn next_in_memory(&mut self, visit: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<bool> {
+        let Some(chunk) = self.draw() else { return Ok(false) };
+        let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
+        let Data::Memory(lists) = &self.side.data else { return Ok(false) };
+        let weights = match self.side.weights.as_ref().map(|c| &c.data) {
+            Some(Data::Memory(weights)) => weights.with_slack(),
+            _ => &[],
+        };
+        visit(&View {
+            side: self.side,
+            chunk,
+            vertices,
+            buf: lists.with_slack(),
+            base: 0,
+            weights,
+            weights_base: 0,
+        })?;
+        Ok(true)
+    }
+
+    /// Keeps the readers busy with the chunks to come.
+    fn ahead(&mut self, ssd: &mut Ssd) -> Result<()> {
+        while ssd.lists.pending() < ssd.depth {
+            let Some(chunk) = self.draw() else { break };
+            let Some(Span { vertices, bytes }) = span(self.side, chunk) else { break };
+            if bytes.is_empty() {
+                self.empty.push_back(chunk);
+                break;
+            }
+            ssd.lists.submit(bytes, chunk as u64)?;
+            if let (Some(reader), Some(column)) = (&mut ssd.weights, &self.side.weights) {
+                reader.submit(column.bytes(vertices), chunk as u64)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_on_ssd(
+        &mut self,
+        ssd: &mut Ssd,
+        visit: &mut dyn FnMut(&View<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        self.ahead(ssd)?;
+        let (chunk, block) = match self.empty.pop_front() {
+            Some(chunk) => (chunk, None),
+            None => match ssd.lists.next()? {
+                None => return Ok(false),
+                Some(block) => (usize::try_from(block.token).unwrap_or(usize::MAX), Some(block)),
+            },
+        };
+        self.ahead(ssd)?;
+        let weights = match (&block, &mut ssd.weights) {
+            (Some(block), Some(reader)) => weights_of(block.token, reader, &mut ssd.early)?,
+            _ => None,
+        };
+        let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
+        visit(&View {
+            side: self.side,
+            chunk,
+            vertices,
+            buf: block.as_ref().map_or(&[], |b| b.slack()),
+            base: block.as_ref().map_or_else(|| self.side.index.total(), |b| b.range.start),
+            weights: weights.as_ref().map_or(&[], |b| b.bytes()),
+            weights_base: weights.as_ref().map_or(0, |b| b.range.start),
+        })?;
+        Ok(true)
+    }
+}
+
+/// The block of weights with this token, whatever comes first.
+fn weights_of(
+    token: u64,
+    reader: &mut BlockReader,
+    early: &mut HashMap<u64, Block>,
+) -> Result<Option<Block>> {
+    if let Some(block) = early.remove(&token) {
+        return Ok(Some(block));
+    }
+    while let Some(block) = reader.next()? {
+        if block.token == token {
+            return Ok(Some(block));
+        }
+        early.insert(block.token, block);
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn chunks_cover_all_vertices(sizes in prop::collection::vec(prop_oneof![0u64..2000, Just(300_000u64)], 0..400)) {
+            let index = ListIndex::from_sizes(&sizes).unwrap();
+            let starts = divide(&index);
+            prop_assert_eq!(starts[0], 0);
+            prop_assert_eq!(*starts.last().unwrap(), sizes.len() as u64);
+            for pair in starts.windows(2) {
+                prop_assert!(pair[0] < pair[1]);
+                let bytes = index.offset(pair[1]) - index.offset(pair[0]);
+                prop_assert!(bytes <= CHUNK_BYTES || pair[1] == pair[0] + 1);
+            }
+        }
+    }
+}
