@@ -88,7 +88,9 @@ fn of_engine(error: &engine::Error) -> PyErr {
         E::Parameter { .. } | E::UnknownAlgorithm { .. } => ParameterError::new_err(text),
         E::UnknownVertex { .. } => UnknownVertexError::new_err(text),
         E::Unsupported { .. } => UnsupportedError::new_err(text),
-        E::CorruptList { .. } => CorruptError::new_err(text),
+        E::Io(error) => of_io(error),
+        E::Store(error) => of_store(error),
+        E::NegativeWeight { .. } => ParameterError::new_err(text),
         _ => NakshiError::new_err(text),
     }
 }
