@@ -6,6 +6,7 @@
 
 pub(crate) mod packed;
 pub(crate) mod raw;
+mod simd;
 
 /// Most neighbours handed out at once.
 pub const BLOCK: usize = 128;

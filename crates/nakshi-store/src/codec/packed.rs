@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::BLOCK;
+use super::{BLOCK, simd};
 use crate::varint;
 use crate::{Error, Result, VertexId};
 
@@ -116,72 +116,36 @@ pub(crate) fn blocks(
     if degree == 0 {
         return Ok(());
     }
-    let mut out = [0u32; BLOCK];
     let mut at = body;
     let first = varint::get(bytes, &mut at).and_then(|v| u32::try_from(v).ok()).ok_or(SHORT)?;
-    let mut last = first;
-    out[0] = first;
-    let mut have = 1usize;
-    let mut left = degree - 1;
+    let decode = simd::decoder();
+    let mut out = simd::Buffer::new();
+    out.put_first(first);
+    let mut cursor = simd::Cursor { at, last: first, largest: first };
+    let (mut have, mut left) = (1, degree - 1);
     loop {
         let take = (BLOCK - have).min(usize::try_from(left).unwrap_or(BLOCK));
-        let slots = out.get_mut(have..have + take).unwrap_or_default();
-        let largest = scalar(bytes, end, &mut at, &mut last, slots)?;
-        if largest.max(first) > max {
+        if take > 0 {
+            decode(bytes, &mut cursor, &mut out, have, take).map_err(fault)?;
+        }
+        if cursor.at > end {
+            return Err(SHORT);
+        }
+        if cursor.largest > max {
             return Err(Error::BadList("a neighbour is no vertex of the graph"));
         }
         left -= take as u64;
-        if f(out.get(..have + take).unwrap_or_default()).is_break() || left == 0 {
+        if f(out.front(have + take)).is_break() || left == 0 {
             return Ok(());
         }
         have = 0;
     }
 }
 
-/// Decodes `out.len()` gaps at `*at`, adding them up from `*last`. Returns the largest id.
-fn scalar(
-    bytes: &[u8],
-    end: usize,
-    at: &mut usize,
-    last: &mut u32,
-    out: &mut [u32],
-) -> Result<u32> {
-    let widths_at = *at;
-    let mut data = widths_at + out.len().div_ceil(GROUP);
-    let mut largest = 0;
-    for (g, group) in out.chunks_mut(GROUP).enumerate() {
-        let width = *bytes.get(widths_at + g).ok_or(SHORT)?;
-        if width > 32 {
-            return Err(Error::BadList("a group of gaps is wider than 32 bits"));
-        }
-        let size = (group.len() * usize::from(width)).div_ceil(8);
-        let packed = bytes.get(data..data + size).ok_or(SHORT)?;
-        data += size;
-        unpack(packed, width, group);
-        for slot in group {
-            *last = last.wrapping_add(*slot);
-            *slot = *last;
-            largest = largest.max(*last);
-        }
-    }
-    if data > end {
-        return Err(SHORT);
-    }
-    *at = data;
-    Ok(largest)
-}
-
-fn unpack(packed: &[u8], width: u8, group: &mut [u32]) {
-    let mask = (1u64 << width) - 1;
-    let (mut word, mut filled) = (0u64, 0u32);
-    let mut bytes = packed.iter();
-    for slot in group {
-        while filled < u32::from(width) {
-            word |= u64::from(bytes.next().copied().unwrap_or(0)) << filled;
-            filled += 8;
-        }
-        *slot = (word & mask & 0xffff_ffff) as u32;
-        word >>= width;
-        filled -= u32::from(width);
+#[cold]
+fn fault(fault: simd::Fault) -> Error {
+    match fault {
+        simd::Fault::Short => SHORT,
+        simd::Fault::Width => Error::BadList("a group of gaps has a width that does not exist"),
     }
 }
