@@ -87,7 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let begin = Instant::now();
     let bytes = adjacency.file().load(&CancelToken::new())?;
-    let seconds = begin.seconds();
+    let seconds = begin.elapsed().as_secs_f64();
     println!(
         "load                  {:8.3} s, {:.0} MB/s",
         seconds,

@@ -136,13 +136,19 @@ pub(crate) fn degrees(
     };
     let mut degrees = Vec::new();
     degrees.try_reserve_exact(n).map_err(|_| Error::Budget { needed: vertices * 4, given: 0 })?;
-    let mut at = 0;
-    for _ in 0..stored.min(vertices) {
-        let degree = varint::get(&bytes, &mut at).ok_or_else(|| corrupt(at))?;
-        degrees.push(
-            u32::try_from(degree)
-                .map_err(|_| Error::Unsupported(format!("a degree of {degree} in 32 bits")))?,
-        );
+    let (mut at, mut wide) = (0, 0);
+    let read = varint::get_run(&bytes, &mut at, stored.min(vertices), |degree| {
+        wide = degree;
+        degrees.push(u32::try_from(degree).ok()?);
+        Some(())
+    });
+    if read.is_none() {
+        let too_wide = wide > u64::from(u32::MAX);
+        return Err(if too_wide {
+            Error::Unsupported(format!("a degree of {wide} in 32 bits"))
+        } else {
+            corrupt(at)
+        });
     }
     degrees.resize(n, 0);
     Ok(degrees)

@@ -56,14 +56,14 @@ impl Heads {
         pairs.try_reserve_exact(n).map_err(|_| Error::Budget { needed: stored * 8, given: 0 })?;
         let mut at = 0;
         for v in (0..=VertexId::MAX).take(n) {
-            let first = match varint::get(&bytes, &mut at).ok_or_else(bad)? {
+            let first = match varint::get_mixed(&bytes, &mut at).ok_or_else(bad)? {
                 0 => {
                     pairs.push([v, v]);
                     continue;
                 }
                 code => code - 1,
             };
-            let second = match varint::get(&bytes, &mut at).ok_or_else(bad)? {
+            let second = match varint::get_mixed(&bytes, &mut at).ok_or_else(bad)? {
                 0 => first,
                 code => first.checked_add(code - 1).ok_or_else(bad)?,
             };

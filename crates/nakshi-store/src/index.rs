@@ -12,6 +12,11 @@ use crate::{Error, Result};
 
 /// Ones between two samples.
 const SAMPLE: u64 = 64;
+/// Most low bits: with up to seven before them they fit a word.
+const MAX_LOW: u32 = 57;
+/// Bits between two samples beyond which the ones between are listed: at most an eighth of a byte
+/// a vertex if every such stretch is just above it.
+const SPARSE: u64 = 4096;
 
 /// Extents of `len` consecutive items of given sizes, random access and sequential.
 #[derive(Clone, Debug, Default)]
@@ -22,12 +27,17 @@ pub struct ListIndex {
     stored: u64,
     total: u64,
     low_bits: u32,
-    low: Vec<u64>,
+    /// Low bits, packed; eight bytes of slack.
+    low: Vec<u8>,
     high: Vec<u64>,
     /// Position in `high` of each 64th one, low 32 bits.
     samples: Vec<u32>,
     /// First sample whose position reaches 2^32, 2 * 2^32, ...
     wraps: Vec<u64>,
+    /// Samples behind which 64 ones are spread over more than [`SPARSE`] bits (giant lists), and
+    /// for each of them the positions of those ones.
+    sparse: Vec<u64>,
+    sparse_ones: Vec<u64>,
 }
 
 /// Builds a [`ListIndex`] from sizes in order.
@@ -46,8 +56,11 @@ impl ListIndexBuilder {
     /// [`Error::Unsupported`] if the address space is too small.
     pub fn new(len: u64, stored: u64, total: u64) -> Result<Self> {
         let stored = stored.min(len);
-        let low_bits =
-            if stored == 0 { 0 } else { (total / (stored + 1)).checked_ilog2().unwrap_or(0) };
+        let low_bits = if stored == 0 {
+            0
+        } else {
+            (total / (stored + 1)).checked_ilog2().unwrap_or(0).min(MAX_LOW)
+        };
         let ones = stored + 1;
         let high_bits = ones + (total >> low_bits) + 1;
         let words = |bits: u64| {
@@ -63,11 +76,13 @@ impl ListIndexBuilder {
             stored,
             total,
             low_bits,
-            // one word more, so that a low value may be read as two words
-            low: zeroed(words(low_total)? + 1)?,
+            // eight bytes more, so that every low value may be read as a word
+            low: zeroed(words(low_total)? * 8 + 8)?,
             high: zeroed(words(high_bits)?)?,
             samples: Vec::with_capacity(words(ones)?),
             wraps: Vec::new(),
+            sparse: Vec::new(),
+            sparse_ones: Vec::new(),
         };
         let mut builder = Self { index, pushed: 0, at: 0, sum: 0 };
         builder.place();
@@ -90,15 +105,9 @@ impl ListIndexBuilder {
         }
         if index.low_bits > 0 {
             let value = self.sum & ((1 << index.low_bits) - 1);
-            let shift = (self.at % 64) as u32;
-            let word = (self.at / 64) as usize;
-            if let Some(slot) = index.low.get_mut(word) {
-                *slot |= value << shift;
-            }
-            if shift + index.low_bits > 64
-                && let Some(slot) = index.low.get_mut(word + 1)
-            {
-                *slot |= value >> (64 - shift);
+            let from = (self.at / 8) as usize;
+            if let Some(bytes) = index.low.get_mut(from..).and_then(|b| b.first_chunk_mut()) {
+                *bytes = (u64::from_le_bytes(*bytes) | value << (self.at % 8)).to_le_bytes();
             }
             self.at += u64::from(index.low_bits);
         }
@@ -126,20 +135,37 @@ impl ListIndexBuilder {
     ///
     /// # Errors
     /// [`Error::Invalid`] if there were fewer items, or less in sum, than announced.
-    pub fn finish(self) -> Result<ListIndex> {
+    pub fn finish(mut self) -> Result<ListIndex> {
         if self.pushed != self.index.stored || self.sum != self.index.total {
             return Err(Error::Invalid(
                 "fewer list lengths, or shorter ones, than the manifest says".into(),
             ));
         }
+        self.list_sparse();
         Ok(self.index)
+    }
+
+    /// Lists the ones of sparse stretches, so that a look-up there does not count over them.
+    fn list_sparse(&mut self) {
+        let index = &mut self.index;
+        for sample in 1..index.samples.len() as u64 {
+            let (from, to) = (index.sampled(sample - 1), index.sampled(sample));
+            if to - from <= SPARSE {
+                continue;
+            }
+            let mut cursor = index.cursor((sample - 1) * SAMPLE);
+            let ones: Vec<u64> = (0..SAMPLE).map(|_| cursor.next_one().unwrap_or(to)).collect();
+            index.sparse.push(sample - 1);
+            index.sparse_ones.extend_from_slice(&ones);
+        }
     }
 }
 
-fn zeroed(words: usize) -> Result<Vec<u64>> {
+fn zeroed<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
     let mut v = Vec::new();
-    v.try_reserve_exact(words).map_err(|_| Error::Budget { needed: words as u64 * 8, given: 0 })?;
-    v.resize(words, 0);
+    let needed = count as u64 * size_of::<T>() as u64;
+    v.try_reserve_exact(count).map_err(|_| Error::Budget { needed, given: 0 })?;
+    v.resize(count, T::default());
     Ok(v)
 }
 
@@ -183,8 +209,8 @@ impl ListIndex {
 
     /// Heap bytes.
     pub fn memory(&self) -> u64 {
-        (self.low.len() as u64 + self.high.len() as u64 + self.wraps.len() as u64) * 8
-            + self.samples.len() as u64 * 4
+        let words = self.high.len() + self.wraps.len() + self.sparse.len() + self.sparse_ones.len();
+        words as u64 * 8 + self.low.len() as u64 + self.samples.len() as u64 * 4
     }
 
     /// Extent of item `i`; empty, at the end, for items that do not exist.
@@ -213,30 +239,46 @@ impl ListIndex {
         Extents { cursor, at, next: from, stored: self.stored, end }
     }
 
+    /// Position in `high` of the one that `sample` stands for.
+    #[inline]
+    fn sampled(&self, sample: u64) -> u64 {
+        let low = self.samples.get(sample as usize).copied().map_or(0, u64::from);
+        if self.wraps.is_empty() {
+            return low;
+        }
+        low + ((self.wraps.iter().take_while(|w| **w <= sample).count() as u64) << 32)
+    }
+
     /// A cursor whose next offset is that of item `i` <= `stored`.
     #[inline]
     fn cursor(&self, i: u64) -> Cursor<'_> {
         let sample = i / SAMPLE;
-        let wraps = self.wraps.iter().take_while(|w| **w <= sample).count() as u64;
-        let position =
-            u64::from(self.samples.get(sample as usize).copied().unwrap_or(0)) + (wraps << 32);
+        let mut position = self.sampled(sample);
+        let mut skip = (i % SAMPLE) as u32;
+        if skip > 0
+            && !self.sparse.is_empty()
+            && self.sampled(sample + 1).saturating_sub(position) > SPARSE
+        {
+            if let Ok(at) = self.sparse.binary_search(&sample) {
+                position =
+                    self.sparse_ones.get(at * 64 + skip as usize).copied().unwrap_or(position);
+                skip = 0;
+            }
+        }
         let mut word = (position / 64) as usize;
         let mut bits = self.high.get(word).copied().unwrap_or(0) & (u64::MAX << (position % 64));
-        let mut skip = (i % SAMPLE) as u32;
-        loop {
-            let ones = bits.count_ones();
-            if skip < ones {
+        while skip > 0 {
+            let (kept, counted) = drop_ones(bits, skip);
+            bits = kept;
+            if bits != 0 || counted == skip {
                 break;
             }
-            skip -= ones;
+            skip -= counted;
             word += 1;
             match self.high.get(word) {
                 Some(w) => bits = *w,
                 None => break,
             }
-        }
-        for _ in 0..skip {
-            bits &= bits.wrapping_sub(1);
         }
         Cursor { index: self, word, bits, i }
     }
@@ -253,35 +295,56 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
+    /// Position in `high` of the next one.
     #[inline]
-    fn next_offset(&mut self) -> u64 {
+    fn next_one(&mut self) -> Option<u64> {
         while self.bits == 0 {
             self.word += 1;
-            match self.index.high.get(self.word) {
-                Some(w) => self.bits = *w,
-                None => return self.index.total,
-            }
+            self.bits = *self.index.high.get(self.word)?;
         }
         let position = self.word as u64 * 64 + u64::from(self.bits.trailing_zeros());
         self.bits &= self.bits - 1;
-        let high = position - self.i;
-        let offset = (high << self.index.low_bits) | self.low();
-        self.i += 1;
-        offset
+        Some(position)
     }
 
     #[inline]
-    fn low(&self) -> u64 {
+    fn next_offset(&mut self) -> u64 {
+        let Some(position) = self.next_one() else { return self.index.total };
         let width = self.index.low_bits;
-        if width == 0 {
-            return 0;
-        }
         let at = self.i * u64::from(width);
-        let (word, shift) = ((at / 64) as usize, (at % 64) as u32);
-        let pair = |k: usize| u128::from(self.index.low.get(k).copied().unwrap_or(0));
-        let both = pair(word) | pair(word + 1) << 64;
-        ((both >> shift) as u64) & ((1 << width) - 1)
+        let bytes = self.index.low.get((at / 8) as usize..).and_then(|b| b.first_chunk());
+        let low = bytes.map_or(0, |b| u64::from_le_bytes(*b)) >> (at % 8) & ((1 << width) - 1);
+        let high = position.wrapping_sub(self.i);
+        self.i += 1;
+        high << width | low
     }
+}
+
+/// `bits` without its lowest `skip` ones, and how many ones that were.
+///
+/// Counts bytes side by side (Knuth, The Art of Computer Programming 4A, section 7.1.3), because a
+/// portable build has no instruction for it.
+#[inline]
+fn drop_ones(bits: u64, skip: u32) -> (u64, u32) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
+    let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+    let bytes = fours + (fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    // byte k holds the ones of bytes 0 to k
+    let sums = bytes.wrapping_mul(ONES);
+    let all = (sums >> 56) as u32;
+    if all <= skip {
+        return (0, all);
+    }
+    // each byte whose sum is at most `skip` keeps its high bit: all of its ones go
+    let goes = ((u64::from(skip) * ONES | 0x80 * ONES) - sums & 0x80 * ONES) >> 7;
+    let whole = (goes.wrapping_mul(ONES) >> 56) as u32 * 8;
+    let before = (sums << 8 >> whole & 0xff) as u32;
+    let mut kept = bits >> whole << whole;
+    for _ in before..skip {
+        kept &= kept.wrapping_sub(1);
+    }
+    (kept, skip)
 }
 
 /// Iterator over consecutive extents; see [`ListIndex::extents`].
@@ -356,6 +419,34 @@ mod tests {
             sizes.resize(sizes.len() + zeros, 0);
             check(&sizes);
         }
+    }
+
+    #[test]
+    fn dropping_ones_drops_the_lowest() {
+        let mut bits = 0x9e37_79b9_7f4a_7c15u64;
+        for _ in 0..1000 {
+            bits = bits.rotate_left(13).wrapping_mul(0x2545_f491_4f6c_dd1d) ^ bits >> 7;
+            for word in [bits, bits & bits >> 9, bits | bits << 5, u64::MAX, 1 << 63, 1] {
+                for skip in 0..=64u32 {
+                    let mut expected = word;
+                    (0..skip).for_each(|_| expected &= expected.wrapping_sub(1));
+                    assert_eq!(
+                        drop_ones(word, skip),
+                        (expected, skip.min(word.count_ones())),
+                        "{word:x} {skip}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn giant_lists_among_small_ones() {
+        let sizes: Vec<u64> =
+            (0..1000).map(|i| if i % 90 == 3 { 700_000 } else { i % 5 }).collect();
+        check(&sizes);
+        let falling: Vec<u64> = (1..3000u64).map(|i| 3_000_000 / (i * i) + 1).collect();
+        check(&falling);
     }
 
     #[test]

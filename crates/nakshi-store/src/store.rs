@@ -170,11 +170,15 @@ impl Store {
             return Err(corrupt(bytes.len(), "it has fewer values than the manifest says"));
         }
         let mut builder = ListIndexBuilder::new(self.manifest.vertices, stored, total)?;
-        let mut at = 0;
-        for _ in 0..stored {
-            let size = varint::get(&bytes, &mut at)
-                .ok_or_else(|| corrupt(at, "a value does not decode"))?;
-            builder.push(size).map_err(|e| corrupt(at, &e.to_string()))?;
+        let (mut at, mut fault) = (0, None);
+        let read = varint::get_run(&bytes, &mut at, stored, |size| {
+            builder.push(size).map_err(|e| fault = Some(e)).ok()
+        });
+        if read.is_none() {
+            return Err(corrupt(
+                at,
+                &fault.map_or("a value does not decode".into(), |e| e.to_string()),
+            ));
         }
         builder.finish().map_err(|e| corrupt(at, &e.to_string()))
     }

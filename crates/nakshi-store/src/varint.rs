@@ -21,6 +21,56 @@ pub(crate) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     get_long(bytes, at, u64::from(first & 0x7f))
 }
 
+/// As [`get`], without a branch on the length of values up to 35 bits: for values whose length
+/// cannot be predicted.
+#[inline]
+pub(crate) fn get_mixed(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    if let Some(word) = bytes.get(*at..).and_then(|b| b.first_chunk()) {
+        let word = u64::from_le_bytes(*word);
+        let stops = !word & 0x80_8080_8080;
+        if stops != 0 {
+            let own = word & (stops ^ stops.wrapping_sub(1));
+            *at += (stops.trailing_zeros() / 8) as usize + 1;
+            return Some(
+                own & 0x7f
+                    | own >> 1 & 0x7f << 7
+                    | own >> 2 & 0x7f << 14
+                    | own >> 3 & 0x7f << 21
+                    | own >> 4 & 0x7f << 28,
+            );
+        }
+    }
+    get(bytes, at)
+}
+
+/// Hands `count` values from `*at` on to `f`; eight at a time where each takes one byte. `None`
+/// if the bytes end, a value exceeds 64 bits, or `f` returns `None`.
+#[inline]
+pub(crate) fn get_run(
+    bytes: &[u8],
+    at: &mut usize,
+    count: u64,
+    mut f: impl FnMut(u64) -> Option<()>,
+) -> Option<()> {
+    let mut left = count;
+    while left > 0 {
+        if left >= 8
+            && let Some(word) = bytes.get(*at..).and_then(|b| b.first_chunk::<8>())
+            && u64::from_le_bytes(*word) & 0x8080_8080_8080_8080 == 0
+        {
+            for &byte in word {
+                f(u64::from(byte))?;
+            }
+            *at += 8;
+            left -= 8;
+            continue;
+        }
+        f(get(bytes, at)?)?;
+        left -= 1;
+    }
+    Some(())
+}
+
 fn get_long(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {
     let mut shift = 7u32;
     loop {
@@ -58,6 +108,15 @@ mod tests {
                 prop_assert_eq!(get(&bytes, &mut at), Some(v));
             }
             prop_assert_eq!(get(&bytes, &mut at), None);
+            let mut mixed = 0;
+            for &v in &values {
+                prop_assert_eq!(get_mixed(&bytes, &mut mixed), Some(v));
+            }
+            let mut run = Vec::new();
+            let mut at = 0;
+            let read = get_run(&bytes, &mut at, values.len() as u64, |v| { run.push(v); Some(()) });
+            prop_assert!(read.is_some());
+            prop_assert_eq!(run, values);
         }
 
         #[test]
@@ -65,6 +124,10 @@ mod tests {
             let mut at = 0;
             while get(&bytes, &mut at).is_some() {}
             prop_assert!(at <= bytes.len());
+            for from in 0..bytes.len() {
+                let (mut a, mut b) = (from, from);
+                prop_assert_eq!(get(&bytes, &mut a), get_mixed(&bytes, &mut b));
+            }
         }
     }
 }

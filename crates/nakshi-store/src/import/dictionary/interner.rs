@@ -1,0 +1,110 @@
+//! The dictionary of all other ids: a hash table over their bytes.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::order::Order;
+
+/// Ids of one worker since it last went over its memory. Hashed with a random key, so that nobody
+/// can craft ids that collide.
+pub(crate) struct Interner {
+    keys: Vec<u8>,
+    /// Where each key ends in `keys`.
+    ends: Vec<u64>,
+    /// Edge ends counted at each key.
+    counts: Vec<u64>,
+    /// Open addressing: the upper half of a hash and 1 + the number of a key.
+    table: Vec<(u32, u32)>,
+    state: RandomState,
+    canonical: bool,
+}
+
+impl std::fmt::Debug for Interner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interner").field("keys", &self.ends.len()).finish_non_exhaustive()
+    }
+}
+
+impl Interner {
+    pub fn new() -> Self {
+        Self {
+            keys: Vec::new(),
+            ends: Vec::new(),
+            counts: Vec::new(),
+            table: Vec::new(),
+            state: RandomState::new(),
+            canonical: true,
+        }
+    }
+
+    /// The number of a key, new or known; counts `ends` edge ends at it.
+    pub fn intern(&mut self, key: &[u8], ends: u64) -> u32 {
+        if self.table.len() / 4 * 3 <= self.ends.len() {
+            self.grow();
+        }
+        let hash = self.state.hash_one(key);
+        let (tag, mask) = ((hash >> 32) as u32, self.table.len() - 1);
+        let mut at = hash as usize & mask;
+        loop {
+            match self.table[at] {
+                (_, 0) => break,
+                (other, number) if other == tag && self.key(number - 1) == key => {
+                    self.counts[number as usize - 1] += ends;
+                    return number - 1;
+                }
+                _ => at = (at + 1) & mask,
+            }
+        }
+        let number = self.ends.len() as u32;
+        self.table[at] = (tag, number + 1);
+        self.keys.extend_from_slice(key);
+        self.ends.push(self.keys.len() as u64);
+        self.counts.push(ends);
+        self.canonical &= Order::is_canonical_integer(key);
+        number
+    }
+
+    fn grow(&mut self) {
+        let size = (self.table.len() * 2).max(64);
+        self.table.clear();
+        self.table.resize(size, (0, 0));
+        let mask = size - 1;
+        for number in 0..self.ends.len() as u32 {
+            let hash = self.state.hash_one(self.key(number));
+            let mut at = hash as usize & mask;
+            while self.table[at].1 != 0 {
+                at = (at + 1) & mask;
+            }
+            self.table[at] = ((hash >> 32) as u32, number + 1);
+        }
+    }
+
+    fn key(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = if number == 0 { 0 } else { self.ends[number - 1] as usize };
+        &self.keys[start..self.ends[number] as usize]
+    }
+
+    /// Keys so far.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether all keys are canonical integers.
+    pub fn canonical(&self) -> bool {
+        self.canonical
+    }
+
+    /// Bytes in use, counting what the next growth needs.
+    pub fn memory(&self) -> u64 {
+        // A growing vector holds its old and its new self for a moment, and sorting needs 4 bytes a key.
+        let growing = self.keys.capacity() + 16 * self.ends.capacity();
+        (growing + growing / 2 + 8 * self.table.len() + 4 * self.ends.len()) as u64
+    }
+
+    /// The keys in ascending order with their numbers and counts.
+    pub fn sorted(&self, order: Order) -> impl Iterator<Item = (&[u8], u32, u64)> + '_ {
+        let mut numbers: Vec<u32> = (0..self.ends.len() as u32).collect();
+        numbers.sort_unstable_by(|&a, &b| order.compare(self.key(a), self.key(b)));
+        numbers.into_iter().map(|number| (self.key(number), number, self.counts[number as usize]))
+    }
+}

@@ -1,0 +1,176 @@
+//! From external ids to places in the layout, under a memory cap.
+//!
+//! Workers give ids provisional numbers: small integers their own value ([`Direct`]), all
+//! others the number in a hash table ([`Interner`]). When a table outgrows its share of memory,
+//! its ids go to disk as a sorted run, and the worker begins a new *generation* with an empty
+//! table; the edges in between refer to numbers of that generation only. In the end a merge of
+//! all runs visits the distinct ids in ascending order and tells every generation the place of
+//! each of its numbers. Thus one table at a time has to fit in memory, whatever the input's size.
+
+mod direct;
+mod interner;
+mod order;
+mod runs;
+
+use std::collections::HashMap;
+
+pub(crate) use direct::Direct;
+pub(crate) use interner::Interner;
+pub(crate) use order::Order;
+pub(crate) use runs::{DIRECT, Entry, Key, Run, merge};
+
+use super::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
+use crate::{Error, Result};
+
+/// All ids of the input.
+#[derive(Debug)]
+pub(crate) struct Dictionary<'s> {
+    spill: &'s Spill,
+    direct: Direct,
+    runs: Vec<Run>,
+    order: Order,
+    memory: u64,
+    /// Numbers in each generation.
+    sizes: Vec<u32>,
+    places: Vec<Vec<Extent>>,
+}
+
+/// What a pass over the ids found.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    /// Distinct ids.
+    pub vertices: u64,
+    /// Number of vertices by their edge ends.
+    pub degrees: HashMap<u64, u64>,
+    pub first: Option<Key>,
+    pub last: Option<Key>,
+}
+
+impl<'s> Dictionary<'s> {
+    /// Puts together what the workers collected. `sizes[g]` is the number of ids in generation
+    /// `g`; the runs are in any order.
+    pub fn new(spill: &'s Spill, direct: Direct, runs: Vec<Run>, sizes: Vec<u32>, canonical: bool, memory: u64) -> Result<Self> {
+        let order = if canonical { Order::Integer } else { Order::Bytes };
+        let mut runs = runs.into_iter().map(|run| run.reorder(spill, order)).collect::<Result<Vec<_>>>()?;
+        if order == Order::Bytes {
+            direct_runs(spill, &direct, memory, &mut runs)?;
+        }
+        Ok(Self { spill, direct, runs, order, memory, sizes, places: Vec::new() })
+    }
+
+    /// How the ids are ordered.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<()>) -> Result<()> {
+        let direct = (self.order == Order::Integer).then_some(&self.direct);
+        merge(self.spill, &self.runs, direct, self.order, self.memory, visit)
+    }
+
+    /// Counts the ids, by degree too.
+    pub fn census(&self) -> Result<Census> {
+        let mut census = Census::default();
+        let mut small = vec![0_u64; 4096];
+        self.visit(&mut |entry| {
+            census.vertices += 1;
+            match small.get_mut(usize::try_from(entry.ends).unwrap_or(usize::MAX)) {
+                Some(count) => *count += 1,
+                None => *census.degrees.entry(entry.ends).or_default() += 1,
+            }
+            if census.first.is_none() {
+                census.first = Some(entry.key.clone());
+            }
+            match (&mut census.last, entry.key) {
+                (Some(Key::Bytes(last)), Key::Bytes(key)) => last.clone_from(key),
+                (last, key) => *last = Some(key.clone()),
+            }
+            Ok(())
+        })?;
+        census.degrees.extend((0..).zip(small).filter(|(_, count)| *count > 0));
+        if census.vertices > 1 << 32 {
+            return Err(Error::Unsupported(format!(
+                "{} vertices; this version holds up to 2^32 = 4294967296",
+                census.vertices
+            )));
+        }
+        Ok(census)
+    }
+
+    /// Gives every id the place that `place(id, edge ends)` says; called in ascending order.
+    pub fn assign(&mut self, place: &mut dyn FnMut(&Key, u64) -> Result<u32>) -> Result<()> {
+        if self.runs.is_empty() {
+            return self.direct.replace(|id, ends| place(&Key::Int(id), ends));
+        }
+        let chunk = (self.memory / (self.sizes.len() as u64 + 1)).clamp(4 << 10, 64 << 10) as usize;
+        let spill = self.spill;
+        let mut writers: Vec<_> = self.sizes.iter().map(|_| StreamWriter::new(spill, chunk)).collect();
+        // The merge still reads the counters, so their places are kept aside until it is through.
+        let mut direct_places = StreamWriter::new(spill, 256 << 10);
+        self.visit(&mut |entry| {
+            let place = place(entry.key, entry.ends)?;
+            for &(generation, number) in entry.known {
+                let word = u64::from(number) | u64::from(place) << 32;
+                let writer = match writers.get_mut(generation as usize) {
+                    Some(writer) if generation != DIRECT => writer,
+                    _ => &mut direct_places,
+                };
+                put_words(writer.buffer(), &[word]);
+                writer.settle()?;
+            }
+            Ok(())
+        })?;
+        self.places = writers.into_iter().map(StreamWriter::finish).collect::<Result<_>>()?;
+        let direct_places = direct_places.finish()?;
+        for_each_word(self.spill, direct_places, |word| {
+            self.direct.set_place(word & 0xffff_ffff, (word >> 32) as u32);
+        })
+    }
+
+    /// The counters, which hold places now.
+    pub fn direct(&self) -> &Direct {
+        &self.direct
+    }
+
+    /// The places of a generation's numbers.
+    pub fn table(&self, generation: u32) -> Result<Vec<u32>> {
+        let size = self.sizes.get(generation as usize).copied().unwrap_or(0);
+        let mut table = vec![0_u32; size as usize];
+        let extents = self.places.get(generation as usize).cloned().unwrap_or_default();
+        for_each_word(self.spill, extents, |word| {
+            if let Some(slot) = table.get_mut((word & 0xffff_ffff) as usize) {
+                *slot = (word >> 32) as u32;
+            }
+        })?;
+        Ok(table)
+    }
+}
+
+fn for_each_word(spill: &Spill, extents: Vec<Extent>, mut visit: impl FnMut(u64)) -> Result<()> {
+    let mut reader = StreamReader::new(spill, extents, 256 << 10);
+    loop {
+        let bytes = reader.peek(8)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let whole = bytes.len() / 8 * 8;
+        words(bytes).for_each(&mut visit);
+        reader.consume(whole);
+    }
+}
+
+/// Writes the counted integers as runs in the order of their bytes, beside other ids.
+fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<Run>) -> Result<()> {
+    // An entry takes about 64 bytes here.
+    let limit = usize::try_from(memory / 64).unwrap_or(usize::MAX).max(1024);
+    let mut entries: Vec<(Vec<u8>, u32, u64)> = Vec::new();
+    let mut vertices = direct.vertices().peekable();
+    while vertices.peek().is_some() {
+        entries.clear();
+        entries.extend(vertices.by_ref().take(limit).map(|(id, ends)| (id.to_string().into_bytes(), id as u32, ends)));
+        entries.sort_unstable();
+        let sorted = entries.iter().map(|(key, number, ends)| (key.as_slice(), *number, *ends));
+        runs.push(Run::write(spill, DIRECT, Order::Bytes, sorted)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! What to import and how.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Input formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// By magic bytes, then by the file's name, then an edge list.
+    #[default]
+    Auto,
+    /// One edge a line: source, target, further columns (SNAP, KONECT, CSV, TSV, typed headers).
+    EdgeList,
+    /// One vertex a line, then the targets of its edges.
+    Adjacency,
+    /// One vertex a line, then the sources of its edges.
+    InAdjacency,
+    /// NIST Matrix Market, coordinate form.
+    MatrixMarket,
+    /// METIS / Chaco graph file.
+    Metis,
+    /// LDBC Graphalytics: `NAME.e`, with `NAME.v` beside it.
+    Graphalytics,
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow IPC, file or stream.
+    Arrow,
+}
+
+impl std::str::FromStr for Format {
+    type Err = crate::Error;
+
+    fn from_str(name: &str) -> crate::Result<Self> {
+        Ok(match name.to_ascii_lowercase().replace('_', "-").as_str() {
+            "auto" => Self::Auto,
+            "edge-list" | "edges" | "csv" | "tsv" | "snap" | "konect" | "neo4j" => Self::EdgeList,
+            "adjacency" | "out-adjacency" | "adj" => Self::Adjacency,
+            "in-adjacency" => Self::InAdjacency,
+            "matrix-market" | "mtx" => Self::MatrixMarket,
+            "metis" => Self::Metis,
+            "graphalytics" => Self::Graphalytics,
+            "parquet" => Self::Parquet,
+            "arrow" | "ipc" | "feather" => Self::Arrow,
+            _ => {
+                return Err(crate::Error::Invalid(format!(
+                    "unknown format '{name}'; choose auto, edge-list, adjacency, in-adjacency, matrix-market, \
+                     metis, graphalytics, parquet or arrow"
+                )));
+            }
+        })
+    }
+}
+
+/// What becomes of an edge that occurs more than once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// One stays, with the smallest of the weights (no order of input can change that).
+    #[default]
+    Drop,
+    /// All stay: a multigraph.
+    Keep,
+    /// One stays, with the sum of the weights; without weights, with their number.
+    Sum,
+}
+
+/// What becomes of an edge from a vertex to itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelfLoops {
+    /// It stays (triangles and clustering ignore it).
+    #[default]
+    Keep,
+    /// It goes; its vertex stays.
+    Drop,
+}
+
+/// The order of the vertices on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// Ascending by external id.
+    Original,
+    /// Descending by the number of edges of the input at the vertex, ties ascending by external id.
+    Degree,
+    /// Shuffled by a seed.
+    Random {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+impl Layout {
+    /// The name, as in the manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Original => "original",
+            Self::Degree => "degree",
+            Self::Random { .. } => "random",
+        }
+    }
+}
+
+impl std::str::FromStr for Layout {
+    type Err = crate::Error;
+
+    fn from_str(name: &str) -> crate::Result<Self> {
+        match name {
+            "original" => Ok(Self::Original),
+            "degree" | "auto" => Ok(Self::Degree),
+            "random" => Ok(Self::Random { seed: 0 }),
+            _ => Err(crate::Error::Invalid(format!("unknown layout '{name}'; choose original, degree or random"))),
+        }
+    }
+}
+
+/// Options of [`crate::import::import`], shared by Rust, the command line and Python.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Whether an edge has a direction. Default `true`.
+    pub directed: bool,
+    /// Format of every input. Default [`Format::Auto`].
+    pub format: Format,
+    /// Source, target and weight column: names of a header, or numbers counted from 1.
+    /// Default: by well-known header names, else the first, second and third.
+    pub columns: Option<Vec<String>>,
+    /// Whether the first line is a header. Default: found out.
+    pub header: Option<bool>,
+    /// The byte between columns. Default: found out.
+    pub separator: Option<u8>,
+    /// Whether to read weights. Default `false`.
+    pub weighted: bool,
+    /// A file with vertices that may have no edge.
+    pub nodes: Option<PathBuf>,
+    /// Default [`Duplicates::Drop`].
+    pub duplicates: Duplicates,
+    /// Default [`SelfLoops::Keep`].
+    pub self_loops: SelfLoops,
+    /// Default [`Layout::Degree`].
+    pub layout: Layout,
+    /// Memory that the import may use, in bytes. Default 1 GiB, at least 64 MiB.
+    pub memory: u64,
+    /// Threads; 0 takes what the machine has. Does not change what is built.
+    pub threads: usize,
+    /// Page size of the store in bytes. Default 4096.
+    pub page_size: u32,
+    /// Encoding of edge lists.
+    pub encoding: crate::Encoding,
+    /// Further directories over which files are striped.
+    pub stripes: Vec<PathBuf>,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self {
+            directed: true,
+            format: Format::Auto,
+            columns: None,
+            header: None,
+            separator: None,
+            weighted: false,
+            nodes: None,
+            duplicates: Duplicates::Drop,
+            self_loops: SelfLoops::Keep,
+            layout: Layout::Degree,
+            memory: 1 << 30,
+            threads: 0,
+            page_size: 4096,
+            encoding: crate::Encoding::Packed,
+            stripes: Vec::new(),
+        }
+    }
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Report {
+    /// Vertices in the store.
+    pub vertices: u64,
+    /// Edges in the store; an undirected one counts once.
+    pub edges: u64,
+    /// Edges of the input.
+    pub edges_read: u64,
+    /// Duplicates that were dropped or summed into another edge.
+    pub duplicates: u64,
+    /// Self-loops of the input, kept or not.
+    pub self_loops: u64,
+    /// Vertices without an edge.
+    pub isolated: u64,
+    /// Bytes of input, decompressed.
+    pub bytes_read: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Content hash of the store.
+    pub content_hash: String,
+}
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is going on: `read`, `sort` or `write`.
+    pub phase: &'static str,
+    /// Units done: bytes of input in phase `read`, edges afterwards.
+    pub done: u64,
+    /// Units altogether, where known.
+    pub total: Option<u64>,
+    /// Edges read so far.
+    pub edges: u64,
+}
+
+/// What an import asks and tells its caller while it runs.
+#[derive(Clone, Default)]
+pub struct Hooks {
+    /// Asked every few milliseconds by every worker; `true` stops the import with `Cancelled`.
+    pub cancelled: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// Told after every block.
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+impl Hooks {
+    /// # Errors
+    /// [`crate::Error::Cancelled`] once the caller wants to stop.
+    pub(crate) fn check(&self) -> crate::Result<()> {
+        match &self.cancelled {
+            Some(cancelled) if cancelled() => Err(crate::Error::Cancelled),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn tell(&self, progress: Progress) {
+        if let Some(sink) = &self.progress {
+            sink(progress);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What every reader yields: edges and vertices with the ids of the outside world.
+
+use std::ops::Range;
+
+use crate::{Error, Result};
+
+/// Edge weights in input order: integers as long as all of them are, else floats.
+///
+/// A batch holds one kind, so that a weight costs eight bytes and no tag.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weights {
+    bits: Vec<u64>,
+    float: bool,
+}
+
+impl Weights {
+    /// Appends an integer weight.
+    pub fn push_int(&mut self, weight: i64) {
+        if self.float {
+            self.bits.push(as_float(weight).to_bits());
+        } else {
+            self.bits.push(weight.cast_unsigned());
+        }
+    }
+
+    /// Appends a float weight; integers that are here already become floats.
+    pub fn push_float(&mut self, weight: f64) {
+        if !self.float {
+            self.float = true;
+            for bits in &mut self.bits {
+                *bits = as_float(bits.cast_signed()).to_bits();
+            }
+        }
+        self.bits.push(weight.to_bits());
+    }
+
+    /// Whether the bits are those of `f64`, else of `i64`.
+    pub fn is_float(&self) -> bool {
+        self.float
+    }
+
+    /// One word a weight: the bits of an `i64`, or of an `f64` if [`Weights::is_float`].
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
+    /// Forgets all weights and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bits.clear();
+        self.float = false;
+    }
+}
+
+/// The nearest float; integers beyond 2^53 beside float weights lose their last digits.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn as_float(weight: i64) -> f64 {
+    weight as f64
+}
+
+/// A piece of [`Batch::arena`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    len: u32,
+}
+
+/// Edges and vertices of one block of input, in no particular order.
+///
+/// Ids that are canonical integers below 2^64 (no sign, no leading zero) travel as integers,
+/// all others as bytes in the arena; which of the two does not change what is built.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Edges between integer ids: `[source, target]`.
+    pub ints: Vec<[u64; 2]>,
+    /// Weights of `ints`, or empty.
+    pub int_weights: Weights,
+    /// Edges with at least one other id.
+    pub texts: Vec<[Span; 2]>,
+    /// Weights of `texts`, or empty.
+    pub text_weights: Weights,
+    /// Vertices that exist even without an edge.
+    pub int_vertices: Vec<u64>,
+    /// The same for other ids.
+    pub text_vertices: Vec<Span>,
+    /// Runs of integer vertices that exist even without an edge (Matrix Market's rows).
+    pub ranges: Vec<Range<u64>>,
+    arena: Vec<u8>,
+}
+
+impl Batch {
+    /// Forgets the content and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ints.clear();
+        self.int_weights.clear();
+        self.texts.clear();
+        self.text_weights.clear();
+        self.int_vertices.clear();
+        self.text_vertices.clear();
+        self.ranges.clear();
+        self.arena.clear();
+    }
+
+    /// Edges in this batch.
+    pub fn edges(&self) -> usize {
+        self.ints.len() + self.texts.len()
+    }
+
+    /// The bytes of a span.
+    pub fn text(&self, span: Span) -> &[u8] {
+        let start = span.start as usize;
+        self.arena.get(start..start + span.len as usize).unwrap_or_default()
+    }
+
+    /// Copies an id into the arena.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] when one batch holds 4 GiB of ids.
+    pub fn intern(&mut self, id: &[u8]) -> Result<Span> {
+        let full = |_| Error::Unsupported("a block with 4 GiB of ids".into());
+        let start = u32::try_from(self.arena.len()).map_err(full)?;
+        let len = u32::try_from(id.len()).map_err(full)?;
+        start.checked_add(len).ok_or_else(|| Error::Unsupported("a block with 4 GiB of ids".into()))?;
+        self.arena.extend_from_slice(id);
+        Ok(Span { start, len })
+    }
+
+    /// Adds an edge between ids of any kind.
+    ///
+    /// # Errors
+    /// As [`Batch::intern`].
+    pub fn push_edge(&mut self, source: &[u8], target: &[u8], weight: Option<Weight>) -> Result<()> {
+        let weights = if let (Some(s), Some(t)) = (canonical_u64(source), canonical_u64(target)) {
+            self.ints.push([s, t]);
+            &mut self.int_weights
+        } else {
+            let edge = [self.intern(source)?, self.intern(target)?];
+            self.texts.push(edge);
+            &mut self.text_weights
+        };
+        match weight {
+            Some(Weight::Int(weight)) => weights.push_int(weight),
+            Some(Weight::Float(weight)) => weights.push_float(weight),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a vertex with an id of any kind.
+    ///
+    /// # Errors
+    /// As [`Batch::intern`].
+    pub fn push_vertex(&mut self, id: &[u8]) -> Result<()> {
+        if let Some(id) = canonical_u64(id) {
+            self.int_vertices.push(id);
+        } else {
+            let span = self.intern(id)?;
+            self.text_vertices.push(span);
+        }
+        Ok(())
+    }
+}
+
+/// A weight as the input wrote it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Weight {
+    /// An integer.
+    Int(i64),
+    /// Any other finite number.
+    Float(f64),
+}
+
+/// The value of a canonical integer below 2^64: digits only, no leading zero but for `0`.
+pub fn canonical_u64(id: &[u8]) -> Option<u64> {
+    let (&first, rest) = id.split_first()?;
+    if !first.is_ascii_digit() || (first == b'0' && !rest.is_empty()) || id.len() > 20 {
+        return None;
+    }
+    let mut value = u64::from(first - b'0');
+    for &byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_canonical_integers_are_integers() {
+        for (text, value) in [("0", 0), ("7", 7), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(canonical_u64(text.as_bytes()), Some(value));
+        }
+        for text in ["", "007", "-1", "+1", "1.0", " 1", "18446744073709551616", "99999999999999999999", "1e3"] {
+            assert_eq!(canonical_u64(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_float_turns_the_integers_before_it() {
+        let mut weights = Weights::default();
+        weights.push_int(-3);
+        weights.push_float(0.5);
+        weights.push_int(7);
+        let floats: Vec<f64> = weights.bits().iter().map(|&b| f64::from_bits(b)).collect();
+        assert_eq!(floats, [-3.0, 0.5, 7.0]);
+    }
+}

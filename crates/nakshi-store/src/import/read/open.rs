@@ -1,0 +1,112 @@
+//! Opens files and standard input, and undoes gzip and zstd, known by their magic bytes.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Error, Result};
+
+/// Bytes that are looked at before a format is chosen.
+const PEEK: usize = 4096;
+
+/// An opened input.
+pub(crate) struct Opened<'a> {
+    /// Decompressed bytes.
+    pub reader: Box<dyn Read + Send + 'a>,
+    /// The first decompressed bytes, at most 4 KiB, which `reader` yields again.
+    pub head: Vec<u8>,
+    /// The file itself where it is a plain, uncompressed one.
+    pub file: Option<File>,
+}
+
+/// Counts what flows by, for progress.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Bytes read from files, still compressed.
+    pub raw: AtomicU64,
+    /// Bytes after decompression.
+    pub text: AtomicU64,
+}
+
+/// Opens `path`; `-` is standard input.
+///
+/// `memory` bounds the window that a zstd frame may ask for.
+pub(crate) fn open<'a>(path: &Path, memory: u64, counters: &Arc<Counters>) -> Result<Opened<'a>> {
+    if path.as_os_str() == "-" {
+        return decode(path, Box::new(std::io::stdin()), None, memory, counters);
+    }
+    let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
+    let meta = file.metadata().map_err(|source| Error::io("open", path, source))?;
+    if meta.is_dir() {
+        return Err(Error::Invalid(format!("{} is a directory; name a file", path.display())));
+    }
+    let plain = if meta.is_file() { file.try_clone().ok() } else { None };
+    decode(path, Box::new(file), plain, memory, counters)
+}
+
+/// Sets up decompression in front of a reader.
+pub(crate) fn decode<'a>(
+    path: &Path,
+    reader: Box<dyn Read + Send + 'a>,
+    plain: Option<File>,
+    memory: u64,
+    counters: &Arc<Counters>,
+) -> Result<Opened<'a>> {
+    let failed = |source| Error::io("read", path, source);
+    let mut reader: Box<dyn Read + Send + 'a> =
+        Box::new(Counted { inner: reader, counters: Arc::clone(counters), raw: true });
+    let magic = peek(&mut reader, 6).map_err(failed)?;
+    let gzip = magic.starts_with(&[0x1f, 0x8b]);
+    let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skippable(&magic);
+    if magic.starts_with(b"BZh") || magic.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) || magic.starts_with(b"PK\x03\x04") {
+        return Err(Error::Input {
+            file: path.into(),
+            line: 1,
+            what: "bzip2, xz and zip are not read; decompress it and pipe it in, with - as the input".into(),
+        });
+    }
+    let joined: Box<dyn Read + Send + 'a> = Box::new(Cursor::new(magic).chain(reader));
+    let mut reader: Box<dyn Read + Send + 'a> = if gzip {
+        Box::new(flate2::read::MultiGzDecoder::new(joined))
+    } else if zstd {
+        let mut decoder = zstd::stream::read::Decoder::new(joined).map_err(failed)?;
+        // A frame's window is memory that the input asks for: 8 MiB at least, 128 MiB at most.
+        let window = (memory / 4).max(1).ilog2().clamp(23, 27);
+        decoder.window_log_max(window).map_err(failed)?;
+        Box::new(decoder)
+    } else {
+        joined
+    };
+    let head = peek(&mut reader, PEEK).map_err(failed)?;
+    let file = if gzip || zstd { None } else { plain };
+    let reader = Box::new(Cursor::new(head.clone()).chain(reader));
+    let reader = Box::new(Counted { inner: reader, counters: Arc::clone(counters), raw: false });
+    Ok(Opened { reader, head, file })
+}
+
+fn is_skippable(magic: &[u8]) -> bool {
+    matches!(magic, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+fn peek(reader: &mut dyn Read, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(bytes);
+    reader.take(bytes as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+struct Counted<R> {
+    inner: R,
+    counters: Arc<Counters>,
+    raw: bool,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        let counter = if self.raw { &self.counters.raw } else { &self.counters.text };
+        counter.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

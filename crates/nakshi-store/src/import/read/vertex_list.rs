@@ -1,0 +1,47 @@
+//! Lists of vertices: one a line, in the first column or in the one called `:ID` or `id`.
+
+use std::path::{Path, PathBuf};
+
+use super::batch::Batch;
+use super::blocks::{TextBlock, lines};
+use super::edge_list::is_blank_or_comment;
+use super::fields::{Separator, fields};
+use super::header;
+use crate::import::ImportOptions;
+use crate::{Error, Result};
+
+/// How to read the lines of one vertex list.
+pub(crate) struct VertexList {
+    name: PathBuf,
+    separator: Separator,
+    column: usize,
+}
+
+impl VertexList {
+    /// Finds out separator and column, and cuts a header off the first block.
+    pub fn sniff(name: &Path, options: &ImportOptions, first: Option<&mut TextBlock>) -> Self {
+        let (separator, column) = first.map_or((Separator::Blank, 0), |block| header::vertex_list(options, block));
+        Self { name: name.into(), separator, column }
+    }
+
+    /// Reads all vertices of a block.
+    pub fn parse(&self, block: &TextBlock, batch: &mut Batch) -> Result<()> {
+        let mut scratch = Vec::new();
+        for (position, line) in lines(&block.text) {
+            if is_blank_or_comment(line) {
+                continue;
+            }
+            let error = |what: String| Error::Input { file: self.name.clone(), line: block.line_at(position), what };
+            let Some(field) = fields(line, self.separator).nth(self.column) else {
+                return Err(error(format!("no vertex id in column {}; check the separator", self.column + 1)));
+            };
+            let id = field.map_err(error)?;
+            let id = id.text(&mut scratch);
+            if id.is_empty() {
+                return Err(error("the vertex id is empty".into()));
+            }
+            batch.push_vertex(id)?;
+        }
+        Ok(())
+    }
+}
