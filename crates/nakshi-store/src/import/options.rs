@@ -212,8 +212,8 @@ pub struct Progress {
 /// What an import asks and tells its caller while it runs.
 #[derive(Clone, Default)]
 pub struct Hooks {
-    /// Asked every few milliseconds by every worker; `true` stops the import with `Cancelled`.
-    pub cancelled: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// Stops the import with [`crate::Error::Cancelled`]; looked at every few milliseconds.
+    pub cancel: nakshi_io::CancelToken,
     /// Told after every block.
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
@@ -228,10 +228,7 @@ impl Hooks {
     /// # Errors
     /// [`crate::Error::Cancelled`] once the caller wants to stop.
     pub(crate) fn check(&self) -> crate::Result<()> {
-        match &self.cancelled {
-            Some(cancelled) if cancelled() => Err(crate::Error::Cancelled),
-            _ => Ok(()),
-        }
+        if self.cancel.is_cancelled() { Err(crate::Error::Cancelled) } else { Ok(()) }
     }
 
     pub(crate) fn tell(&self, progress: Progress) {

@@ -1,6 +1,7 @@
 //! The dictionary of small integers: an array of counters, one an id, with pages on demand.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Ids in a page of counters (16 KiB).
 const PAGE: usize = 4096;
@@ -21,6 +22,8 @@ type Page = Box<[u32; PAGE]>;
 pub(crate) struct Direct {
     pages: Vec<Option<Page>>,
     carried: HashMap<u64, u64>,
+    /// Vertices whether they have a page or not; disjoint and ascending once absorbed.
+    declared: Vec<Range<u64>>,
     used: u64,
     allowed: u64,
     ceiling: u64,
@@ -104,6 +107,7 @@ impl Direct {
         if self.pages.len() < other.pages.len() {
             self.pages.resize_with(other.pages.len(), || None);
         }
+        other.declared.into_iter().for_each(|range| self.declare(range));
         for (id, count) in other.carried {
             *self.carried.entry(id).or_default() += count;
         }
@@ -126,25 +130,83 @@ impl Direct {
         }
     }
 
+    /// Makes every id of a range a vertex.
+    pub fn declare(&mut self, range: Range<u64>) {
+        if !self.declared.contains(&range) {
+            self.declared.push(range);
+        }
+    }
+
+    /// Makes declared ranges disjoint; to be called once after all [`Direct::absorb`].
+    pub fn settle(&mut self) {
+        self.declared.retain(|range| !range.is_empty());
+        self.declared.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in self.declared.drain(..) {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        for range in &joined {
+            let pages = range.start / PAGE as u64..range.end.div_ceil(PAGE as u64).min(self.pages.len() as u64);
+            for number in pages {
+                let Some(Some(page)) = self.pages.get_mut(number as usize) else { continue };
+                for (id, slot) in (number * PAGE as u64..).zip(page.iter_mut()) {
+                    if range.contains(&id) {
+                        *slot |= LISTED;
+                    }
+                }
+            }
+        }
+        self.declared = joined;
+    }
+
+    /// Numbers of the pages that hold vertices.
+    fn page_numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        let end = self.declared.last().map_or(0, |range| range.end.div_ceil(PAGE as u64));
+        0..end.max(self.pages.len() as u64)
+    }
+
+    /// The declared ids on a page that was never made.
+    fn declared_on(&self, number: u64) -> impl Iterator<Item = u64> + '_ {
+        let (start, end) = (number * PAGE as u64, (number + 1) * PAGE as u64);
+        self.declared.iter().flat_map(move |range| range.start.max(start)..range.end.min(end))
+    }
+
+    fn carried(&self, id: u64) -> u64 {
+        if self.carried.is_empty() { 0 } else { self.carried.get(&id).copied().unwrap_or(0) }
+    }
+
     /// The vertices and their counts, ascending by id.
     pub fn vertices(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let pages = (0_u64..).zip(&self.pages).filter_map(|(number, page)| Some((number, page.as_ref()?)));
-        pages.flat_map(|(number, page)| (number * PAGE as u64..).zip(page.iter())).filter_map(|(id, &slot)| {
-            let carried = if self.carried.is_empty() { 0 } else { self.carried.get(&id).copied().unwrap_or(0) };
-            (slot != 0 || carried != 0).then_some((id, u64::from(slot & !LISTED) + carried))
+        self.page_numbers().flat_map(move |number| {
+            let page = self.pages.get(number as usize).and_then(Option::as_ref);
+            let bare = page.is_none().then(|| self.declared_on(number).map(|id| (id, 0)));
+            let counted = page.map(|page| {
+                (number * PAGE as u64..).zip(page.iter()).filter_map(|(id, &slot)| {
+                    let carried = self.carried(id);
+                    (slot != 0 || carried != 0).then_some((id, u64::from(slot & !LISTED) + carried))
+                })
+            });
+            bare.into_iter().flatten().chain(counted.into_iter().flatten())
         })
     }
 
     /// Replaces every vertex's counter by the place that `place(id, edge ends)` says, ascending.
     pub fn replace(&mut self, mut place: impl FnMut(u64, u64) -> crate::Result<u32>) -> crate::Result<()> {
-        for (number, page) in (0_u64..).zip(&mut self.pages) {
-            let Some(page) = page else { continue };
+        for number in self.page_numbers() {
+            let Some(Some(mut page)) = self.pages.get_mut(number as usize).map(Option::take) else {
+                self.declared_on(number).try_for_each(|id| place(id, 0).map(drop))?;
+                continue;
+            };
             for (id, slot) in (number * PAGE as u64..).zip(page.iter_mut()) {
-                let carried = if self.carried.is_empty() { 0 } else { self.carried.get(&id).copied().unwrap_or(0) };
+                let carried = self.carried(id);
                 if *slot != 0 || carried != 0 {
                     *slot = place(id, u64::from(*slot & !LISTED) + carried)?;
                 }
             }
+            self.pages[number as usize] = Some(page);
         }
         Ok(())
     }
@@ -182,8 +244,11 @@ mod tests {
         }
         let [mut all, other] = workers;
         all.absorb(other);
+        all.declare(8191..8193);
+        all.declare(20_000..20_002);
+        all.settle();
         let expected = 2 * (u64::from(CARRY) + 1);
-        assert_eq!(all.vertices().collect::<Vec<_>>(), [(5, expected), (9000, 0)]);
+        assert_eq!(all.vertices().collect::<Vec<_>>(), [(5, expected), (8191, 0), (8192, 0), (9000, 0), (20_000, 0), (20_001, 0)]);
         all.set_place(5, 1);
         assert_eq!(all.place(5), 1);
     }

@@ -16,6 +16,7 @@ pub(crate) struct Interner {
     table: Vec<(u32, u32)>,
     state: RandomState,
     canonical: bool,
+    utf8: bool,
 }
 
 impl std::fmt::Debug for Interner {
@@ -33,6 +34,7 @@ impl Interner {
             table: Vec::new(),
             state: RandomState::new(),
             canonical: true,
+            utf8: true,
         }
     }
 
@@ -59,7 +61,10 @@ impl Interner {
         self.keys.extend_from_slice(key);
         self.ends.push(self.keys.len() as u64);
         self.counts.push(ends);
-        self.canonical &= Order::is_canonical_integer(key);
+        if !Order::is_canonical_integer(key) {
+            self.canonical = false;
+            self.utf8 &= std::str::from_utf8(key).is_ok();
+        }
         number
     }
 
@@ -92,6 +97,11 @@ impl Interner {
     /// Whether all keys are canonical integers.
     pub fn canonical(&self) -> bool {
         self.canonical
+    }
+
+    /// Whether all keys are UTF-8.
+    pub fn utf8(&self) -> bool {
+        self.utf8
     }
 
     /// Bytes in use, counting what the next growth needs.

@@ -36,16 +36,17 @@ pub(crate) struct Blocks<'a> {
     next_line: u64,
     started: bool,
     ended: bool,
+    cut: Option<fn(u8) -> bool>,
 }
 
 impl<'a> Blocks<'a> {
     pub fn new(name: &Path, reader: Box<dyn Read + Send + 'a>) -> Self {
-        Self { reader, name: name.into(), carry: Vec::new(), next_line: 1, started: false, ended: false }
+        Self { reader, name: name.into(), carry: Vec::new(), next_line: 1, started: false, ended: false, cut: None }
     }
 
-    /// The input's name, for messages.
-    pub fn name(&self) -> &Path {
-        &self.name
+    /// Lets long lines be cut after a byte that `cut` accepts.
+    pub fn with_cuts(self, cut: fn(u8) -> bool) -> Self {
+        Self { cut: Some(cut), ..self }
     }
 
     /// An error at a line of this input.
@@ -64,6 +65,11 @@ impl<'a> Blocks<'a> {
                 break text.len();
             }
             if let Some(end) = memchr::memrchr(b'\n', &text) {
+                break end + 1;
+            }
+            if let Some(cut) = self.cut
+                && let Some(end) = text.iter().rposition(|&byte| cut(byte))
+            {
                 break end + 1;
             }
             if text.len() > MAX_LINE {

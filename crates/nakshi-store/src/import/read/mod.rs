@@ -7,25 +7,31 @@
 //! - `open`: files, standard input, gzip, zstd
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
+//! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `arrays`: formats
 //! - `batch`: what comes out
 
+mod adjacency;
+mod arrays;
+mod arrow;
 mod batch;
 mod blocks;
 mod edge_list;
 mod fields;
 mod header;
+mod matrix_market;
+mod metis;
 mod open;
 mod vertex_list;
 mod weight;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use batch::{Batch, Weights, as_float};
 pub(crate) use open::{Counters, Opened, open};
 
-use super::ImportOptions;
-use crate::Result;
+use super::{Format, ImportOptions, Input};
+use crate::{Error, Result};
 use blocks::Blocks;
 
 /// Parses one piece of input.
@@ -74,4 +80,80 @@ pub(crate) fn vertex_list<'a>(name: &Path, opened: Opened<'a>, options: &ImportO
         let parser = Arc::clone(&parser);
         Ok(block.map(|block| -> Task<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
     }))
+}
+
+/// Chooses a format by the first bytes, then by the name without `.gz` or `.zst`.
+pub(crate) fn detect(path: &Path, head: &[u8]) -> Format {
+    if head.starts_with(b"PAR1") {
+        return Format::Parquet;
+    }
+    if head.starts_with(b"ARROW1") || head.starts_with(&[0xff, 0xff, 0xff, 0xff]) {
+        return Format::Arrow;
+    }
+    if head.get(..14).is_some_and(|banner| banner.eq_ignore_ascii_case(b"%%MatrixMarket")) {
+        return Format::MatrixMarket;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("mtx") => Format::MatrixMarket,
+        Some("metis" | "graph") => Format::Metis,
+        Some("adj" | "adjlist") => Format::Adjacency,
+        Some("parquet" | "pq") => Format::Parquet,
+        Some("arrow" | "arrows" | "feather" | "ipc") => Format::Arrow,
+        Some("e") if graphalytics_vertices(path).is_some() => Format::Graphalytics,
+        _ => Format::EdgeList,
+    }
+}
+
+/// The `.v` file beside a Graphalytics `.e` file, compressed or not.
+pub(crate) fn graphalytics_vertices(edges: &Path) -> Option<PathBuf> {
+    let name = edges.file_name()?.to_str()?;
+    let stem = [".e", ".e.gz", ".e.zst"].iter().find_map(|end| name.strip_suffix(end))?;
+    let beside = [".v", ".v.gz", ".v.zst"].iter().map(|end| edges.with_file_name(format!("{stem}{end}")));
+    beside.into_iter().find(|path| path.is_file())
+}
+
+/// The reader of a file of edges.
+pub(crate) fn file<'a>(path: &Path, opened: Opened<'a>, format: Format, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+    match format {
+        Format::Auto | Format::EdgeList => edge_list(path, opened, options),
+        Format::Graphalytics if graphalytics_vertices(path).is_none() => Err(Error::Invalid(format!(
+            "{} has no .v file beside it; the format graphalytics takes NAME.e and reads NAME.v",
+            path.display()
+        ))),
+        Format::Graphalytics => {
+            let options = ImportOptions { header: Some(false), columns: None, ..options.clone() };
+            edge_list(path, opened, &options)
+        }
+        Format::Adjacency | Format::InAdjacency => {
+            if options.weighted {
+                return Err(Error::Invalid("adjacency lists have no weights; import without weights".into()));
+            }
+            Ok(adjacency::feed(path, opened.reader, format == Format::InAdjacency))
+        }
+        Format::MatrixMarket => matrix_market::feed(path, opened.reader, options),
+        Format::Metis => Ok(metis::feed(path, opened.reader, options)),
+        Format::Parquet => arrow::parquet(path, opened, options),
+        Format::Arrow => arrow::ipc(path, opened, options),
+    }
+}
+
+/// The reader of what is in memory already.
+pub(crate) fn memory<'a>(input: Input<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+    match input {
+        Input::Path(path) => Err(Error::Invalid(format!("{} is a file", path.display()))),
+        Input::Batches(reader) => {
+            let schema = reader.schema();
+            arrow::batches(Path::new("<arrow>"), &schema, reader, options)
+        }
+        Input::Arrays { source, target, weight } => arrays::pairs(source, target, weight, options),
+        Input::Csr { indptr, indices, weight } => arrays::csr(indptr, indices, weight, options),
+        Input::Edges(iterator) => {
+            if options.weighted {
+                return Err(Error::Invalid("generated edges have no weights; import without weights".into()));
+            }
+            Ok(arrays::edges(iterator))
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Temporary data on disk that nobody has to clean up.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use nakshi_io::write::{WriteFile, WriteFs};
 
 use crate::{Error, Result};
 
@@ -11,9 +13,9 @@ use crate::{Error, Result};
 /// disk whatever ends the process.
 #[derive(Debug)]
 pub(crate) struct Spill {
-    file: File,
+    writer: Mutex<Box<dyn WriteFile>>,
+    reader: File,
     path: PathBuf,
-    end: AtomicU64,
 }
 
 /// A piece of a [`Spill`].
@@ -25,34 +27,25 @@ pub(crate) struct Extent {
 
 impl Spill {
     /// Creates an empty spill file in `directory`; `name` shows in messages.
-    pub fn create(directory: &Path, name: &str) -> Result<Self> {
+    pub fn create(fs: &dyn WriteFs, directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(format!("spill-{name}"));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|source| Error::io("create", &path, source))?;
-        std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
-        Ok(Self { file, path, end: AtomicU64::new(0) })
+        let writer = Mutex::new(fs.create(&path)?);
+        let reader = File::open(&path).map_err(|source| Error::io("open", &path, source))?;
+        fs.remove_file(&path)?;
+        Ok(Self { writer, reader, path })
     }
 
     /// Appends bytes; may be called from several threads at once.
     pub fn append(&self, bytes: &[u8]) -> Result<Extent> {
-        let len = bytes.len() as u64;
-        let offset = self.end.fetch_add(len, Ordering::Relaxed);
-        self.file.write_all_at(bytes, offset).map_err(|source| Error::io("write", &self.path, source))?;
-        Ok(Extent { offset, len })
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let offset = writer.len();
+        writer.append(bytes)?;
+        Ok(Extent { offset, len: bytes.len() as u64 })
     }
 
-    /// Reads an extent, or the part of it that fits `buffer`.
+    /// Fills `buffer` from `offset` on.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(buffer, offset).map_err(|source| Error::io("read", &self.path, source))
-    }
-
-    /// Bytes written so far.
-    pub fn len(&self) -> u64 {
-        self.end.load(Ordering::Relaxed)
+        self.reader.read_exact_at(buffer, offset).map_err(|source| Error::io("read", &self.path, source))
     }
 }
 
@@ -168,7 +161,7 @@ mod tests {
     #[test]
     fn streams_come_back_and_leave_nothing() -> Result<()> {
         let dir = tempfile::tempdir().unwrap();
-        let spill = Spill::create(dir.path(), "t")?;
+        let spill = Spill::create(&*nakshi_io::write::default_fs(), dir.path(), "t")?;
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         let mut writers = [StreamWriter::new(&spill, 100), StreamWriter::new(&spill, 64)];
         for i in 0..10_000_u64 {

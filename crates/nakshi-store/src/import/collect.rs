@@ -1,0 +1,413 @@
+//! The first phase: read all inputs with several workers, give ids provisional numbers, spool.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::dictionary::{Direct, Interner, Order, Run};
+use super::input::Inputs;
+use super::options::{Hooks, ImportOptions, Progress, SelfLoops};
+use super::read::{Batch, Weights};
+use super::sort::pairs::{PairChunk, PairWriter};
+use super::sort::spill::Spill;
+use crate::{Error, Result};
+
+/// Everything that was read, in provisional ids.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub direct: Direct,
+    /// Edges between ids that [`Direct`] counts.
+    pub direct_chunks: Vec<PairChunk>,
+    /// Edges of each generation, by its number.
+    pub generations: Vec<(u32, Vec<PairChunk>)>,
+    pub runs: Vec<Run>,
+    /// Ids in each generation.
+    pub sizes: Vec<u32>,
+    pub totals: Totals,
+}
+
+/// What the workers counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    pub edges: u64,
+    pub self_loops: u64,
+    /// Whether all ids but the small integers are canonical integers.
+    pub canonical: bool,
+    /// Whether all ids are UTF-8.
+    pub utf8: bool,
+    pub weights: WeightRange,
+}
+
+/// What weights occurred.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WeightRange {
+    pub float: bool,
+    pub least: i64,
+    pub most: i64,
+    /// Sums of the negative and the positive integers, saturated.
+    pub sums: (i64, i64),
+    /// Whether every float fits 32 bits.
+    pub fit_f32: bool,
+}
+
+impl Default for WeightRange {
+    fn default() -> Self {
+        Self { float: false, least: i64::MAX, most: i64::MIN, sums: (0, 0), fit_f32: true }
+    }
+}
+
+impl WeightRange {
+    #[allow(clippy::cast_possible_truncation)]
+    fn add(&mut self, weights: &Weights) {
+        if weights.is_float() {
+            self.float = true;
+            let floats = weights.bits().iter().map(|&bits| f64::from_bits(bits));
+            self.fit_f32 &= floats.into_iter().all(|w| f64::from(w as f32).to_bits() == w.to_bits());
+            return;
+        }
+        for bits in weights.bits() {
+            let weight = bits.cast_signed();
+            self.least = self.least.min(weight);
+            self.most = self.most.max(weight);
+            let (negative, positive) = &mut self.sums;
+            let sum = if weight < 0 { negative } else { positive };
+            *sum = sum.saturating_add(weight);
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.float |= other.float;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+        self.sums.0 = self.sums.0.saturating_add(other.sums.0);
+        self.sums.1 = self.sums.1.saturating_add(other.sums.1);
+        self.fit_f32 &= other.fit_f32;
+    }
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self { edges: 0, self_loops: 0, canonical: true, utf8: true, weights: WeightRange::default() }
+    }
+}
+
+/// Reads everything. `pairs` takes edges, `keys` takes ids that memory has no room for.
+pub(crate) fn collect(
+    inputs: Inputs<'_>,
+    options: &ImportOptions,
+    threads: usize,
+    pairs: &Spill,
+    keys: &Spill,
+    hooks: &Hooks,
+) -> Result<Collected> {
+    let known = inputs.known_bytes();
+    let shared = Shared {
+        counters: std::sync::Arc::clone(&inputs.counters),
+        inputs: Mutex::new(inputs),
+        known,
+        canonical: AtomicBool::new(true),
+        generations: AtomicU32::new(0),
+        stop: AtomicBool::new(false),
+        failed: Mutex::new(None),
+        hooks,
+        edges: std::sync::atomic::AtomicU64::new(0),
+    };
+    let share = options.memory / threads.max(1) as u64;
+    let results = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.max(1))
+            .map(|_| scope.spawn(|| Worker::new(options, share, pairs, keys, &shared).run()))
+            .collect();
+        workers.into_iter().map(|worker| worker.join().map_err(|_| panicked())).collect::<Result<Vec<_>>>()
+    })?;
+    let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, error)) = failed {
+        return Err(error);
+    }
+    let mut all = Collected {
+        direct: Direct::new(options.memory),
+        direct_chunks: Vec::new(),
+        generations: Vec::new(),
+        runs: Vec::new(),
+        sizes: vec![0; shared.generations.into_inner() as usize],
+        totals: Totals::default(),
+    };
+    for output in results.into_iter().flatten() {
+        all.direct.absorb(output.direct);
+        all.direct_chunks.extend(output.direct_chunks);
+        for (generation, size, chunks, run) in output.generations {
+            if let Some(slot) = all.sizes.get_mut(generation as usize) {
+                *slot = size;
+            }
+            all.generations.push((generation, chunks));
+            all.runs.push(run);
+        }
+        all.totals.edges += output.totals.edges;
+        all.totals.self_loops += output.totals.self_loops;
+        all.totals.canonical &= output.totals.canonical;
+        all.totals.utf8 &= output.totals.utf8;
+        all.totals.weights.join(output.totals.weights);
+    }
+    all.direct.settle();
+    Ok(all)
+}
+
+fn panicked() -> Error {
+    Error::Invalid("a worker of the import panicked; this is a fault of nakshi, please report it".into())
+}
+
+struct Shared<'a, 'h> {
+    inputs: Mutex<Inputs<'a>>,
+    counters: std::sync::Arc<super::read::Counters>,
+    known: u64,
+    canonical: AtomicBool,
+    generations: AtomicU32,
+    stop: AtomicBool,
+    failed: Mutex<Option<(u64, Error)>>,
+    hooks: &'h Hooks,
+    edges: std::sync::atomic::AtomicU64,
+}
+
+impl Shared<'_, '_> {
+    /// Keeps the error of the earliest piece of input, so that the message does not depend on
+    /// which worker was faster.
+    fn fail(&self, task: u64, error: Error) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.as_ref().is_none_or(|(earlier, _)| task < *earlier) {
+            *failed = Some((task, error));
+        }
+    }
+}
+
+struct Output {
+    direct: Direct,
+    direct_chunks: Vec<PairChunk>,
+    generations: Vec<(u32, u32, Vec<PairChunk>, Run)>,
+    totals: Totals,
+}
+
+struct Worker<'s, 'a, 'h> {
+    options: &'s ImportOptions,
+    shared: &'s Shared<'a, 'h>,
+    keys: &'s Spill,
+    direct: Direct,
+    direct_pairs: PairWriter<'s>,
+    interner: Interner,
+    /// Bytes that the interner may take.
+    room: u64,
+    pairs: PairWriter<'s>,
+    generations: Vec<(u32, u32, Vec<PairChunk>, Run)>,
+    totals: Totals,
+}
+
+impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
+    fn new(
+        options: &'s ImportOptions,
+        share: u64,
+        pairs: &'s Spill,
+        keys: &'s Spill,
+        shared: &'s Shared<'a, 'h>,
+    ) -> Self {
+        Self {
+            options,
+            shared,
+            keys,
+            direct: Direct::new(share / 10 * 3),
+            direct_pairs: PairWriter::new(pairs),
+            interner: Interner::new(),
+            room: share / 4,
+            pairs: PairWriter::new(pairs),
+            generations: Vec::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    fn run(mut self) -> Option<Output> {
+        let mut batch = Batch::default();
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let next = {
+                let mut inputs = self.shared.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+                self.shared.hooks.check().and_then(|()| inputs.next())
+            };
+            let (number, task) = match next {
+                Ok(None) => break,
+                Ok(Some(task)) => task,
+                Err(error) => {
+                    self.shared.fail(u64::MAX, error);
+                    return None;
+                }
+            };
+            batch.clear();
+            if let Err(error) = task(&mut batch).and_then(|()| self.consume(&batch)) {
+                self.shared.fail(number, error);
+                return None;
+            }
+            self.report(&batch);
+        }
+        let finished = self.finish_generation().and_then(|()| self.direct_pairs.take_chunks());
+        match finished {
+            Ok(direct_chunks) => {
+                Some(Output { direct: self.direct, direct_chunks, generations: self.generations, totals: self.totals })
+            }
+            Err(error) => {
+                self.shared.fail(u64::MAX, error);
+                None
+            }
+        }
+    }
+
+    fn report(&self, batch: &Batch) {
+        let edges = batch.edges() as u64;
+        let edges = self.shared.edges.fetch_add(edges, Ordering::Relaxed) + edges;
+        let raw = self.shared.counters.raw.load(Ordering::Relaxed);
+        let total = (self.shared.known > 0).then_some(self.shared.known);
+        self.shared.hooks.tell(Progress { phase: "read", done: raw, total, edges });
+    }
+
+    fn consume(&mut self, batch: &Batch) -> Result<()> {
+        let text = self.shared.counters.text.load(Ordering::Relaxed);
+        self.direct.allow(self.shared.known.max(text).max(self.totals.edges * 8));
+        self.totals.edges += batch.edges() as u64;
+        self.consume_vertices(batch)?;
+        self.totals.weights.add(&batch.int_weights);
+        self.totals.weights.add(&batch.text_weights);
+        if self.options.weighted {
+            return self.consume_weighted(batch);
+        }
+        for &[source, target] in &batch.ints {
+            if self.direct.admits(source) && self.direct.admits(target) {
+                if source == target && self.drops_loop() {
+                    self.direct.list(source);
+                    continue;
+                }
+                self.count(source, target);
+                // Admitted ids are below 2^32.
+                self.direct_pairs.push(source as u32, target as u32)?;
+            } else if let Some((source, target)) = self.intern_ints(source, target)? {
+                self.pairs.push(source, target)?;
+            }
+        }
+        for &[source, target] in &batch.texts {
+            if let Some((source, target)) = self.intern(batch.text(source), batch.text(target))? {
+                self.pairs.push(source, target)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn consume_weighted(&mut self, batch: &Batch) -> Result<()> {
+        let float = batch.int_weights.is_float();
+        if batch.int_weights.bits().len() != batch.ints.len() || batch.text_weights.bits().len() != batch.texts.len() {
+            return Err(Error::Invalid("the input has no weights; import without weights".into()));
+        }
+        for (&[source, target], &weight) in batch.ints.iter().zip(batch.int_weights.bits()) {
+            if self.direct.admits(source) && self.direct.admits(target) {
+                if source == target && self.drops_loop() {
+                    self.direct.list(source);
+                    continue;
+                }
+                self.count(source, target);
+                self.direct_pairs.push_weighted(source as u32, target as u32, weight, float)?;
+            } else if let Some((source, target)) = self.intern_ints(source, target)? {
+                self.pairs.push_weighted(source, target, weight, float)?;
+            }
+        }
+        let float = batch.text_weights.is_float();
+        for (&[source, target], &weight) in batch.texts.iter().zip(batch.text_weights.bits()) {
+            if let Some((source, target)) = self.intern(batch.text(source), batch.text(target))? {
+                self.pairs.push_weighted(source, target, weight, float)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn consume_vertices(&mut self, batch: &Batch) -> Result<()> {
+        for &id in &batch.int_vertices {
+            if self.direct.admits(id) {
+                self.direct.list(id);
+            } else {
+                self.intern_one(decimal(id, &mut [0; 20]), 0)?;
+            }
+        }
+        for &span in &batch.text_vertices {
+            self.intern_one(batch.text(span), 0)?;
+        }
+        for range in &batch.ranges {
+            self.direct.declare(range.clone());
+        }
+        Ok(())
+    }
+
+    /// Counts a self-loop; whether it goes.
+    fn drops_loop(&mut self) -> bool {
+        self.totals.self_loops += 1;
+        self.options.self_loops == SelfLoops::Drop
+    }
+
+    /// A self-loop of an undirected graph is one list entry, any other edge two.
+    #[inline]
+    fn count(&mut self, source: u64, target: u64) {
+        self.direct.count(source);
+        if source != target || self.options.directed {
+            self.direct.count(target);
+        }
+    }
+
+    fn intern_ints(&mut self, source: u64, target: u64) -> Result<Option<(u32, u32)>> {
+        let (mut a, mut b) = ([0; 20], [0; 20]);
+        self.intern(decimal(source, &mut a), decimal(target, &mut b))
+    }
+
+    fn intern(&mut self, source: &[u8], target: &[u8]) -> Result<Option<(u32, u32)>> {
+        if source == target {
+            let dropped = self.drops_loop();
+            let ends = if dropped { 0 } else if self.options.directed { 2 } else { 1 };
+            let number = self.intern_one(source, ends)?;
+            return Ok((!dropped).then_some((number, number)));
+        }
+        // Both ends belong to one generation, so it may end before the first of them only.
+        let source = self.intern_one(source, 1)?;
+        let target = self.interner.intern(target, 1);
+        Ok(Some((source, target)))
+    }
+
+    fn intern_one(&mut self, key: &[u8], ends: u64) -> Result<u32> {
+        if self.interner.memory() > self.room && self.interner.len() > 1024 {
+            self.finish_generation()?;
+        }
+        Ok(self.interner.intern(key, ends))
+    }
+
+    /// Writes the ids of this generation as a sorted run, and begins the next.
+    fn finish_generation(&mut self) -> Result<()> {
+        self.totals.canonical &= self.interner.canonical();
+        self.totals.utf8 &= self.interner.utf8();
+        if self.interner.len() == 0 {
+            return Ok(());
+        }
+        if !self.totals.canonical {
+            self.shared.canonical.store(false, Ordering::Relaxed);
+        }
+        // A guess at the order that all ids will turn out to have; a wrong one is mended later.
+        let canonical = self.shared.canonical.load(Ordering::Relaxed);
+        let order = if canonical { Order::Integer } else { Order::Bytes };
+        let generation = self.shared.generations.fetch_add(1, Ordering::Relaxed);
+        let run = Run::write(self.keys, generation, order, self.interner.sorted(order))?;
+        let size = u32::try_from(self.interner.len()).map_err(|_| Error::Unsupported("2^32 ids at once".into()))?;
+        self.generations.push((generation, size, self.pairs.take_chunks()?, run));
+        self.interner = Interner::new();
+        Ok(())
+    }
+}
+
+/// The decimal digits of an integer.
+fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut start = buffer.len();
+    loop {
+        start -= 1;
+        buffer[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            return &buffer[start..];
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What can be imported.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+
+use super::read::{self, Counters, Feed, Task};
+use super::{Format, ImportOptions};
+use crate::Result;
+
+/// One input of an import. All inputs of an import make one graph.
+pub enum Input<'a> {
+    /// A file, compressed or not; `-` is standard input.
+    Path(PathBuf),
+    /// Arrow record batches from anywhere: the first two columns are source and target unless
+    /// the options name them.
+    Batches(Box<dyn RecordBatchReader + Send + 'a>),
+    /// Parallel arrays.
+    Arrays {
+        /// Source of each edge.
+        source: Ints<'a>,
+        /// Target of each edge; as long as `source`.
+        target: Ints<'a>,
+        /// Weight of each edge, or nothing; as long as `source`.
+        weight: Option<Numbers<'a>>,
+    },
+    /// Compressed sparse rows, as SciPy has them: row `i` has the columns
+    /// `indices[indptr[i]..indptr[i + 1]]`. All rows are vertices.
+    Csr {
+        /// Where each row begins; one longer than the number of rows.
+        indptr: Ints<'a>,
+        /// Target of each edge.
+        indices: Ints<'a>,
+        /// Weight of each edge, or nothing; as long as `indices`.
+        weight: Option<Numbers<'a>>,
+    },
+    /// Edges from an iterator, such as a generator's.
+    Edges(Box<dyn Iterator<Item = (u64, u64)> + Send + 'a>),
+}
+
+impl std::fmt::Debug for Input<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Batches(_) => f.write_str("Batches"),
+            Self::Arrays { .. } => f.write_str("Arrays"),
+            Self::Csr { .. } => f.write_str("Csr"),
+            Self::Edges(_) => f.write_str("Edges"),
+        }
+    }
+}
+
+impl From<&Path> for Input<'_> {
+    fn from(path: &Path) -> Self {
+        Self::Path(path.into())
+    }
+}
+
+/// Integers in memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Ints<'a> {
+    /// 32 bits, unsigned.
+    U32(&'a [u32]),
+    /// 32 bits, signed.
+    I32(&'a [i32]),
+    /// 64 bits, unsigned.
+    U64(&'a [u64]),
+    /// 64 bits, signed.
+    I64(&'a [i64]),
+}
+
+/// Numbers in memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Numbers<'a> {
+    /// Integers.
+    Ints(Ints<'a>),
+    /// 32-bit floats.
+    F32(&'a [f32]),
+    /// 64-bit floats.
+    F64(&'a [f64]),
+}
+
+/// A file of edges, or of vertices.
+enum Source<'a> {
+    Edges(Input<'a>),
+    Vertices(PathBuf),
+}
+
+/// All inputs, one after the other.
+pub(crate) struct Inputs<'a> {
+    waiting: VecDeque<Source<'a>>,
+    current: Option<Box<dyn Feed<'a> + 'a>>,
+    options: ImportOptions,
+    pub counters: Arc<Counters>,
+    tasks: u64,
+}
+
+impl<'a> Inputs<'a> {
+    pub fn new(inputs: Vec<Input<'a>>, options: &ImportOptions) -> Self {
+        let mut waiting: VecDeque<_> = inputs.into_iter().map(Source::Edges).collect();
+        waiting.extend(options.nodes.clone().map(Source::Vertices));
+        Self { waiting, current: None, options: options.clone(), counters: Arc::default(), tasks: 0 }
+    }
+
+    /// Bytes of the files among the inputs, as far as they are known.
+    pub fn known_bytes(&self) -> u64 {
+        let paths = self.waiting.iter().filter_map(|source| match source {
+            Source::Edges(Input::Path(path)) | Source::Vertices(path) => Some(path),
+            Source::Edges(_) => None,
+        });
+        paths.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| meta.len()).sum()
+    }
+
+    /// The next piece of input with its number.
+    pub fn next(&mut self) -> Result<Option<(u64, Task<'a>)>> {
+        loop {
+            if let Some(feed) = &mut self.current {
+                if let Some(task) = feed.next()? {
+                    self.tasks += 1;
+                    return Ok(Some((self.tasks, task)));
+                }
+                self.current = None;
+            }
+            let Some(source) = self.waiting.pop_front() else { return Ok(None) };
+            self.current = Some(self.open(source)?);
+        }
+    }
+
+    fn open(&mut self, source: Source<'a>) -> Result<Box<dyn Feed<'a> + 'a>> {
+        let options = &self.options;
+        match source {
+            Source::Vertices(path) => {
+                let opened = read::open(&path, options.memory, &self.counters)?;
+                read::vertex_list(&path, opened, options)
+            }
+            Source::Edges(Input::Path(path)) => {
+                let opened = read::open(&path, options.memory, &self.counters)?;
+                let format = match options.format {
+                    Format::Auto => read::detect(&path, &opened.head),
+                    format => format,
+                };
+                if format == Format::Graphalytics {
+                    self.waiting.extend(read::graphalytics_vertices(&path).map(Source::Vertices));
+                }
+                read::file(&path, opened, format, options)
+            }
+            Source::Edges(other) => read::memory(other, options),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Import: from edges in any format to a store, under a memory cap.
+//!
+//! - [`import`] with [`ImportOptions`], [`Input`]s and [`Hooks`] gives a store and a [`Report`]
+//! - `read`: one reader a format
+//! - `collect`: reads side by side, gives ids provisional numbers, spools edges
+//! - `dictionary`: merges ids under the cap and gives them their places in the layout
+//! - `sort`: range partition by source, radix sort, runs for what does not fit
+//! - `emit`: duplicates, encoding, lists
+//!
+//! What is built depends on the graph and the options alone: not on the order of the input, nor
+//! on memory, nor on the number of threads.
+
+mod collect;
+mod dictionary;
+mod emit;
+mod input;
+mod options;
+mod pipeline;
+mod read;
+mod sort;
+
+pub use input::{Input, Ints, Numbers};
+pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};
+pub use pipeline::{MINIMUM_MEMORY, import, import_with};

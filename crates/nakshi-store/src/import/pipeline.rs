@@ -1,0 +1,362 @@
+//! The phases of an import, one after the other.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use nakshi_io::write::WriteFs;
+
+use super::collect::{Collected, Totals, collect};
+use super::dictionary::{Census, Dictionary, Key, Order};
+use super::emit::{Emitted, Place, Rules, emit};
+use super::input::{Input, Inputs};
+use super::options::{Duplicates, Hooks, ImportOptions, Layout, Progress, Report};
+use super::sort::pairs::{PairChunk, read_chunk};
+use super::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
+use super::sort::radix::{Record, Weighted};
+use super::sort::spill::Spill;
+use crate::layout::Placer;
+use crate::{BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes};
+
+/// The least memory with which an import works, whatever the input.
+pub const MINIMUM_MEMORY: u64 = 32 << 20;
+
+/// Largest bucket that is sorted in memory, in records; larger ones only miss the caches.
+const BUCKET: u64 = 2 << 20;
+
+/// Bytes that lie together in a striped store.
+const STRIPE: u64 = 1 << 20;
+
+/// Builds the store `destination`, which must not exist, from all edges of `inputs`.
+///
+/// # Errors
+/// [`Error::Input`] names file and line of what cannot be read; [`Error::Budget`] the least
+/// memory that works; [`Error::Exists`], [`Error::Cancelled`], [`Error::Io`],
+/// [`Error::Unsupported`]. Nothing is left behind.
+pub fn import(inputs: Vec<Input<'_>>, destination: &Path, options: &ImportOptions, hooks: &Hooks) -> Result<Report> {
+    import_with(&nakshi_io::write::default_fs(), inputs, destination, options, hooks)
+}
+
+/// Like [`import`], through a file system of the caller's, such as one that fails on purpose.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with(
+    fs: &Arc<dyn WriteFs>,
+    inputs: Vec<Input<'_>>,
+    destination: &Path,
+    options: &ImportOptions,
+    hooks: &Hooks,
+) -> Result<Report> {
+    let started = Instant::now();
+    let mut options = options.clone();
+    options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
+    if options.memory < MINIMUM_MEMORY {
+        return Err(Error::Budget { needed: MINIMUM_MEMORY, given: options.memory });
+    }
+    if options.threads == 0 {
+        options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+    }
+    let job = Job { fs, options: &options, hooks };
+    let mut report = if options.weighted {
+        job.run::<Weighted>(inputs, destination)?
+    } else {
+        job.run::<u64>(inputs, destination)?
+    };
+    report.seconds = started.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// What all phases need.
+struct Job<'j> {
+    fs: &'j Arc<dyn WriteFs>,
+    options: &'j ImportOptions,
+    hooks: &'j Hooks,
+}
+
+/// The arcs of the graph, in buckets.
+struct Arcs<'s> {
+    spill: &'s Spill,
+    out: Vec<Bucket>,
+    /// Empty in an undirected graph.
+    into: Vec<Bucket>,
+}
+
+impl Job<'_> {
+    fn run<R: Record>(&self, inputs: Vec<Input<'_>>, destination: &Path) -> Result<Report> {
+        let mut builder = StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options())?;
+        let scratch = builder.scratch_dir()?;
+        let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
+        let (pairs, keys) = (spill("edges")?, spill("ids")?);
+        let inputs = Inputs::new(inputs, self.options);
+        let counters = Arc::clone(&inputs.counters);
+        let mut collected = collect(inputs, self.options, self.options.threads, &pairs, &keys, self.hooks)?;
+        self.hooks.check()?;
+        let totals = collected.totals;
+        let rules = self.rules(&totals);
+        let mut dictionary = Dictionary::new(
+            &keys,
+            std::mem::take(&mut collected.direct),
+            std::mem::take(&mut collected.runs),
+            std::mem::take(&mut collected.sizes),
+            totals.canonical,
+            self.options.memory / 8,
+        )?;
+        let census = dictionary.census()?;
+        builder.set_shape(census.vertices, self.columns(&totals, rules))?;
+        let cells = self.assign(&mut dictionary, &census, &totals, &mut builder)?;
+        let limit = self.bucket_limit::<R>();
+        let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
+        drop(cells);
+        let arcs_spill = spill("arcs")?;
+        let arcs = self.scatter::<R>(&collected, &dictionary, &ranges, &pairs, &arcs_spill, totals.weights.float)?;
+        drop((pairs, dictionary, keys));
+        let (runs, lists) = (spill("runs")?, spill("lists")?);
+        let place = Place {
+            arcs: arcs.spill,
+            runs: &runs,
+            lists: &lists,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            sorters: self.options.threads,
+        };
+        builder.begin_adjacency(Direction::Out)?;
+        let emitted = emit::<R>(&arcs.out, place, rules, self.hooks, &mut builder)?;
+        builder.finish_adjacency()?;
+        if self.options.directed {
+            builder.begin_adjacency(Direction::In)?;
+            emit::<R>(&arcs.into, place, rules, self.hooks, &mut builder)?;
+            builder.finish_adjacency()?;
+        }
+        self.hooks.check()?;
+        let mut report = self.report(&census, &totals, emitted);
+        report.bytes_read = counters.text.load(std::sync::atomic::Ordering::Relaxed);
+        builder.set_report(summary(&report)?);
+        let manifest = builder.commit()?;
+        report.edges = manifest.edges;
+        report.content_hash = manifest.content_hash();
+        Ok(report)
+    }
+
+    fn build_options(&self) -> BuildOptions {
+        let options = self.options;
+        let stripes = Stripes { dirs: options.stripes.clone(), unit: STRIPE.max(u64::from(options.page_size)) };
+        BuildOptions {
+            directed: options.directed,
+            encoding: options.encoding,
+            page_size: options.page_size,
+            layout: options.layout.name().into(),
+            stripes: (!options.stripes.is_empty()).then_some(stripes),
+            ..BuildOptions::default()
+        }
+    }
+
+    fn rules(&self, totals: &Totals) -> Rules {
+        let duplicates = self.options.duplicates;
+        let valued = self.options.weighted || duplicates == Duplicates::Sum;
+        Rules { duplicates, valued, float: totals.weights.float }
+    }
+
+    /// The weight column, as narrow as its values allow.
+    fn columns(&self, totals: &Totals, rules: Rules) -> Vec<ColumnSpec> {
+        if !rules.valued {
+            return Vec::new();
+        }
+        let weights = &totals.weights;
+        let ty = if rules.float {
+            // A sum of 32-bit floats may need more.
+            ColumnType::for_floats(weights.fit_f32 && rules.duplicates != Duplicates::Sum)
+        } else if !self.options.weighted {
+            ColumnType::for_integers(0, i64::try_from(totals.edges).unwrap_or(i64::MAX))
+        } else if rules.duplicates == Duplicates::Sum {
+            ColumnType::for_integers(weights.sums.0, weights.sums.1)
+        } else {
+            ColumnType::for_integers(weights.least.min(weights.most), weights.most)
+        };
+        vec![ColumnSpec { name: "weight".into(), ty }]
+    }
+
+    /// Gives every vertex its place and writes the ids; returns where arcs will be.
+    fn assign(
+        &self,
+        dictionary: &mut Dictionary<'_>,
+        census: &Census,
+        totals: &Totals,
+        builder: &mut StoreBuilder,
+    ) -> Result<Cells> {
+        let vertices = census.vertices;
+        let mut placer = match self.options.layout {
+            Layout::Original => Placer::Original { next: 0 },
+            Layout::Degree => Placer::degree(&census.degrees),
+            Layout::Random { seed } => Placer::random(vertices, seed),
+        };
+        let kind = id_kind(census, dictionary.order(), totals.utf8);
+        if kind != IdKind::Dense {
+            builder.begin_ids(kind)?;
+        }
+        let mut cells = Cells::new(vertices);
+        let mut order: Vec<u32> = Vec::new();
+        let count = usize::try_from(vertices).unwrap_or(usize::MAX);
+        order.try_reserve_exact(count).map_err(|_| Error::Budget { needed: vertices * 4, given: self.options.memory })?;
+        dictionary.assign(&mut |key, ends| {
+            let place = placer.place(ends)?;
+            cells.add(place, ends);
+            order.push(place);
+            if order.len().is_multiple_of(1 << 16) {
+                self.hooks.check()?;
+                let done = order.len() as u64;
+                self.hooks.tell(Progress { phase: "sort", done, total: Some(vertices), edges: totals.edges });
+            }
+            if kind == IdKind::Dense { Ok(()) } else { push_id(builder, kind, key) }?;
+            Ok(place)
+        })?;
+        if kind == IdKind::Dense {
+            let first = census.first.as_ref().and_then(|key| integer(key)).and_then(|first| i64::try_from(first).ok());
+            builder.set_dense_ids(first.unwrap_or(0), Some(&order))?;
+        } else {
+            builder.finish_ids(Some(&order))?;
+        }
+        Ok(cells)
+    }
+
+    /// Records of a bucket: every sorter holds one as read, one as scratch, and one encoded.
+    fn bucket_limit<R: Record>(&self) -> u64 {
+        let share = self.options.memory / 2 / self.options.threads.max(1) as u64;
+        (share / (3 * 8 * R::WORDS as u64)).clamp(1 << 10, BUCKET)
+    }
+
+    fn scatter<'s, R: Record>(
+        &self,
+        collected: &Collected,
+        dictionary: &Dictionary<'_>,
+        ranges: &'s Ranges,
+        pairs: &Spill,
+        arcs: &'s Spill,
+        float: bool,
+    ) -> Result<Arcs<'s>> {
+        let threads = self.options.threads.max(1);
+        let generations = collected.generations.iter().map(|(number, chunks)| (Some(*number), chunks.as_slice()));
+        let direct = collected.direct_chunks.chunks(16).map(|chunks| (None, chunks));
+        let work = Mutex::new(generations.chain(direct));
+        let directions = if self.options.directed { 2 } else { 1 };
+        let memory = self.options.memory / 4 / threads as u64 / directions;
+        let results = std::thread::scope(|scope| {
+            let worker = || -> Result<(Vec<Bucket>, Vec<Bucket>)> {
+                let mut out = Scatter::new(arcs, ranges, memory);
+                let mut into = (directions == 2).then(|| Scatter::new(arcs, ranges, memory));
+                loop {
+                    let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((generation, chunks)) = next else { break };
+                    self.hooks.check()?;
+                    match generation {
+                        Some(number) => {
+                            let table = dictionary.table(number)?;
+                            let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
+                            scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                        }
+                        None => {
+                            let place = |id: u32| dictionary.direct().place(id);
+                            scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                        }
+                    }
+                }
+                Ok((out.finish()?, into.map_or(Ok(Vec::new()), Scatter::finish)?))
+            };
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            let panicked = |_| Error::Invalid("a worker of the import panicked; please report it".into());
+            workers.into_iter().map(|worker| worker.join().map_err(panicked)?).collect::<Result<Vec<_>>>()
+        })?;
+        let (out, into) = results.into_iter().unzip();
+        Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
+    }
+
+    fn report(&self, census: &Census, totals: &Totals, emitted: Emitted) -> Report {
+        // In an undirected graph every edge but a self-loop is two arcs.
+        let ways = if self.options.directed { 1 } else { 2 };
+        Report {
+            vertices: census.vertices,
+            edges_read: totals.edges,
+            duplicates: emitted.dropped_arcs / ways + emitted.dropped_loops,
+            self_loops: totals.self_loops,
+            isolated: census.degrees.get(&0).copied().unwrap_or(0),
+            ..Report::default()
+        }
+    }
+}
+
+fn scatter_chunks<R: Record>(
+    pairs: &Spill,
+    chunks: &[PairChunk],
+    float: bool,
+    place: impl Fn(u32) -> u32,
+    out: &mut Scatter<'_>,
+    mut into: Option<&mut Scatter<'_>>,
+) -> Result<()> {
+    let mut bytes = Vec::new();
+    for &chunk in chunks {
+        read_chunk(pairs, chunk, float, &mut bytes, |source, target, weight| {
+            let (source, target) = (place(source), place(target));
+            out.push::<R>(source, target, weight)?;
+            match &mut into {
+                Some(into) => into.push::<R>(target, source, weight),
+                None if source != target => out.push::<R>(target, source, weight),
+                None => Ok(()),
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// What the manifest keeps of the report: nothing that differs between two runs.
+fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>> {
+    let value = serde_json::to_value(report).map_err(|error| Error::Invalid(error.to_string()))?;
+    let mut map = value.as_object().cloned().unwrap_or_default();
+    for volatile in ["seconds", "content_hash", "edges"] {
+        map.remove(volatile);
+    }
+    Ok(map)
+}
+
+/// The value of an integer id that fits 128 bits.
+fn integer(key: &Key) -> Option<i128> {
+    match key {
+        Key::Int(int) => Some(i128::from(*int)),
+        Key::Bytes(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
+    }
+}
+
+/// The narrowest kind that holds all ids.
+fn id_kind(census: &Census, order: Order, utf8: bool) -> IdKind {
+    if order == Order::Bytes {
+        return if utf8 { IdKind::Text } else { IdKind::Bytes };
+    }
+    let (Some(first), Some(last)) = (&census.first, &census.last) else { return IdKind::Dense };
+    let (Some(first), Some(last)) = (integer(first), integer(last)) else { return IdKind::Big };
+    let fits_i64 = i64::try_from(first).is_ok() && i64::try_from(last).is_ok();
+    if fits_i64 && last - first == i128::from(census.vertices) - 1 {
+        IdKind::Dense
+    } else if u64::try_from(first).is_ok() && u64::try_from(last).is_ok() {
+        IdKind::U64
+    } else if fits_i64 {
+        IdKind::I64
+    } else {
+        IdKind::Big
+    }
+}
+
+fn push_id(builder: &mut StoreBuilder, kind: IdKind, key: &Key) -> Result<()> {
+    let wrong = || Error::Invalid("an id of another kind; this is a fault of nakshi, please report it".into());
+    match (kind, key) {
+        (IdKind::U64, Key::Int(int)) => builder.push_id(crate::Key::U64(*int)),
+        (IdKind::U64, key) => {
+            let value = integer(key).and_then(|value| u64::try_from(value).ok()).ok_or_else(wrong)?;
+            builder.push_id(crate::Key::U64(value))
+        }
+        (IdKind::I64, key) => {
+            let value = integer(key).and_then(|value| i64::try_from(value).ok()).ok_or_else(wrong)?;
+            builder.push_id(crate::Key::I64(value))
+        }
+        (_, Key::Bytes(bytes)) => builder.push_id(crate::Key::Bytes(bytes)),
+        (_, key) => builder.push_id(crate::Key::Bytes(&key.to_bytes())),
+    }
+}

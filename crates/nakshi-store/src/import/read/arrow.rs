@@ -1,0 +1,237 @@
+//! Arrow record batches, from Parquet, from Arrow IPC, or handed in.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Schema};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::batch::Batch;
+use super::header::{Columns, choose_columns};
+use super::{Feed, Opened, Task};
+use crate::import::ImportOptions;
+use crate::{Error, Result};
+
+/// Rows of a Parquet batch.
+const ROWS: usize = 32 << 10;
+
+/// Sets up a reader over any batches.
+pub(crate) fn batches<'a>(
+    name: &Path,
+    schema: &Schema,
+    mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let names: Vec<String> = schema.fields().iter().map(|field| field.name().to_ascii_lowercase()).collect();
+    let columns = choose_columns(name, options, Some(&names))?;
+    let least = columns.source.max(columns.target).max(columns.weight.unwrap_or(0)) + 1;
+    if names.len() < least {
+        let error = format!("a table of edges has {least} columns or more, this one has {}: {}", names.len(), names.join(", "));
+        return Err(Error::Input { file: name.into(), line: 1, what: error });
+    }
+    let table = std::sync::Arc::new(Table { name: name.into(), columns });
+    let mut row = 0;
+    Ok(Box::new(move || {
+        let Some(batch) = batches.next() else { return Ok(None) };
+        let batch = batch.map_err(|error| table.error(row, error.to_string()))?;
+        let first = row;
+        row += batch.num_rows() as u64;
+        let table = std::sync::Arc::clone(&table);
+        let task: Task<'a> = Box::new(move |out| table.convert(&batch, first, out));
+        Ok(Some(task))
+    }))
+}
+
+/// Sets up a Parquet reader, which needs to seek.
+pub(crate) fn parquet<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let error = |what: String| Error::Input { file: name.into(), line: 1, what };
+    let Some(file) = opened.file else {
+        return Err(error("Parquet is read from a plain file only; decompress it or save it first".into()));
+    };
+    let broken = |e: parquet::errors::ParquetError| error(format!("not a readable Parquet file: {e}"));
+    let builder = ParquetRecordBatchReaderBuilder::try_new(rewound(name, file)?).map_err(broken)?;
+    let names: Vec<String> = builder.schema().fields().iter().map(|f| f.name().to_ascii_lowercase()).collect();
+    let columns = choose_columns(name, options, Some(&names))?;
+    // Other columns are not even decoded; the names keep their meaning.
+    let wanted: Vec<usize> = [Some(columns.source), Some(columns.target), columns.weight].into_iter().flatten().collect();
+    if wanted.iter().any(|&column| column >= names.len()) {
+        return Err(error(format!("a table of edges has {} columns or more, this one has {}", wanted.len(), names.len())));
+    }
+    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+    let reader = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(broken)?;
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
+    let place = |column: usize| wanted.iter().filter(|&&other| other < column).count();
+    let numbers = |column: usize| (place(column) + 1).to_string();
+    let mut projected = options.clone();
+    let chosen = [Some(columns.source), Some(columns.target), columns.weight];
+    projected.columns = Some(chosen.into_iter().flatten().map(numbers).collect());
+    batches_by_number(name, &schema, reader, &projected)
+}
+
+/// Like [`batches`], but a column called `2` is not mistaken for the second.
+fn batches_by_number<'a>(
+    name: &Path,
+    schema: &Schema,
+    reader: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let blank = schema.fields().iter().map(|field| field.as_ref().clone().with_name("")).collect::<Vec<_>>();
+    batches(name, &Schema::new(blank), reader, options)
+}
+
+fn rewound(name: &Path, mut file: File) -> Result<File> {
+    std::io::Seek::rewind(&mut file).map_err(|source| Error::io("read", name, source))?;
+    Ok(file)
+}
+
+/// Sets up an Arrow IPC reader, for files (read in order) and streams.
+pub(crate) fn ipc<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let broken = |e: ArrowError| Error::Input { file: name.into(), line: 1, what: format!("not a readable Arrow file: {e}") };
+    if opened.head.starts_with(b"ARROW1") && let Some(file) = opened.file {
+        let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(rewound(name, file)?), None).map_err(broken)?;
+        let schema = reader.schema();
+        return batches(name, &schema, reader, options);
+    }
+    let mut reader = opened.reader;
+    if opened.head.starts_with(b"ARROW1") {
+        // A file is a stream between a magic of eight bytes and a footer.
+        let mut magic = [0; 8];
+        reader.read_exact(&mut magic).map_err(|source| Error::io("read", name, source))?;
+    }
+    let reader = arrow_ipc::reader::StreamReader::try_new(BufReader::new(reader), None).map_err(broken)?;
+    let schema = reader.schema();
+    batches(name, &schema, reader, options)
+}
+
+struct Table {
+    name: PathBuf,
+    columns: Columns,
+}
+
+/// One column of ids.
+enum Ids {
+    Unsigned(ArrayRef),
+    Signed(ArrayRef),
+    Bytes(ArrayRef),
+}
+
+impl Table {
+    fn error(&self, row: u64, what: String) -> Error {
+        Error::Input { file: self.name.clone(), line: row + 1, what }
+    }
+
+    fn convert(&self, rows: &RecordBatch, first: u64, out: &mut Batch) -> Result<()> {
+        let source = self.ids(rows, self.columns.source, first)?;
+        let target = self.ids(rows, self.columns.target, first)?;
+        let weight = self.columns.weight.map(|column| self.weights(rows, column, first)).transpose()?;
+        if let (Ids::Unsigned(source), Ids::Unsigned(target)) = (&source, &target) {
+            let pairs = source.as_primitive::<UInt64Type>().values().iter().zip(target.as_primitive::<UInt64Type>().values());
+            out.ints.extend(pairs.map(|(&s, &t)| [s, t]));
+            if let Some(weight) = &weight {
+                for row in 0..rows.num_rows() {
+                    push_weight(weight, row, &mut out.int_weights);
+                }
+            }
+            return Ok(());
+        }
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        for row in 0..rows.num_rows() {
+            source.write(row, &mut a);
+            target.write(row, &mut b);
+            if a.is_empty() || b.is_empty() {
+                return Err(self.error(first + row as u64, "an id is empty; every edge needs two".into()));
+            }
+            let before = out.ints.len();
+            out.push_edge(&a, &b, None)?;
+            if let Some(weight) = &weight {
+                let weights = if out.ints.len() > before { &mut out.int_weights } else { &mut out.text_weights };
+                push_weight(weight, row, weights);
+            }
+        }
+        Ok(())
+    }
+
+    fn column<'r>(&self, rows: &'r RecordBatch, column: usize, first: u64) -> Result<&'r ArrayRef> {
+        let found = rows.columns().get(column);
+        let array = found.ok_or_else(|| self.error(first, "a batch lacks a column".into()))?;
+        if array.null_count() > 0 {
+            let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0);
+            return Err(self.error(first + row as u64, format!("column {} is null in this row; drop such rows", column + 1)));
+        }
+        Ok(array)
+    }
+
+    fn ids(&self, rows: &RecordBatch, column: usize, first: u64) -> Result<Ids> {
+        let array = self.column(rows, column, first)?;
+        let cast_to = |ty: &DataType| cast(array, ty).map_err(|error| self.error(first, error.to_string()));
+        let inner = match array.data_type() {
+            DataType::Dictionary(_, value) => value.as_ref(),
+            other => other,
+        };
+        Ok(match inner {
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => Ids::Unsigned(cast_to(&DataType::UInt64)?),
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+                let signed = cast_to(&DataType::Int64)?;
+                if signed.as_primitive::<Int64Type>().values().iter().all(|&id| id >= 0) {
+                    Ids::Unsigned(cast(&signed, &DataType::UInt64).map_err(|error| self.error(first, error.to_string()))?)
+                } else {
+                    Ids::Signed(signed)
+                }
+            }
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                Ids::Bytes(cast_to(&DataType::LargeBinary)?)
+            }
+            DataType::FixedSizeBinary(_) => Ids::Bytes(cast_to(&DataType::LargeBinary)?),
+            other => {
+                return Err(self.error(first, format!("column {} holds {other}; ids are integers, text or bytes", column + 1)));
+            }
+        })
+    }
+
+    fn weights(&self, rows: &RecordBatch, column: usize, first: u64) -> Result<ArrayRef> {
+        let array = self.column(rows, column, first)?;
+        let failed = |error: ArrowError| self.error(first, error.to_string());
+        if array.data_type().is_integer() && *array.data_type() != DataType::UInt64 {
+            return cast(array, &DataType::Int64).map_err(failed);
+        }
+        if *array.data_type() == DataType::UInt64
+            && array.as_primitive::<UInt64Type>().values().iter().all(|&w| i64::try_from(w).is_ok())
+        {
+            return cast(array, &DataType::Int64).map_err(failed);
+        }
+        if !array.data_type().is_numeric() {
+            return Err(self.error(first, format!("column {} holds {}; weights are numbers", column + 1, array.data_type())));
+        }
+        let floats = cast(array, &DataType::Float64).map_err(failed)?;
+        let bad = floats.as_primitive::<Float64Type>().values().iter().position(|w| !w.is_finite());
+        match bad {
+            Some(row) => Err(self.error(first + row as u64, "the weight is not a finite number".into())),
+            None => Ok(floats),
+        }
+    }
+}
+
+impl Ids {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        out.clear();
+        match self {
+            Self::Unsigned(array) => out.extend_from_slice(array.as_primitive::<UInt64Type>().value(row).to_string().as_bytes()),
+            Self::Signed(array) => out.extend_from_slice(array.as_primitive::<Int64Type>().value(row).to_string().as_bytes()),
+            Self::Bytes(array) => out.extend_from_slice(array.as_binary::<i64>().value(row)),
+        }
+    }
+}
+
+fn push_weight(array: &ArrayRef, row: usize, weights: &mut super::Weights) {
+    if let Some(ints) = array.as_primitive_opt::<Int64Type>() {
+        weights.push_int(ints.value(row));
+    } else {
+        weights.push_float(array.as_primitive::<Float64Type>().value(row));
+    }
+}
