@@ -364,7 +364,8 @@ impl<'s, R: Record> Sorter<'s, R> {
     fn send(&mut self) -> Result<()> {
         let fresh = self.batch.fresh();
         let batch = std::mem::replace(&mut self.batch, fresh);
-        self.give(Piece::Lists(batch, std::mem::take(&mut self.stats)))
+        let stats = std::mem::take(&mut self.stats);
+        self.give(Piece::Lists(batch, stats))
     }
 
     fn give(&self, piece: Piece) -> Result<()> {

@@ -111,7 +111,8 @@ impl Job<'_> {
         drop(cells);
         let arcs_spill = spill("arcs")?;
         let arcs = self.scatter::<R>(&collected, &dictionary, &ranges, &pairs, &arcs_spill, totals.weights.float)?;
-        drop((pairs, dictionary, keys));
+        drop(dictionary);
+        drop((pairs, keys));
         let (runs, lists) = (spill("runs")?, spill("lists")?);
         let place = Place {
             arcs: arcs.spill,
