@@ -7,6 +7,8 @@
 //! - [`ListIndex`]: where each list lies, about a byte a vertex (Elias-Fano);
 //! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: which files make up a store;
+//! - [`import`], [`layout`]: edges of any format in, vertices in a good order;
+//! - [`generate`]: synthetic power-law graphs;
 //! - [`Permutation`]: what a layout computes.
 
 #![deny(missing_docs)]
@@ -17,9 +19,12 @@ pub mod codec;
 mod column;
 mod error;
 mod files;
+pub mod generate;
 mod heads;
 mod ids;
+pub mod import;
 mod index;
+pub mod layout;
 mod list;
 mod manifest;
 mod permutation;

@@ -69,6 +69,11 @@ impl ListBatch {
         }
     }
 
+    /// An empty batch for the same store.
+    pub fn fresh(&self) -> Self {
+        Self::new(self.encoding, self.vertices, self.types.clone())
+    }
+
     /// Bytes of memory in use, about.
     pub fn memory(&self) -> usize {
         let columns: usize = self.columns.iter().map(Vec::len).sum();

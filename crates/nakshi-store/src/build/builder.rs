@@ -210,6 +210,23 @@ impl StoreBuilder {
         &self.options
     }
 
+    /// Says how many vertices and which columns there are, where that is known only later than
+    /// [`StoreBuilder::create`]; before any lists or ids.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if lists or ids were begun; [`Error::Unsupported`] for more than 2^32
+    /// vertices.
+    pub fn set_shape(&mut self, vertices: u64, columns: Vec<ColumnSpec>) -> Result<()> {
+        crate::permutation::check_count(vertices)?;
+        let begun = self.lists.is_some() || self.id_sink.is_some() || self.ids.is_some();
+        if begun || !self.done.is_empty() {
+            return Err(Error::Invalid("the shape of a store comes before its lists and ids".into()));
+        }
+        self.options.vertices = vertices;
+        self.options.columns = columns;
+        Ok(())
+    }
+
     /// A directory for temporary files on the same file system, removed with the build.
     ///
     /// # Errors

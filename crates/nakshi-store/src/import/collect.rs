@@ -400,7 +400,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
 }
 
 /// The decimal digits of an integer.
-fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
+pub(crate) fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut start = buffer.len();
     loop {
         start -= 1;

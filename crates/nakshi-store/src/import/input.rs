@@ -9,6 +9,7 @@ use arrow_array::RecordBatchReader;
 use super::read::{self, Counters, Feed, Task};
 use super::{Format, ImportOptions};
 use crate::Result;
+use crate::generate::Generator;
 
 /// One input of an import. All inputs of an import make one graph.
 pub enum Input<'a> {
@@ -36,8 +37,10 @@ pub enum Input<'a> {
         /// Weight of each edge, or nothing; as long as `indices`.
         weight: Option<Numbers<'a>>,
     },
-    /// Edges from an iterator, such as a generator's.
+    /// Edges from an iterator.
     Edges(Box<dyn Iterator<Item = (u64, u64)> + Send + 'a>),
+    /// A generated graph, computed by the workers.
+    Generated(&'a dyn Generator),
 }
 
 impl std::fmt::Debug for Input<'_> {
@@ -48,6 +51,7 @@ impl std::fmt::Debug for Input<'_> {
             Self::Arrays { .. } => f.write_str("Arrays"),
             Self::Csr { .. } => f.write_str("Csr"),
             Self::Edges(_) => f.write_str("Edges"),
+            Self::Generated(_) => f.write_str("Generated"),
         }
     }
 }

@@ -19,6 +19,7 @@ mod pipeline;
 mod read;
 mod sort;
 
+pub(crate) use collect::decimal;
 pub use input::{Input, Ints, Numbers};
 pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};
 pub use pipeline::{MINIMUM_MEMORY, import, import_with};

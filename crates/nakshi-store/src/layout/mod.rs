@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::{Error, Permutation, Result, VertexId};
 
-pub(crate) use random::Shuffle;
+pub(crate) use random::{Shuffle, mix};
 
 /// Vertices in the order of their external ids.
 ///

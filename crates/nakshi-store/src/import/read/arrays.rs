@@ -193,3 +193,17 @@ pub(crate) fn edges<'a>(mut edges: Box<dyn Iterator<Item = (u64, u64)> + Send + 
         Ok(Some(task))
     })
 }
+
+/// A generated graph.
+pub(crate) fn generated<'a>(generator: &'a dyn crate::generate::Generator) -> Box<dyn Feed<'a> + 'a> {
+    let mut pieces = 0..generator.pieces();
+    Box::new(move || {
+        let task = pieces.next().map(|number| -> Task<'a> {
+            Box::new(move |batch| {
+                generator.piece(number, &mut batch.ints);
+                Ok(())
+            })
+        });
+        Ok(task)
+    })
+}

@@ -155,5 +155,11 @@ pub(crate) fn memory<'a>(input: Input<'a>, options: &ImportOptions) -> Result<Bo
             }
             Ok(arrays::edges(iterator))
         }
+        Input::Generated(generator) => {
+            if options.weighted {
+                return Err(Error::Invalid("generated edges have no weights; import without weights".into()));
+            }
+            Ok(arrays::generated(generator))
+        }
     }
 }

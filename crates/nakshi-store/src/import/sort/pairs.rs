@@ -112,13 +112,6 @@ pub(crate) fn unsortable(word: u64, float: bool) -> u64 {
     if float && word & SIGN == 0 { !word } else { word ^ SIGN }
 }
 
-impl PairChunk {
-    /// Whether the weights are floats.
-    pub fn is_float(self) -> bool {
-        self.float
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
