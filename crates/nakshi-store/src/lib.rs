@@ -4,6 +4,7 @@
 //! - [`Heads`], [`Column`]: the first two neighbours of every vertex; attributes of edges;
 //! - [`IdMap`], [`ExternalId`]: the user's ids, and the way to internal ids and back;
 //! - [`StoreBuilder`], [`ListBatch`]: write a store, in order, committed whole;
+//! - [`check`](check()): read all of a store and report all damage;
 //! - [`ListIndex`]: where each list lies, about a byte a vertex (Elias-Fano);
 //! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: which files make up a store;
@@ -15,6 +16,7 @@
 
 mod adjacency;
 mod build;
+mod check;
 pub mod codec;
 mod column;
 mod error;
@@ -33,6 +35,7 @@ mod varint;
 
 pub use adjacency::{Adjacency, Direction, VertexId};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, StoreBuilder, Stripes};
+pub use check::{CheckReport, check};
 pub use codec::Encoding;
 pub use column::{Column, ColumnSlice, ColumnType, Number, Values};
 pub use error::{Error, Result};

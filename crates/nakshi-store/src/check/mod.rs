@@ -1,0 +1,98 @@
+//! Deep check of a store: every page, every list, every id. The door of this layer:
+//!
+//! - [`check`], [`CheckReport`]: check a store, and what was found;
+//! - `pages`: every page against its checksum, every file against its content hash;
+//! - `lists`: every list decodes, is ascending and in range; degrees, heads and totals agree; the
+//!   two directions hold the same edges;
+//! - `ids`: external ids are ascending and distinct, both orders are inverse to each other.
+
+mod ids;
+mod lists;
+mod pages;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::{Error, OpenOptions, Result, Store};
+
+/// Problems kept; more are only counted.
+const KEPT: usize = 1000;
+
+/// What a check read and found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CheckReport {
+    /// Whether nothing is wrong.
+    pub ok: bool,
+    /// Pages read and compared with their checksums.
+    pub pages: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lists decoded.
+    pub lists: u64,
+    /// List entries decoded.
+    pub entries: u64,
+    /// Number of problems.
+    pub damage: u64,
+    /// One line for each of the first thousand, naming file and page.
+    pub problems: Vec<String>,
+}
+
+/// Progress of a check: bytes done of bytes to read. Errors of files come in as problems.
+struct Checker<'a> {
+    store: &'a Store,
+    options: &'a OpenOptions,
+    report: CheckReport,
+    done: u64,
+    total: u64,
+    progress: &'a mut dyn FnMut(u64, u64),
+}
+
+/// Reads all of the store at `path` and reports everything that is wrong with it. `progress` gets
+/// bytes done and bytes to read. Writes nothing. Memory: about a byte a vertex and direction, and
+/// eight bytes a vertex while ids are checked if the layout moved them.
+///
+/// # Errors
+/// Only what keeps it from looking: no store, no readable manifest, [`Error::Cancelled`]. Damage
+/// is in the report.
+pub fn check(path: impl AsRef<Path>, options: &OpenOptions, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
+    let store = Store::open(path, options)?;
+    let manifest = store.manifest();
+    let total = manifest.files().chain(manifest.adjacency.iter().map(|a| &a.lists)).map(|f| f.len).sum();
+    let mut checker = Checker { store: &store, options, report: CheckReport::default(), done: 0, total, progress };
+    checker.pages()?;
+    // pages that are damaged make everything that is built from them wrong too
+    if checker.report.damage == 0 {
+        checker.lists()?;
+        checker.ids()?;
+    }
+    let mut report = checker.report;
+    report.ok = report.damage == 0;
+    Ok(report)
+}
+
+impl Checker<'_> {
+    fn problem(&mut self, what: impl Into<String>) {
+        self.report.damage += 1;
+        if self.report.problems.len() < KEPT {
+            self.report.problems.push(what.into());
+        }
+    }
+
+    /// Turns an error into a problem, unless it ends the check.
+    fn note(&mut self, error: Error) -> Result<()> {
+        match error {
+            Error::Cancelled | Error::Budget { .. } => Err(error),
+            other => {
+                self.problem(other.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn advance(&mut self, bytes: u64) -> Result<()> {
+        self.done += bytes;
+        (self.progress)(self.done, self.total);
+        Ok(self.options.cancel.check()?)
+    }
+}
