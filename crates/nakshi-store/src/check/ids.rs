@@ -8,7 +8,9 @@ impl Checker<'_> {
     pub(super) fn ids(&mut self) -> Result<()> {
         let entry = &self.store.manifest().ids;
         let vertices = self.store.num_vertices();
-        if (entry.kind == IdKind::Dense) != entry.keys.is_none() || entry.keys.is_some() != entry.blocks.is_some() {
+        if (entry.kind == IdKind::Dense) != entry.keys.is_none()
+            || entry.keys.is_some() != entry.blocks.is_some()
+        {
             self.problem("the manifest's id files do not fit the kind of the ids");
             return Ok(());
         }
@@ -17,14 +19,18 @@ impl Checker<'_> {
         }
         let expected = vertices.checked_mul(4);
         let orders = [&entry.internal, &entry.ranks];
-        if orders.iter().any(|o| o.as_ref().is_some_and(|f| Some(f.len) != expected)) || entry.internal.is_some() != entry.ranks.is_some() {
+        if orders.iter().any(|o| o.as_ref().is_some_and(|f| Some(f.len) != expected))
+            || entry.internal.is_some() != entry.ranks.is_some()
+        {
             self.problem("the manifest's orders of ids have another length than the graph");
             return Ok(());
         }
         if entry.internal.is_some() {
             let map = self.store.ids()?;
             let (internal, ranks) = (map.internal_by_rank()?, map.rank_of()?);
-            let inverse = (0..=u32::MAX).zip(&internal).all(|(rank, &v)| ranks.get(v as usize) == Some(&rank));
+            let inverse = (0..=u32::MAX)
+                .zip(&internal)
+                .all(|(rank, &v)| ranks.get(v as usize) == Some(&rank));
             if !inverse {
                 self.problem("ids-1.internal and ids-1.ranks are not inverse to each other");
             }
@@ -39,7 +45,9 @@ impl Checker<'_> {
         let Some((_, blocks)) = &map.keys else { return Ok(()) };
         let offsets = blocks.load(&self.options.cancel)?;
         if offsets.len() as u64 != map.count.div_ceil(BLOCK).saturating_mul(8) {
-            return Err(Error::BadList("the id dictionary has another number of blocks than the graph"));
+            return Err(Error::BadList(
+                "the id dictionary has another number of blocks than the graph",
+            ));
         }
         let mut offsets = offsets.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b));
         let (kind, cancel) = (map.kind, self.options.cancel.clone());
@@ -53,7 +61,9 @@ impl Checker<'_> {
             }
             scratch.clear();
             if encoder.push(key, &mut scratch)? && offsets.next() != Some(at) {
-                return Err(Error::BadList("a block of the id dictionary is not where its offset says"));
+                return Err(Error::BadList(
+                    "a block of the id dictionary is not where its offset says",
+                ));
             }
             at += scratch.len() as u64;
             Ok(cancel.check()?)

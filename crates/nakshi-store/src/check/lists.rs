@@ -54,12 +54,17 @@ impl Checker<'_> {
             && !manifest.directed
             && sums.up != sums.down
         {
-            self.problem("the graph is undirected, but not every edge is in the lists of both its ends");
+            self.problem(
+                "the graph is undirected, but not every edge is in the lists of both its ends",
+            );
         }
         if let Some((_, sums)) = all.first() {
             let edges = if manifest.directed { sums.arcs } else { (sums.arcs + sums.loops) / 2 };
             if (edges, sums.loops) != (manifest.edges, manifest.self_loops) {
-                self.problem(format!("the manifest counts {} edges, the lists hold {edges}", manifest.edges));
+                self.problem(format!(
+                    "the manifest counts {} edges, the lists hold {edges}",
+                    manifest.edges
+                ));
             }
         }
         Ok(())
@@ -75,15 +80,19 @@ impl Checker<'_> {
             heads_at: 0,
         };
         let mut sums = Sums::default();
-        let options = ReaderOptions { depth: 1, cancel: Some(cancel.clone()), ..ReaderOptions::default() };
+        let options =
+            ReaderOptions { depth: 1, cancel: Some(cancel.clone()), ..ReaderOptions::default() };
         let mut reader = adjacency.file().reader_with(&options, Arc::new(IoStats::new()))?;
         let mut v = 0;
         while v < entry.stored {
             let (to, bytes) = piece(adjacency, v, entry.stored);
             reader.submit(bytes.clone(), 0)?;
-            let Some(block) = reader.next()? else { return Err(Error::BadList("a file ended before its lists")) };
+            let Some(block) = reader.next()? else {
+                return Err(Error::BadList("a file ended before its lists"));
+            };
             for (v, extent) in (v..to).zip(adjacency.extents(v..to)) {
-                let id = VertexId::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
+                let id = VertexId::try_from(v)
+                    .map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
                 let range = offset(&extent, bytes.start)?;
                 self.list(adjacency, entry, id, block.slack(), range, &mut beside, &mut sums)?;
             }
@@ -92,14 +101,21 @@ impl Checker<'_> {
         }
         let counted = (sums.arcs, sums.max_degree, sums.max_list_bytes);
         if counted != (entry.arcs, entry.max_degree, entry.max_list_bytes) {
-            self.problem(format!("the manifest's sizes of the {:?} lists are not theirs: {counted:?} found", entry.direction));
+            self.problem(format!(
+                "the manifest's sizes of the {:?} lists are not theirs: {counted:?} found",
+                entry.direction
+            ));
         }
         for (file, at, len) in [
             (&entry.degrees, beside.degrees_at, beside.degrees.len()),
             (&entry.heads, beside.heads_at, beside.heads.len()),
         ] {
             if at != len {
-                self.problem(format!("{} has {} bytes too many", self.store.path().join(&file.name).display(), len - at));
+                self.problem(format!(
+                    "{} has {} bytes too many",
+                    self.store.path().join(&file.name).display(),
+                    len - at
+                ));
             }
         }
         Ok(sums)
@@ -137,13 +153,19 @@ impl Checker<'_> {
             self.note(adjacency.blame(v, Error::BadList("its neighbours are not ascending")))?;
         }
         if varint::get(&beside.degrees, &mut beside.degrees_at) != Some(count) {
-            self.problem(format!("{}: the degree of vertex {v} is not {count}", entry.degrees.name));
+            self.problem(format!(
+                "{}: the degree of vertex {v} is not {count}",
+                entry.degrees.name
+            ));
         }
         let mut heads = Vec::new();
         Heads::encode(&first, &mut heads);
         let found = beside.heads.get(beside.heads_at..).unwrap_or_default();
         if !found.starts_with(&heads) {
-            self.problem(format!("{}: the heads of vertex {v} are not {first:?}", entry.heads.name));
+            self.problem(format!(
+                "{}: the heads of vertex {v} are not {first:?}",
+                entry.heads.name
+            ));
         }
         beside.heads_at += heads.len();
         sums.max_degree = sums.max_degree.max(count);
@@ -196,6 +218,8 @@ fn piece(adjacency: &Adjacency, from: u64, stored: u64) -> (u64, Range<u64>) {
 }
 
 fn offset(extent: &Range<u64>, from: u64) -> Result<Range<usize>> {
-    let place = |at: u64| usize::try_from(at - from).map_err(|_| Error::BadList("a list larger than memory"));
+    let place = |at: u64| {
+        usize::try_from(at - from).map_err(|_| Error::BadList("a list larger than memory"))
+    };
     Ok(place(extent.start)?..place(extent.end)?)
 }

@@ -55,11 +55,23 @@ struct Checker<'a> {
 /// # Errors
 /// Only what keeps it from looking: no store, no readable manifest, [`Error::Cancelled`]. Damage
 /// is in the report.
-pub fn check(path: impl AsRef<Path>, options: &OpenOptions, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
+pub fn check(
+    path: impl AsRef<Path>,
+    options: &OpenOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckReport> {
     let store = Store::open(path, options)?;
     let manifest = store.manifest();
-    let total = manifest.files().chain(manifest.adjacency.iter().map(|a| &a.lists)).map(|f| f.len).sum();
-    let mut checker = Checker { store: &store, options, report: CheckReport::default(), done: 0, total, progress };
+    let total =
+        manifest.files().chain(manifest.adjacency.iter().map(|a| &a.lists)).map(|f| f.len).sum();
+    let mut checker = Checker {
+        store: &store,
+        options,
+        report: CheckReport::default(),
+        done: 0,
+        total,
+        progress,
+    };
     checker.pages()?;
     // pages that are damaged make everything that is built from them wrong too
     if checker.report.damage == 0 {

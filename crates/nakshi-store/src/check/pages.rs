@@ -56,14 +56,26 @@ impl Checker<'_> {
         self.report.pages += file.pages();
         self.report.bytes += file.len();
         if whole && format!("{:016x}", hash.finalize()) != entry.hash {
-            self.problem(format!("{}: its content hash is not the manifest's", file.path().display()));
+            self.problem(format!(
+                "{}: its content hash is not the manifest's",
+                file.path().display()
+            ));
         }
         Ok(())
     }
 
     /// Reads from `from` to the end or the first error; returns where it stopped.
-    fn run(&mut self, file: &Arc<PagedFile>, from: u64, hash: &mut crc_fast::Digest) -> (u64, Option<Error>) {
-        let options = ReaderOptions { depth: 1, cancel: Some(self.options.cancel.clone()), ..ReaderOptions::default() };
+    fn run(
+        &mut self,
+        file: &Arc<PagedFile>,
+        from: u64,
+        hash: &mut crc_fast::Digest,
+    ) -> (u64, Option<Error>) {
+        let options = ReaderOptions {
+            depth: 1,
+            cancel: Some(self.options.cancel.clone()),
+            ..ReaderOptions::default()
+        };
         let mut at = from;
         let mut pass = || -> Result<()> {
             let mut reader = file.reader_with(&options, Arc::new(IoStats::new()))?;
