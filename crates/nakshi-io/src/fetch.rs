@@ -235,10 +235,9 @@ impl Fetcher {
         let aligned = read.extent.offset % align == 0
             && read.extent.len % align == 0
             && read.bufs.len() <= MAX_VECTORS
-            && read
-                .bufs
-                .iter()
-                .all(|buf| buf.address().addr() % memory == 0 && buf.len() as u64 % align == 0);
+            && read.bufs.iter().all(|buf| {
+                buf.address().addr() % memory == 0 && (buf.len() as u64).is_multiple_of(align)
+            });
         let (offset, bufs) = if aligned {
             (read.extent.offset, std::mem::take(&mut read.bufs))
         } else {

@@ -147,6 +147,7 @@ impl BlockReader {
     /// # Errors
     /// The first error of a read ends the scan: [`Error::Io`],
     /// [`Error::Corrupt`], [`Error::Truncated`], [`Error::Cancelled`].
+    #[allow(clippy::should_implement_trait)] // It fails; an iterator would hide when it is at its end.
     pub fn next(&mut self) -> Result<Option<Block>> {
         self.start()?;
         let Some(fetched) = self.fetcher.next(true)? else { return Ok(None) };

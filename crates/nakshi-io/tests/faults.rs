@@ -1,5 +1,6 @@
 //! Damage, truncation, dying devices, refused system calls: an error that
 //! names the place, never wrong bytes, never a crash, never a hang.
+#![allow(clippy::unwrap_used)]
 
 use nakshi_io::write::{SyncFile, Written, default_fs};
 use nakshi_io::{

@@ -1,4 +1,5 @@
 //! Selected reads through the cache: the right bytes, few reads, no frame lost.
+#![allow(clippy::unwrap_used)]
 
 use nakshi_io::{
     CachedReader, CancelToken, Error, FaultPlan, FaultyBackend, FileSpec, GatherOptions, IoStats,
@@ -84,7 +85,7 @@ fn adjacent_pages_are_one_read() {
         (2, 3, 0, 3 * 512)
     );
     // Found, in part: pages 5 and 6 split the read.
-    assert_eq!(ask(0, &[4 * 512..8 * 512]), (2, 2, 2, 2 * 512));
+    assert_eq!(ask(0, &[4 * 512..5 * 512, 5 * 512..8 * 512]), (2, 2, 2, 2 * 512));
     // A gap of two pages, bridged or not.
     assert_eq!(ask(0, &[20 * 512..20 * 512 + 1, 23 * 512..23 * 512 + 1]), (2, 2, 0, 2 * 512));
     assert_eq!(ask(2, &[30 * 512..30 * 512 + 1, 33 * 512..33 * 512 + 1]), (1, 4, 0, 4 * 512));
@@ -117,9 +118,6 @@ fn pinned_pages_are_never_read_again() {
     assert!(matches!(cache.pin(&file, [301], &CancelToken::new()), Err(Error::Unsupported { .. })));
 }
 
-/// Any requests over any window, also those that need more than all frames.
-/// Seen red with `missing` of `admit` computed without its `+ 1`, and with
-/// `Window::arrived` not looking whether a request touches the run.
 fn any_requests(
     page_shift: u32,
     frames: usize,
@@ -152,6 +150,9 @@ fn any_requests(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
+    /// Any requests over any window, also those that need more than all frames.
+    /// Seen red with `missing` of `admit` computed without its `+ 1`, and with
+    /// `Window::arrived` not looking whether a request touches the run.
     #[test]
     fn every_task_runs_once_on_its_bytes(
         page_shift in 9u32..13,
@@ -190,10 +191,26 @@ proptest! {
     }
 }
 
-/// Workers that share a small cache, some of whose reads fail: all others
-/// get their bytes, and in the end every frame can be used again.
-/// Seen red (wrong bytes) with `PageCache::lookup` not looking at `loading`,
-/// and (never ending) with `abandon` not clearing it.
+/// Reads that failed give their frames back: the pages can be cached later.
+/// Seen red with `PageCache::abandon` not clearing `loading`.
+#[test]
+fn failed_reads_give_their_frames_back() {
+    let bytes = contents(100 * 512);
+    let file = open(&bytes, 512, FaultPlan { seed: 3, errors: 0.02, ..FaultPlan::default() });
+    let cache = PageCache::new(2000 * 512, 512).unwrap();
+    let stats = Arc::new(IoStats::new());
+    let options = GatherOptions { max_read: 512, ..GatherOptions::default() };
+    let mut reader = CachedReader::new(&cache, &file, &options, Arc::clone(&stats)).unwrap();
+    let list = requests(&[0..50 * 512, 50 * 512..100 * 512]);
+    let failed = (0..1000).take_while(|_| gather(&mut reader, &bytes, &list).is_err()).count();
+    assert!((1..1000).contains(&failed), "{failed} failed");
+    let before = stats.snapshot();
+    gather(&mut reader, &bytes, &list).unwrap();
+    assert_eq!((stats.since(&before).misses, stats.since(&before).hits), (0, 100));
+}
+
+/// Workers that share a small cache, some of whose reads fail: all others get
+/// their bytes. Seen red with `PageCache::lookup` not looking at `loading`.
 #[test]
 fn workers_share_frames_and_failures() {
     let bytes = contents(400 * 512);

@@ -1,4 +1,5 @@
 //! Every backend gives the same bytes, however a file is asked for.
+#![allow(clippy::unwrap_used)]
 
 use nakshi_io::write::{SyncFile, Written, default_fs};
 use nakshi_io::{

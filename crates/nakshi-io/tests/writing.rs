@@ -1,5 +1,6 @@
 //! Writing that fails or is killed at every operation: a directory is there
 //! whole or not at all, a replaced file is the old one or the new one.
+#![allow(clippy::unwrap_used)]
 
 use nakshi_io::write::{
     AtomicDir, FAULT_VARIABLE, FaultyFs, FileLock, PoisonFile, RealFs, SyncFile, WriteFault,
@@ -53,8 +54,8 @@ fn names(dir: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Seen red with `publish` of `AtomicDir` renaming before the files are
-/// written (half a directory), and with its `Drop` removing nothing (leftovers).
+/// Seen red with `AtomicDir::create` making the directory under its final name
+/// (half a directory), and with its `Drop` removing nothing (leftovers).
 #[test]
 fn failing_at_every_operation() {
     for action in ["eio", "enospc"] {

@@ -197,7 +197,7 @@ fn announced_alignment(file: &File) -> Option<Alignment> {
         )
     };
     let known = failed == 0 && stat.stx_mask & libc::STATX_DIOALIGN != 0;
-    known.then(|| Alignment { offset: stat.stx_dio_offset_align, memory: stat.stx_dio_mem_align })
+    known.then_some(Alignment { offset: stat.stx_dio_offset_align, memory: stat.stx_dio_mem_align })
 }
 
 /// Tries the usual alignments where the kernel does not tell.

@@ -476,13 +476,10 @@ impl CachedReader {
         for number in std::mem::take(&mut self.unsent) {
             let entries = self.window.run(number).map_or(0..0, |run| run.entries.clone());
             for at in entries {
-                if let Some(entry) = self.window.entry(at) {
-                    if let Place::Reading(claim) =
-                        std::mem::replace(&mut entry.place, Place::Nowhere)
-                    {
-                        let buf = self.cache.buffer(&claim);
-                        self.cache.abandon(claim, buf);
-                    }
+                let Some(entry) = self.window.entry(at) else { continue };
+                if let Place::Reading(claim) = std::mem::replace(&mut entry.place, Place::Nowhere) {
+                    let buf = self.cache.buffer(&claim);
+                    self.cache.abandon(claim, buf);
                 }
             }
         }

@@ -87,10 +87,11 @@ impl AtomicDir {
 
 impl Drop for AtomicDir {
     fn drop(&mut self) {
-        if !self.published {
-            if let Err(error) = self.fs.remove_dir_all(&self.temp) {
-                tracing::warn!("temporary directory left behind: {error}");
-            }
+        if self.published {
+            return;
+        }
+        if let Err(error) = self.fs.remove_dir_all(&self.temp) {
+            tracing::warn!("temporary directory left behind: {error}");
         }
     }
 }
