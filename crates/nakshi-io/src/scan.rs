@@ -28,6 +28,10 @@ impl Default for ReaderOptions {
     }
 }
 
+/// Reads after which a reader's memory is registered with its ring: that takes
+/// all of it at once, which a short scan would not earn back.
+const WORTHWHILE: usize = 32;
+
 type Pool = Arc<Mutex<Vec<AlignedBuf>>>;
 
 /// Streams ranges of a file, for one worker: large reads, several in flight,
@@ -43,6 +47,8 @@ pub struct BlockReader {
     waiting: VecDeque<(Range<u64>, u64)>,
     asked: Vec<Option<(Range<u64>, u64, AlignedBuf)>>,
     in_flight: usize,
+    /// Reads started so far, until the memory is registered.
+    reads: usize,
 }
 
 /// The verified bytes of one range. Dropping it gives the buffer back.
@@ -102,7 +108,6 @@ impl BlockReader {
         // One more than may be in flight: the block that the caller holds.
         let mut all =
             AlignedBuf::zeroed(capacity.checked_mul(options.depth + 1).ok_or_else(refuse)?)?;
-        fetcher.register(&all);
         let mut pool = Vec::new();
         while all.len() >= capacity {
             let rest = all.split_off(capacity);
@@ -117,6 +122,7 @@ impl BlockReader {
             waiting: VecDeque::new(),
             asked: Vec::new(),
             in_flight: 0,
+            reads: 0,
         })
     }
 
@@ -185,6 +191,10 @@ impl BlockReader {
             let bytes = usize::try_from(pages * page)
                 .map_err(|_| Error::Budget { needed: pages * page, given: 0 })?;
             let mut buf = self.buffer(bytes)?;
+            self.reads += 1;
+            if self.reads == WORTHWHILE && buf.len() == self.capacity {
+                self.fetcher.register(&buf);
+            }
             let tail = buf.split_off(bytes);
             let number = self.asked.iter().position(Option::is_none).unwrap_or(self.asked.len());
             if number == self.asked.len() {

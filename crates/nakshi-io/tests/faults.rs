@@ -51,8 +51,7 @@ fn gather(backend: &Arc<dyn StorageBackend>, written: &Written) -> Result<Vec<u8
 }
 
 /// S1: whatever is changed, the page is named.
-/// Seen red with `Fetcher::verify` skipping the last page, and with the salt
-/// left out of the checksum (swapped pages pass).
+/// Seen red with `PagedFile::verify` skipping the last page.
 #[test]
 fn all_damage_is_detected_with_its_page() {
     let home = tempfile::tempdir().unwrap();

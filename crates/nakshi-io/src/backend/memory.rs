@@ -1,7 +1,7 @@
 //! Files that are vectors: for tests and for graphs that never touch a disk.
 
 use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend};
-use crate::{Error, Result};
+use crate::{AlignedBuf, Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,15 +17,28 @@ struct Files {
 }
 
 /// A backend whose files are vectors in memory. Clones share the files.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct MemoryBackend {
     files: Arc<Mutex<Files>>,
+    align: u32,
+}
+
+impl Default for MemoryBackend {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl MemoryBackend {
     /// A backend without files.
     pub fn new() -> Self {
-        Self::default()
+        Self::aligned(1)
+    }
+
+    /// A backend that refuses reads whose offset or length is not a multiple
+    /// of `align` bytes, like a device with such sectors.
+    pub fn aligned(align: u32) -> Self {
+        Self { files: Arc::default(), align: align.max(1) }
     }
 
     /// Creates or replaces the file `path`. Handles that are open see the new
@@ -75,7 +88,7 @@ impl StorageBackend for MemoryBackend {
     }
 
     fn alignment(&self, _file: FileId) -> Result<Alignment> {
-        Ok(Alignment { offset: 1, memory: 1 })
+        Ok(Alignment { offset: self.align, memory: 1 })
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
@@ -93,6 +106,13 @@ impl ReadQueue for MemoryQueue {
     fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()> {
         let room = self.depth.saturating_sub(self.done.len()).min(reads.len());
         for Read { file, offset, mut bufs, tag } in reads.drain(..room) {
+            let align = u64::from(self.backend.align);
+            let len: usize = bufs.iter().map(AlignedBuf::len).sum();
+            if !offset.is_multiple_of(align) || !(len as u64).is_multiple_of(align) {
+                let result = Err(std::io::Error::from_raw_os_error(libc::EINVAL));
+                self.done.push(Completion { tag, bufs, result });
+                continue;
+            }
             let contents = self.backend.contents(file)?;
             let from = usize::try_from(offset).unwrap_or(usize::MAX).min(contents.len());
             let mut rest = contents.get(from..).unwrap_or_default();
