@@ -299,9 +299,7 @@ impl Fetcher {
             Ok(_) => {
                 self.may_repeat(&extent, read_end(&extent, there), self.attempts(number, part))
             }
-            Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {
-                self.may_repeat(&extent, 0, self.attempts(number, part))
-            }
+            Err(e) if is_transient(&e) => self.may_repeat(&extent, 0, self.attempts(number, part)),
             Err(e) => Err(Error::io("read", self.path_of(&extent), e)),
         };
         match again {
@@ -376,6 +374,12 @@ impl Fetcher {
         }
         Ok(())
     }
+}
+
+/// Whether a failed read may just be tried again. A ring cancels reads whose
+/// thread has ended.
+fn is_transient(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
 }
 
 /// Cuts an extent into reads of at most [`MAX_READ`] bytes.

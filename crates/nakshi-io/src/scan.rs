@@ -28,6 +28,28 @@ impl Default for ReaderOptions {
     }
 }
 
+impl ReaderOptions {
+    /// Bytes of memory that a reader takes for a file with pages of
+    /// `page_size` bytes, as long as no range is longer than `block` and the
+    /// caller holds one block at a time.
+    pub fn memory(&self, page_size: u32) -> usize {
+        self.capacity(page_size)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.depth.clamp(1, MAX_DEPTH) + 1)
+    }
+
+    /// Bytes per buffer: a range may start and end within a page, and slack
+    /// follows it.
+    fn capacity(&self, page_size: u32) -> Option<usize> {
+        let page = page_size as usize;
+        let len = self.block.checked_next_multiple_of(page)?.checked_add(2 * page + SLACK)?;
+        len.checked_next_multiple_of(4096)
+    }
+}
+
+/// The most reads in flight of one reader.
+const MAX_DEPTH: usize = 1024;
+
 /// Reads after which a reader's memory is registered with its ring: that takes
 /// all of it at once, which a short scan would not earn back.
 const WORTHWHILE: usize = 32;
@@ -94,17 +116,11 @@ impl BlockReader {
         options: &ReaderOptions,
         stats: Arc<IoStats>,
     ) -> Result<Self> {
-        let options = ReaderOptions { depth: options.depth.clamp(1, 1024), ..options.clone() };
+        let options = ReaderOptions { depth: options.depth.clamp(1, MAX_DEPTH), ..options.clone() };
         let mut fetcher = file.fetcher(options.depth, stats)?;
         fetcher.set_cancel(options.cancel.clone());
-        let page = file.page_size() as usize;
-        // A range may start and end within a page; the slack follows.
         let refuse = || Error::Budget { needed: options.block as u64, given: 0 };
-        let capacity = options
-            .block
-            .checked_next_multiple_of(page)
-            .and_then(|len| len.checked_add(2 * page + SLACK));
-        let capacity = capacity.map(|len| len.next_multiple_of(4096)).ok_or_else(refuse)?;
+        let capacity = options.capacity(file.page_size()).ok_or_else(refuse)?;
         // One more than may be in flight: the block that the caller holds.
         let mut all =
             AlignedBuf::zeroed(capacity.checked_mul(options.depth + 1).ok_or_else(refuse)?)?;
