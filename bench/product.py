@@ -146,7 +146,8 @@ def digest(kernel: str, answer: Path) -> Digest:
 
 def edge_file_bytes(store: Path) -> int:
     """Size of the edge lists on disk, both directions where there are two."""
-    return sum(file.stat().st_size for file in store.rglob("*.adj*") if file.is_file())
+    files = (file for file in store.rglob("*.adj*") if file.suffix != ".sum")
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def info(store: Path) -> dict[str, Any]:

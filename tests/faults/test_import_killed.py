@@ -42,7 +42,7 @@ def test_killed_at_the_nth_operation(
 ) -> None:
     """Seen red with the manifest written under its final name before the lists."""
     kills = 0
-    nth, step = 1, 1
+    nth, step = 0, 1
     while True:
         store = tmp_path / f"{operation}-{nth}.nakshi"
         fault = {"NAKSHI_FAULT": f"{operation}:{nth}:kill"}

@@ -21,6 +21,7 @@ pub mod codec;
 mod column;
 mod error;
 mod files;
+pub mod fuzzing;
 pub mod generate;
 mod heads;
 mod ids;

@@ -1,0 +1,140 @@
+//! What the fuzz targets call, and what ordinary tests replay on the stored corpus.
+//!
+//! Each function takes any bytes at all and returns: an error of the library is a good answer, a
+//! panic is a bug, and so is a wrong answer where there is a way to tell (two decoders that
+//! disagree, a store that `check` finds damaged).
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::import::{Format, Hooks, ImportOptions, Input, MINIMUM_MEMORY, import};
+use crate::{Encoding, List, Manifest, OpenOptions, Store, check};
+
+/// Decodes bytes as an edge list, with slack behind it (the vector decoder) and without (its
+/// scalar twin), which must agree on what they accept and on what they read.
+pub fn list(bytes: &[u8]) {
+    for encoding in [Encoding::Raw, Encoding::Packed] {
+        let mut slack = bytes.to_vec();
+        slack.resize(bytes.len() + 64, 0xa5);
+        let scalar = decode(encoding, bytes, bytes.len());
+        let vector = decode(encoding, &slack, bytes.len());
+        assert_eq!(scalar, vector, "the two decoders of {encoding:?} disagree");
+    }
+}
+
+/// All neighbours, or nothing if the bytes are no list.
+fn decode(encoding: Encoding, bytes: &[u8], end: usize) -> Option<Vec<u32>> {
+    let list = List::new(encoding, bytes, 0..end).ok()?.bounded(1 << 31);
+    let mut out = Vec::new();
+    let read = list.blocks(|block| {
+        out.extend_from_slice(block);
+        // A header may promise any number of neighbours; a few blocks tell enough.
+        if out.len() < 1 << 16 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    read.ok().map(|()| out)
+}
+
+/// Parses bytes as a manifest; one that is accepted survives being written and read again.
+pub fn manifest(bytes: &[u8]) {
+    let path = Path::new("MANIFEST-1");
+    if let Ok(first) = Manifest::parse(path, bytes) {
+        let written = first.to_bytes().expect("a manifest that was read can be written");
+        let second = Manifest::parse(path, &written).expect("what was written can be read");
+        assert_eq!(first.content_hash(), second.content_hash());
+    }
+}
+
+/// Imports bytes as an edge list in text.
+pub fn edge_list(bytes: &[u8]) {
+    through_import(bytes, "edges.tsv", Format::EdgeList);
+}
+
+/// Imports bytes as adjacency lists in text.
+pub fn adjacency(bytes: &[u8]) {
+    through_import(bytes, "lists.adj", Format::Adjacency);
+}
+
+/// Imports bytes as a Matrix Market file.
+pub fn matrix_market(bytes: &[u8]) {
+    through_import(bytes, "matrix.mtx", Format::MatrixMarket);
+}
+
+/// Imports bytes as a METIS file.
+pub fn metis(bytes: &[u8]) {
+    through_import(bytes, "graph.metis", Format::Metis);
+}
+
+/// Imports bytes as the edge file of a Graphalytics graph without a vertex file.
+pub fn graphalytics(bytes: &[u8]) {
+    through_import(bytes, "graph.e", Format::Graphalytics);
+}
+
+/// Imports bytes as a Parquet file.
+pub fn parquet(bytes: &[u8]) {
+    through_import(bytes, "edges.parquet", Format::Parquet);
+}
+
+/// Imports bytes as an Arrow file or stream.
+pub fn arrow(bytes: &[u8]) {
+    through_import(bytes, "edges.arrow", Format::Arrow);
+}
+
+/// Imports bytes as a gzip member that holds an edge list.
+pub fn gzip(bytes: &[u8]) {
+    through_import(&[&[0x1f, 0x8b], bytes].concat(), "edges.tsv.gz", Format::Auto);
+}
+
+/// Imports bytes as a zstd frame that holds an edge list.
+pub fn zstd(bytes: &[u8]) {
+    through_import(&[&[0x28, 0xb5, 0x2f, 0xfd], bytes].concat(), "edges.tsv.zst", Format::Auto);
+}
+
+/// Writes the bytes as a file, imports it under the smallest memory, and reads all of what became
+/// of it. The first byte's parity chooses whether edges have a direction.
+fn through_import(bytes: &[u8], name: &str, format: Format) {
+    let folder = Folder::new();
+    let (input, store) = (folder.0.join(name), folder.0.join("graph.nakshi"));
+    if std::fs::write(&input, bytes).is_err() {
+        return;
+    }
+    let options = ImportOptions {
+        directed: bytes.first().is_none_or(|byte| byte % 2 == 0),
+        format,
+        memory: MINIMUM_MEMORY,
+        threads: 1,
+        ..ImportOptions::default()
+    };
+    let report = import(vec![Input::Path(input)], &store, &options, &Hooks::default());
+    let Ok(report) = report else {
+        assert!(!store.exists(), "a failed import left a store");
+        return;
+    };
+    let opened = Store::open(&store, &OpenOptions::default()).expect("what was imported opens");
+    assert_eq!(opened.num_vertices(), report.vertices);
+    assert_eq!(opened.num_edges(), report.edges);
+    let checked = check(&store, &OpenOptions::default(), &mut |_, _| {});
+    let checked = checked.expect("what was imported can be checked");
+    assert!(checked.ok, "{:?}", checked.problems);
+}
+
+/// A directory that goes when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("nakshi-fuzz-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("the directory for temporary files can be written");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Nothing depends on it: the directory is of no use to anyone, and its name is not used again.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
