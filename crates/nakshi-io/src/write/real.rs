@@ -196,3 +196,73 @@ impl WriteFile for RealFile {
         &self.path
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::write::SyncFile;
+    use crate::{CancelToken, PagedFile, PreadBackend, Salt, StorageBackend, Striping};
+    use std::process::Command;
+    use std::sync::Arc;
+
+    /// Neither writing nor buffered reading may fill the page cache, which counts
+    /// against a cgroup's memory limit.
+    /// Seen red with `OpenFile::forget` and with `RealFile::trickle` left empty.
+    #[test]
+    fn the_page_cache_stays_small() {
+        let home = tempfile::tempdir().unwrap();
+        if on_tmpfs(home.path()) {
+            return;
+        }
+        let path = home.path().join("file");
+        let bytes = vec![7; 1 << 20];
+        let mut file = SyncFile::create(
+            &RealFs::new(),
+            Striping::single(&path),
+            4096,
+            Salt { store: [1; 16], file: 1 },
+        )
+        .unwrap();
+        for _ in 0..64 {
+            file.append(&bytes).unwrap();
+            assert!(cached_bytes(&path) <= 20 << 20, "{} bytes while writing", cached_bytes(&path));
+        }
+        let written = file.finish().unwrap();
+        assert!(cached_bytes(&path) <= 1 << 20, "{} bytes after writing", cached_bytes(&path));
+        let backend: Arc<dyn StorageBackend> = Arc::new(PreadBackend::buffered());
+        PagedFile::open(&backend, &written.spec()).unwrap().load(&CancelToken::new()).unwrap();
+        assert!(cached_bytes(&path) <= 1 << 20, "{} bytes after reading", cached_bytes(&path));
+    }
+
+    fn on_tmpfs(path: &Path) -> bool {
+        let output = Command::new("stat").args(["-f", "-c", "%T"]).arg(path).output();
+        output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("tmpfs"))
+    }
+
+    /// Bytes of a file that are in the system's page cache.
+    fn cached_bytes(path: &Path) -> usize {
+        use std::os::fd::AsRawFd;
+        let file = std::fs::File::open(path).unwrap();
+        let len = file.metadata().unwrap().len() as usize;
+        if len == 0 {
+            return 0;
+        }
+        let mut pages = vec![0u8; len.div_ceil(4096)];
+        // SAFETY: a shared read-only mapping that is never dereferenced, only
+        // asked about, and unmapped; `pages` has a byte for each of its pages.
+        unsafe {
+            let map = libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            );
+            assert_ne!(map, libc::MAP_FAILED);
+            assert_eq!(libc::mincore(map, len, pages.as_mut_ptr()), 0);
+            libc::munmap(map, len);
+        }
+        pages.iter().filter(|page| **page & 1 == 1).count() * 4096
+    }
+}
