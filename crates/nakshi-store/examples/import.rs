@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => return Err(format!("unknown option {option}").into()),
         }
     }
-    let report = import(vec![Input::Path(edges.into())], Path::new(store), &options, &Hooks::default())?;
+    let report =
+        import(vec![Input::Path(edges.into())], Path::new(store), &options, &Hooks::default())?;
     println!("{report:#?}");
     Ok(())
 }

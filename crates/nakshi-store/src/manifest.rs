@@ -189,6 +189,7 @@ impl Manifest {
             std::str::from_utf8(head).ok().and_then(|h| h.strip_prefix("nakshi manifest "));
         let version: u32 = version
             .and_then(|v| v.parse().ok())
+            .filter(|v| *v > 0)
             .ok_or_else(|| corrupt("its first line is not 'nakshi manifest <version>'"))?;
         if version > FORMAT_VERSION {
             return Err(Error::Incompatible {

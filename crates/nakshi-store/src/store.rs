@@ -26,7 +26,6 @@ pub struct OpenOptions {
 /// An open store: the manifest, and files that are opened when they are asked for.
 ///
 /// Opening and reading never write. A store is immutable, so handles can be shared freely.
-#[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     manifest: Manifest,
@@ -35,6 +34,15 @@ pub struct Store {
     cancel: CancelToken,
     out: OnceLock<Adjacency>,
     into: OnceLock<Adjacency>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.path)
+            .field("uuid", &self.manifest.uuid)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Store {

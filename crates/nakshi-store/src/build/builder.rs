@@ -220,7 +220,9 @@ impl StoreBuilder {
         crate::permutation::check_count(vertices)?;
         let begun = self.lists.is_some() || self.id_sink.is_some() || self.ids.is_some();
         if begun || !self.done.is_empty() {
-            return Err(Error::Invalid("the shape of a store comes before its lists and ids".into()));
+            return Err(Error::Invalid(
+                "the shape of a store comes before its lists and ids".into(),
+            ));
         }
         self.options.vertices = vertices;
         self.options.columns = columns;

@@ -26,7 +26,13 @@ pub struct Kronecker {
 impl Kronecker {
     /// Graph500's graph of a scale.
     pub fn new(scale: u32) -> Self {
-        Self { scale: scale.min(48), edge_factor: 16, initiator: [0.57, 0.19, 0.19], shuffled: true, seed: 1 }
+        Self {
+            scale: scale.min(48),
+            edge_factor: 16,
+            initiator: [0.57, 0.19, 0.19],
+            shuffled: true,
+            seed: 1,
+        }
     }
 
     fn edges(&self) -> u64 {
@@ -59,7 +65,11 @@ impl Generator for Kronecker {
                 source = source << 1 | u64::from(draw >= ab);
                 target = target << 1 | u64::from((draw >= a && draw < ab) || draw >= abc);
             }
-            edges.push(if self.shuffled { [shuffle.apply(source), shuffle.apply(target)] } else { [source, target] });
+            edges.push(if self.shuffled {
+                [shuffle.apply(source), shuffle.apply(target)]
+            } else {
+                [source, target]
+            });
         }
     }
 

@@ -60,7 +60,8 @@ impl Generator for LogNormal {
         // The mean of a log-normal capped at c: of what lies below c, and c for the rest.
         let (mu, sigma, cap) = (self.mu, self.sigma, f64::from(self.cap).max(1.0));
         let at = (cap.ln() - mu) / sigma;
-        let mean = (mu + sigma * sigma / 2.0).exp() * normal_cdf(at - sigma) + cap * (1.0 - normal_cdf(at));
+        let mean = (mu + sigma * sigma / 2.0).exp() * normal_cdf(at - sigma)
+            + cap * (1.0 - normal_cdf(at));
         (mean * self.vertices as f64) as u64
     }
 }

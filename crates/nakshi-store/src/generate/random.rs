@@ -41,7 +41,8 @@ pub(super) fn pick(n: u64, unit: f64) -> u64 {
 /// The distribution function of the standard normal, to about 1e-7 (Abramowitz and Stegun,
 /// "Handbook of Mathematical Functions", formula 26.2.17).
 pub(super) fn normal_cdf(x: f64) -> f64 {
-    const B: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    const B: [f64; 5] =
+        [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let polynomial = B.iter().rev().fold(0.0, |sum, b| (sum + b) * t);
     let tail = (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt() * polynomial;

@@ -20,7 +20,8 @@ pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hoo
     }
     let failed = |op, source| Error::io(op, path, source);
     let file = File::create(path).map_err(|source| failed("create", source))?;
-    let written = write_file(generator, path, BufWriter::with_capacity(1 << 20, file), threads, hooks);
+    let written =
+        write_file(generator, path, BufWriter::with_capacity(1 << 20, file), threads, hooks);
     if written.is_err() {
         // The first error is the one to report.
         let _ = std::fs::remove_file(path);
@@ -28,16 +29,28 @@ pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hoo
     written
 }
 
-fn write_file(generator: &dyn Generator, path: &Path, file: BufWriter<File>, threads: usize, hooks: &Hooks) -> Result<u64> {
+fn write_file(
+    generator: &dyn Generator,
+    path: &Path,
+    file: BufWriter<File>,
+    threads: usize,
+    hooks: &Hooks,
+) -> Result<u64> {
     let failed = |source| Error::io("write", path, source);
     let (edges, mut file) = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => {
             let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
-            (write_pieces(generator, path, &mut encoder, threads, hooks)?, encoder.finish().map_err(failed)?)
+            (
+                write_pieces(generator, path, &mut encoder, threads, hooks)?,
+                encoder.finish().map_err(failed)?,
+            )
         }
         Some("zst") => {
             let mut encoder = zstd::stream::write::Encoder::new(file, 3).map_err(failed)?;
-            (write_pieces(generator, path, &mut encoder, threads, hooks)?, encoder.finish().map_err(failed)?)
+            (
+                write_pieces(generator, path, &mut encoder, threads, hooks)?,
+                encoder.finish().map_err(failed)?,
+            )
         }
         _ => {
             let mut file = file;
@@ -49,7 +62,13 @@ fn write_file(generator: &dyn Generator, path: &Path, file: BufWriter<File>, thr
 }
 
 /// Computes and formats pieces side by side, and writes them in order.
-fn write_pieces(generator: &dyn Generator, path: &Path, out: &mut dyn Write, threads: usize, hooks: &Hooks) -> Result<u64> {
+fn write_pieces(
+    generator: &dyn Generator,
+    path: &Path,
+    out: &mut dyn Write,
+    threads: usize,
+    hooks: &Hooks,
+) -> Result<u64> {
     let threads = threads.max(1) as u64;
     std::thread::scope(|scope| {
         let mut receivers = Vec::new();
@@ -58,7 +77,9 @@ fn write_pieces(generator: &dyn Generator, path: &Path, out: &mut dyn Write, thr
             receivers.push(receiver);
             scope.spawn(move || {
                 let mut edges = Vec::new();
-                for number in (first..generator.pieces()).step_by(usize::try_from(threads).unwrap_or(1)) {
+                for number in
+                    (first..generator.pieces()).step_by(usize::try_from(threads).unwrap_or(1))
+                {
                     edges.clear();
                     generator.piece(number, &mut edges);
                     if sender.send((edges.len() as u64, format(&edges))).is_err() {
@@ -72,7 +93,9 @@ fn write_pieces(generator: &dyn Generator, path: &Path, out: &mut dyn Write, thr
         for (_, receiver) in (0..generator.pieces()).zip(receivers.iter().cycle()) {
             hooks.check()?;
             let piece = receiver.recv();
-            let (count, text) = piece.map_err(|_| Error::Invalid("a generating thread panicked; please report it".into()))?;
+            let (count, text) = piece.map_err(|_| {
+                Error::Invalid("a generating thread panicked; please report it".into())
+            })?;
             out.write_all(&text).map_err(|source| Error::io("write", path, source))?;
             edges += count;
             hooks.tell(Progress { phase: "generate", done: edges, total, edges });

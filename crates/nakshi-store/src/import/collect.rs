@@ -61,7 +61,8 @@ impl WeightRange {
         if weights.is_float() {
             self.float = true;
             let floats = weights.bits().iter().map(|&bits| f64::from_bits(bits));
-            self.fit_f32 &= floats.into_iter().all(|w| f64::from(w as f32).to_bits() == w.to_bits());
+            self.fit_f32 &=
+                floats.into_iter().all(|w| f64::from(w as f32).to_bits() == w.to_bits());
             return;
         }
         for bits in weights.bits() {
@@ -86,7 +87,13 @@ impl WeightRange {
 
 impl Default for Totals {
     fn default() -> Self {
-        Self { edges: 0, self_loops: 0, canonical: true, utf8: true, weights: WeightRange::default() }
+        Self {
+            edges: 0,
+            self_loops: 0,
+            canonical: true,
+            utf8: true,
+            weights: WeightRange::default(),
+        }
     }
 }
 
@@ -116,7 +123,10 @@ pub(crate) fn collect(
         let workers: Vec<_> = (0..threads.max(1))
             .map(|_| scope.spawn(|| Worker::new(options, share, pairs, keys, &shared).run()))
             .collect();
-        workers.into_iter().map(|worker| worker.join().map_err(|_| panicked())).collect::<Result<Vec<_>>>()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().map_err(|_| panicked()))
+            .collect::<Result<Vec<_>>>()
     })?;
     let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, error)) = failed {
@@ -151,7 +161,9 @@ pub(crate) fn collect(
 }
 
 fn panicked() -> Error {
-    Error::Invalid("a worker of the import panicked; this is a fault of nakshi, please report it".into())
+    Error::Invalid(
+        "a worker of the import panicked; this is a fault of nakshi, please report it".into(),
+    )
 }
 
 struct Shared<'a, 'h> {
@@ -245,9 +257,12 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         }
         let finished = self.finish_generation().and_then(|()| self.direct_pairs.take_chunks());
         match finished {
-            Ok(direct_chunks) => {
-                Some(Output { direct: self.direct, direct_chunks, generations: self.generations, totals: self.totals })
-            }
+            Ok(direct_chunks) => Some(Output {
+                direct: self.direct,
+                direct_chunks,
+                generations: self.generations,
+                totals: self.totals,
+            }),
             Err(error) => {
                 self.shared.fail(u64::MAX, error);
                 None
@@ -296,7 +311,9 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
 
     fn consume_weighted(&mut self, batch: &Batch) -> Result<()> {
         let float = batch.int_weights.is_float();
-        if batch.int_weights.bits().len() != batch.ints.len() || batch.text_weights.bits().len() != batch.texts.len() {
+        if batch.int_weights.bits().len() != batch.ints.len()
+            || batch.text_weights.bits().len() != batch.texts.len()
+        {
             return Err(Error::Invalid("the input has no weights; import without weights".into()));
         }
         for (&[source, target], &weight) in batch.ints.iter().zip(batch.int_weights.bits()) {
@@ -360,7 +377,13 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
     fn intern(&mut self, source: &[u8], target: &[u8]) -> Result<Option<(u32, u32)>> {
         if source == target {
             let dropped = self.drops_loop();
-            let ends = if dropped { 0 } else if self.options.directed { 2 } else { 1 };
+            let ends = if dropped {
+                0
+            } else if self.options.directed {
+                2
+            } else {
+                1
+            };
             let number = self.intern_one(source, ends)?;
             return Ok((!dropped).then_some((number, number)));
         }
@@ -392,7 +415,8 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         let order = if canonical { Order::Integer } else { Order::Bytes };
         let generation = self.shared.generations.fetch_add(1, Ordering::Relaxed);
         let run = Run::write(self.keys, generation, order, self.interner.sorted(order))?;
-        let size = u32::try_from(self.interner.len()).map_err(|_| Error::Unsupported("2^32 ids at once".into()))?;
+        let size = u32::try_from(self.interner.len())
+            .map_err(|_| Error::Unsupported("2^32 ids at once".into()))?;
         self.generations.push((generation, size, self.pairs.take_chunks()?, run));
         self.interner = Interner::new();
         Ok(())

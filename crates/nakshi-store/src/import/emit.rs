@@ -98,7 +98,9 @@ fn write(
     for receiver in receivers.iter().cycle().take(buckets) {
         loop {
             let piece = receiver.recv();
-            let piece = piece.map_err(|_| Error::Invalid("a sorter of the import panicked; please report it".into()))?;
+            let piece = piece.map_err(|_| {
+                Error::Invalid("a sorter of the import panicked; please report it".into())
+            })?;
             hooks.check()?;
             match piece? {
                 Piece::End => break,
@@ -222,18 +224,30 @@ struct Stream<'s> {
 }
 
 impl<'s, R: Record> Sorter<'s, R> {
-    fn new(place: Place<'s>, rules: Rules, batch: ListBatch, sender: SyncSender<Result<Piece>>) -> Self {
+    fn new(
+        place: Place<'s>,
+        rules: Rules,
+        batch: ListBatch,
+        sender: SyncSender<Result<Piece>>,
+    ) -> Self {
         let (scratch, list, stats) = (Vec::new(), OneList::default(), Emitted::default());
         Self { place, rules, sender, scratch, list, batch, stats }
     }
 
     fn bucket(&mut self, bucket: &Bucket) -> Result<()> {
-        match sort::<R>(self.place.arcs, self.place.runs, bucket, self.place.limit, &mut self.scratch)? {
+        match sort::<R>(
+            self.place.arcs,
+            self.place.runs,
+            bucket,
+            self.place.limit,
+            &mut self.scratch,
+        )? {
             Sorted::Memory(records) => {
                 let mut rest = records.as_slice();
                 while let Some(first) = rest.first() {
                     let vertex = first.key() >> 32;
-                    let end = rest.iter().position(|r| r.key() >> 32 != vertex).unwrap_or(rest.len());
+                    let end =
+                        rest.iter().position(|r| r.key() >> 32 != vertex).unwrap_or(rest.len());
                     let (list, others) = rest.split_at(end);
                     self.whole_list(vertex as u32, list)?;
                     rest = others;
@@ -284,11 +298,15 @@ impl<'s, R: Record> Sorter<'s, R> {
                     last.weight = if float {
                         (f64::from_bits(last.weight) + f64::from_bits(weight)).to_bits()
                     } else {
-                        last.weight.cast_signed().saturating_add(weight.cast_signed()).cast_unsigned()
+                        last.weight
+                            .cast_signed()
+                            .saturating_add(weight.cast_signed())
+                            .cast_unsigned()
                     };
                 }
                 let own = record.key() >> 32 == record.key() & 0xffff_ffff;
-                let dropped = if own { &mut self.stats.dropped_loops } else { &mut self.stats.dropped_arcs };
+                let dropped =
+                    if own { &mut self.stats.dropped_loops } else { &mut self.stats.dropped_arcs };
                 *dropped += 1;
                 None
             }
@@ -339,7 +357,8 @@ impl<'s, R: Record> Sorter<'s, R> {
 
     /// Moves what is there of a long list to disk.
     fn spill(&mut self, stream: &mut Stream<'s>) -> Result<()> {
-        let writer = stream.spilled.get_or_insert_with(|| StreamWriter::new(self.place.lists, 256 << 10));
+        let writer =
+            stream.spilled.get_or_insert_with(|| StreamWriter::new(self.place.lists, 256 << 10));
         for (at, &neighbour) in self.list.neighbours.iter().enumerate() {
             put_words(writer.buffer(), &[u64::from(neighbour), self.list.bits(at, self.rules)]);
             writer.settle()?;
@@ -352,12 +371,17 @@ impl<'s, R: Record> Sorter<'s, R> {
         let Some(mut stream) = stream else { return Ok(()) };
         self.stats.arcs += stream.degree;
         if stream.spilled.is_none() {
-            return self.batch.push(stream.vertex, &self.list.neighbours, self.list.values(self.rules).as_slice());
+            return self.batch.push(
+                stream.vertex,
+                &self.list.neighbours,
+                self.list.values(self.rules).as_slice(),
+            );
         }
         self.spill(&mut stream)?;
         let stats = std::mem::take(&mut self.stats);
         self.send()?;
-        let extents = stream.spilled.take().map(StreamWriter::finish).transpose()?.unwrap_or_default();
+        let extents =
+            stream.spilled.take().map(StreamWriter::finish).transpose()?.unwrap_or_default();
         self.give(Piece::Giant { vertex: stream.vertex, degree: stream.degree, extents, stats })
     }
 

@@ -105,7 +105,13 @@ impl<'a> Inputs<'a> {
     pub fn new(inputs: Vec<Input<'a>>, options: &ImportOptions) -> Self {
         let mut waiting: VecDeque<_> = inputs.into_iter().map(Source::Edges).collect();
         waiting.extend(options.nodes.clone().map(Source::Vertices));
-        Self { waiting, current: None, options: options.clone(), counters: Arc::default(), tasks: 0 }
+        Self {
+            waiting,
+            current: None,
+            options: options.clone(),
+            counters: Arc::default(),
+            tasks: 0,
+        }
     }
 
     /// Bytes of the files among the inputs, as far as they are known.

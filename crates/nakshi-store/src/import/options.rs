@@ -110,7 +110,9 @@ impl std::str::FromStr for Layout {
             "original" => Ok(Self::Original),
             "degree" | "auto" => Ok(Self::Degree),
             "random" => Ok(Self::Random { seed: 0 }),
-            _ => Err(crate::Error::Invalid(format!("unknown layout '{name}'; choose original, degree or random"))),
+            _ => Err(crate::Error::Invalid(format!(
+                "unknown layout '{name}'; choose original, degree or random"
+            ))),
         }
     }
 }

@@ -17,7 +17,9 @@ use super::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
 use super::sort::radix::{Record, Weighted};
 use super::sort::spill::Spill;
 use crate::layout::Placer;
-use crate::{BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes};
+use crate::{
+    BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
+};
 
 /// The least memory with which an import works, whatever the input.
 pub const MINIMUM_MEMORY: u64 = 32 << 20;
@@ -34,7 +36,12 @@ const STRIPE: u64 = 1 << 20;
 /// [`Error::Input`] names file and line of what cannot be read; [`Error::Budget`] the least
 /// memory that works; [`Error::Exists`], [`Error::Cancelled`], [`Error::Io`],
 /// [`Error::Unsupported`]. Nothing is left behind.
-pub fn import(inputs: Vec<Input<'_>>, destination: &Path, options: &ImportOptions, hooks: &Hooks) -> Result<Report> {
+pub fn import(
+    inputs: Vec<Input<'_>>,
+    destination: &Path,
+    options: &ImportOptions,
+    hooks: &Hooks,
+) -> Result<Report> {
     import_with(&nakshi_io::write::default_fs(), inputs, destination, options, hooks)
 }
 
@@ -85,13 +92,15 @@ struct Arcs<'s> {
 
 impl Job<'_> {
     fn run<R: Record>(&self, inputs: Vec<Input<'_>>, destination: &Path) -> Result<Report> {
-        let mut builder = StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options())?;
+        let mut builder =
+            StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options())?;
         let scratch = builder.scratch_dir()?;
         let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
         let (pairs, keys) = (spill("edges")?, spill("ids")?);
         let inputs = Inputs::new(inputs, self.options);
         let counters = Arc::clone(&inputs.counters);
-        let mut collected = collect(inputs, self.options, self.options.threads, &pairs, &keys, self.hooks)?;
+        let mut collected =
+            collect(inputs, self.options, self.options.threads, &pairs, &keys, self.hooks)?;
         self.hooks.check()?;
         let totals = collected.totals;
         let rules = self.rules(&totals);
@@ -110,7 +119,14 @@ impl Job<'_> {
         let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
         drop(cells);
         let arcs_spill = spill("arcs")?;
-        let arcs = self.scatter::<R>(&collected, &dictionary, &ranges, &pairs, &arcs_spill, totals.weights.float)?;
+        let arcs = self.scatter::<R>(
+            &collected,
+            &dictionary,
+            &ranges,
+            &pairs,
+            &arcs_spill,
+            totals.weights.float,
+        )?;
         drop(dictionary);
         drop((pairs, keys));
         let (runs, lists) = (spill("runs")?, spill("lists")?);
@@ -141,7 +157,10 @@ impl Job<'_> {
 
     fn build_options(&self) -> BuildOptions {
         let options = self.options;
-        let stripes = Stripes { dirs: options.stripes.clone(), unit: STRIPE.max(u64::from(options.page_size)) };
+        let stripes = Stripes {
+            dirs: options.stripes.clone(),
+            unit: STRIPE.max(u64::from(options.page_size)),
+        };
         BuildOptions {
             directed: options.directed,
             encoding: options.encoding,
@@ -198,7 +217,9 @@ impl Job<'_> {
         let mut cells = Cells::new(vertices);
         let mut order: Vec<u32> = Vec::new();
         let count = usize::try_from(vertices).unwrap_or(usize::MAX);
-        order.try_reserve_exact(count).map_err(|_| Error::Budget { needed: vertices * 4, given: self.options.memory })?;
+        order
+            .try_reserve_exact(count)
+            .map_err(|_| Error::Budget { needed: vertices * 4, given: self.options.memory })?;
         dictionary.assign(&mut |key, ends| {
             let place = placer.place(ends)?;
             cells.add(place, ends);
@@ -206,13 +227,22 @@ impl Job<'_> {
             if order.len().is_multiple_of(1 << 16) {
                 self.hooks.check()?;
                 let done = order.len() as u64;
-                self.hooks.tell(Progress { phase: "sort", done, total: Some(vertices), edges: totals.edges });
+                self.hooks.tell(Progress {
+                    phase: "sort",
+                    done,
+                    total: Some(vertices),
+                    edges: totals.edges,
+                });
             }
             if kind == IdKind::Dense { Ok(()) } else { push_id(builder, kind, key) }?;
             Ok(place)
         })?;
         if kind == IdKind::Dense {
-            let first = census.first.as_ref().and_then(|key| integer(key)).and_then(|first| i64::try_from(first).ok());
+            let first = census
+                .first
+                .as_ref()
+                .and_then(|key| integer(key))
+                .and_then(|first| i64::try_from(first).ok());
             builder.set_dense_ids(first.unwrap_or(0), Some(&order))?;
         } else {
             builder.finish_ids(Some(&order))?;
@@ -236,7 +266,8 @@ impl Job<'_> {
         float: bool,
     ) -> Result<Arcs<'s>> {
         let threads = self.options.threads.max(1);
-        let generations = collected.generations.iter().map(|(number, chunks)| (Some(*number), chunks.as_slice()));
+        let generations =
+            collected.generations.iter().map(|(number, chunks)| (Some(*number), chunks.as_slice()));
         let direct = collected.direct_chunks.chunks(16).map(|chunks| (None, chunks));
         let work = Mutex::new(generations.chain(direct));
         let directions = if self.options.directed { 2 } else { 1 };
@@ -253,19 +284,37 @@ impl Job<'_> {
                         Some(number) => {
                             let table = dictionary.table(number)?;
                             let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
-                            scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                            scatter_chunks::<R>(
+                                pairs,
+                                chunks,
+                                float,
+                                place,
+                                &mut out,
+                                into.as_mut(),
+                            )?;
                         }
                         None => {
                             let place = |id: u32| dictionary.direct().place(id);
-                            scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                            scatter_chunks::<R>(
+                                pairs,
+                                chunks,
+                                float,
+                                place,
+                                &mut out,
+                                into.as_mut(),
+                            )?;
                         }
                     }
                 }
                 Ok((out.finish()?, into.map_or(Ok(Vec::new()), Scatter::finish)?))
             };
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            let panicked = |_| Error::Invalid("a worker of the import panicked; please report it".into());
-            workers.into_iter().map(|worker| worker.join().map_err(panicked)?).collect::<Result<Vec<_>>>()
+            let panicked =
+                |_| Error::Invalid("a worker of the import panicked; please report it".into());
+            workers
+                .into_iter()
+                .map(|worker| worker.join().map_err(panicked)?)
+                .collect::<Result<Vec<_>>>()
         })?;
         let (out, into) = results.into_iter().unzip();
         Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
@@ -346,15 +395,19 @@ fn id_kind(census: &Census, order: Order, utf8: bool) -> IdKind {
 }
 
 fn push_id(builder: &mut StoreBuilder, kind: IdKind, key: &Key) -> Result<()> {
-    let wrong = || Error::Invalid("an id of another kind; this is a fault of nakshi, please report it".into());
+    let wrong = || {
+        Error::Invalid("an id of another kind; this is a fault of nakshi, please report it".into())
+    };
     match (kind, key) {
         (IdKind::U64, Key::Int(int)) => builder.push_id(crate::Key::U64(*int)),
         (IdKind::U64, key) => {
-            let value = integer(key).and_then(|value| u64::try_from(value).ok()).ok_or_else(wrong)?;
+            let value =
+                integer(key).and_then(|value| u64::try_from(value).ok()).ok_or_else(wrong)?;
             builder.push_id(crate::Key::U64(value))
         }
         (IdKind::I64, key) => {
-            let value = integer(key).and_then(|value| i64::try_from(value).ok()).ok_or_else(wrong)?;
+            let value =
+                integer(key).and_then(|value| i64::try_from(value).ok()).ok_or_else(wrong)?;
             builder.push_id(crate::Key::I64(value))
         }
         (_, Key::Bytes(bytes)) => builder.push_id(crate::Key::Bytes(bytes)),

@@ -33,7 +33,9 @@ pub fn degree(degrees: &[u64]) -> Result<Permutation> {
         *histogram.entry(degree).or_insert(0) += 1;
     }
     let mut placer = Placer::degree(&histogram);
-    Permutation::from_new_of_old(degrees.iter().map(|&degree| placer.place(degree)).collect::<Result<_>>()?)
+    Permutation::from_new_of_old(
+        degrees.iter().map(|&degree| placer.place(degree)).collect::<Result<_>>()?,
+    )
 }
 
 /// Vertices shuffled by a seed.
@@ -48,10 +50,17 @@ pub fn random(vertices: u64, seed: u64) -> Result<Permutation> {
 /// A layout as a stream: takes the vertices in rank order and needs no memory per vertex.
 #[derive(Debug)]
 pub(crate) enum Placer {
-    Original { next: u64 },
+    Original {
+        next: u64,
+    },
     /// The next place of each degree.
-    Degree { next: HashMap<u64, u64> },
-    Random { next: u64, shuffle: Shuffle },
+    Degree {
+        next: HashMap<u64, u64>,
+    },
+    Random {
+        next: u64,
+        shuffle: Shuffle,
+    },
 }
 
 impl Placer {
@@ -79,7 +88,8 @@ impl Placer {
             Self::Degree { next } => post_increment(next.entry(degree).or_default()),
             Self::Random { next, shuffle } => shuffle.apply(post_increment(next)),
         };
-        VertexId::try_from(place).map_err(|_| Error::Unsupported(format!("vertex {place}; this version holds 2^32")))
+        VertexId::try_from(place)
+            .map_err(|_| Error::Unsupported(format!("vertex {place}; this version holds 2^32")))
     }
 }
 

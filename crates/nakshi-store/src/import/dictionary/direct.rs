@@ -123,7 +123,8 @@ impl Direct {
                 let mut sum = (*slot & !LISTED) + (more & !LISTED);
                 if sum >= CARRY {
                     sum -= CARRY;
-                    *self.carried.entry((number * PAGE + offset) as u64).or_default() += u64::from(CARRY);
+                    *self.carried.entry((number * PAGE + offset) as u64).or_default() +=
+                        u64::from(CARRY);
                 }
                 *slot = sum | listed;
             }
@@ -149,7 +150,8 @@ impl Direct {
             }
         }
         for range in &joined {
-            let pages = range.start / PAGE as u64..range.end.div_ceil(PAGE as u64).min(self.pages.len() as u64);
+            let pages = range.start / PAGE as u64
+                ..range.end.div_ceil(PAGE as u64).min(self.pages.len() as u64);
             for number in pages {
                 let Some(Some(page)) = self.pages.get_mut(number as usize) else { continue };
                 for (id, slot) in (number * PAGE as u64..).zip(page.iter_mut()) {
@@ -194,7 +196,10 @@ impl Direct {
     }
 
     /// Replaces every vertex's counter by the place that `place(id, edge ends)` says, ascending.
-    pub fn replace(&mut self, mut place: impl FnMut(u64, u64) -> crate::Result<u32>) -> crate::Result<()> {
+    pub fn replace(
+        &mut self,
+        mut place: impl FnMut(u64, u64) -> crate::Result<u32>,
+    ) -> crate::Result<()> {
         for number in self.page_numbers() {
             let Some(Some(mut page)) = self.pages.get_mut(number as usize).map(Option::take) else {
                 self.declared_on(number).try_for_each(|id| place(id, 0).map(drop))?;
@@ -248,7 +253,10 @@ mod tests {
         all.declare(20_000..20_002);
         all.settle();
         let expected = 2 * (u64::from(CARRY) + 1);
-        assert_eq!(all.vertices().collect::<Vec<_>>(), [(5, expected), (8191, 0), (8192, 0), (9000, 0), (20_000, 0), (20_001, 0)]);
+        assert_eq!(
+            all.vertices().collect::<Vec<_>>(),
+            [(5, expected), (8191, 0), (8192, 0), (9000, 0), (20_000, 0), (20_001, 0)]
+        );
         all.set_place(5, 1);
         assert_eq!(all.place(5), 1);
     }

@@ -49,9 +49,17 @@ pub(crate) struct Census {
 impl<'s> Dictionary<'s> {
     /// Puts together what the workers collected. `sizes[g]` is the number of ids in generation
     /// `g`; the runs are in any order.
-    pub fn new(spill: &'s Spill, direct: Direct, runs: Vec<Run>, sizes: Vec<u32>, canonical: bool, memory: u64) -> Result<Self> {
+    pub fn new(
+        spill: &'s Spill,
+        direct: Direct,
+        runs: Vec<Run>,
+        sizes: Vec<u32>,
+        canonical: bool,
+        memory: u64,
+    ) -> Result<Self> {
         let order = if canonical { Order::Integer } else { Order::Bytes };
-        let mut runs = runs.into_iter().map(|run| run.reorder(spill, order)).collect::<Result<Vec<_>>>()?;
+        let mut runs =
+            runs.into_iter().map(|run| run.reorder(spill, order)).collect::<Result<Vec<_>>>()?;
         if order == Order::Bytes {
             direct_runs(spill, &direct, memory, &mut runs)?;
         }
@@ -104,7 +112,8 @@ impl<'s> Dictionary<'s> {
         }
         let chunk = (self.memory / (self.sizes.len() as u64 + 1)).clamp(4 << 10, 64 << 10) as usize;
         let spill = self.spill;
-        let mut writers: Vec<_> = self.sizes.iter().map(|_| StreamWriter::new(spill, chunk)).collect();
+        let mut writers: Vec<_> =
+            self.sizes.iter().map(|_| StreamWriter::new(spill, chunk)).collect();
         // The merge still reads the counters, so their places are kept aside until it is through.
         let mut direct_places = StreamWriter::new(spill, 256 << 10);
         self.visit(&mut |entry| {
@@ -167,7 +176,12 @@ fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<Run>)
     let mut vertices = direct.vertices().peekable();
     while vertices.peek().is_some() {
         entries.clear();
-        entries.extend(vertices.by_ref().take(limit).map(|(id, ends)| (id.to_string().into_bytes(), id as u32, ends)));
+        entries.extend(
+            vertices
+                .by_ref()
+                .take(limit)
+                .map(|(id, ends)| (id.to_string().into_bytes(), id as u32, ends)),
+        );
         entries.sort_unstable();
         let sorted = entries.iter().map(|(key, number, ends)| (key.as_slice(), *number, *ends));
         runs.push(Run::write(spill, DIRECT, Order::Bytes, sorted)?);

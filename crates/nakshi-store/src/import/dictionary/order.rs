@@ -48,9 +48,22 @@ mod tests {
 
     #[test]
     fn integers_of_any_size() {
-        let ascending = ["-18446744073709551617", "-10", "-9", "-1", "0", "1", "9", "10", "18446744073709551616"];
+        let ascending = [
+            "-18446744073709551617",
+            "-10",
+            "-9",
+            "-1",
+            "0",
+            "1",
+            "9",
+            "10",
+            "18446744073709551616",
+        ];
         for pair in ascending.windows(2) {
-            assert_eq!(Order::Integer.compare(pair[0].as_bytes(), pair[1].as_bytes()), Ordering::Less);
+            assert_eq!(
+                Order::Integer.compare(pair[0].as_bytes(), pair[1].as_bytes()),
+                Ordering::Less
+            );
         }
         assert!(ascending.iter().all(|id| Order::is_canonical_integer(id.as_bytes())));
         for text in ["", "-", "-0", "00", "007", "+1", "1a", "1.0"] {

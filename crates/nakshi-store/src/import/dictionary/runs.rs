@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use super::Direct;
 use super::order::Order;
-use crate::import::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
 use crate::Result;
+use crate::import::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
 
 /// The generation of ids that [`Direct`] counts.
 pub(crate) const DIRECT: u32 = u32::MAX;
@@ -77,7 +77,12 @@ impl Run {
             entries.push((key.to_vec(), number, count));
         }
         entries.sort_unstable_by(|a, b| order.compare(&a.0, &b.0));
-        Self::write(spill, self.generation, order, entries.iter().map(|(k, n, c)| (k.as_slice(), *n, *c)))
+        Self::write(
+            spill,
+            self.generation,
+            order,
+            entries.iter().map(|(k, n, c)| (k.as_slice(), *n, *c)),
+        )
     }
 }
 
@@ -163,7 +168,8 @@ pub(crate) fn merge(
         return Ok(());
     }
     let chunk = (memory / (runs.len() as u64 + 1)).clamp(4 << 10, 256 << 10) as usize;
-    let mut readers: Vec<RunReader<'_>> = runs.iter().map(|run| RunReader::new(spill, run, chunk)).collect();
+    let mut readers: Vec<RunReader<'_>> =
+        runs.iter().map(|run| RunReader::new(spill, run, chunk)).collect();
     let mut heap = BinaryHeap::with_capacity(readers.len() + 1);
     for (reader, run) in runs.iter().enumerate() {
         if let Some((key, number, count)) = readers[reader].next()? {
@@ -182,7 +188,9 @@ pub(crate) fn merge(
         let key = first.key.clone();
         let mut ends = 0;
         known.clear();
-        while let Some(mut top) = heap.peek_mut().filter(|top| top.key.compare(&key, order) == Ordering::Equal) {
+        while let Some(mut top) =
+            heap.peek_mut().filter(|top| top.key.compare(&key, order) == Ordering::Equal)
+        {
             ends += top.count;
             known.push((top.generation, top.number));
             let advanced = if top.generation == DIRECT && top.reader == usize::MAX {

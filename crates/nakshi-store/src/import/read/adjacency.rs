@@ -14,7 +14,11 @@ use super::{Feed, Task};
 use crate::{Error, Result};
 
 /// Sets up the reader; with `incoming`, the others are sources.
-pub(crate) fn feed<'a>(name: &Path, reader: Box<dyn Read + Send + 'a>, incoming: bool) -> Box<dyn Feed<'a> + 'a> {
+pub(crate) fn feed<'a>(
+    name: &Path,
+    reader: Box<dyn Read + Send + 'a>,
+    incoming: bool,
+) -> Box<dyn Feed<'a> + 'a> {
     let mut blocks = Blocks::new(name, reader).with_cuts(is_separator);
     let parser = Arc::new(Adjacency { name: name.into(), incoming });
     // The vertex whose line the last block did not end.
@@ -24,7 +28,8 @@ pub(crate) fn feed<'a>(name: &Path, reader: Box<dyn Read + Send + 'a>, incoming:
         let continued = open.take();
         open = unfinished(&block.text, continued.as_deref());
         let parser = Arc::clone(&parser);
-        let task: Task<'a> = Box::new(move |batch| parser.parse(&block, continued.as_deref(), batch));
+        let task: Task<'a> =
+            Box::new(move |batch| parser.parse(&block, continued.as_deref(), batch));
         Ok(Some(task))
     })
 }
@@ -63,7 +68,9 @@ impl Adjacency {
     fn parse(&self, block: &TextBlock, continued: Option<&[u8]>, batch: &mut Batch) -> Result<()> {
         for (position, line) in lines(&block.text) {
             let carried = if position == 0 { continued } else { None };
-            if carried.is_none() && is_blank_or_comment(line) || matches!(carried, Some(b"#" | b"%")) {
+            if carried.is_none() && is_blank_or_comment(line)
+                || matches!(carried, Some(b"#" | b"%"))
+            {
                 continue;
             }
             let mut others = ids(line);
@@ -83,7 +90,8 @@ impl Adjacency {
                 batch.push_vertex(vertex)?;
             }
             for other in others {
-                let (source, target) = if self.incoming { (other, vertex) } else { (vertex, other) };
+                let (source, target) =
+                    if self.incoming { (other, vertex) } else { (vertex, other) };
                 batch.push_edge(source, target, None)?;
             }
         }

@@ -68,19 +68,28 @@ fn push(batch: &mut Batch, source: i128, target: i128, weight: Option<Weight>) -
 
 fn check_weights(options: &ImportOptions, weight: Option<Numbers<'_>>, edges: usize) -> Result<()> {
     match weight {
-        None if options.weighted => Err(Error::Invalid("the arrays have no weights; import without weights".into())),
-        Some(weight) if weight.len() != edges => {
-            Err(Error::Invalid(format!("{} weights for {edges} edges; the arrays must be equally long", weight.len())))
+        None if options.weighted => {
+            Err(Error::Invalid("the arrays have no weights; import without weights".into()))
         }
+        Some(weight) if weight.len() != edges => Err(Error::Invalid(format!(
+            "{} weights for {edges} edges; the arrays must be equally long",
+            weight.len()
+        ))),
         _ => Ok(()),
     }
 }
 
-fn weight_at(options_weighted: bool, weight: Option<Numbers<'_>>, at: usize) -> Result<Option<Weight>> {
+fn weight_at(
+    options_weighted: bool,
+    weight: Option<Numbers<'_>>,
+    at: usize,
+) -> Result<Option<Weight>> {
     match weight {
-        Some(weight) if options_weighted => {
-            Ok(Some(weight.get(at).ok_or_else(|| error(at, format!("weight number {at} is not a finite number")))?))
-        }
+        Some(weight) if options_weighted => Ok(Some(
+            weight
+                .get(at)
+                .ok_or_else(|| error(at, format!("weight number {at} is not a finite number")))?,
+        )),
         _ => Ok(None),
     }
 }
@@ -93,7 +102,11 @@ pub(crate) fn pairs<'a>(
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     if source.len() != target.len() {
-        return Err(Error::Invalid(format!("{} sources and {} targets; the arrays must be equally long", source.len(), target.len())));
+        return Err(Error::Invalid(format!(
+            "{} sources and {} targets; the arrays must be equally long",
+            source.len(),
+            target.len()
+        )));
     }
     check_weights(options, weight, source.len())?;
     let weighted = options.weighted;
@@ -125,13 +138,20 @@ pub(crate) fn csr<'a>(
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     check_weights(options, weight, indices.len())?;
     let Some(rows) = indptr.len().checked_sub(1) else {
-        return Err(Error::Invalid("indptr is empty; it is one longer than the number of rows".into()));
+        return Err(Error::Invalid(
+            "indptr is empty; it is one longer than the number of rows".into(),
+        ));
     };
     if indptr.get(0) != Some(0) || indptr.get(rows) != Some(indices.len() as i128) {
-        return Err(Error::Invalid(format!("indptr must begin with 0 and end with the length of indices, {}", indices.len())));
+        return Err(Error::Invalid(format!(
+            "indptr must begin with 0 and end with the length of indices, {}",
+            indices.len()
+        )));
     }
     if rows as u64 > 1 << 32 {
-        return Err(Error::Unsupported(format!("{rows} rows; this version holds up to 2^32 vertices")));
+        return Err(Error::Unsupported(format!(
+            "{rows} rows; this version holds up to 2^32 vertices"
+        )));
     }
     let weighted = options.weighted;
     let (mut row, mut entry, mut declared) = (0, 0, false);
@@ -161,7 +181,10 @@ pub(crate) fn csr<'a>(
                 }
                 let target = indices.get(at).unwrap_or(-1);
                 if !(0..rows as i128).contains(&target) {
-                    return Err(error(at, format!("index number {at} is {target}, not between 0 and {}", rows - 1)));
+                    return Err(error(
+                        at,
+                        format!("index number {at} is {target}, not between 0 and {}", rows - 1),
+                    ));
                 }
                 push(batch, row as i128, target, weight_at(weighted, weight, at)?)?;
             }
@@ -174,15 +197,20 @@ pub(crate) fn csr<'a>(
 /// Where a row's entries end; `indptr` must not descend.
 fn row_end(indptr: Ints<'_>, row: usize) -> Result<usize> {
     match (indptr.get(row), indptr.get(row + 1)) {
-        (Some(start), Some(end)) if start <= end => usize::try_from(end).map_err(|_| error(row, "indptr is negative")),
+        (Some(start), Some(end)) if start <= end => {
+            usize::try_from(end).map_err(|_| error(row, "indptr is negative"))
+        }
         _ => Err(error(row, format!("indptr descends after row {row}"))),
     }
 }
 
 /// Edges from an iterator.
-pub(crate) fn edges<'a>(mut edges: Box<dyn Iterator<Item = (u64, u64)> + Send + 'a>) -> Box<dyn Feed<'a> + 'a> {
+pub(crate) fn edges<'a>(
+    mut edges: Box<dyn Iterator<Item = (u64, u64)> + Send + 'a>,
+) -> Box<dyn Feed<'a> + 'a> {
     Box::new(move || {
-        let piece: Vec<[u64; 2]> = edges.by_ref().take(EDGES).map(|(source, target)| [source, target]).collect();
+        let piece: Vec<[u64; 2]> =
+            edges.by_ref().take(EDGES).map(|(source, target)| [source, target]).collect();
         if piece.is_empty() {
             return Ok(None);
         }
@@ -195,7 +223,9 @@ pub(crate) fn edges<'a>(mut edges: Box<dyn Iterator<Item = (u64, u64)> + Send + 
 }
 
 /// A generated graph.
-pub(crate) fn generated<'a>(generator: &'a dyn crate::generate::Generator) -> Box<dyn Feed<'a> + 'a> {
+pub(crate) fn generated<'a>(
+    generator: &'a dyn crate::generate::Generator,
+) -> Box<dyn Feed<'a> + 'a> {
     let mut pieces = 0..generator.pieces();
     Box::new(move || {
         let task = pieces.next().map(|number| -> Task<'a> {

@@ -28,11 +28,16 @@ pub(crate) fn batches<'a>(
     mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
-    let names: Vec<String> = schema.fields().iter().map(|field| field.name().to_ascii_lowercase()).collect();
+    let names: Vec<String> =
+        schema.fields().iter().map(|field| field.name().to_ascii_lowercase()).collect();
     let columns = choose_columns(name, options, Some(&names))?;
     let least = columns.source.max(columns.target).max(columns.weight.unwrap_or(0)) + 1;
     if names.len() < least {
-        let error = format!("a table of edges has {least} columns or more, this one has {}: {}", names.len(), names.join(", "));
+        let error = format!(
+            "a table of edges has {least} columns or more, this one has {}: {}",
+            names.len(),
+            names.join(", ")
+        );
         return Err(Error::Input { file: name.into(), line: 1, what: error });
     }
     let table = std::sync::Arc::new(Table { name: name.into(), columns });
@@ -49,19 +54,34 @@ pub(crate) fn batches<'a>(
 }
 
 /// Sets up a Parquet reader, which needs to seek.
-pub(crate) fn parquet<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+pub(crate) fn parquet<'a>(
+    name: &Path,
+    opened: Opened<'a>,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     let error = |what: String| Error::Input { file: name.into(), line: 1, what };
     let Some(file) = opened.file else {
-        return Err(error("Parquet is read from a plain file only; decompress it or save it first".into()));
+        return Err(error(
+            "Parquet is read from a plain file only; decompress it or save it first".into(),
+        ));
     };
-    let broken = |e: parquet::errors::ParquetError| error(format!("not a readable Parquet file: {e}"));
+    let broken =
+        |e: parquet::errors::ParquetError| error(format!("not a readable Parquet file: {e}"));
     let builder = ParquetRecordBatchReaderBuilder::try_new(rewound(name, file)?).map_err(broken)?;
-    let names: Vec<String> = builder.schema().fields().iter().map(|f| f.name().to_ascii_lowercase()).collect();
+    let names: Vec<String> =
+        builder.schema().fields().iter().map(|f| f.name().to_ascii_lowercase()).collect();
     let columns = choose_columns(name, options, Some(&names))?;
     // Other columns are not even decoded; the names keep their meaning.
-    let wanted: Vec<usize> = [Some(columns.source), Some(columns.target), columns.weight].into_iter().flatten().collect();
+    let wanted: Vec<usize> = [Some(columns.source), Some(columns.target), columns.weight]
+        .into_iter()
+        .flatten()
+        .collect();
     if wanted.iter().any(|&column| column >= names.len()) {
-        return Err(error(format!("a table of edges has {} columns or more, this one has {}", wanted.len(), names.len())));
+        return Err(error(format!(
+            "a table of edges has {} columns or more, this one has {}",
+            wanted.len(),
+            names.len()
+        )));
     }
     let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
     let reader = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(broken)?;
@@ -81,7 +101,11 @@ fn batches_by_number<'a>(
     reader: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
-    let blank = schema.fields().iter().map(|field| field.as_ref().clone().with_name("")).collect::<Vec<_>>();
+    let blank = schema
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone().with_name(""))
+        .collect::<Vec<_>>();
     batches(name, &Schema::new(blank), reader, options)
 }
 
@@ -91,10 +115,22 @@ fn rewound(name: &Path, mut file: File) -> Result<File> {
 }
 
 /// Sets up an Arrow IPC reader, for files (read in order) and streams.
-pub(crate) fn ipc<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
-    let broken = |e: ArrowError| Error::Input { file: name.into(), line: 1, what: format!("not a readable Arrow file: {e}") };
-    if opened.head.starts_with(b"ARROW1") && let Some(file) = opened.file {
-        let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(rewound(name, file)?), None).map_err(broken)?;
+pub(crate) fn ipc<'a>(
+    name: &Path,
+    opened: Opened<'a>,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let broken = |e: ArrowError| Error::Input {
+        file: name.into(),
+        line: 1,
+        what: format!("not a readable Arrow file: {e}"),
+    };
+    if opened.head.starts_with(b"ARROW1")
+        && let Some(file) = opened.file
+    {
+        let reader =
+            arrow_ipc::reader::FileReader::try_new(BufReader::new(rewound(name, file)?), None)
+                .map_err(broken)?;
         let schema = reader.schema();
         return batches(name, &schema, reader, options);
     }
@@ -104,7 +140,8 @@ pub(crate) fn ipc<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) 
         let mut magic = [0; 8];
         reader.read_exact(&mut magic).map_err(|source| Error::io("read", name, source))?;
     }
-    let reader = arrow_ipc::reader::StreamReader::try_new(BufReader::new(reader), None).map_err(broken)?;
+    let reader =
+        arrow_ipc::reader::StreamReader::try_new(BufReader::new(reader), None).map_err(broken)?;
     let schema = reader.schema();
     batches(name, &schema, reader, options)
 }
@@ -129,9 +166,14 @@ impl Table {
     fn convert(&self, rows: &RecordBatch, first: u64, out: &mut Batch) -> Result<()> {
         let source = self.ids(rows, self.columns.source, first)?;
         let target = self.ids(rows, self.columns.target, first)?;
-        let weight = self.columns.weight.map(|column| self.weights(rows, column, first)).transpose()?;
+        let weight =
+            self.columns.weight.map(|column| self.weights(rows, column, first)).transpose()?;
         if let (Ids::Unsigned(source), Ids::Unsigned(target)) = (&source, &target) {
-            let pairs = source.as_primitive::<UInt64Type>().values().iter().zip(target.as_primitive::<UInt64Type>().values());
+            let pairs = source
+                .as_primitive::<UInt64Type>()
+                .values()
+                .iter()
+                .zip(target.as_primitive::<UInt64Type>().values());
             out.ints.extend(pairs.map(|(&s, &t)| [s, t]));
             if let Some(weight) = &weight {
                 for row in 0..rows.num_rows() {
@@ -145,12 +187,18 @@ impl Table {
             source.write(row, &mut a);
             target.write(row, &mut b);
             if a.is_empty() || b.is_empty() {
-                return Err(self.error(first + row as u64, "an id is empty; every edge needs two".into()));
+                return Err(
+                    self.error(first + row as u64, "an id is empty; every edge needs two".into())
+                );
             }
             let before = out.ints.len();
             out.push_edge(&a, &b, None)?;
             if let Some(weight) = &weight {
-                let weights = if out.ints.len() > before { &mut out.int_weights } else { &mut out.text_weights };
+                let weights = if out.ints.len() > before {
+                    &mut out.int_weights
+                } else {
+                    &mut out.text_weights
+                };
                 push_weight(weight, row, weights);
             }
         }
@@ -162,34 +210,49 @@ impl Table {
         let array = found.ok_or_else(|| self.error(first, "a batch lacks a column".into()))?;
         if array.null_count() > 0 {
             let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0);
-            return Err(self.error(first + row as u64, format!("column {} is null in this row; drop such rows", column + 1)));
+            return Err(self.error(
+                first + row as u64,
+                format!("column {} is null in this row; drop such rows", column + 1),
+            ));
         }
         Ok(array)
     }
 
     fn ids(&self, rows: &RecordBatch, column: usize, first: u64) -> Result<Ids> {
         let array = self.column(rows, column, first)?;
-        let cast_to = |ty: &DataType| cast(array, ty).map_err(|error| self.error(first, error.to_string()));
+        let cast_to =
+            |ty: &DataType| cast(array, ty).map_err(|error| self.error(first, error.to_string()));
         let inner = match array.data_type() {
             DataType::Dictionary(_, value) => value.as_ref(),
             other => other,
         };
         Ok(match inner {
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => Ids::Unsigned(cast_to(&DataType::UInt64)?),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+                Ids::Unsigned(cast_to(&DataType::UInt64)?)
+            }
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
                 let signed = cast_to(&DataType::Int64)?;
                 if signed.as_primitive::<Int64Type>().values().iter().all(|&id| id >= 0) {
-                    Ids::Unsigned(cast(&signed, &DataType::UInt64).map_err(|error| self.error(first, error.to_string()))?)
+                    Ids::Unsigned(
+                        cast(&signed, &DataType::UInt64)
+                            .map_err(|error| self.error(first, error.to_string()))?,
+                    )
                 } else {
                     Ids::Signed(signed)
                 }
             }
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-                Ids::Bytes(cast_to(&DataType::LargeBinary)?)
-            }
+            DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView => Ids::Bytes(cast_to(&DataType::LargeBinary)?),
             DataType::FixedSizeBinary(_) => Ids::Bytes(cast_to(&DataType::LargeBinary)?),
             other => {
-                return Err(self.error(first, format!("column {} holds {other}; ids are integers, text or bytes", column + 1)));
+                return Err(self.error(
+                    first,
+                    format!("column {} holds {other}; ids are integers, text or bytes", column + 1),
+                ));
             }
         })
     }
@@ -206,12 +269,17 @@ impl Table {
             return cast(array, &DataType::Int64).map_err(failed);
         }
         if !array.data_type().is_numeric() {
-            return Err(self.error(first, format!("column {} holds {}; weights are numbers", column + 1, array.data_type())));
+            return Err(self.error(
+                first,
+                format!("column {} holds {}; weights are numbers", column + 1, array.data_type()),
+            ));
         }
         let floats = cast(array, &DataType::Float64).map_err(failed)?;
         let bad = floats.as_primitive::<Float64Type>().values().iter().position(|w| !w.is_finite());
         match bad {
-            Some(row) => Err(self.error(first + row as u64, "the weight is not a finite number".into())),
+            Some(row) => {
+                Err(self.error(first + row as u64, "the weight is not a finite number".into()))
+            }
             None => Ok(floats),
         }
     }
@@ -221,8 +289,12 @@ impl Ids {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         out.clear();
         match self {
-            Self::Unsigned(array) => out.extend_from_slice(array.as_primitive::<UInt64Type>().value(row).to_string().as_bytes()),
-            Self::Signed(array) => out.extend_from_slice(array.as_primitive::<Int64Type>().value(row).to_string().as_bytes()),
+            Self::Unsigned(array) => out.extend_from_slice(
+                array.as_primitive::<UInt64Type>().value(row).to_string().as_bytes(),
+            ),
+            Self::Signed(array) => out.extend_from_slice(
+                array.as_primitive::<Int64Type>().value(row).to_string().as_bytes(),
+            ),
             Self::Bytes(array) => out.extend_from_slice(array.as_binary::<i64>().value(row)),
         }
     }

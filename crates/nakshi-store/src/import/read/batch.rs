@@ -119,7 +119,9 @@ impl Batch {
         let full = |_| Error::Unsupported("a block with 4 GiB of ids".into());
         let start = u32::try_from(self.arena.len()).map_err(full)?;
         let len = u32::try_from(id.len()).map_err(full)?;
-        start.checked_add(len).ok_or_else(|| Error::Unsupported("a block with 4 GiB of ids".into()))?;
+        start
+            .checked_add(len)
+            .ok_or_else(|| Error::Unsupported("a block with 4 GiB of ids".into()))?;
         self.arena.extend_from_slice(id);
         Ok(Span { start, len })
     }
@@ -128,7 +130,12 @@ impl Batch {
     ///
     /// # Errors
     /// As [`Batch::intern`].
-    pub fn push_edge(&mut self, source: &[u8], target: &[u8], weight: Option<Weight>) -> Result<()> {
+    pub fn push_edge(
+        &mut self,
+        source: &[u8],
+        target: &[u8],
+        weight: Option<Weight>,
+    ) -> Result<()> {
         let weights = if let (Some(s), Some(t)) = (canonical_u64(source), canonical_u64(target)) {
             self.ints.push([s, t]);
             &mut self.int_weights
@@ -195,7 +202,17 @@ mod tests {
         for (text, value) in [("0", 0), ("7", 7), ("18446744073709551615", u64::MAX)] {
             assert_eq!(canonical_u64(text.as_bytes()), Some(value));
         }
-        for text in ["", "007", "-1", "+1", "1.0", " 1", "18446744073709551616", "99999999999999999999", "1e3"] {
+        for text in [
+            "",
+            "007",
+            "-1",
+            "+1",
+            "1.0",
+            " 1",
+            "18446744073709551616",
+            "99999999999999999999",
+            "1e3",
+        ] {
             assert_eq!(canonical_u64(text.as_bytes()), None, "{text}");
         }
     }

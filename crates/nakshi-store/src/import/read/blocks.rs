@@ -41,7 +41,15 @@ pub(crate) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     pub fn new(name: &Path, reader: Box<dyn Read + Send + 'a>) -> Self {
-        Self { reader, name: name.into(), carry: Vec::new(), next_line: 1, started: false, ended: false, cut: None }
+        Self {
+            reader,
+            name: name.into(),
+            carry: Vec::new(),
+            next_line: 1,
+            started: false,
+            ended: false,
+            cut: None,
+        }
     }
 
     /// Lets long lines be cut after a byte that `cut` accepts.
@@ -73,7 +81,10 @@ impl<'a> Blocks<'a> {
                 break end + 1;
             }
             if text.len() > MAX_LINE {
-                return Err(self.error(self.next_line, "the line is longer than 1 MiB; is this the right format?"));
+                return Err(self.error(
+                    self.next_line,
+                    "the line is longer than 1 MiB; is this the right format?",
+                ));
             }
             target += BLOCK;
         };
@@ -111,7 +122,9 @@ impl<'a> Blocks<'a> {
         if text.starts_with(b"\xEF\xBB\xBF") {
             text.drain(..3);
         } else if text.starts_with(b"\xFF\xFE") || text.starts_with(b"\xFE\xFF") {
-            return Err(self.error(1, "the text is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"));
+            return Err(
+                self.error(1, "the text is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+            );
         }
         Ok(())
     }
@@ -140,7 +153,8 @@ mod tests {
 
     #[test]
     fn lines_are_whole_and_numbered() -> Result<()> {
-        let text: Vec<u8> = (0..200_000).flat_map(|i| format!("{i} {}\n", i * 7).into_bytes()).collect();
+        let text: Vec<u8> =
+            (0..200_000).flat_map(|i| format!("{i} {}\n", i * 7).into_bytes()).collect();
         let mut blocks = blocks(&text);
         let (mut all, mut line) = (Vec::new(), 1);
         while let Some(block) = blocks.next()? {

@@ -58,7 +58,8 @@ impl EdgeList {
         if self.weight.is_some() {
             let start = self.separator.skip(text, at)?;
             let rest = text.get(start..)?;
-            let end = rest.iter().position(|&b| b == b'\n' || self.separator.is(b)).unwrap_or(rest.len());
+            let end =
+                rest.iter().position(|&b| b == b'\n' || self.separator.is(b)).unwrap_or(rest.len());
             match parse_weight(rest.get(..end)?)? {
                 Weight::Int(weight) => batch.int_weights.push_int(weight),
                 Weight::Float(weight) => batch.int_weights.push_float(weight),
@@ -127,7 +128,10 @@ pub(crate) enum Problem {
 
 fn read_weight(field: Option<&[u8]>, column: usize) -> Result<Weight, Problem> {
     let Some(field) = field else {
-        return Err(Problem::Line(format!("no weight in column {}; import without weights or mend the line", column + 1)));
+        return Err(Problem::Line(format!(
+            "no weight in column {}; import without weights or mend the line",
+            column + 1
+        )));
     };
     parse_weight(field)
         .ok_or_else(|| Problem::Line(format!("the weight {} is not a finite number", show(field))))

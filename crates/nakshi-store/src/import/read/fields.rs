@@ -38,7 +38,10 @@ impl Separator {
             return None;
         }
         let mut at = at + 1;
-        while text.get(at).is_some_and(|&byte| byte == b' ' || (byte == b'\t' && self == Self::Blank)) {
+        while text
+            .get(at)
+            .is_some_and(|&byte| byte == b' ' || (byte == b'\t' && self == Self::Blank))
+        {
             at += 1;
         }
         Some(at)
@@ -84,7 +87,10 @@ impl<'a> Field<'a> {
 
 /// The columns of a line. A column of a byte-separated line may stand in double quotes, doubled
 /// inside; it must end on its line.
-pub(crate) fn fields(line: &[u8], separator: Separator) -> impl Iterator<Item = Result<Field<'_>, String>> {
+pub(crate) fn fields(
+    line: &[u8],
+    separator: Separator,
+) -> impl Iterator<Item = Result<Field<'_>, String>> {
     let mut rest = match separator {
         Separator::Blank => Some(line.trim_ascii()).filter(|line| !line.is_empty()),
         Separator::Byte(_) => Some(line),
@@ -124,7 +130,10 @@ pub(crate) fn fields(line: &[u8], separator: Separator) -> impl Iterator<Item = 
 
 /// Drops leading blanks that are not themselves the separator.
 fn trim_blanks(text: &[u8], separator: u8) -> &[u8] {
-    let start = text.iter().position(|&b| b == separator || (b != b' ' && b != b'\t')).unwrap_or(text.len());
+    let start = text
+        .iter()
+        .position(|&b| b == separator || (b != b' ' && b != b'\t'))
+        .unwrap_or(text.len());
     text.get(start..).unwrap_or_default()
 }
 

@@ -10,9 +10,11 @@ use crate::import::ImportOptions;
 use crate::{Error, Result};
 
 /// Names by which headers call the source of an edge, in lower case.
-pub(crate) const SOURCE_NAMES: [&str; 8] = ["source", "src", "from", "start", "tail", "source_id", "src_id", "node1"];
+pub(crate) const SOURCE_NAMES: [&str; 8] =
+    ["source", "src", "from", "start", "tail", "source_id", "src_id", "node1"];
 /// The same for the target.
-pub(crate) const TARGET_NAMES: [&str; 8] = ["target", "dst", "to", "end", "head", "target_id", "dst_id", "node2"];
+pub(crate) const TARGET_NAMES: [&str; 8] =
+    ["target", "dst", "to", "end", "head", "target_id", "dst_id", "node2"];
 /// The same for the weight.
 pub(crate) const WEIGHT_NAMES: [&str; 6] = ["weight", "w", "value", "cost", "distance", "capacity"];
 
@@ -24,7 +26,11 @@ pub(crate) struct Columns {
 }
 
 /// Sets up the edge-list reader and cuts a header off the first block.
-pub(crate) fn edge_list(name: &Path, options: &ImportOptions, block: Option<&mut TextBlock>) -> Result<EdgeList> {
+pub(crate) fn edge_list(
+    name: &Path,
+    options: &ImportOptions,
+    block: Option<&mut TextBlock>,
+) -> Result<EdgeList> {
     let empty = TextBlock { text: Vec::new(), first_line: 1 };
     let first = Head::read(block.as_deref().unwrap_or(&empty), options);
     let header = first.header(options);
@@ -39,8 +45,16 @@ pub(crate) fn edge_list(name: &Path, options: &ImportOptions, block: Option<&mut
 /// The separator and the column of a vertex list; cuts a header off the first block.
 pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Separator, usize) {
     let first = Head::read(block, options);
-    let named = first.names.iter().position(|name| name.contains(":id") || name == "id" || name == "node_id");
-    let header = named.is_some() || (first.second_is_integer == Some(true) && first.names.first().is_some_and(|n| canonical_u64(n.as_bytes()).is_none() && !n.starts_with('-')));
+    let named = first
+        .names
+        .iter()
+        .position(|name| name.contains(":id") || name == "id" || name == "node_id");
+    let header = named.is_some()
+        || (first.second_is_integer == Some(true)
+            && first
+                .names
+                .first()
+                .is_some_and(|n| canonical_u64(n.as_bytes()).is_none() && !n.starts_with('-')));
     if header {
         first.cut(block);
     }
@@ -65,7 +79,8 @@ impl Head {
         let end = start + memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         let second_is_integer = data.next().map(|(_, line)| {
             let fields = split(line, separator);
-            !fields.is_empty() && fields.iter().take(2).all(|f| canonical_u64(f.as_bytes()).is_some())
+            !fields.is_empty()
+                && fields.iter().take(2).all(|f| canonical_u64(f.as_bytes()).is_some())
         });
         Self { separator, names, end, second_is_integer }
     }
@@ -80,17 +95,19 @@ impl Head {
         {
             return true;
         }
-        let known = |name: &String| {
-            name.contains(":start_id") || SOURCE_NAMES.contains(&name.as_str())
-        };
-        let paired = |name: &String| {
-            name.contains(":end_id") || TARGET_NAMES.contains(&name.as_str())
-        };
+        let known =
+            |name: &String| name.contains(":start_id") || SOURCE_NAMES.contains(&name.as_str());
+        let paired =
+            |name: &String| name.contains(":end_id") || TARGET_NAMES.contains(&name.as_str());
         if self.names.iter().any(known) && self.names.iter().any(paired) {
             return true;
         }
         let words = self.names.len() >= 2
-            && self.names.iter().take(2).all(|n| !n.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+            && self
+                .names
+                .iter()
+                .take(2)
+                .all(|n| !n.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
         words && self.second_is_integer == Some(true)
     }
 
@@ -113,11 +130,17 @@ fn split(line: &[u8], separator: Separator) -> Vec<String> {
 }
 
 /// Applies `--columns`, or the header's names, or the first columns.
-pub(crate) fn choose_columns(name: &Path, options: &ImportOptions, header: Option<&[String]>) -> Result<Columns> {
+pub(crate) fn choose_columns(
+    name: &Path,
+    options: &ImportOptions,
+    header: Option<&[String]>,
+) -> Result<Columns> {
     let Some(wanted) = &options.columns else {
         let find = |typed: &str, names: &[&str]| {
             let header = header?;
-            header.iter().position(|h| !typed.is_empty() && h.contains(typed))
+            header
+                .iter()
+                .position(|h| !typed.is_empty() && h.contains(typed))
                 .or_else(|| names.iter().find_map(|n| header.iter().position(|h| h == n)))
         };
         let source = find(":start_id", &SOURCE_NAMES).unwrap_or(0);
@@ -138,7 +161,9 @@ pub(crate) fn choose_columns(name: &Path, options: &ImportOptions, header: Optio
                 line: 1,
                 what: match header {
                     Some(names) => format!("no column '{column}'; there are: {}", names.join(", ")),
-                    None => format!("no column '{column}'; without a header give numbers counted from 1"),
+                    None => format!(
+                        "no column '{column}'; without a header give numbers counted from 1"
+                    ),
                 },
             }),
         }

@@ -40,7 +40,11 @@ struct Matrix {
 }
 
 /// Sets up the reader.
-pub(crate) fn feed<'a>(name: &Path, reader: Box<dyn Read + Send + 'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+pub(crate) fn feed<'a>(
+    name: &Path,
+    reader: Box<dyn Read + Send + 'a>,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut blocks = Blocks::new(name, reader);
     let first = blocks.next()?.unwrap_or(TextBlock { text: Vec::new(), first_line: 1 });
     let error = |line, what: &str| Error::Input { file: name.into(), line, what: what.into() };
@@ -91,7 +95,10 @@ fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> 
     let banner = String::from_utf8_lossy(banner).to_ascii_lowercase();
     let words: Vec<&str> = banner.split_ascii_whitespace().collect();
     let ["%%matrixmarket", "matrix", storage, field, symmetry] = words[..] else {
-        return Err((1, "the first line is not '%%MatrixMarket matrix coordinate FIELD SYMMETRY'".into()));
+        return Err((
+            1,
+            "the first line is not '%%MatrixMarket matrix coordinate FIELD SYMMETRY'".into(),
+        ));
     };
     if storage != "coordinate" {
         return Err((1, format!("'{storage}' matrices are not read; write it in coordinate form")));
@@ -99,25 +106,46 @@ fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> 
     let pattern = match field {
         "pattern" => true,
         "real" | "integer" | "double" | "bool" => false,
-        _ => return Err((1, format!("'{field}' entries are not read; use pattern, integer or real"))),
+        _ => {
+            return Err((
+                1,
+                format!("'{field}' entries are not read; use pattern, integer or real"),
+            ));
+        }
     };
     let symmetry = match symmetry {
         "general" => Symmetry::General,
         "symmetric" => Symmetry::Symmetric,
         "skew-symmetric" => Symmetry::Skew,
-        _ => return Err((1, format!("'{symmetry}' matrices are not read; use general, symmetric or skew-symmetric"))),
+        _ => {
+            return Err((
+                1,
+                format!(
+                    "'{symmetry}' matrices are not read; use general, symmetric or skew-symmetric"
+                ),
+            ));
+        }
     };
     for (position, line) in all {
         if line.trim_ascii().is_empty() || line.starts_with(b"%") {
             continue;
         }
         let number = block.line_at(position);
-        let sizes: Vec<Option<u64>> = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(parse_u64).collect();
+        let sizes: Vec<Option<u64>> =
+            line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(parse_u64).collect();
         let [Some(rows), Some(columns), Some(entries)] = sizes[..] else {
-            return Err((number, format!("expected the numbers of rows, columns and entries, found {}", show(line))));
+            return Err((
+                number,
+                format!("expected the numbers of rows, columns and entries, found {}", show(line)),
+            ));
         };
         if rows != columns {
-            return Err((number, format!("the matrix has {rows} rows and {columns} columns; a graph needs a square one")));
+            return Err((
+                number,
+                format!(
+                    "the matrix has {rows} rows and {columns} columns; a graph needs a square one"
+                ),
+            ));
         }
         if rows > 1 << 32 {
             return Err((number, format!("{rows} rows; this version holds up to 2^32 vertices")));
@@ -125,7 +153,10 @@ fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> 
         let rest = block.text.get(position..).unwrap_or_default();
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         let text = rest.get(end..).unwrap_or_default().to_vec();
-        return Ok((Header { pattern, symmetry, rows, entries }, TextBlock { text, first_line: number + 1 }));
+        return Ok((
+            Header { pattern, symmetry, rows, entries },
+            TextBlock { text, first_line: number + 1 },
+        ));
     }
     Err((block.line_at(block.text.len()), "the file ends before the line of sizes".into()))
 }
@@ -146,7 +177,10 @@ impl Matrix {
         if found == promised {
             return Ok(());
         }
-        Err(self.error(line, format!("the header promises {promised} entries, the file has {found}; is it cut off?")))
+        Err(self.error(
+            line,
+            format!("the header promises {promised} entries, the file has {found}; is it cut off?"),
+        ))
     }
 
     fn parse(&self, block: &TextBlock, batch: &mut Batch) -> Result<()> {
@@ -157,21 +191,34 @@ impl Matrix {
             let error = |what: String| self.error(block.line_at(position), what);
             let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
             let mut index = || -> Result<u64> {
-                let word = words.next().ok_or_else(|| error("the entry has no row and column".into()))?;
+                let word =
+                    words.next().ok_or_else(|| error("the entry has no row and column".into()))?;
                 let index = parse_u64(word).filter(|index| (1..=self.header.rows).contains(index));
-                index.ok_or_else(|| error(format!("the index {} is not between 1 and {}", show(word), self.header.rows)))
+                index.ok_or_else(|| {
+                    error(format!(
+                        "the index {} is not between 1 and {}",
+                        show(word),
+                        self.header.rows
+                    ))
+                })
             };
             let (row, column) = (index()?, index()?);
             let weight = if self.weighted {
                 let word = words.next().ok_or_else(|| error("the entry has no value".into()))?;
-                Some(parse_weight(word).ok_or_else(|| error(format!("the value {} is not a finite number", show(word))))?)
+                Some(parse_weight(word).ok_or_else(|| {
+                    error(format!("the value {} is not a finite number", show(word)))
+                })?)
             } else {
                 None
             };
             push(batch, row, column, weight);
             // An undirected graph has the other direction anyway.
             if self.header.symmetry != Symmetry::General && row != column && self.directed {
-                let mirrored = if self.header.symmetry == Symmetry::Skew { weight.map(negate) } else { weight };
+                let mirrored = if self.header.symmetry == Symmetry::Skew {
+                    weight.map(negate)
+                } else {
+                    weight
+                };
                 push(batch, column, row, mirrored);
             }
         }
@@ -185,7 +232,9 @@ fn is_void(line: &[u8]) -> bool {
 
 fn negate(weight: Weight) -> Weight {
     match weight {
-        Weight::Int(int) => int.checked_neg().map_or(Weight::Float(-super::as_float(int)), Weight::Int),
+        Weight::Int(int) => {
+            int.checked_neg().map_or(Weight::Float(-super::as_float(int)), Weight::Int)
+        }
         Weight::Float(float) => Weight::Float(-float),
     }
 }

@@ -48,7 +48,11 @@ struct Metis<'a> {
 }
 
 /// Sets up the reader.
-pub(crate) fn feed<'a>(name: &Path, reader: Box<dyn Read + Send + 'a>, options: &ImportOptions) -> Box<dyn Feed<'a> + 'a> {
+pub(crate) fn feed<'a>(
+    name: &Path,
+    reader: Box<dyn Read + Send + 'a>,
+    options: &ImportOptions,
+) -> Box<dyn Feed<'a> + 'a> {
     let mut metis = Metis {
         blocks: Blocks::new(name, reader).with_cuts(|byte| byte.is_ascii_whitespace()),
         text: Vec::new(),
@@ -137,20 +141,30 @@ impl<'a> Metis<'a> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let line = rest.get(..end).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
+        let words: Vec<&[u8]> =
+            line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
         let number = |place: usize| words.get(place).map(|word| parse_u64(word));
         let (Some(Some(vertices)), Some(Some(edges))) = (number(0), number(1)) else {
-            return Err(self.error(format!("expected the numbers of vertices and edges, found {}", show(line))));
+            return Err(self.error(format!(
+                "expected the numbers of vertices and edges, found {}",
+                show(line)
+            )));
         };
         let flags = words.get(2).copied().unwrap_or(b"0");
         if flags.len() > 3 || !flags.iter().all(|b| matches!(b, b'0' | b'1')) {
-            return Err(self.error(format!("the format {} is not made of three digits 0 or 1", show(flags))));
+            return Err(self
+                .error(format!("the format {} is not made of three digits 0 or 1", show(flags))));
         }
-        let flag = |place: usize| flags.len() > place && flags.get(flags.len() - 1 - place) == Some(&b'1');
+        let flag =
+            |place: usize| flags.len() > place && flags.get(flags.len() - 1 - place) == Some(&b'1');
         let constraints = match number(3) {
             None => 1,
             Some(Some(count)) if count <= 1 << 16 => count,
-            Some(_) => return Err(self.error("the number of weights of a vertex is not a number up to 65536")),
+            Some(_) => {
+                return Err(
+                    self.error("the number of weights of a vertex is not a number up to 65536")
+                );
+            }
         };
         let skip = u64::from(flag(2)) + if flag(1) { constraints } else { 0 };
         let header = Header { vertices, edges, skip, edge_weights: flag(0) };
@@ -178,7 +192,9 @@ impl<'a> Metis<'a> {
         if let Some(neighbour) = self.neighbour.take() {
             let weight = if self.weighted {
                 let weight = parse_weight(word);
-                Some(weight.ok_or_else(|| self.error(format!("the weight {} is not a finite number", show(word))))?)
+                Some(weight.ok_or_else(|| {
+                    self.error(format!("the weight {} is not a finite number", show(word)))
+                })?)
             } else {
                 None
             };
@@ -187,7 +203,11 @@ impl<'a> Metis<'a> {
         }
         let neighbour = parse_u64(word).filter(|n| (1..=header.vertices).contains(n));
         let Some(neighbour) = neighbour else {
-            return Err(self.error(format!("the neighbour {} is not between 1 and {}", show(word), header.vertices)));
+            return Err(self.error(format!(
+                "the neighbour {} is not between 1 and {}",
+                show(word),
+                header.vertices
+            )));
         };
         if header.edge_weights {
             self.neighbour = Some(neighbour);
@@ -199,7 +219,10 @@ impl<'a> Metis<'a> {
 
     fn begin_vertex(&mut self, header: Header) -> Result<()> {
         if self.vertex >= header.vertices {
-            return Err(self.error(format!("there are more lines than the {} vertices of the header", header.vertices)));
+            return Err(self.error(format!(
+                "there are more lines than the {} vertices of the header",
+                header.vertices
+            )));
         }
         self.vertex += 1;
         Ok(())
@@ -257,7 +280,11 @@ impl<'a> Metis<'a> {
         }
         // Files disagree about whether a self-loop stands once or twice.
         if header.edges != up + own && header.edges * 2 != up * 2 + own {
-            return Err(self.error(format!("the header promises {} edges, the file has {}; is it cut off?", header.edges, up + own)));
+            return Err(self.error(format!(
+                "the header promises {} edges, the file has {}; is it cut off?",
+                header.edges,
+                up + own
+            )));
         }
         batch.ranges.push(1..header.vertices + 1);
         Ok(())

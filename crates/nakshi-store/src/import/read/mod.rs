@@ -53,7 +53,11 @@ where
 }
 
 /// An edge list in text.
-pub(crate) fn edge_list<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+pub(crate) fn edge_list<'a>(
+    name: &Path,
+    opened: Opened<'a>,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut blocks = Blocks::new(name, opened.reader);
     let mut first = blocks.next()?;
     let parser = Arc::new(header::edge_list(name, options, first.as_mut())?);
@@ -68,7 +72,11 @@ pub(crate) fn edge_list<'a>(name: &Path, opened: Opened<'a>, options: &ImportOpt
 }
 
 /// A list of vertices in text.
-pub(crate) fn vertex_list<'a>(name: &Path, opened: Opened<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+pub(crate) fn vertex_list<'a>(
+    name: &Path,
+    opened: Opened<'a>,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut blocks = Blocks::new(name, opened.reader);
     let mut first = blocks.next()?;
     let parser = Arc::new(vertex_list::VertexList::sniff(name, options, first.as_mut()));
@@ -110,25 +118,35 @@ pub(crate) fn detect(path: &Path, head: &[u8]) -> Format {
 pub(crate) fn graphalytics_vertices(edges: &Path) -> Option<PathBuf> {
     let name = edges.file_name()?.to_str()?;
     let stem = [".e", ".e.gz", ".e.zst"].iter().find_map(|end| name.strip_suffix(end))?;
-    let beside = [".v", ".v.gz", ".v.zst"].iter().map(|end| edges.with_file_name(format!("{stem}{end}")));
+    let beside =
+        [".v", ".v.gz", ".v.zst"].iter().map(|end| edges.with_file_name(format!("{stem}{end}")));
     beside.into_iter().find(|path| path.is_file())
 }
 
 /// The reader of a file of edges.
-pub(crate) fn file<'a>(path: &Path, opened: Opened<'a>, format: Format, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+pub(crate) fn file<'a>(
+    path: &Path,
+    opened: Opened<'a>,
+    format: Format,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     match format {
         Format::Auto | Format::EdgeList => edge_list(path, opened, options),
-        Format::Graphalytics if graphalytics_vertices(path).is_none() => Err(Error::Invalid(format!(
-            "{} has no .v file beside it; the format graphalytics takes NAME.e and reads NAME.v",
-            path.display()
-        ))),
+        Format::Graphalytics if graphalytics_vertices(path).is_none() => {
+            Err(Error::Invalid(format!(
+                "{} has no .v file beside it; the format graphalytics takes NAME.e and reads NAME.v",
+                path.display()
+            )))
+        }
         Format::Graphalytics => {
             let options = ImportOptions { header: Some(false), columns: None, ..options.clone() };
             edge_list(path, opened, &options)
         }
         Format::Adjacency | Format::InAdjacency => {
             if options.weighted {
-                return Err(Error::Invalid("adjacency lists have no weights; import without weights".into()));
+                return Err(Error::Invalid(
+                    "adjacency lists have no weights; import without weights".into(),
+                ));
             }
             Ok(adjacency::feed(path, opened.reader, format == Format::InAdjacency))
         }
@@ -140,7 +158,10 @@ pub(crate) fn file<'a>(path: &Path, opened: Opened<'a>, format: Format, options:
 }
 
 /// The reader of what is in memory already.
-pub(crate) fn memory<'a>(input: Input<'a>, options: &ImportOptions) -> Result<Box<dyn Feed<'a> + 'a>> {
+pub(crate) fn memory<'a>(
+    input: Input<'a>,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     match input {
         Input::Path(path) => Err(Error::Invalid(format!("{} is a file", path.display()))),
         Input::Batches(reader) => {
@@ -151,13 +172,17 @@ pub(crate) fn memory<'a>(input: Input<'a>, options: &ImportOptions) -> Result<Bo
         Input::Csr { indptr, indices, weight } => arrays::csr(indptr, indices, weight, options),
         Input::Edges(iterator) => {
             if options.weighted {
-                return Err(Error::Invalid("generated edges have no weights; import without weights".into()));
+                return Err(Error::Invalid(
+                    "generated edges have no weights; import without weights".into(),
+                ));
             }
             Ok(arrays::edges(iterator))
         }
         Input::Generated(generator) => {
             if options.weighted {
-                return Err(Error::Invalid("generated edges have no weights; import without weights".into()));
+                return Err(Error::Invalid(
+                    "generated edges have no weights; import without weights".into(),
+                ));
             }
             Ok(arrays::generated(generator))
         }

@@ -60,11 +60,16 @@ pub(crate) fn decode<'a>(
     let magic = peek(&mut reader, 6).map_err(failed)?;
     let gzip = magic.starts_with(&[0x1f, 0x8b]);
     let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skippable(&magic);
-    if magic.starts_with(b"BZh") || magic.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) || magic.starts_with(b"PK\x03\x04") {
+    if magic.starts_with(b"BZh")
+        || magic.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0])
+        || magic.starts_with(b"PK\x03\x04")
+    {
         return Err(Error::Input {
             file: path.into(),
             line: 1,
-            what: "bzip2, xz and zip are not read; decompress it and pipe it in, with - as the input".into(),
+            what:
+                "bzip2, xz and zip are not read; decompress it and pipe it in, with - as the input"
+                    .into(),
         });
     }
     let joined: Box<dyn Read + Send + 'a> = Box::new(Cursor::new(magic).chain(reader));

@@ -20,7 +20,8 @@ pub(crate) struct VertexList {
 impl VertexList {
     /// Finds out separator and column, and cuts a header off the first block.
     pub fn sniff(name: &Path, options: &ImportOptions, first: Option<&mut TextBlock>) -> Self {
-        let (separator, column) = first.map_or((Separator::Blank, 0), |block| header::vertex_list(options, block));
+        let (separator, column) =
+            first.map_or((Separator::Blank, 0), |block| header::vertex_list(options, block));
         Self { name: name.into(), separator, column }
     }
 
@@ -31,9 +32,16 @@ impl VertexList {
             if is_blank_or_comment(line) {
                 continue;
             }
-            let error = |what: String| Error::Input { file: self.name.clone(), line: block.line_at(position), what };
+            let error = |what: String| Error::Input {
+                file: self.name.clone(),
+                line: block.line_at(position),
+                what,
+            };
             let Some(field) = fields(line, self.separator).nth(self.column) else {
-                return Err(error(format!("no vertex id in column {}; check the separator", self.column + 1)));
+                return Err(error(format!(
+                    "no vertex id in column {}; check the separator",
+                    self.column + 1
+                )));
             };
             let id = field.map_err(error)?;
             let id = id.text(&mut scratch);

@@ -55,7 +55,10 @@ mod tests {
         assert_eq!(parse_weight(b" 12 "), Some(Weight::Int(12)));
         assert_eq!(parse_weight(b"-9223372036854775807"), Some(Weight::Int(-i64::MAX)));
         assert_eq!(parse_weight(b"1e3"), Some(Weight::Float(1000.0)));
-        assert_eq!(parse_weight(b"18446744073709551616"), Some(Weight::Float(18_446_744_073_709_551_616.0)));
+        assert_eq!(
+            parse_weight(b"18446744073709551616"),
+            Some(Weight::Float(18_446_744_073_709_551_616.0))
+        );
         for bad in ["nan", "NaN", "inf", "-inf", "1e999", "", "x", "1,5"] {
             assert_eq!(parse_weight(bad.as_bytes()), None, "{bad}");
         }

@@ -53,7 +53,11 @@ pub(crate) fn sort<'s, R: Record>(
     MergedRuns::new(runs, sorted_runs, chunk).map(Sorted::Runs)
 }
 
-fn write_run<R: Record>(spill: &Spill, records: &mut Vec<R>, scratch: &mut Vec<R>) -> Result<Vec<Extent>> {
+fn write_run<R: Record>(
+    spill: &Spill,
+    records: &mut Vec<R>,
+    scratch: &mut Vec<R>,
+) -> Result<Vec<Extent>> {
     radix::sort(records, scratch);
     let mut writer = StreamWriter::new(spill, 256 << 10);
     for record in records.iter() {
@@ -74,7 +78,8 @@ pub(crate) struct MergedRuns<'s, R> {
 impl<'s, R: Record> MergedRuns<'s, R> {
     fn new(spill: &'s Spill, runs: Vec<Vec<Extent>>, chunk: usize) -> Result<Self> {
         let readers = runs.into_iter().map(|run| StreamReader::new(spill, run, chunk)).collect();
-        let mut merged = Self { readers, heap: BinaryHeap::new(), record: std::marker::PhantomData };
+        let mut merged =
+            Self { readers, heap: BinaryHeap::new(), record: std::marker::PhantomData };
         for run in 0..merged.readers.len() {
             let head = Self::head(&mut merged.readers[run])?;
             merged.heap.extend(head.map(|(key, weight)| Reverse((key, weight, run))));
@@ -117,17 +122,22 @@ mod tests {
     fn runs_and_memory_give_the_same() -> Result<()> {
         let dir = tempfile::tempdir().unwrap();
         let fs = nakshi_io::write::default_fs();
-        let (spill, runs) = (Spill::create(&*fs, dir.path(), "a")?, Spill::create(&*fs, dir.path(), "b")?);
+        let (spill, runs) =
+            (Spill::create(&*fs, dir.path(), "a")?, Spill::create(&*fs, dir.path(), "b")?);
         let mut writer = StreamWriter::new(&spill, 4096);
         for i in 0..50_000_u64 {
             put_words(writer.buffer(), &[i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 10_000, i % 7]);
             writer.settle()?;
         }
         let bucket = Bucket { extents: writer.finish()?, bytes: 800_000 };
-        let Sorted::Memory(all) = sort::<Weighted>(&spill, &runs, &bucket, 1 << 20, &mut Vec::new())? else {
+        let Sorted::Memory(all) =
+            sort::<Weighted>(&spill, &runs, &bucket, 1 << 20, &mut Vec::new())?
+        else {
             panic!("fits");
         };
-        let Sorted::Runs(mut merged) = sort::<Weighted>(&spill, &runs, &bucket, 3000, &mut Vec::new())? else {
+        let Sorted::Runs(mut merged) =
+            sort::<Weighted>(&spill, &runs, &bucket, 3000, &mut Vec::new())?
+        else {
             panic!("does not fit");
         };
         let (mut piece, mut joined) = (Vec::new(), Vec::new());

@@ -42,7 +42,13 @@ impl<'s> PairWriter<'s> {
 
     /// Adds an edge with a weight: the bits of an `f64` if `float`, else of an `i64`.
     #[inline]
-    pub fn push_weighted(&mut self, source: u32, target: u32, weight: u64, float: bool) -> Result<()> {
+    pub fn push_weighted(
+        &mut self,
+        source: u32,
+        target: u32,
+        weight: u64,
+        float: bool,
+    ) -> Result<()> {
         if float {
             self.weights.push_float(f64::from_bits(weight));
         } else {
@@ -61,7 +67,12 @@ impl<'s> PairWriter<'s> {
         put_words(&mut self.bytes, self.weights.bits());
         let extent = self.spill.append(&self.bytes)?;
         let weighted = !self.weights.bits().is_empty();
-        self.chunks.push(PairChunk { extent, edges: self.pairs.len(), weighted, float: self.weights.is_float() });
+        self.chunks.push(PairChunk {
+            extent,
+            edges: self.pairs.len(),
+            weighted,
+            float: self.weights.is_float(),
+        });
         self.pairs.clear();
         self.weights.clear();
         Ok(())
@@ -95,7 +106,8 @@ pub(crate) fn read_chunk(
     }
     words(pairs).zip(words(weights)).try_for_each(|(pair, bits)| {
         let (source, target) = split(pair);
-        let bits = if float && !chunk.float { as_float(bits.cast_signed()).to_bits() } else { bits };
+        let bits =
+            if float && !chunk.float { as_float(bits.cast_signed()).to_bits() } else { bits };
         visit(source, target, sortable(bits, float))
     })
 }

@@ -37,7 +37,8 @@ impl Cells {
     pub fn ranges(&self, target: u64) -> Ranges {
         let total: u64 = self.arcs.iter().sum();
         let target = target.max(total / 500).max(1);
-        let (mut bucket_of, mut buckets, mut sum) = (Vec::with_capacity(self.arcs.len()), 0_u16, 0_u64);
+        let (mut bucket_of, mut buckets, mut sum) =
+            (Vec::with_capacity(self.arcs.len()), 0_u16, 0_u64);
         let mut sizes = Vec::new();
         for &arcs in &self.arcs {
             if sum > 0 && sum + arcs > target {
@@ -93,7 +94,14 @@ impl<'s> Scatter<'s> {
     pub fn new(spill: &'s Spill, ranges: &'s Ranges, memory: u64) -> Self {
         let words = ((memory / 8) as usize / ranges.count).clamp(256, 16 << 10) & !1;
         let buffers = (0..ranges.count).map(|_| Vec::with_capacity(words)).collect();
-        Self { spill, ranges, buffers, words, bytes: Vec::new(), buckets: vec![Bucket::default(); ranges.count] }
+        Self {
+            spill,
+            ranges,
+            buffers,
+            words,
+            bytes: Vec::new(),
+            buckets: vec![Bucket::default(); ranges.count],
+        }
     }
 
     /// Adds an arc.

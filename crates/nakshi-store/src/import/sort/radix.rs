@@ -65,7 +65,8 @@ pub(crate) fn sort<R: Record>(records: &mut Vec<R>, scratch: &mut Vec<R>) {
     }
     scratch.clear();
     scratch.resize(records.len(), R::default());
-    let (any, all) = records.iter().fold((0, u64::MAX), |(any, all), r| (any | r.key(), all & r.key()));
+    let (any, all) =
+        records.iter().fold((0, u64::MAX), |(any, all), r| (any | r.key(), all & r.key()));
     let varying = any & !all;
     for half in [0, 32] {
         let bits = u64::from((varying >> half) as u32);
@@ -117,11 +118,22 @@ mod tests {
     fn sorts_like_the_standard_library() {
         let mut state = 7_u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             state ^ (state >> 29)
         };
-        for (len, mask) in [(0, 0), (1, !0), (255, !0), (5000, !0), (5000, 0x0003_ff00_0000_0fff), (3000, 3 << 40), (400, 0)] {
-            let mut records: Vec<Weighted> = (0..len).map(|_| Weighted::new(random() & mask, random() % 3)).collect();
+        for (len, mask) in [
+            (0, 0),
+            (1, !0),
+            (255, !0),
+            (5000, !0),
+            (5000, 0x0003_ff00_0000_0fff),
+            (3000, 3 << 40),
+            (400, 0),
+        ] {
+            let mut records: Vec<Weighted> =
+                (0..len).map(|_| Weighted::new(random() & mask, random() % 3)).collect();
             let mut expected = records.clone();
             expected.sort_by_key(|r| (r.key(), r.weight()));
             sort(&mut records, &mut Vec::new());

@@ -45,7 +45,9 @@ impl Spill {
 
     /// Fills `buffer` from `offset` on.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.reader.read_exact_at(buffer, offset).map_err(|source| Error::io("read", &self.path, source))
+        self.reader
+            .read_exact_at(buffer, offset)
+            .map_err(|source| Error::io("read", &self.path, source))
     }
 }
 
