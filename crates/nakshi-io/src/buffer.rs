@@ -65,11 +65,13 @@ impl Slab {
     }
 
     /// Bytes of the mapping.
+    #[cfg(target_os = "linux")]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The address of the first byte.
+    #[cfg(target_os = "linux")]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -167,6 +169,7 @@ impl AlignedBuf {
     }
 
     /// The memory that this buffer is a part of.
+    #[cfg(target_os = "linux")]
     pub(crate) fn slab(&self) -> &Arc<Slab> {
         &self.slab
     }

@@ -27,6 +27,7 @@ pub struct AutoBackend {
     uring: Option<super::UringBackend>,
     pread: PreadBackend,
     /// Set when a ring was refused although the first ones were not.
+    #[cfg(target_os = "linux")]
     fell_back: OnceLock<()>,
 }
 
@@ -78,7 +79,7 @@ impl AutoBackend {
         #[cfg(not(target_os = "linux"))]
         {
             let _ = backend;
-            Self { files, pread, fell_back: OnceLock::new() }
+            Self { files, pread }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Alignment, FileId};
 use crate::error::At;
-use crate::{AlignedBuf, Error, Result};
+use crate::{Error, Result};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -205,7 +205,7 @@ fn announced_alignment(file: &File) -> Option<Alignment> {
 fn probe_alignment(file: &File) -> Result<Alignment, String> {
     use std::os::unix::fs::FileExt;
     let mut last = String::new();
-    let mut buf = AlignedBuf::zeroed(2 * 4096).map_err(|e| e.to_string())?;
+    let mut buf = crate::AlignedBuf::zeroed(2 * 4096).map_err(|e| e.to_string())?;
     for align in [512u32, 4096] {
         let size = align as usize;
         let Some(target) = buf.get_mut(size..2 * size) else { continue };

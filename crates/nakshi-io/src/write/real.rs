@@ -197,7 +197,8 @@ impl WriteFile for RealFile {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use crate::write::SyncFile;
