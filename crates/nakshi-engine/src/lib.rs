@@ -8,6 +8,7 @@
 //! * [`Context`]: what every long call takes: cancellation, deadline, memory
 //!   budget, threads, progress;
 //! * [`algo`]: the built-in algorithms, one file each, and their registry;
+//! * [`program`]: FlashGraph's vertex programs, which users write;
 //! * [`Outcome`]: what an algorithm hands to the faces.
 
 pub mod algo;
@@ -19,6 +20,7 @@ mod graph;
 mod outcome;
 pub mod parallel;
 mod popcount;
+pub mod program;
 mod scan;
 pub mod shared;
 mod source;

@@ -1,0 +1,57 @@
+//! How a program is run.
+
+use super::frontier::Frontier;
+use super::model::{ProgramNeeds, VertexProgram};
+use crate::Needs;
+use serde::{Deserialize, Serialize};
+use std::mem::size_of;
+
+/// Settings of a run; the defaults are the paper's where it gives any.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Vertices of one worker that are running at the same time, at most. More lets more
+    /// requests merge; beyond 4,000 the paper sees no gain (section 3.7).
+    pub running: usize,
+    /// `r` of the partitioning `(id >> r) % n`: 12 to 18 by the size of the graph, less on
+    /// small graphs, if `None`.
+    pub range_bits: Option<u32>,
+    /// Bytes of own lists of the vertices that run together, at most (or one vertex): keeps
+    /// what running vertices hold in bounds when hubs run.
+    pub batch_bytes: u64,
+    /// Bytes of queued messages, of all workers together, beyond which they are delivered
+    /// before more vertices run (section 3.4.1).
+    pub message_bytes: usize,
+    /// Iterations at most; no limit if `None`.
+    pub max_iterations: Option<u32>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            running: 4000,
+            range_bits: None,
+            batch_bytes: 1 << 20,
+            message_bytes: 16 << 20,
+            max_iterations: None,
+        }
+    }
+}
+
+impl Config {
+    /// What the engine needs to run `P`, for [`crate::Graph::open`] and for an estimate.
+    pub fn needs<P: VertexProgram>(&self, program: &P) -> Needs {
+        let ProgramNeeds { lists, degrees, column, other_lists } = program.needs();
+        // Three bitmaps: active now, active next, to be told of the end of the iteration.
+        let bits = 3.0 * Frontier::bytes(1 << 20) as f64 / f64::from(1 << 20);
+        let bytes = size_of::<P::State>() as f64 + bits + 4.0 * degrees.len() as f64;
+        Needs {
+            state_bytes_per_vertex: bytes,
+            // Messages wait on both sides of a hand-over.
+            state_bytes_fixed: 2 * self.message_bytes as u64 + 4 * self.batch_bytes,
+            column,
+            random_access: other_lists,
+            ..Needs::new(bytes, &lists)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! FlashGraph's programming model and the engine that runs it.
+//!
+//! A [`VertexProgram`] says what one vertex does; [`run_program`] executes it on all of them,
+//! with edge lists in memory or on the SSD. Sections are those of the paper: D. Zheng et al.,
+//! *FlashGraph: Processing Billion-Node Graphs on an Array of Commodity SSDs*, FAST 2015.
+//!
+//! * [`model`]: the trait, with what it means (3.3, 3.4);
+//! * [`cx`]: what callbacks can do: request, activate, send, multicast;
+//! * [`lists`]: requests of running vertices, sorted and merged (3.6);
+//! * [`schedule`], [`grid`]: order of vertices, partitions, stealing (3.7, 3.8);
+//! * [`outbox`]: messages in bundles (3.4.1);
+//! * [`engine`], [`worker`]: the iterations;
+//! * [`programs`]: breadth-first search, PageRank, components, triangles and scan statistics in
+//!   program form.
+
+mod config;
+mod cx;
+mod engine;
+mod frontier;
+mod grid;
+mod lists;
+mod model;
+mod outbox;
+pub mod programs;
+mod schedule;
+mod states;
+mod team;
+mod worker;
+
+pub use config::Config;
+pub use cx::{RunContext, Signals};
+pub use engine::run_program;
+pub use grid::Grid;
+pub use lists::{EdgeList, ListKind};
+pub use model::{Facts, Order, ProgramNeeds, Start, Vertex, VertexProgram};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Breadth-first search (FlashGraph Figure 4).
+
+use crate::error::Result;
+use crate::program::{EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Start, Vertex, VertexProgram};
+use crate::{Direction, VertexId};
+
+/// State of a vertex that was not reached.
+pub const UNREACHED: u32 = u32::MAX;
+
+/// Levels from one source along out-edges; the state is the level, or [`UNREACHED`].
+#[derive(Clone, Copy, Debug)]
+pub struct Bfs {
+    /// Where to start.
+    pub source: VertexId,
+}
+
+impl VertexProgram for Bfs {
+    type State = u32;
+    type Message = ();
+    type Scratch = ();
+
+    fn needs(&self) -> ProgramNeeds {
+        ProgramNeeds::lists(&[Direction::Out])
+    }
+
+    fn init(&self, _vertex: VertexId, _facts: &Facts) -> u32 {
+        UNREACHED
+    }
+
+    fn start(&self) -> Start {
+        Start::Vertices(vec![self.source])
+    }
+
+    fn run(&self, me: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>) {
+        if me.state == UNREACHED {
+            me.state = cx.iteration();
+            cx.request_own(ListKind::OUT);
+        }
+    }
+
+    fn run_on_vertex(
+        &self,
+        _me: &mut Vertex<Self>,
+        list: &EdgeList<'_>,
+        cx: &mut RunContext<'_, Self>,
+    ) -> Result<()> {
+        cx.activate_list(list)
+    }
+}
