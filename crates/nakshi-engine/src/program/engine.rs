@@ -8,7 +8,7 @@ use super::model::{Facts, Order, ProgramNeeds, Start, VertexProgram};
 use super::outbox::Bundle;
 use super::schedule::{self, Cursors, Queue, Split};
 use super::states::States;
-use super::team::Team;
+use super::team::{Team, caught};
 use super::worker::Worker;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -117,16 +117,18 @@ pub fn run_program<P: VertexProgram>(
     config: &Config,
     cx: &Context,
 ) -> Result<(Vec<P::State>, RunStats)> {
-    let log = IterationLog::new(graph);
-    let facts = facts(graph, &program.needs(), cx)?;
-    let mut states = initial_states(&facts, program, config, cx)?;
-    let engine = Engine::new(graph, program, config, cx, facts, &mut states, log)?;
-    let stats = engine.run()?;
-    drop(engine);
-    Ok((states, stats))
+    caught(|| {
+        let log = IterationLog::new(graph);
+        let facts = facts(graph, &program.needs(), cx)?;
+        let mut states = initial_states(&facts, program, config, cx)?;
+        let engine = Engine::new(graph, program, config, cx, facts, &mut states, log)?;
+        let stats = engine.run()?;
+        drop(engine);
+        Ok((states, stats))
+    })
 }
 
-fn facts(graph: &Graph, needs: &ProgramNeeds, cx: &Context) -> Result<Facts> {
+pub(super) fn facts(graph: &Graph, needs: &ProgramNeeds, cx: &Context) -> Result<Facts> {
     if let Some(name) = needs.column.as_ref().filter(|_| !graph.weighted()) {
         let what = format!("the program reads column `{name}`; open the graph with it");
         return Err(Error::Unsupported { what });
@@ -377,13 +379,10 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
         plan.stage = 0;
         plan.splits.clear();
         plan.ending = false;
-        plan.queue = schedule::plan(
-            &self.order,
-            self.active(iteration),
-            self.grid,
-            iteration,
-            |v| self.program.key(v, iteration, &self.facts),
-        );
+        plan.queue =
+            schedule::plan(&self.order, self.active(iteration), self.grid, iteration, |v| {
+                self.program.key(v, iteration, &self.facts)
+            });
         self.cursors.reset();
         plan.step = Step::Run;
         plan.solo = plan.active <= SOLO;

@@ -176,8 +176,10 @@ impl Waves {
         }
         self.stack.last_mut()
     }
-
 }
+
+/// Takes a list for the vertex in a slot; further requests go to the vector.
+pub(super) type Visit<'v> = dyn FnMut(&mut Vec<Pending>, u32, &EdgeList<'_>) -> Result<()> + 'v;
 
 /// Serves requests of one worker.
 #[derive(Debug)]
@@ -197,7 +199,9 @@ impl<'g> Fetcher<'g> {
 
     /// Encoded bytes of the lists of `vertices`, in one direction.
     pub(super) fn bytes(&self, direction: Direction, vertices: std::ops::Range<usize>) -> u64 {
-        let Some(last) = vertices.end.min(self.graph.num_vertices()).checked_sub(1) else { return 0 };
+        let Some(last) = vertices.end.min(self.graph.num_vertices()).checked_sub(1) else {
+            return 0;
+        };
         let first = self.graph.extent(direction, vertices.start).start;
         self.graph.extent(direction, last).end.saturating_sub(first)
     }
@@ -220,14 +224,13 @@ impl<'g> Fetcher<'g> {
         len
     }
 
-    /// Serves the next portion of the waves; `false` when all is served. `visit` is called
-    /// with the slot of the vertex that asked and may push to `requests` through `cell`.
+    /// Serves the next portion of the waves and of `requests`; `false` when all is served.
     pub(super) fn serve(
         &mut self,
         waves: &mut Waves,
         requests: &mut Vec<Pending>,
         cx: &Context,
-        visit: &mut dyn FnMut(&mut Vec<Pending>, u32, &EdgeList<'_>) -> Result<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<bool> {
         let Some((wave, next)) = waves.top(requests) else { return Ok(false) };
         let rest = wave.get(*next..).unwrap_or(&[]);

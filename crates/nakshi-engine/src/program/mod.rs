@@ -10,6 +10,7 @@
 //! * [`schedule`], [`grid`]: order of vertices, partitions, stealing (3.7, 3.8);
 //! * [`outbox`]: messages in bundles (3.4.1);
 //! * [`engine`], [`worker`]: the iterations;
+//! * [`pull`]: the subset in which a value is a function of the in-neighbours' values;
 //! * [`programs`]: breadth-first search, PageRank, components, triangles and scan statistics in
 //!   program form.
 
@@ -22,6 +23,7 @@ mod lists;
 mod model;
 mod outbox;
 pub mod programs;
+mod pull;
 mod schedule;
 mod states;
 mod team;
@@ -33,6 +35,7 @@ pub use engine::run_program;
 pub use grid::Grid;
 pub use lists::{EdgeList, ListKind};
 pub use model::{Facts, Order, ProgramNeeds, Start, Vertex, VertexProgram};
+pub use pull::{PullProgram, pull_needs, run_pull};
 
 #[cfg(test)]
 mod tests;

@@ -124,7 +124,12 @@ impl<M: Copy> Outbox<M> {
 
     /// Queues one message, merged with an earlier one by `combine` if that is given.
     #[inline]
-    pub(super) fn send<C: FnOnce(&mut M, &M)>(&mut self, to: VertexId, message: M, combine: Option<C>) {
+    pub(super) fn send<C: FnOnce(&mut M, &M)>(
+        &mut self,
+        to: VertexId,
+        message: M,
+        combine: Option<C>,
+    ) {
         if to as usize >= self.grid.vertices() {
             return self.unknown(to);
         }
@@ -204,7 +209,7 @@ mod tests {
         let mut all = Vec::new();
         for (p, bundle) in outbox.bundles_mut().iter_mut().enumerate() {
             bundle.drain(|to, m| all.push((p, to, *m)));
-            assert!(bundle.is_empty() && bundle.len() == 0);
+            assert_eq!((bundle.is_empty(), bundle.len()), (true, 0));
         }
         all.sort_unstable();
         all

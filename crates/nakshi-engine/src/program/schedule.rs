@@ -179,8 +179,11 @@ impl Cursors {
                     }
                     let found = tasks.len() - before;
                     let sparse = found < ENOUGH;
-                    stand.grab =
-                        if sparse { (stand.grab * 2).min(MAX_GRAB) } else { (stand.grab / 2).max(1) };
+                    stand.grab = if sparse {
+                        (stand.grab * 2).min(MAX_GRAB)
+                    } else {
+                        (stand.grab / 2).max(1)
+                    };
                     if found > 0 {
                         return true;
                     }
@@ -272,7 +275,8 @@ pub(super) fn plan(
         }
         Order::Key => {
             let members = take_all(frontier);
-            let mut keyed: Vec<(u64, VertexId)> = members.into_iter().map(|v| (key(v), v)).collect();
+            let mut keyed: Vec<(u64, VertexId)> =
+                members.into_iter().map(|v| (key(v), v)).collect();
             keyed.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
             Queue::Listed(keyed.into_iter().map(|(_, v)| v).collect())
         }
@@ -310,7 +314,12 @@ pub(super) fn words_of(frontier: &Frontier) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn drain(cursors: &Cursors, queue: &Queue, frontier: &Frontier, worker: usize) -> Vec<VertexId> {
+    fn drain(
+        cursors: &Cursors,
+        queue: &Queue,
+        frontier: &Frontier,
+        worker: usize,
+    ) -> Vec<VertexId> {
         let (mut stand, mut tasks) = (Stand::default(), Vec::new());
         while cursors.draw(queue, frontier, worker, &mut stand, &mut tasks, |_| 0) {}
         tasks.iter().map(|t| t.vertex).collect()

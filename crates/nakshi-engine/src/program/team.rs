@@ -88,8 +88,7 @@ impl Team {
     {
         let guarded = |worker: usize| {
             let mut leaving = Leaving { team: self, finished: false };
-            let result = catch_unwind(AssertUnwindSafe(|| work(worker)))
-                .unwrap_or_else(|panic| Err(Error::Panicked { message: text_of(panic) }));
+            let result = caught(|| work(worker));
             leaving.finished = result.is_ok();
             result
         };
@@ -118,6 +117,12 @@ impl Team {
         });
         first_cause(results)
     }
+}
+
+/// Runs `f`, and makes an error of a panic in it.
+pub(super) fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|panic| Err(Error::Panicked { message: text_of(panic) }))
 }
 
 fn first_cause<W>(results: Vec<Result<W>>) -> Result<Vec<W>> {
@@ -176,7 +181,9 @@ mod tests {
                 assert!(worker != victim, "planted");
                 team.sync(|| Ok(()))
             });
-            assert!(matches!(result, Err(Error::Panicked { message }) if message.contains("planted")));
+            assert!(
+                matches!(result, Err(Error::Panicked { message }) if message.contains("planted"))
+            );
         }
         let team = Team::new(3);
         let result = team.run(|_| team.sync(|| Err(Error::parameter("x", "planted"))));

@@ -177,8 +177,7 @@ impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
                 let Some(mut bundle) = engine.bundle(sender, partition) else { continue };
                 bundle.drain(|to, message| {
                     if let Some(state) = states.get(to) {
-                        let mut signals =
-                            Signals::new(engine.program, board, &mut self.out, to);
+                        let mut signals = Signals::new(engine.program, board, &mut self.out, to);
                         engine.program.run_on_message(state, message, &mut signals);
                     }
                 });

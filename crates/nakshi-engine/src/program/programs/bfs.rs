@@ -1,7 +1,9 @@
 //! Breadth-first search (FlashGraph Figure 4).
 
 use crate::error::Result;
-use crate::program::{EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Start, Vertex, VertexProgram};
+use crate::program::{
+    EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Start, Vertex, VertexProgram,
+};
 use crate::{Direction, VertexId};
 
 /// State of a vertex that was not reached.

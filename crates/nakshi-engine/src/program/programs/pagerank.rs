@@ -81,7 +81,7 @@ impl VertexProgram for PageRank {
         list: &EdgeList<'_>,
         cx: &mut RunContext<'_, Self>,
     ) -> Result<()> {
-        let damped = u128::from(me.scratch) * u128::from(self.damping) >> 31;
+        let damped = (u128::from(me.scratch) * u128::from(self.damping)) >> 31;
         let share = damped.checked_div(list.degree().into()).unwrap_or(0);
         match u64::try_from(share) {
             Ok(share) if share > 0 => cx.multicast_list(list, share),

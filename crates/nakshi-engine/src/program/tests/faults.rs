@@ -1,16 +1,71 @@
-//! Panics, cancellation, mistakes of callbacks.
+//! Panics, cancellation, mistakes of callbacks, failing reads.
 
 use super::graphs::skewed;
 use super::model::tight;
 use crate::error::Result;
-use crate::program::programs::Bfs;
+use crate::program::programs::{Bfs, Components};
 use crate::program::{
     Config, EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Signals, Start, Vertex,
     VertexProgram, run_program,
 };
-use crate::{CancelToken, Context, Direction, Error, VertexId};
+use crate::{CancelToken, Context, Direction, Error, Graph, VertexId};
+use nakshi_io::FaultPlan;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+
+/// Seen red with the result of [`crate::ListReader::read`] ignored.
+#[test]
+fn failing_reads_are_errors_never_wrong_results() {
+    let input = skewed(1000, 9000, true, 44);
+    let good = Graph::from_edges(input.n, &input.edges, true, None).unwrap();
+    let cx = Context::new().with_threads(2);
+    let (want, _) = run_program(&good, &Components, &tight(), &cx).unwrap();
+    let plain = FaultPlan::default();
+    let plans = [
+        (FaultPlan { nth_error: Some(5), ..plain.clone() }, true),
+        (FaultPlan { gone_from: Some(3), ..plain.clone() }, true),
+        (FaultPlan { errors: 0.01, ..plain.clone() }, false),
+        (FaultPlan { torn: 0.01, ..plain.clone() }, false),
+        (FaultPlan { short: 0.05, ..plain }, false),
+    ];
+    let (mut failed, mut right) = (0, 0);
+    for (plan, must_fail) in plans {
+        for seed in 0..4 {
+            let graph = input.faulty(FaultPlan { seed, ..plan.clone() });
+            match run_program(&graph, &Components, &tight(), &cx) {
+                Ok((states, _)) => {
+                    assert!(!must_fail, "{plan:?}");
+                    assert_eq!(states, want, "{plan:?}");
+                    right += 1;
+                }
+                Err(error) => {
+                    assert!(!matches!(error, Error::Cancelled | Error::Panicked { .. }), "{error}");
+                    failed += 1;
+                }
+            }
+        }
+    }
+    assert!(failed >= 8, "{failed} failed, {right} gave the right result");
+}
+
+#[test]
+fn late_reads_are_waited_for_or_cancelled() {
+    let input = skewed(400, 1500, true, 45);
+    let delay = Duration::from_millis(100);
+    let graph = input.faulty(FaultPlan { delays: 1.0, delay, ..FaultPlan::default() });
+    let token = CancelToken::new();
+    let cx = Context::new().with_threads(2).with_cancel(token.clone());
+    let started = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run_program(&graph, &Components, &tight(), &cx));
+        std::thread::sleep(Duration::from_millis(150));
+        let asked = Instant::now();
+        token.cancel();
+        assert!(matches!(run.join().unwrap(), Err(Error::Cancelled)));
+        asked
+    });
+    // The reads in flight are waited for, since their buffers are in use.
+    assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
+}
 
 /// Which callback misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

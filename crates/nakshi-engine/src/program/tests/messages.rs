@@ -174,9 +174,8 @@ fn activation_is_a_multicast_without_data() {
         let run = |by_message| run_program(graph, &Spread { by_message }, &tight(), cx).unwrap();
         let ((by_message, a), (direct, b)) = (run(true), run(false));
         assert_eq!(by_message, direct);
-        let frontiers = |s: crate::RunStats| -> Vec<u64> {
-            s.iterations.iter().map(|i| i.frontier).collect()
-        };
+        let frontiers =
+            |s: crate::RunStats| -> Vec<u64> { s.iterations.iter().map(|i| i.frontier).collect() };
         assert_eq!(frontiers(a), frontiers(b));
     });
 }

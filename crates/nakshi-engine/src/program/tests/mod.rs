@@ -5,6 +5,7 @@
 //! * [`messages`]: delivery, combining, multicast, thresholds;
 //! * [`scheduling`]: orders, partitions, parts, stealing, stops;
 //! * [`algorithms`]: the shipped programs against other methods;
+//! * [`pull`]: programs that pull;
 //! * [`faults`]: panics, cancellation, mistakes of callbacks, failing reads.
 
 mod algorithms;
@@ -12,4 +13,5 @@ mod faults;
 mod graphs;
 mod messages;
 mod model;
+mod pull;
 mod scheduling;

@@ -38,8 +38,14 @@ struct Traced {
 
 impl Traced {
     fn new(order: Order, iterations: u32) -> Self {
-        let (parts, sleep): (fn(u32) -> u32, fn(u32) -> u64) = (|_| 1, |_| 0);
-        Traced { order, iterations, stop_at: None, parts, sleep, trace: Mutex::default() }
+        Traced {
+            order,
+            iterations,
+            stop_at: None,
+            parts: |_| 1,
+            sleep: |_| 0,
+            trace: Mutex::default(),
+        }
     }
 
     fn vertices(&self) -> Vec<VertexId> {
