@@ -34,7 +34,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._core import __version__ as __version__
-    from .stores import build, check, export, generate
+    from .stores import algorithms, build, check, export, generate
     from .stores import open_store as open
     from .graph import Graph
     from .result import Result
@@ -57,6 +57,7 @@ __all__ = [
     "StoreNotFoundError",
     "UnknownVertexError",
     "UnsupportedError",
+    "algorithms",
     "build",
     "check",
     "export",
@@ -68,6 +69,7 @@ __all__ = [
 _LAZY = {
     "Graph": ("graph", "Graph"),
     "Result": ("result", "Result"),
+    "algorithms": ("stores", "algorithms"),
     "build": ("stores", "build"),
     "check": ("stores", "check"),
     "export": ("stores", "export"),

@@ -130,19 +130,22 @@ class Graph:
         counts = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
         return f"<nakshi.Graph {self.path!r}: {kind}, {counts}>"
 
-    def bfs(self, *, source: Id, **run: Unpack[RunOptions]) -> Result:
+    def bfs(
+        self, *, source: Id, parents: bool = False, **run: Unpack[RunOptions]
+    ) -> Result:
         """Breadth-first search along out-edges from ``source``.
 
         Args:
             source: vertex to start from.
+            parents: find parents, too; costs a pass over the edges of all reached vertices.
 
         Returns:
             ``level``: edges on a shortest path from the source (``uint32``; missing where
-            unreachable). ``parent``: the vertex before it on such a path, the one with the
-            smallest id if there are several; the source is its own parent; missing where
+            unreachable). ``parent``, if asked for: the vertex before it on such a path, the one
+            with the smallest id if there are several; missing at the source and where
             unreachable. Summary: ``reached`` vertices, ``depth``.
         """
-        return self.run("bfs", source=source, **run)
+        return self.run("bfs", source=source, parents=parents, **run)
 
     def pagerank(
         self,
@@ -157,13 +160,14 @@ class Graph:
 
         Args:
             damping: probability of following an edge; default 0.85.
-            iterations: run exactly this many; by default it stops by ``tolerance``.
-            tolerance: stop when the ranks change by less than this in sum (L1); default 1e-6.
+            iterations: run exactly this many, or with ``tolerance`` at most this many.
+            tolerance: stop when the ranks change by less than this in sum (L1); without
+                ``iterations`` 1e-7, after at most 100 iterations.
             variant: ``"pull"`` reads in-edges in every iteration; ``"delta"`` (FlashGraph's)
                 sends changes along out-edges of the vertices that still change.
 
         Returns:
-            ``rank`` (``float64``, sums to 1). Summary: ``iterations``, ``residual``.
+            ``rank`` (``float64``, sums to 1). Summary: ``iterations``, ``change`` in the last one.
         """
         return self.run(
             "pagerank",
@@ -188,6 +192,7 @@ class Graph:
         *,
         source: Id,
         weight: str | None = None,
+        unit: bool = False,
         delta: float | None = None,
         **run: Unpack[RunOptions],
     ) -> Result:
@@ -195,9 +200,10 @@ class Graph:
 
         Args:
             source: vertex to start from.
-            weight: edge column to use; by default the store's only one, or weight 1 for every
-                edge in a store without weights.
-            delta: width of the buckets in units of the weight; chosen from the weights by default.
+            weight: edge column to use; by default the store's first one, or weight 1 for every
+                edge in a store without any.
+            unit: count every edge as 1, whatever its weight.
+            delta: width of a step in units of the weights; chosen from them by default.
 
         Returns:
             ``distance``: sum of weights on a shortest path (missing where unreachable).
@@ -206,30 +212,35 @@ class Graph:
         Raises:
             ParameterError: a negative or NaN weight, or no such column.
         """
-        return self.run("sssp", source=source, weight=weight, delta=delta, **run)
+        return self.run("sssp", source=source, weight=weight, unit=unit, delta=delta, **run)
 
     def betweenness(
         self,
         *,
         sources: Sequence[Id] | None = None,
-        samples: int | None = None,
+        sample: int | None = None,
         seed: int | None = None,
+        normalized: bool = False,
         **run: Unpack[RunOptions],
     ) -> Result:
         """Betweenness centrality (Brandes) by unweighted shortest paths.
 
         Args:
-            sources: sum over shortest paths from these vertices only.
-            samples: sum over this many random sources instead.
-            seed: of the random choice; the same seed gives the same sources.
-                With neither ``sources`` nor ``samples`` every vertex is a source: exact, and
+            sources: sum over the shortest paths from these vertices only.
+            sample: instead draw this many sources at random, and scale the sum by vertices over
+                sources, so that it estimates the one over all.
+            seed: of the draw; default 0.
+            normalized: divide by the number of pairs of other vertices.
+                With neither ``sources`` nor ``sample`` every vertex is a source: exact, and
                 expensive.
 
         Returns:
-            ``centrality`` (``float64``): the sum of pair dependencies, not normalised. In an
-            undirected graph every pair is counted once for each of its ends that is a source.
+            ``betweenness`` (``float64``), halved in an undirected graph, where each pair is found
+            from both of its ends.
         """
-        return self.run("bc", sources=_ids(sources), samples=samples, seed=seed, **run)
+        return self.run(
+            "bc", sources=_ids(sources), sample=sample, seed=seed, normalized=normalized, **run
+        )
 
     def triangles(self, **run: Unpack[RunOptions]) -> Result:
         """Triangles, with edges taken as undirected; self-loops and duplicates never count.
@@ -239,55 +250,79 @@ class Graph:
         """
         return self.run("triangles", **run)
 
-    def scan_statistics(self, **run: Unpack[RunOptions]) -> Result:
-        """Scan statistic: the vertex whose closed neighbourhood has most edges inside.
+    def scan_statistics(
+        self, *, per_vertex: bool = False, **run: Unpack[RunOptions]
+    ) -> Result:
+        """Scan statistic: the most edges inside the closed neighbourhood of a vertex.
 
-        Vertices are tried by descending degree, and the search stops as soon as no other can win.
+        Edges are taken as undirected. Vertices are tried by descending degree, and the search
+        stops as soon as no other can win.
+
+        Args:
+            per_vertex: compute it for every vertex, without stopping early.
 
         Returns:
-            Summary: ``vertex`` (the winner, smallest id on a tie) and ``edges`` among it and its
-            neighbours; no value per vertex.
+            Summary: ``max``, the ``vertex`` that has it (the smallest id among equals),
+            ``counted`` neighbourhoods. With ``per_vertex`` also ``scan_statistic`` (``uint64``).
         """
-        return self.run("scan-statistics", **run)
+        return self.run("scan-statistics", per_vertex=per_vertex, **run)
 
     def diameter(
         self,
         *,
         sweeps: int | None = None,
         source: Id | None = None,
+        ignore_direction: bool = True,
         **run: Unpack[RunOptions],
     ) -> Result:
-        """Estimate of the diameter by double sweeps, along edges in both directions.
+        """Lower bound of the diameter by repeated sweeps.
 
         Args:
-            sweeps: breadth-first searches, each from the farthest vertex of the one before.
-            source: where the first one starts; by default the vertex with most edges.
+            sweeps: breadth-first searches at most, each from the farthest vertex of the one
+                before; default 10. Fewer when one finds nothing longer.
+            source: where the first one starts; by default the vertex with most neighbours.
+            ignore_direction: follow edges both ways. Otherwise sweeps alternate between out- and
+                in-edges, and the bound is for directed paths.
 
         Returns:
-            Summary: ``diameter`` (a lower bound, in edges); no value per vertex.
+            Summary: ``diameter`` in edges, ``sweeps``, and the two ends of that path; no value
+            per vertex.
         """
-        return self.run("diameter", sweeps=sweeps, source=source, **run)
+        return self.run(
+            "diameter", sweeps=sweeps, source=source, ignore_direction=ignore_direction, **run
+        )
 
     def apsp(
         self,
         *,
         sources: Sequence[Id] | None = None,
-        samples: int | None = None,
+        sample: int | None = None,
         seed: int | None = None,
+        distances: bool = True,
         **run: Unpack[RunOptions],
     ) -> Result:
-        """Distances from many sources at once, up to 128 in one traversal.
+        """Distances in edges from up to 128 sources, in one traversal.
 
         Args:
             sources: vertices to start from.
-            samples: start from this many random vertices instead.
-            seed: of the random choice.
+            sample: instead draw this many at random; default 16.
+            seed: of the draw; default 0.
+            distances: keep the distances from each source.
 
         Returns:
-            One value a vertex about the sources that reach it, and the distribution of distances
-            in the summary.
+            One column of distances per source (``uint32``; missing where unreachable), or with
+            ``distances=False`` ``mean_distance`` from the sources that reach the vertex.
+            Summary: ``sources``, ``mean_distance``, ``max_distance``, ``reached`` and
+            ``eccentricities`` by source.
         """
-        return self.run("apsp", sources=_ids(sources), samples=samples, seed=seed, **run)
+        return self.run(
+            "apsp",
+            sources=_ids(sources),
+            sample=sample,
+            seed=seed,
+            distances=distances,
+            **run,
+        )
 
     def cdlp(self, *, iterations: int | None = None, **run: Unpack[RunOptions]) -> Result:
         """Communities by synchronous label propagation (LDBC Graphalytics).
@@ -304,8 +339,8 @@ class Graph:
         """Local clustering coefficient (LDBC Graphalytics); self-loops never count.
 
         Returns:
-            ``coefficient`` (``float64``): edges between neighbours, over the pairs of neighbours.
-            Summary: ``average``.
+            ``lcc`` (``float64``): edges between neighbours, over the pairs of neighbours.
+            Summary: ``mean``.
         """
         return self.run("lcc", **run)
 
@@ -326,10 +361,11 @@ class Graph:
         the algorithm's default.
         """
         _check_run(engine, threads, timeout)
+        given = self._given(algorithm, parameters)
         with reporting(progress, algorithm) as sink:
             core = self._core.run(
                 algorithm,
-                _parameters(parameters),
+                given,
                 engine=engine,
                 memory=parse_size(memory),
                 threads=threads,
@@ -353,7 +389,23 @@ class Graph:
             budget with which they are loaded; ``parts``: what the minimum consists of. Bytes.
         """
         _check_run("auto", threads, None)
-        return _object(self._core.estimate(algorithm, _parameters(parameters), threads=threads))
+        given = self._given(algorithm, parameters)
+        found = _object(self._core.estimate(algorithm, given, threads=threads))
+        found["parts"] = dict(found["parts"])
+        return found
+
+    def _given(self, algorithm: str, parameters: dict[str, Any]) -> str:
+        """Arguments as JSON, with what they imply; what is ``None`` is left to its default."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        if algorithm == "pagerank" and "iterations" in given:
+            # Asked for so many iterations, it does not stop before by itself.
+            given.setdefault("tolerance", 0.0)
+        if algorithm == "sssp" and not given.pop("unit", False) and self.weights:
+            given.setdefault("weight", self.weights[0])
+        try:
+            return json.dumps(given, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
 
 
 def _check_run(engine: str, threads: int | None, timeout: float | None) -> None:
@@ -372,17 +424,6 @@ def _ids(sources: Sequence[Id] | None) -> list[Id] | None:
     if isinstance(sources, (str, bytes, int)):
         raise ParameterError(f"sources must be a list of vertices; write [{sources!r}]")
     return list(sources)
-
-
-def _parameters(parameters: dict[str, Any]) -> str:
-    """Arguments as JSON; NumPy numbers become Python's, ``None`` is left to the default."""
-    given = {
-        name: value for name, value in parameters.items() if value is not None
-    }
-    try:
-        return json.dumps(given, default=_plain)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
 
 
 def _plain(value: Any) -> Any:

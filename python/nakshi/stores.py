@@ -16,7 +16,7 @@ from .units import parse_size
 if TYPE_CHECKING:
     from .edges import Edges, Nodes
 
-__all__ = ["build", "open_store", "generate", "check", "export"]
+__all__ = ["build", "open_store", "generate", "algorithms", "check", "export"]
 
 Path = Union[str, "os.PathLike[str]"]
 Layout = Literal["auto", "degree", "original", "random"]
@@ -166,26 +166,65 @@ def generate(
     kind: Literal["kronecker", "power-law", "log-normal"],
     path: Path,
     *,
+    scale: int | None = None,
+    edge_factor: int | None = None,
+    vertices: int | None = None,
+    edges: int | None = None,
+    exponent: float | None = None,
+    mu: float | None = None,
+    sigma: float | None = None,
+    cap: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
     progress: ProgressArgument = None,
-    **parameters: Any,
 ) -> dict[str, Any]:
-    """Write the edges of a random graph to a file, from a seed, in constant memory.
+    """Write the edges of a random graph to a file, in constant memory.
+
+    The same seed gives the same graph on any number of threads.
 
     Args:
-        kind: ``"kronecker"`` (Graph500), ``"power-law"`` (given exponent) or ``"log-normal"``.
-        path: ``.tsv``, ``.tsv.zst``, ``.tsv.gz`` or ``.parquet`` file, or ``"-"``.
-        parameters: ``scale``, ``edge_factor``, ``vertices``, ``exponent``, ``seed``,
-            ``weights`` ... as the generator takes them.
+        kind: ``"kronecker"`` (Graph500), ``"power-law"`` (chosen exponent) or ``"log-normal"``
+            (the graphs of LFGraph, section 4.4).
+        path: tab-separated file, compressed if it ends in ``.gz`` or ``.zst``, or ``"-"``.
+        scale: Kronecker: logarithm to base 2 of the number of vertices.
+        edge_factor: Kronecker: edges per vertex; default 16.
+        vertices: power law and log-normal: number of vertices.
+        edges: power law: number of edges; default 16 a vertex.
+        exponent: power law: of the density of degrees, above 2; default 2.5.
+        mu: log-normal: mean of the logarithm of a degree; default 4.
+        sigma: log-normal: standard deviation of it; default 1.3.
+        cap: log-normal: largest in-degree; default 128.
+        seed: default 1.
+        threads: worker threads; all cores by default.
         progress: as for algorithms.
 
     Returns:
-        Counts of what was written.
+        ``edges``: how many were written.
     """
+    parameters = {
+        "scale": scale,
+        "edge_factor": edge_factor,
+        "vertices": vertices,
+        "edges": edges,
+        "exponent": exponent,
+        "mu": mu,
+        "sigma": sigma,
+        "cap": cap,
+        "seed": seed,
+    }
     given = {name: value for name, value in parameters.items() if value is not None}
+    needed = "scale" if kind == "kronecker" else "vertices"
+    if needed not in given:
+        raise ParameterError(f"{kind} needs {needed}: the size of the graph")
+    recipe = json.dumps({"kind": kind, **given})
     with reporting(progress, "generate") as sink:
-        text = _core.generate(kind, os.fspath(path), json.dumps(given), progress=sink)
-    outcome: dict[str, Any] = json.loads(text)
-    return outcome
+        count = _core.generate(os.fspath(path), recipe, threads=threads, progress=sink)
+    return {"edges": count}
+
+
+def algorithms() -> dict[str, str]:
+    """Names of the algorithms that ``Graph.run`` takes, with a line on each."""
+    return dict(_core.algorithms())
 
 
 def check(path: Path, *, threads: int | None = None, progress: ProgressArgument = None) -> dict[str, Any]:

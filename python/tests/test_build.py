@@ -77,6 +77,7 @@ def test_weights(weights: Any, tmp_path: Path) -> None:
     graph = nakshi.build(tmp_path / "s", (SOURCES, TARGETS, weights), weighted=True)
     assert graph.weighted
     assert graph.sssp(source=10).to_dict() == DISTANCES
+    assert graph.sssp(source=10, unit=True).to_dict() == LEVELS
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil"])

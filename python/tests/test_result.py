@@ -31,21 +31,21 @@ def test_numpy_of_integers(karate: nakshi.Graph) -> None:
     assert ids.dtype == np.int64
     assert ids.tolist() == list(range(34))
     assert levels[0] == 0 and levels.max() == 3
-    parents = karate.bfs(source=0).to_numpy("parent")[1]
-    assert parents[0] == 0 and parents[33] in range(34)
+    parents = karate.bfs(source=0, parents=True).to_numpy("parent")[1]
+    assert parents[0] is np.ma.masked and parents[33] in range(34)
 
 
 def test_missing_vertices_are_masked(tmp_path: Path) -> None:
     graph = nakshi.build(tmp_path / "store", ([1, 7], [2, 8]))
-    ids, parents = graph.bfs(source=1).to_numpy("parent")
+    ids, parents = graph.bfs(source=1, parents=True).to_numpy("parent")
     assert ids.tolist() == [1, 2, 7, 8]
     assert isinstance(parents, np.ma.MaskedArray)
-    assert parents.tolist() == [1, 1, None, None]
+    assert parents.tolist() == [None, 1, None, None]
 
 
 def test_missing_text_is_none(diamond: nakshi.Graph) -> None:
-    parents = diamond.bfs(source="a").to_numpy("parent")[1]
-    assert parents.tolist() == ["a", "a", "a", "b", None, None]
+    parents = diamond.bfs(source="a", parents=True).to_numpy("parent")[1]
+    assert parents.tolist() == [None, "a", "a", "b", None, None]
 
 
 def test_dict(diamond: nakshi.Graph) -> None:
@@ -56,23 +56,23 @@ def test_dict(diamond: nakshi.Graph) -> None:
 
 
 def test_arrow(diamond: nakshi.Graph) -> None:
-    table = diamond.bfs(source="a").to_arrow()
+    table = diamond.bfs(source="a", parents=True).to_arrow()
     assert isinstance(table, pa.Table)
     assert table.column_names == ["id", "level", "parent"]
     assert table["level"].to_pylist() == [0, 1, 1, 2, None, None]
-    assert table["parent"].to_pylist() == ["a", "a", "a", "b", None, None]
+    assert table["parent"].to_pylist() == [None, "a", "a", "b", None, None]
     assert pa.table(diamond.wcc())["component"].to_pylist() == list("aaaaee")
 
 
 def test_polars(diamond: nakshi.Graph) -> None:
-    frame = diamond.bfs(source="a").to_polars()
+    frame = diamond.bfs(source="a", parents=True).to_polars()
     assert frame.schema["id"] == pl.String
     assert frame["level"].to_list() == [0, 1, 1, 2, None, None]
-    assert pl.DataFrame(diamond.bfs(source="a")).equals(frame)
+    assert pl.DataFrame(diamond.bfs(source="a", parents=True)).equals(frame)
 
 
 def test_pandas(diamond: nakshi.Graph) -> None:
-    frame = diamond.bfs(source="a").to_pandas()
+    frame = diamond.bfs(source="a", parents=True).to_pandas()
     assert list(frame.columns) == ["id", "level", "parent"]
     assert frame["level"].dtype == pd.UInt32Dtype()
     assert frame["level"].isna().tolist() == [False] * 4 + [True] * 2
@@ -92,7 +92,7 @@ def test_top(diamond: nakshi.Graph, karate: nakshi.Graph) -> None:
 
 def test_unknown_column(diamond: nakshi.Graph) -> None:
     with pytest.raises(nakshi.ParameterError, match="level, parent"):
-        diamond.bfs(source="a").to_numpy("depth")
+        diamond.bfs(source="a", parents=True).to_numpy("depth")
 
 
 def test_summary_only(karate: nakshi.Graph) -> None:
@@ -131,24 +131,24 @@ def test_html_is_escaped(tmp_path: Path) -> None:
 
 def test_tsv(diamond: nakshi.Graph, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
-    diamond.bfs(source="a").write(out)
+    diamond.bfs(source="a", parents=True).write(out)
     assert out.read_text() == "a\t0\nb\t1\nc\t1\nd\t2\ne\tinf\nf\tinf\n"
 
 
 def test_csv(tmp_path: Path) -> None:
     graph = nakshi.build(tmp_path / "store", (['say "x"', "y"], ["y", "z, or not"]))
-    graph.bfs(source="y").write(tmp_path / "out.csv")
+    graph.bfs(source="y", parents=True).write(tmp_path / "out.csv")
     with open(tmp_path / "out.csv", newline="") as file:
         assert list(csv.reader(file)) == [
             ["id", "level", "parent"],
             ['say "x"', "", ""],
-            ["y", "0", "y"],
+            ["y", "0", ""],
             ["z, or not", "1", "y"],
         ]
 
 
 def test_parquet(diamond: nakshi.Graph, tmp_path: Path) -> None:
-    diamond.bfs(source="a").write(tmp_path / "out.parquet")
+    diamond.bfs(source="a", parents=True).write(tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").to_pylist()[4] == {
         "id": "e",
         "level": None,

@@ -1,6 +1,7 @@
 //! The compiled half of the `nakshi` Python package: wrappers without logic.
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
+//! - [`builders`]: what makes stores;
 //! - [`call`]: what makes a long call stoppable;
 //! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, in and out;
 //! - [`errors`]: the exceptions of `nakshi.errors`.
@@ -8,6 +9,7 @@ use pyo3::prelude::*;
 
 mod arrays;
 mod arrow_stream;
+mod builders;
 mod call;
 mod errors;
 mod outcome;
@@ -19,9 +21,15 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::builders::{Batches, build, generate};
+    #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
     use crate::store::Store;
+
+    /// Version of the package.
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 
     /// Names of the algorithms, and a line on each.
     #[pyfunction]

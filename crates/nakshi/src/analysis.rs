@@ -78,8 +78,8 @@ pub struct Io {
 pub fn run(store: &Arc<Store>, name: &str, parameters: &Value, cx: &Context) -> Result<Answer> {
     let algorithm = algo::find(name)?;
     let began = Instant::now();
-    let needs = (algorithm.needs)(parameters, &summary_of(store)?)?;
-    let graph = graph_of(store, &needs, cx)?;
+    let needs = (algorithm.needs)(parameters, &Summary::of_store(store))?;
+    let graph = Graph::open(store, &needs, cx)?;
     let opened = Instant::now();
     let outcome = (algorithm.run)(parameters, &graph, cx)?;
     let seconds =
@@ -128,32 +128,7 @@ pub fn estimate(
     parameters: &Value,
     threads: usize,
 ) -> Result<Estimate> {
-    let summary = summary_of(store)?;
+    let summary = Summary::of_store(store);
     let needs = (algo::find(name)?.needs)(parameters, &summary)?;
     Ok(Estimate::new(&needs, &summary, threads))
-}
-
-/// Until the engine opens stores by itself.
-fn summary_of(store: &Store) -> Result<Summary> {
-    Ok(Summary {
-        vertices: store.num_vertices(),
-        arcs: store.arcs(),
-        directed: store.directed(),
-        out_bytes: 0,
-        in_bytes: 0,
-        longest_list: 0,
-        index_bytes: 0,
-        weight_width: 8,
-    })
-}
-fn graph_of(store: &Arc<Store>, _: &crate::engine::Needs, _: &Context) -> Result<Graph> {
-    let adj = store.adjacency(crate::store::Direction::Out)?;
-    let resident = adj.file().load(&crate::io::CancelToken::new())?;
-    let mut edges = Vec::new();
-    for v in 0..store.num_vertices() as u32 {
-        let r = adj.extent(v);
-        let list = adj.list(&resident, r.start as usize..r.end as usize)?;
-        list.for_each(|u| edges.push((v, u)))?;
-    }
-    Ok(Graph::from_edges(store.num_vertices() as usize, &edges, store.directed(), None)?)
 }

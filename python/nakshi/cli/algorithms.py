@@ -42,19 +42,22 @@ def _option(name: str, help: str, **more: Any) -> Option:
 _SOURCE = _option("--source", "Vertex to start from.", metavar="ID", required=True)
 _SOURCES = (
     _option("--sources", "Vertices to start from.", metavar="ID,ID,..."),
-    _option("--samples", "Start from this many random vertices.", type=click.IntRange(min=1)),
-    _option("--seed", "Of the random choice.", type=click.IntRange(min=0)),
+    _option("--sample", "Draw this many at random instead.", type=click.IntRange(min=1)),
+    _option("--seed", "Of the draw [0].", type=click.IntRange(min=0)),
 )
 _ITERATIONS = click.IntRange(min=1)
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "bfs": Algorithm("Breadth-first search: levels and parents.", (_SOURCE,)),
+    "bfs": Algorithm(
+        "Breadth-first search: levels, and parents if asked for.",
+        (_SOURCE, _option("--parents", "Find parents, too.", is_flag=True)),
+    ),
     "pagerank": Algorithm(
         "PageRank, normalised to sum 1.",
         (
             _option("--damping", "Probability of following an edge [0.85].", type=float),
-            _option("--iterations", "Exactly this many.", type=_ITERATIONS),
-            _option("--tolerance", "Stop when ranks change by less in sum.", type=float),
+            _option("--iterations", "Exactly this many; with --tolerance at most.", type=_ITERATIONS),
+            _option("--tolerance", "Stop when ranks change by less in sum [1e-7].", type=float),
             _option(
                 "--variant", "pull (default) or delta.", type=click.Choice(["pull", "delta"])
             ),
@@ -65,26 +68,34 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Shortest paths by non-negative weights.",
         (
             _SOURCE,
-            _option("--weight", "Edge column with the weights.", metavar="COLUMN"),
+            _option("--weight", "Edge column with the weights; default: the first.", metavar="COLUMN"),
             _option(
                 "--weighted",
                 "Fail if the store has no weights (without it, edges then count as 1).",
                 is_flag=True,
             ),
-            _option("--delta", "Width of the buckets.", type=float),
+            _option("--unit", "Count every edge as 1, whatever its weight.", is_flag=True),
+            _option("--delta", "Width of a step in units of the weights.", type=float),
         ),
     ),
-    "bc": Algorithm("Betweenness centrality, exact or from sampled sources.", _SOURCES),
+    "bc": Algorithm(
+        "Betweenness centrality, exact or from some sources.",
+        (*_SOURCES, _option("--normalized", "Divide by the number of pairs.", is_flag=True)),
+    ),
     "triangles": Algorithm("Triangles, in all and per vertex."),
-    "scan-statistics": Algorithm("The densest closed neighbourhood."),
+    "scan-statistics": Algorithm(
+        "Most edges inside a closed neighbourhood.",
+        (_option("--per-vertex", "For every vertex, not only the largest.", is_flag=True),),
+    ),
     "diameter": Algorithm(
-        "Diameter, estimated by double sweeps.",
+        "Lower bound of the diameter by repeated sweeps.",
         (
-            _option("--sweeps", "Breadth-first searches.", type=_ITERATIONS),
+            _option("--sweeps", "At most this many [10].", type=_ITERATIONS),
             _option("--source", "Vertex to start from.", metavar="ID"),
+            _option("--directed", "Follow the direction of edges.", is_flag=True),
         ),
     ),
-    "apsp": Algorithm("Distances from many sources in one traversal.", _SOURCES),
+    "apsp": Algorithm("Distances from up to 128 sources in one traversal.", _SOURCES),
     "cdlp": Algorithm(
         "Communities by label propagation.",
         (_option("--iterations", "Rounds [10].", type=_ITERATIONS),),
@@ -192,12 +203,14 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
 
 def _parameters(graph: Any, chosen: dict[str, Any]) -> dict[str, Any]:
     """Options as arguments: ids of the kind that the store has, no unset ones."""
-    given = {key: value for key, value in chosen.items() if value is not None}
+    given = {key: value for key, value in chosen.items() if value is not None and value is not False}
     if given.pop("weighted", False) and not graph.weighted:
         raise ParameterError(
             f"{graph.path} has no weights; import the edges with --weighted, "
             "or leave out --weighted to count every edge as 1"
         )
+    if given.pop("directed", False):
+        given["ignore_direction"] = False
     if "sources" in given:
         given["sources"] = given["sources"].split(",")
     return given
@@ -221,7 +234,7 @@ def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chose
         ("minimum", f"{format_size(found['minimum'])} with the edge lists on the SSD"),
         ("in memory", f"{format_size(found['in_memory'])} with the edge lists loaded"),
     ]
-    lines += [(f"  {part}", format_size(size)) for part, size in found["parts"]]
+    lines += [(f"  {part}", format_size(size)) for part, size in found["parts"].items()]
     if memory is not None:
         verdict = f"runs with engine {found['engine']}" if found["fits"] else "too little"
         lines.append((format_size(memory), verdict))

@@ -165,6 +165,36 @@ def export(
         print_pairs([("file", file), *_lines(counts)])
 
 
+@click.command()
+@click.argument("kind", type=click.Choice(["kronecker", "power-law", "log-normal"]))
+@click.argument("out", type=click.Path(path_type=str))
+@click.option("--scale", type=click.IntRange(1, 48), help="kronecker: 2^scale vertices.")
+@click.option("--edge-factor", type=click.IntRange(1), help="kronecker: edges per vertex [16].")
+@click.option("--vertices", type=click.IntRange(1), help="power-law, log-normal: how many.")
+@click.option("--edges", type=click.IntRange(0), help="power-law: how many [16 a vertex].")
+@click.option("--exponent", type=float, help="power-law: of the density of degrees [2.5].")
+@click.option("--mu", type=float, help="log-normal: mean log-degree [4].")
+@click.option("--sigma", type=float, help="log-normal: deviation of the log-degree [1.3].")
+@click.option("--cap", type=click.IntRange(1), help="log-normal: largest in-degree [128].")
+@click.option("--seed", type=click.IntRange(0), help="[1]")
+@options.threads
+@options.quiet
+@options.as_json
+def generate(kind: str, out: str, as_json: bool, **parameters: Any) -> None:
+    """Write the edges of a random graph of KIND to OUT.
+
+    OUT is tab-separated, compressed if it ends in .gz or .zst; "-" is standard output. The same
+    seed gives the same graph on any number of threads.
+    """
+    from ..stores import generate as write
+
+    counts = write(kind, out, **parameters)  # type: ignore[arg-type]
+    if as_json:
+        print_json({"kind": kind, "file": out, **counts})
+    elif out != "-":
+        print_pairs([("file", out), *_lines(counts)])
+
+
 def _lines(counts: dict[str, Any]) -> list[tuple[str, Any]]:
     """Nested objects become lines of their own: ``files.out 1,234``."""
     lines: list[tuple[str, Any]] = []

@@ -1,0 +1,251 @@
+//! `build`, `generate`, `check`, `export`: what makes stores and looks after them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use nakshi::store::generate::{Generator, Kronecker, LogNormal, PowerLaw, write};
+use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use crate::arrays;
+use crate::arrow_stream;
+use crate::call::{Call, Meter, long};
+use crate::errors::Failure;
+
+/// A stream of tables, waiting to be imported; it can be read once.
+#[pyclass(module = "nakshi._core")]
+pub struct Batches(Option<arrow_stream::Batches>);
+
+#[pymethods]
+impl Batches {
+    /// Of any object with `__arrow_c_stream__`.
+    #[staticmethod]
+    fn from_stream(table: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(Some(arrow_stream::import(table)?)))
+    }
+
+    /// Of arrays, or lists of `str`, of equal length, by name.
+    #[staticmethod]
+    #[pyo3(signature = (columns: "collections.abc.Sequence[tuple[str, typing.Any]]"))]
+    fn from_arrays(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        Ok(Self(Some(arrays::import(&columns)?)))
+    }
+}
+
+/// Options of an import as the Python side writes them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    directed: bool,
+    weighted: bool,
+    format: String,
+    columns: Option<Vec<String>>,
+    separator: Option<char>,
+    header: Option<bool>,
+    layout: String,
+    seed: Option<u64>,
+    duplicates: import::Duplicates,
+    self_loops: import::SelfLoops,
+    encoding: nakshi::store::Encoding,
+    page_size: Option<u32>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+    nodes: Option<PathBuf>,
+    stripes: Option<Vec<PathBuf>>,
+}
+
+impl Options {
+    fn parse(text: &str) -> Result<ImportOptions, Failure> {
+        let given: Options = serde_json::from_str(text)?;
+        let defaults = ImportOptions::default();
+        let mut layout = given.layout.parse()?;
+        if let (import::Layout::Random { seed }, Some(given)) = (&mut layout, given.seed) {
+            *seed = given;
+        }
+        let separator = given.separator.map(u8::try_from).transpose().map_err(|_| {
+            Failure::Other("separator: give one ASCII character, such as , or ;".into())
+        })?;
+        Ok(ImportOptions {
+            directed: given.directed,
+            weighted: given.weighted,
+            format: given.format.parse()?,
+            columns: given.columns,
+            separator,
+            header: given.header,
+            layout,
+            duplicates: given.duplicates,
+            self_loops: given.self_loops,
+            encoding: given.encoding,
+            page_size: given.page_size.unwrap_or(defaults.page_size),
+            memory: given.memory.unwrap_or(defaults.memory),
+            threads: given.threads.unwrap_or(defaults.threads),
+            nodes: given.nodes,
+            stripes: given.stripes.unwrap_or_default(),
+            ..defaults
+        })
+    }
+}
+
+fn hooks(call: &Call) -> Hooks {
+    let meter: Arc<Meter> = call.meter.clone();
+    Hooks {
+        cancel: call.cancel.clone(),
+        progress: Some(Arc::new(move |now: Progress| {
+            let unit = if now.phase == "read" { "bytes" } else { "edges" };
+            meter.note(now.phase, now.done, now.total.unwrap_or(0), unit);
+        })),
+    }
+}
+
+/// A NumPy array that stays as it is while it is imported.
+enum Locked<'py> {
+    I32(PyReadonlyArray1<'py, i32>),
+    I64(PyReadonlyArray1<'py, i64>),
+    F32(PyReadonlyArray1<'py, f32>),
+    F64(PyReadonlyArray1<'py, f64>),
+}
+
+impl<'py> Locked<'py> {
+    fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        macro_rules! try_types {
+            ($($variant:ident: $type:ty),*) => {$(
+                if let Ok(array) = object.cast::<PyArray1<$type>>() {
+                    let guard = array.try_readonly().map_err(|_| {
+                        PyValueError::new_err("an array is being written while it is imported")
+                    })?;
+                    return Ok(Self::$variant(guard));
+                }
+            )*};
+        }
+        try_types!(I32: i32, I64: i64, F32: f32, F64: f64);
+        Err(PyTypeError::new_err("a sparse matrix has int32 or int64 indices, and numbers"))
+    }
+
+    fn numbers(&self) -> PyResult<Numbers<'_>> {
+        Ok(match self {
+            Self::I32(array) => Numbers::Ints(Ints::I32(array.as_slice()?)),
+            Self::I64(array) => Numbers::Ints(Ints::I64(array.as_slice()?)),
+            Self::F32(array) => Numbers::F32(array.as_slice()?),
+            Self::F64(array) => Numbers::F64(array.as_slice()?),
+        })
+    }
+
+    fn ints(&self) -> PyResult<Ints<'_>> {
+        match self.numbers()? {
+            Numbers::Ints(ints) => Ok(ints),
+            _ => Err(PyTypeError::new_err("indices of a sparse matrix must be integers")),
+        }
+    }
+}
+
+/// Imports edges into a new store and returns the report as JSON.
+///
+/// The edges are those of `paths`, `batches` and `csr` (row pointers, columns, weights).
+#[pyfunction]
+#[pyo3(signature = (path, paths, options, *, batches = None, csr = None, progress = None))]
+pub fn build(
+    py: Python<'_>,
+    path: PathBuf,
+    paths: Vec<PathBuf>,
+    options: &str,
+    batches: Option<Bound<'_, Batches>>,
+    csr: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>, Option<Bound<'_, PyAny>>)>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let options = Options::parse(options)?;
+    let mut inputs: Vec<Input<'_>> = paths.into_iter().map(Input::Path).collect();
+    if let Some(batches) = batches {
+        let stream = batches.try_borrow_mut()?.0.take();
+        inputs.extend(stream.map(Input::Batches));
+    }
+    let matrix = match &csr {
+        None => None,
+        Some((rows, columns, weights)) => Some((
+            Locked::new(rows)?,
+            Locked::new(columns)?,
+            weights.as_ref().map(Locked::new).transpose()?,
+        )),
+    };
+    if let Some((rows, columns, weights)) = &matrix {
+        let weight = weights.as_ref().map(Locked::numbers).transpose()?;
+        inputs.push(Input::Csr { indptr: rows.ints()?, indices: columns.ints()?, weight });
+    }
+    let report =
+        long(py, progress, |call| Ok(import::import(inputs, &path, &options, &hooks(call))?))?;
+    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+}
+
+/// Parameters of the generators; those of another kind are refused.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+enum Recipe {
+    Kronecker {
+        scale: u32,
+        edge_factor: Option<u64>,
+        seed: Option<u64>,
+    },
+    PowerLaw {
+        vertices: u64,
+        edges: Option<u64>,
+        exponent: Option<f64>,
+        seed: Option<u64>,
+    },
+    LogNormal {
+        vertices: u64,
+        mu: Option<f64>,
+        sigma: Option<f64>,
+        cap: Option<u32>,
+        seed: Option<u64>,
+    },
+}
+
+impl Recipe {
+    fn generator(self) -> Box<dyn Generator> {
+        match self {
+            Recipe::Kronecker { scale, edge_factor, seed } => {
+                let d = Kronecker::new(scale);
+                Box::new(Kronecker {
+                    edge_factor: edge_factor.unwrap_or(d.edge_factor),
+                    seed: seed.unwrap_or(d.seed),
+                    ..d
+                })
+            }
+            Recipe::PowerLaw { vertices, edges, exponent, seed } => Box::new(PowerLaw {
+                vertices,
+                edges: edges.unwrap_or_else(|| vertices.saturating_mul(16)),
+                exponent: exponent.unwrap_or(2.5),
+                seed: seed.unwrap_or(1),
+            }),
+            Recipe::LogNormal { vertices, mu, sigma, cap, seed } => {
+                let d = LogNormal::new(vertices);
+                Box::new(LogNormal {
+                    mu: mu.unwrap_or(d.mu),
+                    sigma: sigma.unwrap_or(d.sigma),
+                    cap: cap.unwrap_or(d.cap),
+                    seed: seed.unwrap_or(d.seed),
+                    ..d
+                })
+            }
+        }
+    }
+}
+
+/// Writes the edges of a random graph to a file; `recipe` is a JSON object with `kind` and the
+/// generator's parameters. Returns the number of edges.
+#[pyfunction]
+#[pyo3(signature = (path, recipe, *, threads = None, progress = None))]
+pub fn generate(
+    py: Python<'_>,
+    path: PathBuf,
+    recipe: &str,
+    threads: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let recipe: Recipe = serde_json::from_str(recipe).map_err(Failure::from)?;
+    let generator = recipe.generator();
+    let threads = threads.unwrap_or_else(|| nakshi::engine::Context::new().threads());
+    long(py, progress, |call| Ok(write(generator.as_ref(), &path, threads, &hooks(call))?))
+}
