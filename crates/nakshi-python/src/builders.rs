@@ -1,7 +1,7 @@
 //! `build`, `generate`, `check`, `export`: what makes stores and looks after them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::store::generate::{Generator, Kronecker, LogNormal, PowerLaw, write};
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
@@ -16,22 +16,32 @@ use crate::call::{Call, Meter, long};
 use crate::errors::Failure;
 
 /// A stream of tables, waiting to be imported; it can be read once.
-#[pyclass(module = "nakshi._core")]
-pub struct Batches(Option<arrow_stream::Batches>);
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct Batches(Mutex<Option<arrow_stream::Batches>>);
+
+impl Batches {
+    fn new(stream: arrow_stream::Batches) -> Self {
+        Self(Mutex::new(Some(stream)))
+    }
+
+    fn take(&self) -> Option<arrow_stream::Batches> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 #[pymethods]
 impl Batches {
     /// Of any object with `__arrow_c_stream__`.
     #[staticmethod]
     fn from_stream(table: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(Some(arrow_stream::import(table)?)))
+        Ok(Self::new(arrow_stream::import(table)?))
     }
 
     /// Of arrays, or lists of `str`, of equal length, by name.
     #[staticmethod]
     #[pyo3(signature = (columns: "collections.abc.Sequence[tuple[str, typing.Any]]"))]
     fn from_arrays(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
-        Ok(Self(Some(arrays::import(&columns)?)))
+        Ok(Self::new(arrays::import(&columns)?))
     }
 }
 
@@ -156,11 +166,6 @@ pub fn build(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let options = Options::parse(options)?;
-    let mut inputs: Vec<Input<'_>> = paths.into_iter().map(Input::Path).collect();
-    if let Some(batches) = batches {
-        let stream = batches.try_borrow_mut()?.0.take();
-        inputs.extend(stream.map(Input::Batches));
-    }
     let matrix = match &csr {
         None => None,
         Some((rows, columns, weights)) => Some((
@@ -169,6 +174,10 @@ pub fn build(
             weights.as_ref().map(Locked::new).transpose()?,
         )),
     };
+    let mut inputs: Vec<Input<'_>> = paths.into_iter().map(Input::Path).collect();
+    if let Some(batches) = batches {
+        inputs.extend(batches.get().take().map(Input::Batches));
+    }
     if let Some((rows, columns, weights)) = &matrix {
         let weight = weights.as_ref().map(Locked::numbers).transpose()?;
         inputs.push(Input::Csr { indptr: rows.ints()?, indices: columns.ints()?, weight });
