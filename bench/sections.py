@@ -173,7 +173,11 @@ def _store(page: tables.Page, command: str, one: Measured) -> None:
     directions = 2 if one.graph.directed else 1
     rows = [
         ["edge file", size(edges), f"{edges / arcs / directions:.3f} B per edge"],
-        *index_rows(one),
+        [
+            "index in memory",
+            size(product.index_bytes(one.store)),
+            f"{_index_each(one):.3f} B per vertex and direction",
+        ],
     ]
     bfs = one.results.get(("ssd", "bfs"))
     if isinstance(bfs, Result):
@@ -184,16 +188,12 @@ def _store(page: tables.Page, command: str, one: Measured) -> None:
     page.section(f"{one.graph.name}: bytes", command, tables.table(head, rows), [note])
 
 
-def index_rows(one: Measured) -> list[list[str]]:
-    """The index in memory, if `nakshi info` tells it."""
-    assert one.store is not None
-    said = product.info(one.store)
-    index = said.get("index_bytes") or (said.get("memory") or {}).get("index")
-    if not isinstance(index, int):
-        return []
+def _index_each(one: Measured) -> float | None:
+    """Bytes of index in memory per vertex and direction."""
+    if one.store is None:
+        return None
     directions = 2 if one.graph.directed else 1
-    each = index / one.graph.facts()["vertices"] / directions
-    return [["index in memory", size(index), f"{each:.3f} B per vertex and direction"]]
+    return product.index_bytes(one.store) / one.graph.facts()["vertices"] / directions
 
 
 def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Ingest] | None) -> None:
@@ -239,6 +239,7 @@ def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Inge
         edges = product.edge_file_bytes(one.store)
         judge("bytes read by BFS / edge file", bfs.bytes_read / edges, 0.5, 0.05, "")
         judge("edge file, bytes per edge", edges / (2 * one.graph.facts()["edges"]), 2.0, 1.6, "")
+        judge("index, bytes per vertex and direction", _index_each(one), 1.25, 1.0, "")
     for ingest in ingested or []:
         times = {row[0].split(" ")[0].rstrip(","): row[1] for row in ingest.rows}
         if "gapbs" in times:

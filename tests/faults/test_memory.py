@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from rig import MIB, SCALE, CommandLine
 
 BASE = 24 * MIB
@@ -31,6 +34,8 @@ def test_import_of_a_hub_under_a_limit(
     assert len(hashes) == 1
 
 
+SUMMARY_ONLY = ("triangles", "scan-statistics", "diameter", "apsp")
+"""These have no column of values, so their summaries are compared alone."""
 ALGORITHMS = {
     "bfs": ["--source", "1"],
     "pagerank": ["--iterations", "5"],
@@ -40,23 +45,34 @@ ALGORITHMS = {
     "triangles": [],
     "scan-statistics": [],
     "diameter": [],
-    "apsp": ["--samples", "8"],
+    "apsp": ["--sample", "8"],
     "cdlp": ["--iterations", "5"],
     "lcc": [],
 }
 
 
 @pytest.fixture(scope="module")
-def large(
-    nakshi: CommandLine,
-    edge_list: Callable[..., Path],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
-    """Raw lists of more bytes than any limit below: 4 bytes an edge, both directions."""
-    store = tmp_path_factory.mktemp("large") / "graph.nakshi"
-    edges = edge_list(60_000, 1_500_000 * SCALE)
-    nakshi.json("import", edges, store, "--undirected", "--encoding", "raw")
+def large(nakshi: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Raw lists of more bytes than any limit below: 4 bytes an edge, both directions.
+
+    A mild tail and many vertices, so that triangles are few and even counting them is quick.
+    """
+    random = np.random.default_rng(5)
+    vertices, edges = 300_000, 12_000_000
+    folder = tmp_path_factory.mktemp("large")
+    source = (vertices * random.random(edges) ** 1.5).astype(np.uint32)
+    target = random.integers(0, vertices, edges, dtype=np.uint32)
+    table = pa.table({"source": source, "target": target})
+    parquet.write_table(table, folder / "edges.parquet")
+    store = folder / "graph.nakshi"
+    nakshi.json("import", folder / "edges.parquet", store, "--undirected", "--encoding", "raw")
+    (folder / "edges.parquet").unlink()
     return store
+
+
+def large_file(store: Path) -> int:
+    """Bytes of edge lists."""
+    return sum(file.stat().st_size for file in store.glob("*.adj"))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -72,12 +88,17 @@ def test_algorithm_below_a_limit(
     minimum = nakshi.json("estimate", algorithm, large)["minimum"]
     limit = minimum + 64 * MIB
     free, capped = tmp_path / "memory.tsv", tmp_path / "capped.tsv"
-    in_memory = nakshi.json(*words, "--engine", "memory", "--out", free)
-    budget = max(minimum, limit - 64 * MIB)
-    ran, report = nakshi.capped(
-        limit, *words, "--engine", "ssd", "--memory", budget, "--out", capped
-    )
-    assert ran.peak_rss <= limit
-    assert report["engine"] == "ssd" and report["io"]["bytes_read"] > 0
+    column = algorithm not in SUMMARY_ONLY
+    in_memory = nakshi.json(*words, "--engine", "memory", *(["--out", free] if column else []))
+    words += ["--engine", "ssd", "--memory", minimum, *(["--out", capped] if column else [])]
+    ran, report = nakshi.capped(limit, *words)
+    # What the kernel charged, page cache included, and what the process says of itself; the
+    # kernel's count at exit starts at the memory of the process that forks, this one.
+    assert ran.charged is not None and ran.charged <= limit < large_file(large)
+    assert report["memory"]["peak_rss"] <= limit
+    assert report["engine"] == "ssd"
+    # Components may be settled by the heads, which are read when the graph is opened.
+    assert report["io"]["bytes_read"] > 0 or algorithm == "wcc"
     assert report["result"] == in_memory["result"]
-    assert capped.read_bytes() == free.read_bytes()
+    if column:
+        assert capped.read_bytes() == free.read_bytes()

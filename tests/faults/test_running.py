@@ -76,7 +76,7 @@ def test_two_writers(nakshi: CommandLine, small_edges: Path, tmp_path: Path) -> 
     first.stdin.flush()
     time.sleep(1.0)
     second = nakshi.run("import", small_edges, store)
-    nakshi.assert_clean_error(second, str(store))
+    nakshi.assert_clean_error(second, store.name, "being written")
     first.stdin.write("2\t3\n")
     out, err = first.communicate(timeout=30)
     assert first.returncode == 0, err

@@ -105,7 +105,8 @@ fn rust_functions(code: &str) -> Vec<Function> {
     functions
 }
 
-/// Functions of a Python file: from `def` to the last line indented deeper.
+/// Functions of a Python file: from `def` to the last line indented deeper, less the docstring,
+/// which in Rust would stand above.
 fn python_functions(text: &str) -> Vec<Function> {
     let lines: Vec<&str> = text.lines().collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -158,6 +159,10 @@ mod tests {
         );
         let found = check(&Tree::of(&[("a.py", &python)]));
         assert_eq!((found.len(), found[0].line), (1, 2));
+        let told = "told\n".repeat(70);
+        let documented =
+            format!("def f():\n    \"\"\"What it does.\n{told}    \"\"\"\n{}", long(60));
+        assert_eq!(check(&Tree::of(&[("a.py", &documented)])), vec![]);
     }
 
     #[test]
