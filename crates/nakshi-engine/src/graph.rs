@@ -9,7 +9,7 @@ mod open;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::Summary;
-use crate::shared::{share_u32, share_u64};
+use crate::shared::{share_u32, share_u64, zeroed};
 use crate::source::weights::WeightKind;
 use crate::source::{Shared, Side};
 use crate::vertex_set::{AtomicBitmap, Bitmap};
@@ -182,7 +182,7 @@ impl Graph {
         if let Some(store) = &self.store {
             return Ok(store.degrees(direction, cx.cancel_token())?);
         }
-        let mut degrees = vec![0u32; self.n];
+        let mut degrees = zeroed::<u32>(self.n, "degrees")?;
         let shared = share_u32(&mut degrees);
         self.scan(
             direction,
@@ -226,7 +226,7 @@ impl Graph {
     }
 
     fn heads_of_lists(&self, direction: Direction, cx: &Context) -> Result<Heads> {
-        let mut flat = vec![0u64; self.n];
+        let mut flat = zeroed::<u64>(self.n, "heads")?;
         let shared = share_u64(&mut flat);
         let more = AtomicBitmap::new(self.n);
         self.scan(
@@ -260,7 +260,12 @@ impl Graph {
         cx.check()?;
         let Some(store) = &self.store else { return Ok(None) };
         let ids = store.ids()?;
-        Ok(if ids.ranks_are_internal() { None } else { Some(ids.rank_of()?) })
+        if ids.ranks_are_internal() {
+            return Ok(None);
+        }
+        let ranks = ids.rank_of()?;
+        self.shared.stats.bytes_read.fetch_add(4 * ranks.len() as u64, Relaxed);
+        Ok(Some(ranks))
     }
 
     /// The internal id of a vertex that a user names in JSON (a number or a string).

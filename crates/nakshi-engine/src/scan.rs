@@ -130,3 +130,6 @@ where
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

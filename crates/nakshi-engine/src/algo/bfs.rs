@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::{Graph, Heads};
 use crate::outcome::{Column, Outcome, Values};
-use crate::parallel::map_blocks;
-use crate::shared::share_u32;
+use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
@@ -70,7 +70,11 @@ impl Algorithm for Bfs {
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<BfsOutput> {
         let n = graph.num_vertices();
-        let mut levels = vec![UNREACHED; n];
+        let mut levels = zeroed::<u32>(n, "levels")?;
+        for_each_block_mut(cx, &mut levels, |_, block| {
+            block.fill(UNREACHED);
+            Ok(())
+        })?;
         let Some(start) = levels.get_mut(self.source as usize) else {
             return Err(Error::UnknownVertex { id: self.source.to_string() });
         };
@@ -272,7 +276,7 @@ fn parents(graph: &Graph, cx: &Context, levels: &[u32]) -> Result<Vec<VertexId>>
         Some(ranks) => ranks.get(v as usize).copied().unwrap_or(u32::MAX),
         None => v,
     };
-    let mut parents = vec![0u32; levels.len()];
+    let mut parents = zeroed::<u32>(levels.len(), "parents")?;
     let shared = share_u32(&mut parents);
     graph.scan(
         Direction::In,

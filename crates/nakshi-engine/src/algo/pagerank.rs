@@ -19,7 +19,7 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
-use crate::shared::{Shareable, Slot};
+use crate::shared::{Shareable, Slot, Zero, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use nakshi_store::{Direction, List};
 use serde::{Deserialize, Serialize};
@@ -102,7 +102,7 @@ impl Algorithm for PageRank {
 }
 
 /// A contribution: what a vertex gives to each of its out-neighbours.
-pub(crate) trait Contribution: Shareable + Copy + Default + Send + Sync {
+pub(crate) trait Contribution: Shareable + Zero + Default {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
 }
@@ -169,7 +169,7 @@ impl PageRank {
         let mut log = IterationLog::new(graph);
         let degrees = graph.degrees(Direction::Out, cx)?;
         let uniform = 1.0 / n.max(1) as f64;
-        let mut values = vec![C::default(); n];
+        let mut values = zeroed::<C>(n, "PageRank's contributions")?;
         for_each_block_mut(cx, &mut values, |start, block| {
             for (value, &degree) in block.iter_mut().zip(degrees.iter().skip(start)) {
                 *value = C::from_f64(share(uniform, degree));
@@ -178,7 +178,7 @@ impl PageRank {
         })?;
         let mut dangling = degrees.iter().filter(|&&d| d == 0).count() as f64 * uniform;
         log.end("degrees", n as u64);
-        let mut next = vec![C::default(); n];
+        let mut next = zeroed::<C>(n, "PageRank's contributions")?;
         let mut iterations = 0;
         let mut change = f64::INFINITY;
         while iterations < self.iterations && change > self.tolerance && n > 0 {
@@ -231,7 +231,7 @@ impl PageRank {
 
 /// The ranks behind the contributions, normalised to sum 1.
 fn ranks<C: Contribution>(cx: &Context, values: Vec<C>, degrees: &[u32]) -> Result<Vec<f64>> {
-    let mut ranks = vec![0.0f64; values.len()];
+    let mut ranks = zeroed::<f64>(values.len(), "PageRank's ranks")?;
     for_each_block_mut(cx, &mut ranks, |start, block| {
         let known = values.iter().zip(degrees).skip(start);
         for (rank, (value, &degree)) in block.iter_mut().zip(known) {

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::parallel::{for_each_block_mut, map_blocks};
-use crate::shared::share_u64;
+use crate::shared::{share_u64, zeroed};
 use crate::stats::IterationLog;
 use crate::vertex_set::{AtomicBitmap, VertexSet};
 use nakshi_store::Direction;
@@ -35,9 +35,10 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
     let n = graph.num_vertices();
     let mut log = IterationLog::new(graph);
     let start = to_units((1.0 - config.damping) / n.max(1) as f64);
-    let mut ranks = vec![0u64; n];
-    let mut received = vec![start; n];
-    let mut next = vec![0u64; n];
+    let mut ranks = zeroed::<u64>(n, "PageRank's ranks")?;
+    let mut received = zeroed::<u64>(n, "PageRank's deltas")?;
+    received.fill(start);
+    let mut next = zeroed::<u64>(n, "PageRank's deltas")?;
     // Held-back mass is at most this per vertex, so the error stays below the tolerance.
     let threshold = to_units(config.tolerance * (1.0 - config.damping) / n.max(1) as f64);
     let mut iterations = 0;
@@ -56,7 +57,7 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
         log.end("deltas", active.count() as u64);
     }
     drop((received, next));
-    let mut result = vec![0.0f64; n];
+    let mut result = zeroed::<f64>(n, "PageRank's ranks")?;
     for_each_block_mut(cx, &mut result, |start, block| {
         for (rank, &units) in block.iter_mut().zip(ranks.iter().skip(start)) {
             *rank = units as f64 / UNIT;

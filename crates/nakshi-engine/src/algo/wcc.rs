@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
-use crate::parallel::{map_blocks, parallel_for};
-use crate::shared::share_u32;
+use crate::parallel::{for_each_block_mut, map_blocks, parallel_for};
+use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
-use crate::vertex_set::{AtomicBitmap, VertexSet};
+use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -57,8 +57,12 @@ impl Algorithm for Wcc {
     fn run(&self, graph: &Graph, cx: &Context) -> Result<WccOutput> {
         let n = graph.num_vertices();
         let mut log = IterationLog::new(graph);
-        // Internal ids are 32 bits.
-        let mut forest: Vec<u32> = (0..n).map(|v| v as u32).collect();
+        let mut forest = zeroed::<u32>(n, "components")?;
+        for_each_block_mut(cx, &mut forest, |start, block| {
+            // Internal ids are 32 bits.
+            block.iter_mut().zip(start as u32..).for_each(|(parent, v)| *parent = v);
+            Ok(())
+        })?;
         let parents = share_u32(&mut forest);
         link_heads(graph, cx, parents)?;
         compress(cx, parents)?;
@@ -84,6 +88,7 @@ impl Algorithm for Wcc {
         }
         log.end("rest", rest.count() as u64);
         let (count, largest) = measure(cx, parents, giant)?;
+        log.end("sizes", count as u64);
         if let Some(ranks) = graph.id_ranks(cx)? {
             rename(cx, parents, giant, &ranks)?;
         }
@@ -183,54 +188,71 @@ fn outside(cx: &Context, parents: &[AtomicU32], giant: u32) -> Result<VertexSet>
 
 /// Number of components and of vertices in the largest.
 fn measure(cx: &Context, parents: &[AtomicU32], giant: u32) -> Result<(usize, usize)> {
-    let sizes: Vec<AtomicU32> = parents.iter().map(|_| AtomicU32::new(0)).collect();
-    let blocks = map_blocks(cx, parents.len(), |range| {
+    let n = parents.len();
+    let blocks = map_blocks(cx, n, |range| {
         let (mut roots, mut in_giant) = (0usize, 0usize);
         let start = range.start as u32;
         for (v, slot) in (start..).zip(parents.get(range).unwrap_or_default()) {
             let root = slot.load(Relaxed);
             roots += usize::from(root == v);
-            if root == giant {
-                in_giant += 1;
-            } else if let Some(size) = sizes.get(root as usize) {
-                size.fetch_add(1, Relaxed);
-            }
+            in_giant += usize::from(root == giant);
         }
         Ok((roots, in_giant))
     })?;
     let (count, in_giant) = blocks.iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    let other = sizes.iter().map(|s| s.load(Relaxed)).max().unwrap_or(0);
-    Ok((count, in_giant.max(other as usize)))
+    // Each other component has a vertex at least, which bounds the largest of them.
+    if (n - in_giant).saturating_sub(count.saturating_sub(2)) <= in_giant {
+        return Ok((count, in_giant));
+    }
+    let mut sizes = zeroed::<u32>(n, "sizes of components")?;
+    let sizes = share_u32(&mut sizes);
+    parallel_for(cx, n, |range| {
+        for slot in parents.get(range).unwrap_or_default() {
+            if let Some(size) = sizes.get(slot.load(Relaxed) as usize) {
+                size.fetch_add(1, Relaxed);
+            }
+        }
+        Ok(())
+    })?;
+    let largest = sizes.iter().map(|s| s.load(Relaxed)).max().unwrap_or(0);
+    Ok((count, largest as usize))
 }
 
 /// Replaces each root by the vertex of its component with the smallest of `ranks`.
+///
+/// `best` holds complements, so that untouched memory stands for "none yet": a vertex that is
+/// alone keeps its name and touches nothing.
 fn rename(cx: &Context, parents: &[AtomicU32], giant: u32, ranks: &[u32]) -> Result<()> {
     let n = parents.len();
-    let best: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(u32::MAX)).collect();
+    let mut best = zeroed::<u32>(n, "names of components")?;
+    let best = share_u32(&mut best);
+    let alone = singles(cx, parents)?;
     let known = |v: usize| {
         let root = parents.get(v).map_or(0, |p| p.load(Relaxed));
         (root, ranks.get(v).copied().unwrap_or(u32::MAX))
     };
     parallel_for(cx, n, |range| {
-        let mut in_giant = u32::MAX;
+        let mut in_giant = 0;
         for v in range {
             let (root, rank) = known(v);
             if root == giant {
-                in_giant = in_giant.min(rank);
-            } else if let Some(slot) = best.get(root as usize) {
-                slot.fetch_min(rank, Relaxed);
+                in_giant = in_giant.max(!rank);
+            } else if !alone.get(v)
+                && let Some(slot) = best.get(root as usize)
+            {
+                slot.fetch_max(!rank, Relaxed);
             }
         }
         if let Some(slot) = best.get(giant as usize) {
-            slot.fetch_min(in_giant, Relaxed);
+            slot.fetch_max(in_giant, Relaxed);
         }
         Ok(())
     })?;
     let winners = AtomicBitmap::new(n);
     parallel_for(cx, n, |range| {
-        for v in range {
+        for v in range.filter(|&v| !alone.get(v)) {
             let (root, rank) = known(v);
-            if parent(&best, root) == rank {
+            if parent(best, root) == !rank {
                 winners.set(v);
             }
         }
@@ -246,11 +268,38 @@ fn rename(cx: &Context, parents: &[AtomicU32], giant: u32, ranks: &[u32]) -> Res
         Ok(())
     })?;
     parallel_for(cx, n, |range| {
-        for slot in parents.get(range).unwrap_or_default() {
-            slot.store(parent(&best, slot.load(Relaxed)), Relaxed);
+        for v in range.filter(|&v| !alone.get(v)) {
+            if let Some(slot) = parents.get(v) {
+                slot.store(parent(best, slot.load(Relaxed)), Relaxed);
+            }
         }
         Ok(())
     })
+}
+
+/// Roots without children.
+fn singles(cx: &Context, parents: &[AtomicU32]) -> Result<Bitmap> {
+    let shared = AtomicBitmap::new(parents.len());
+    parallel_for(cx, parents.len(), |range| {
+        let start = range.start as u32;
+        for (v, slot) in (start..).zip(parents.get(range).unwrap_or_default()) {
+            let root = slot.load(Relaxed);
+            if root != v {
+                shared.set(root as usize);
+            }
+        }
+        Ok(())
+    })?;
+    let mut alone = Bitmap::new(parents.len());
+    let words = alone.words_mut().iter_mut().enumerate();
+    words.for_each(|(k, word)| {
+        let members = parents.get(k * 64..parents.len().min(k * 64 + 64)).unwrap_or_default();
+        let roots = members.iter().zip(k as u32 * 64..).enumerate();
+        let roots =
+            roots.fold(0u64, |bits, (i, (p, v))| bits | u64::from(p.load(Relaxed) == v) << i);
+        *word = roots & !shared.word(k);
+    });
+    Ok(alone)
 }
 
 impl From<WccOutput> for Outcome {
