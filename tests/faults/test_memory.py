@@ -58,7 +58,7 @@ def large(nakshi: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path
     A mild tail and many vertices, so that triangles are few and even counting them is quick.
     """
     random = np.random.default_rng(5)
-    vertices, edges = 300_000, 12_000_000
+    vertices, edges = 300_000, 14_500_000
     folder = tmp_path_factory.mktemp("large")
     source = (vertices * random.random(edges) ** 1.5).astype(np.uint32)
     target = random.integers(0, vertices, edges, dtype=np.uint32)
