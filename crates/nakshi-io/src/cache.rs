@@ -112,7 +112,9 @@ impl PageCache {
         let words = page_size.div_ceil(UNIT * 64);
         Ok(Arc::new(Self {
             page_size,
-            slab: Slab::map(frames * page_size, true)?,
+            // Not in huge pages: pages hash all over the slab, and one touched
+            // frame would take two megabytes.
+            slab: Slab::map(frames * page_size, false)?,
             sets: (0..sets).map(|_| Mutex::default()).collect(),
             pins: (0..frames).map(|_| AtomicU32::new(0)).collect(),
             used: (0..frames * words).map(|_| AtomicU64::new(0)).collect(),
