@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
+use nakshi_io::CancelToken;
 
 use super::read::{self, Counters, Feed, Task};
 use super::{Format, ImportOptions};
@@ -97,18 +98,20 @@ pub(crate) struct Inputs<'a> {
     waiting: VecDeque<Source<'a>>,
     current: Option<Box<dyn Feed<'a> + 'a>>,
     options: ImportOptions,
+    cancel: CancelToken,
     pub counters: Arc<Counters>,
     tasks: u64,
 }
 
 impl<'a> Inputs<'a> {
-    pub fn new(inputs: Vec<Input<'a>>, options: &ImportOptions) -> Self {
+    pub fn new(inputs: Vec<Input<'a>>, options: &ImportOptions, cancel: CancelToken) -> Self {
         let mut waiting: VecDeque<_> = inputs.into_iter().map(Source::Edges).collect();
         waiting.extend(options.nodes.clone().map(Source::Vertices));
         Self {
             waiting,
             current: None,
             options: options.clone(),
+            cancel,
             counters: Arc::default(),
             tasks: 0,
         }
@@ -142,11 +145,11 @@ impl<'a> Inputs<'a> {
         let options = &self.options;
         match source {
             Source::Vertices(path) => {
-                let opened = read::open(&path, options.memory, &self.counters)?;
+                let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
                 read::vertex_list(&path, opened, options)
             }
             Source::Edges(Input::Path(path)) => {
-                let opened = read::open(&path, options.memory, &self.counters)?;
+                let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
                 let format = match options.format {
                     Format::Auto => read::detect(&path, &opened.head),
                     format => format,

@@ -66,11 +66,13 @@ pub fn import_with(
         options.threads = std::thread::available_parallelism().map_or(1, usize::from);
     }
     let job = Job { fs, options: &options, hooks };
-    let mut report = if options.weighted {
-        job.run::<Weighted>(inputs, destination)?
+    let done = if options.weighted {
+        job.run::<Weighted>(inputs, destination)
     } else {
-        job.run::<u64>(inputs, destination)?
+        job.run::<u64>(inputs, destination)
     };
+    // Whatever a cancelled import stumbled over, it is its caller who ended it.
+    let mut report = done.map_err(|e| hooks.check().err().unwrap_or(e))?;
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)
 }
@@ -97,7 +99,7 @@ impl Job<'_> {
         let scratch = builder.scratch_dir()?;
         let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
         let (pairs, keys) = (spill("edges")?, spill("ids")?);
-        let inputs = Inputs::new(inputs, self.options);
+        let inputs = Inputs::new(inputs, self.options, self.hooks.cancel.clone());
         let counters = Arc::clone(&inputs.counters);
         let mut collected =
             collect(inputs, self.options, self.options.threads, &pairs, &keys, self.hooks)?;

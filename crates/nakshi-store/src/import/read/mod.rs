@@ -4,7 +4,7 @@
 //! half, the [`Task`]s, which workers run side by side. Nothing depends on the order in which
 //! tasks run; a message names the line because a feed counts lines as it cuts.
 //!
-//! - `open`: files, standard input, gzip, zstd
+//! - `open`, `pipe`: files, standard input, gzip, zstd
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
 //! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `arrays`: formats
@@ -21,6 +21,7 @@ mod header;
 mod matrix_market;
 mod metis;
 mod open;
+mod pipe;
 mod vertex_list;
 mod weight;
 

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use nakshi_io::CancelToken;
+
+use super::pipe::Pipe;
 use crate::{Error, Result};
 
 /// Bytes that are looked at before a format is chosen.
@@ -30,19 +33,29 @@ pub(crate) struct Counters {
     pub text: AtomicU64,
 }
 
-/// Opens `path`; `-` is standard input.
+/// Opens `path`; `-` is standard input. `cancel` ends a wait for a pipe.
 ///
 /// `memory` bounds the window that a zstd frame may ask for.
-pub(crate) fn open<'a>(path: &Path, memory: u64, counters: &Arc<Counters>) -> Result<Opened<'a>> {
+pub(crate) fn open<'a>(
+    path: &Path,
+    memory: u64,
+    counters: &Arc<Counters>,
+    cancel: &CancelToken,
+) -> Result<Opened<'a>> {
     if path.as_os_str() == "-" {
-        return decode(path, Box::new(std::io::stdin()), None, memory, counters);
+        let pipe = Pipe::new(std::io::stdin(), cancel.clone());
+        return decode(path, Box::new(pipe), None, memory, counters);
     }
     let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
     let meta = file.metadata().map_err(|source| Error::io("open", path, source))?;
     if meta.is_dir() {
         return Err(Error::Invalid(format!("{} is a directory; name a file", path.display())));
     }
-    let plain = if meta.is_file() { file.try_clone().ok() } else { None };
+    if !meta.is_file() {
+        let pipe = Pipe::new(file, cancel.clone());
+        return decode(path, Box::new(pipe), None, memory, counters);
+    }
+    let plain = file.try_clone().ok();
     decode(path, Box::new(file), plain, memory, counters)
 }
 
