@@ -39,7 +39,7 @@ pub struct Sssp {
     /// Weight column; without one every edge has length 1.
     pub weight: Option<String>,
     /// Width of a step, in units of the weights; `None` (the default) starts at
-    /// the mean weight over the mean degree and adapts.
+    /// the mean weight and adapts.
     pub delta: Option<f64>,
 }
 
@@ -260,10 +260,15 @@ impl Length for Double {
     }
 }
 
+/// Weights of a step that are enough for their mean.
+const WEIGHED: u64 = 4096;
+
 /// What a worker has seen in a step.
 #[derive(Default, Clone, Copy)]
 struct Expanded {
     edges: u64,
+    /// Edges whose weights are in `weight`: a sample tells the mean.
+    weighed: u64,
     weight: f64,
 }
 
@@ -299,7 +304,7 @@ impl Sssp {
             log.end("relax", frontier.count() as u64);
             cx.progress().update("shortest paths", 0, 0);
             if threshold == 0.0 {
-                pace.begin(seen, graph);
+                pace.begin(seen);
                 threshold = pace.delta;
             }
             pace.adapt(seen.edges);
@@ -320,12 +325,11 @@ impl Pace {
         Pace { delta: delta.unwrap_or(1.0), fixed: delta.is_some(), arcs: graph.num_arcs() }
     }
 
-    /// First width, from the weights around the source: the mean weight over the mean degree.
-    fn begin(&mut self, seen: Expanded, graph: &Graph) {
-        if !self.fixed && seen.edges > 0 {
-            let mean = seen.weight / seen.edges as f64;
-            let degree = self.arcs as f64 / graph.num_vertices().max(1) as f64;
-            self.delta = (mean / degree.max(1.0)).max(f64::MIN_POSITIVE);
+    /// First width: the mean weight around the source. Narrower steps expand fewer vertices
+    /// in vain, but each costs a pass; from half to twice this width the time is flat.
+    fn begin(&mut self, seen: Expanded) {
+        if !self.fixed && seen.weighed > 0 {
+            self.delta = (seen.weight / seen.weighed as f64).max(f64::MIN_POSITIVE);
         }
     }
 
@@ -391,8 +395,10 @@ fn step<L: Length>(
         |seen, v, list, weights| {
             let Some(own) = cells.get(v as usize) else { return Ok(()) };
             seen.edges += list.degree();
-            if seen.edges < 4096 {
-                seen.weight += (0..weights.len()).map(|i| weights.get(i)).sum::<f64>();
+            if seen.weighed < WEIGHED {
+                let weighed = weights.len().min(WEIGHED as usize);
+                seen.weighed += weighed as u64;
+                seen.weight += (0..weighed).map(|i| weights.get(i)).sum::<f64>();
             }
             let fits = L::get(own).expand(list, weights, |u, length| {
                 if let Some(cell) = cells.get(u as usize)
@@ -409,6 +415,7 @@ fn step<L: Length>(
     )?;
     Ok(parts.into_iter().fold(Expanded::default(), |a, b| Expanded {
         edges: a.edges + b.edges,
+        weighed: a.weighed + b.weighed,
         weight: a.weight + b.weight,
     }))
 }
