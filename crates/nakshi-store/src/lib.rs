@@ -9,7 +9,7 @@
 //! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: which files make up a store;
 //! - [`import`], [`layout`]: edges of any format in, vertices in a good order;
-//! - [`generate`]: synthetic power-law graphs;
+//! - [`generate`], [`export`]: synthetic power-law graphs; stores as files for others;
 //! - [`Permutation`]: what a layout computes.
 
 #![deny(missing_docs)]
@@ -20,6 +20,7 @@ mod check;
 pub mod codec;
 mod column;
 mod error;
+pub mod export;
 mod files;
 pub mod fuzzing;
 pub mod generate;

@@ -1,11 +1,10 @@
 //! Writes generated graphs as edge lists in text.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use super::Generator;
+use crate::export::Output;
 use crate::import::{Hooks, Progress};
 use crate::{Error, Result};
 
@@ -15,57 +14,16 @@ use crate::{Error, Result};
 /// # Errors
 /// [`Error::Io`], [`Error::Cancelled`].
 pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hooks) -> Result<u64> {
-    if path.as_os_str() == "-" {
-        return write_pieces(generator, path, &mut std::io::stdout().lock(), threads, hooks);
-    }
-    let failed = |op, source| Error::io(op, path, source);
-    let file = File::create(path).map_err(|source| failed("create", source))?;
-    let written =
-        write_file(generator, path, BufWriter::with_capacity(1 << 20, file), threads, hooks);
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(path);
-    }
-    written
-}
-
-fn write_file(
-    generator: &dyn Generator,
-    path: &Path,
-    file: BufWriter<File>,
-    threads: usize,
-    hooks: &Hooks,
-) -> Result<u64> {
-    let failed = |source| Error::io("write", path, source);
-    let (edges, mut file) = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => {
-            let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
-            (
-                write_pieces(generator, path, &mut encoder, threads, hooks)?,
-                encoder.finish().map_err(failed)?,
-            )
-        }
-        Some("zst") => {
-            let mut encoder = zstd::stream::write::Encoder::new(file, 3).map_err(failed)?;
-            (
-                write_pieces(generator, path, &mut encoder, threads, hooks)?,
-                encoder.finish().map_err(failed)?,
-            )
-        }
-        _ => {
-            let mut file = file;
-            (write_pieces(generator, path, &mut file, threads, hooks)?, file)
-        }
-    };
-    file.flush().map_err(failed)?;
+    let mut output = Output::create(path)?;
+    let edges = write_pieces(generator, &mut output, threads, hooks)?;
+    output.finish()?;
     Ok(edges)
 }
 
 /// Computes and formats pieces side by side, and writes them in order.
 fn write_pieces(
     generator: &dyn Generator,
-    path: &Path,
-    out: &mut dyn Write,
+    output: &mut Output,
     threads: usize,
     hooks: &Hooks,
 ) -> Result<u64> {
@@ -96,7 +54,7 @@ fn write_pieces(
             let (count, text) = piece.map_err(|_| {
                 Error::Invalid("a generating thread panicked; please report it".into())
             })?;
-            out.write_all(&text).map_err(|source| Error::io("write", path, source))?;
+            output.put(&text)?;
             edges += count;
             hooks.tell(Progress { phase: "generate", done: edges, total, edges });
         }

@@ -22,4 +22,8 @@ mod sort;
 pub(crate) use collect::decimal;
 pub use input::{Input, Ints, Numbers};
 pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};
+#[doc(hidden)]
+pub use pipeline::import_tightly;
 pub use pipeline::{MINIMUM_MEMORY, import, import_with};
+#[doc(hidden)]
+pub use read::read_bytes;

@@ -56,12 +56,36 @@ pub fn import_with(
     options: &ImportOptions,
     hooks: &Hooks,
 ) -> Result<Report> {
-    let started = Instant::now();
-    let mut options = options.clone();
-    options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
     if options.memory < MINIMUM_MEMORY {
         return Err(Error::Budget { needed: MINIMUM_MEMORY, given: options.memory });
     }
+    run(fs, inputs, destination, options, hooks)
+}
+
+/// Like [`import`], but without a least memory: buffers take what they need, and everything that
+/// depends on memory is cut small. Shows with little data that memory does not change a store.
+///
+/// # Errors
+/// As [`import`].
+#[doc(hidden)]
+pub fn import_tightly(
+    inputs: Vec<Input<'_>>,
+    destination: &Path,
+    options: &ImportOptions,
+) -> Result<Report> {
+    run(&nakshi_io::write::default_fs(), inputs, destination, options, &Hooks::default())
+}
+
+fn run(
+    fs: &Arc<dyn WriteFs>,
+    inputs: Vec<Input<'_>>,
+    destination: &Path,
+    options: &ImportOptions,
+    hooks: &Hooks,
+) -> Result<Report> {
+    let started = Instant::now();
+    let mut options = options.clone();
+    options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
     if options.threads == 0 {
         options.threads = std::thread::available_parallelism().map_or(1, usize::from);
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
@@ -9,11 +10,14 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
+use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
 
 use super::batch::Batch;
 use super::header::{Columns, choose_columns};
+use super::ipc;
 use super::{Feed, Opened, Task};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
@@ -43,7 +47,10 @@ pub(crate) fn batches<'a>(
     let table = std::sync::Arc::new(Table { name: name.into(), columns });
     let mut row = 0;
     Ok(Box::new(move || {
-        let Some(batch) = batches.next() else { return Ok(None) };
+        // A decoder that gives up on damaged data must not take the process down.
+        let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
+        let next = next.map_err(|_| table.error(row, "the file is damaged".into()))?;
+        let Some(batch) = next else { return Ok(None) };
         let batch = batch.map_err(|error| table.error(row, error.to_string()))?;
         let first = row;
         row += batch.num_rows() as u64;
@@ -60,14 +67,31 @@ pub(crate) fn parquet<'a>(
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     let error = |what: String| Error::Input { file: name.into(), line: 1, what };
-    let Some(file) = opened.file else {
-        return Err(error(
-            "Parquet is read from a plain file only; decompress it or save it first".into(),
-        ));
-    };
+    if let Some(file) = opened.file {
+        return parquet_from(name, rewound(name, file)?, options);
+    }
+    // Parquet is read from its end, so what is no plain file has to fit in memory.
+    let limit = options.memory / 4;
+    let mut bytes = Vec::new();
+    let read = opened.reader.take(limit + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|source| Error::io("read", name, source))?;
+    if read as u64 > limit {
+        let needed =
+            format!("compressed or piped Parquet must fit a quarter of the memory, {limit} bytes");
+        return Err(error(format!("{needed}; save it as a plain file or raise the memory")));
+    }
+    parquet_from(name, Bytes::from(bytes), options)
+}
+
+fn parquet_from<'a, R: ChunkReader + 'static>(
+    name: &Path,
+    file: R,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let error = |what: String| Error::Input { file: name.into(), line: 1, what };
     let broken =
         |e: parquet::errors::ParquetError| error(format!("not a readable Parquet file: {e}"));
-    let builder = ParquetRecordBatchReaderBuilder::try_new(rewound(name, file)?).map_err(broken)?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken)?;
     let names: Vec<String> =
         builder.schema().fields().iter().map(|f| f.name().to_ascii_lowercase()).collect();
     let columns = choose_columns(name, options, Some(&names))?;
@@ -114,8 +138,8 @@ fn rewound(name: &Path, mut file: File) -> Result<File> {
     Ok(file)
 }
 
-/// Sets up an Arrow IPC reader, for files (read in order) and streams.
-pub(crate) fn ipc<'a>(
+/// Sets up an Arrow IPC reader, for files and streams.
+pub(crate) fn ipc_feed<'a>(
     name: &Path,
     opened: Opened<'a>,
     options: &ImportOptions,
@@ -125,24 +149,13 @@ pub(crate) fn ipc<'a>(
         line: 1,
         what: format!("not a readable Arrow file: {e}"),
     };
-    if opened.head.starts_with(b"ARROW1")
-        && let Some(file) = opened.file
-    {
-        let reader =
-            arrow_ipc::reader::FileReader::try_new(BufReader::new(rewound(name, file)?), None)
-                .map_err(broken)?;
-        let schema = reader.schema();
-        return batches(name, &schema, reader, options);
-    }
     let mut reader = opened.reader;
     if opened.head.starts_with(b"ARROW1") {
-        // A file is a stream between a magic of eight bytes and a footer.
         let mut magic = [0; 8];
         reader.read_exact(&mut magic).map_err(|source| Error::io("read", name, source))?;
     }
-    let reader =
-        arrow_ipc::reader::StreamReader::try_new(BufReader::new(reader), None).map_err(broken)?;
-    let schema = reader.schema();
+    let reader = ipc::Batches::new(BufReader::new(reader), options.memory / 8).map_err(broken)?;
+    let schema = reader.schema().clone();
     batches(name, &schema, reader, options)
 }
 

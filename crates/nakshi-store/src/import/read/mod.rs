@@ -7,7 +7,8 @@
 //! - `open`, `pipe`: files, standard input, gzip, zstd
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
-//! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `arrays`: formats
+//! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `ipc`, `arrays`:
+//!   formats
 //! - `batch`: what comes out
 
 mod adjacency;
@@ -18,6 +19,7 @@ mod blocks;
 mod edge_list;
 mod fields;
 mod header;
+mod ipc;
 mod matrix_market;
 mod metis;
 mod open;
@@ -34,6 +36,20 @@ pub(crate) use open::{Counters, Opened, open};
 use super::{Format, ImportOptions, Input};
 use crate::{Error, Result};
 use blocks::Blocks;
+
+/// Reads bytes as a file of edges and throws away what comes out; returns the number of edges.
+pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
+    let name = Path::new("<bytes>");
+    let opened = open::decode(name, Box::new(bytes), None, options.memory, &Arc::default())?;
+    let mut feed = file(name, opened, options.format, options)?;
+    let (mut batch, mut edges) = (Batch::default(), 0);
+    while let Some(task) = feed.next()? {
+        batch.clear();
+        task(&mut batch)?;
+        edges += batch.edges() as u64;
+    }
+    Ok(edges)
+}
 
 /// Parses one piece of input.
 pub(crate) type Task<'a> = Box<dyn FnOnce(&mut Batch) -> Result<()> + Send + 'a>;
@@ -154,7 +170,7 @@ pub(crate) fn file<'a>(
         Format::MatrixMarket => matrix_market::feed(path, opened.reader, options),
         Format::Metis => Ok(metis::feed(path, opened.reader, options)),
         Format::Parquet => arrow::parquet(path, opened, options),
-        Format::Arrow => arrow::ipc(path, opened, options),
+        Format::Arrow => arrow::ipc_feed(path, opened, options),
     }
 }
 

@@ -1,0 +1,133 @@
+//! Export: a store as a file that other programs read, in the user's ids.
+//!
+//! - [`export`] with [`ExportOptions`]
+//! - `output`: files, compressed by their name, absent unless complete
+//! - `names`: the external id of every vertex
+//! - `scan`: all lists in the order of the layout
+//! - `text`: edge lists, Graphalytics, Matrix Market, METIS; `table`: Parquet and Arrow
+//!
+//! Edges come in the order of the layout. An undirected edge is written once.
+
+mod names;
+mod output;
+mod scan;
+mod table;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use output::Output;
+
+use crate::import::Hooks;
+use crate::{Column, Direction, Error, Result, Store};
+use names::Names;
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportFormat {
+    /// By the file's name; an unknown one means tabs.
+    #[default]
+    Auto,
+    /// Source, target and weight with tabs between; a header only above text ids.
+    Tsv,
+    /// The same with commas, and always a header.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow IPC file.
+    Arrow,
+    /// Matrix Market; ids become ranks counted from 1.
+    MatrixMarket,
+    /// METIS, undirected graphs only; ids become ranks counted from 1.
+    Metis,
+    /// LDBC Graphalytics: edges in `NAME.e`, vertices in `NAME.v`.
+    Graphalytics,
+}
+
+/// Options of [`export`].
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// Default [`ExportFormat::Auto`].
+    pub format: ExportFormat,
+    /// The column that is written as weight. Default: `weight`, if there is one.
+    pub weight: Option<String>,
+    /// Also writes all ids, one a line, to this file: edges alone do not show isolated vertices.
+    pub nodes: Option<PathBuf>,
+}
+
+/// What all writers need.
+struct Source<'s> {
+    store: &'s Store,
+    weight: Option<Column>,
+    hooks: &'s Hooks,
+}
+
+/// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
+/// output. Holds all ids in memory. Returns the number of edges.
+///
+/// # Errors
+/// [`Error::NoColumn`] for an unknown weight; [`Error::Invalid`] if the format cannot hold the
+/// graph; [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
+pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks) -> Result<u64> {
+    let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
+    let weight = match &options.weight {
+        Some(name) => Some(store.column(name, Direction::Out)?),
+        None if has_weight() => Some(store.column("weight", Direction::Out)?),
+        None => None,
+    };
+    let source = Source { store, weight, hooks };
+    if let Some(nodes) = &options.nodes {
+        text::nodes(&source, &Names::load(store)?, nodes)?;
+    }
+    match choose(options.format, path) {
+        ExportFormat::Auto | ExportFormat::Tsv => {
+            text::edges(&source, &Names::load(store)?, path, b'\t')
+        }
+        ExportFormat::Csv => text::edges(&source, &Names::load(store)?, path, b','),
+        ExportFormat::Graphalytics => text::graphalytics(&source, &Names::load(store)?, path),
+        ExportFormat::MatrixMarket => text::matrix_market(&source, path),
+        ExportFormat::Metis => text::metis(&source, path),
+        ExportFormat::Parquet => table::parquet(&source, &Names::load(store)?, path),
+        ExportFormat::Arrow => table::arrow(&source, &Names::load(store)?, path),
+    }
+}
+
+fn choose(format: ExportFormat, path: &Path) -> ExportFormat {
+    if format != ExportFormat::Auto {
+        return format;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("csv") => ExportFormat::Csv,
+        Some("parquet" | "pq") => ExportFormat::Parquet,
+        Some("arrow" | "feather" | "ipc") => ExportFormat::Arrow,
+        Some("mtx") => ExportFormat::MatrixMarket,
+        Some("metis" | "graph") => ExportFormat::Metis,
+        Some("e") => ExportFormat::Graphalytics,
+        _ => ExportFormat::Tsv,
+    }
+}
+
+impl std::str::FromStr for ExportFormat {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Ok(match name.to_ascii_lowercase().replace('_', "-").as_str() {
+            "auto" => Self::Auto,
+            "tsv" | "edge-list" | "edges" => Self::Tsv,
+            "csv" => Self::Csv,
+            "parquet" => Self::Parquet,
+            "arrow" | "ipc" | "feather" => Self::Arrow,
+            "matrix-market" | "mtx" => Self::MatrixMarket,
+            "metis" => Self::Metis,
+            "graphalytics" => Self::Graphalytics,
+            _ => {
+                return Err(Error::Invalid(format!(
+                    "unknown format '{name}'; choose auto, tsv, csv, parquet, arrow, matrix-market, metis or graphalytics"
+                )));
+            }
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! The external id of every vertex, in memory.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, StringArray, UInt64Array};
+use arrow_schema::DataType;
+
+use crate::import::decimal;
+use crate::{Error, IdKind, Key, Result, Store, VertexId};
+
+/// External ids by internal id.
+pub(super) struct Names {
+    kind: IdKind,
+    ids: Ids,
+}
+
+enum Ids {
+    Unsigned(Vec<u64>),
+    Signed(Vec<i64>),
+    /// Ids in rank order, where each begins, and the rank of each vertex.
+    Bytes {
+        text: Vec<u8>,
+        starts: Vec<u64>,
+        ranks: Vec<u32>,
+    },
+}
+
+impl Names {
+    /// Reads all ids.
+    pub fn load(store: &Store) -> Result<Self> {
+        let map = store.ids()?;
+        let kind = map.kind();
+        let places = map.internal_by_rank()?;
+        let place = |rank: u64| {
+            usize::try_from(rank).ok().and_then(|rank| places.get(rank)).map_or(0, |&v| v as usize)
+        };
+        let ids = match kind {
+            IdKind::U64 => {
+                let mut ids = vec![0; places.len()];
+                map.for_each(|rank, key| {
+                    if let (Some(slot), Key::U64(id)) = (ids.get_mut(place(rank)), key) {
+                        *slot = id;
+                    }
+                    Ok(())
+                })?;
+                Ids::Unsigned(ids)
+            }
+            IdKind::Dense | IdKind::I64 => {
+                let mut ids = vec![0; places.len()];
+                map.for_each(|rank, key| {
+                    if let (Some(slot), Key::I64(id)) = (ids.get_mut(place(rank)), key) {
+                        *slot = id;
+                    }
+                    Ok(())
+                })?;
+                Ids::Signed(ids)
+            }
+            IdKind::Big | IdKind::Text | IdKind::Bytes => {
+                let (mut text, mut starts) = (Vec::new(), vec![0]);
+                map.for_each(|_, key| {
+                    if let Key::Bytes(bytes) = key {
+                        text.extend_from_slice(bytes);
+                    }
+                    starts.push(text.len() as u64);
+                    Ok(())
+                })?;
+                drop(places);
+                Ids::Bytes { text, starts, ranks: map.rank_of()? }
+            }
+        };
+        Ok(Self { kind, ids })
+    }
+
+    /// Whether ids are text, which may need quotes and a header.
+    pub fn is_text(&self) -> bool {
+        matches!(self.kind, IdKind::Text | IdKind::Bytes)
+    }
+
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        match &self.ids {
+            Ids::Unsigned(ids) => ids.len(),
+            Ids::Signed(ids) => ids.len(),
+            Ids::Bytes { ranks, .. } => ranks.len(),
+        }
+    }
+
+    fn bytes(&self, v: VertexId) -> &[u8] {
+        let Ids::Bytes { text, starts, ranks } = &self.ids else { return &[] };
+        let rank = ranks.get(v as usize).map_or(0, |&rank| rank as usize);
+        let start = |rank: usize| {
+            starts.get(rank).and_then(|&start| usize::try_from(start).ok()).unwrap_or(0)
+        };
+        text.get(start(rank)..start(rank + 1)).unwrap_or_default()
+    }
+
+    /// Appends the id of `v`, in quotes if it would not survive otherwise.
+    pub fn write(&self, v: VertexId, separator: u8, out: &mut Vec<u8>) -> Result<()> {
+        let mut digits = [0; 20];
+        match &self.ids {
+            Ids::Unsigned(ids) => {
+                out.extend_from_slice(decimal(
+                    ids.get(v as usize).copied().unwrap_or(0),
+                    &mut digits,
+                ));
+            }
+            Ids::Signed(ids) => {
+                let id = ids.get(v as usize).copied().unwrap_or(0);
+                if id < 0 {
+                    out.push(b'-');
+                }
+                out.extend_from_slice(decimal(id.unsigned_abs(), &mut digits));
+            }
+            Ids::Bytes { .. } => quote(self.bytes(v), separator, out)?,
+        }
+        Ok(())
+    }
+
+    /// The ids of some vertices as an Arrow array.
+    pub fn array(&self, vertices: &[VertexId]) -> Result<ArrayRef> {
+        let index = |v: &VertexId| *v as usize;
+        Ok(match &self.ids {
+            Ids::Unsigned(ids) => Arc::new(
+                vertices
+                    .iter()
+                    .map(|v| ids.get(index(v)).copied().unwrap_or(0))
+                    .collect::<UInt64Array>(),
+            ),
+            Ids::Signed(ids) => Arc::new(
+                vertices
+                    .iter()
+                    .map(|v| ids.get(index(v)).copied().unwrap_or(0))
+                    .collect::<Int64Array>(),
+            ),
+            Ids::Bytes { .. } if self.kind == IdKind::Bytes => {
+                Arc::new(BinaryArray::from_iter_values(vertices.iter().map(|&v| self.bytes(v))))
+            }
+            Ids::Bytes { .. } => {
+                let texts = vertices.iter().map(|&v| std::str::from_utf8(self.bytes(v)));
+                let texts = texts
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(|_| Error::BadList("a text id is not UTF-8"))?;
+                Arc::new(StringArray::from_iter_values(texts))
+            }
+        })
+    }
+
+    /// The type of [`Names::array`].
+    pub fn data_type(&self) -> DataType {
+        match (&self.ids, self.kind) {
+            (Ids::Unsigned(_), _) => DataType::UInt64,
+            (Ids::Signed(_), _) => DataType::Int64,
+            (Ids::Bytes { .. }, IdKind::Bytes) => DataType::Binary,
+            (Ids::Bytes { .. }, _) => DataType::Utf8,
+        }
+    }
+}
+
+/// Appends an id to a line. Quotes keep separators, comment marks and blanks at its ends.
+fn quote(id: &[u8], separator: u8, out: &mut Vec<u8>) -> Result<()> {
+    if memchr::memchr2(b'\n', b'\r', id).is_some() {
+        return Err(Error::Invalid(format!(
+            "the id '{}' has a line break, which text formats cannot hold; export to Parquet",
+            id.escape_ascii()
+        )));
+    }
+    let plain = id.trim_ascii().len() == id.len()
+        && memchr::memchr2(separator, b'"', id).is_none()
+        && !matches!(id.first(), None | Some(b'#' | b'%'));
+    if plain {
+        out.extend_from_slice(id);
+        return Ok(());
+    }
+    out.push(b'"');
+    for &byte in id {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Output files: compressed by their name, and absent unless complete.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+enum Encoder {
+    Plain(Box<dyn Write + Send>),
+    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
+}
+
+/// A file that appears under its name when it is finished.
+pub(crate) struct Output {
+    encoder: Option<Encoder>,
+    path: PathBuf,
+    partial: Option<PathBuf>,
+}
+
+impl Output {
+    /// Opens `path` for writing; `-` is standard output.
+    pub fn create(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            let encoder = Encoder::Plain(Box::new(BufWriter::new(std::io::stdout())));
+            return Ok(Self { encoder: Some(encoder), path: path.into(), partial: None });
+        }
+        let name = path
+            .file_name()
+            .ok_or_else(|| Error::Invalid(format!("{} names no file", path.display())))?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(".partial");
+        let partial = path.with_file_name(hidden);
+        let failed = |source| Error::io("create", &partial, source);
+        let file = BufWriter::with_capacity(1 << 20, File::create(&partial).map_err(failed)?);
+        let encoder = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => {
+                Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::fast()))
+            }
+            Some("zst") => {
+                Encoder::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(failed)?)
+            }
+            _ => Encoder::Plain(Box::new(file)),
+        };
+        Ok(Self { encoder: Some(encoder), path: path.into(), partial: Some(partial) })
+    }
+
+    /// Appends bytes.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_all(bytes).map_err(|source| Error::io("write", &self.path, source))
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(mut self) -> Result<()> {
+        let failed = |source| Error::io("write", &self.path, source);
+        match self.encoder.take() {
+            Some(Encoder::Plain(mut file)) => file.flush().map_err(failed)?,
+            Some(Encoder::Gzip(encoder)) => {
+                encoder.finish().and_then(|mut file| file.flush()).map_err(failed)?
+            }
+            Some(Encoder::Zstd(encoder)) => {
+                encoder.finish().and_then(|mut file| file.flush()).map_err(failed)?
+            }
+            None => {}
+        }
+        if let Some(partial) = self.partial.take() {
+            std::fs::rename(&partial, &self.path)
+                .map_err(|source| Error::io("rename", &self.path, source))?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.encoder {
+            Some(Encoder::Plain(file)) => file.write(bytes),
+            Some(Encoder::Gzip(encoder)) => encoder.write(bytes),
+            Some(Encoder::Zstd(encoder)) => encoder.write(bytes),
+            None => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match &mut self.encoder {
+            Some(Encoder::Plain(file)) => file.flush(),
+            Some(Encoder::Gzip(encoder)) => encoder.flush(),
+            Some(Encoder::Zstd(encoder)) => encoder.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            self.encoder = None;
+            // Whatever went wrong before is what the caller hears of.
+            let _ = std::fs::remove_file(partial);
+        }
+    }
+}
