@@ -46,7 +46,14 @@ impl<R: Read> Batches<R> {
             ready: VecDeque::new(),
             ended: false,
         };
-        batches.message()?;
+        // Behind the magic of a file there may be zeros up to an alignment of 64 bytes.
+        for _ in 0..16 {
+            batches.message()?;
+            if !batches.schema.fields().is_empty() {
+                break;
+            }
+            batches.ended = false;
+        }
         if batches.schema.fields().is_empty() {
             return Err(broken("it does not begin with a schema that has columns"));
         }
