@@ -37,6 +37,9 @@ pub struct Needs {
     pub heads: bool,
     /// Whether the lists of other vertices are read at random (a page cache pays).
     pub random_access: bool,
+    /// Whether the algorithm itself uses what the budget leaves; the page cache then stays
+    /// at its smallest.
+    pub takes_spare: bool,
     /// Weight column that is read beside the lists.
     pub column: Option<String>,
 }

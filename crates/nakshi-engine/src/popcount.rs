@@ -54,6 +54,7 @@ impl AndCount {
     }
 
     /// Without any special instruction; the twin that the others are checked against.
+    #[cfg(test)]
     pub fn portable() -> Self {
         AndCount { width: Width::Portable }
     }

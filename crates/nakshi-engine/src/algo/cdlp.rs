@@ -69,8 +69,9 @@ impl Algorithm for Cdlp {
         let directions: &[Direction] =
             if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
         let mut needs = Needs::new(8.0 + 0.25, directions);
-        // A worker counts the labels of one vertex: at most 16 bytes per neighbour.
-        needs.state_bytes_fixed = 16 * summary.longest_list
+        // A worker counts the labels of one vertex: at most 36 bytes per neighbour, of which
+        // a byte of list may hold more than one.
+        needs.state_bytes_fixed = 64 * summary.longest_list
             + if summary.directed { both::state_bytes(summary.longest_list) } else { 0 };
         needs
     }
@@ -201,16 +202,16 @@ impl Votes {
 mod tests {
     use super::*;
     use crate::algo::oracle::cdlp as oracle;
-    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::sample::{cases, graphs};
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
         fn equals_the_oracle(sample in graphs(60, 400), iterations in 0u32..12) {
             let ids: Vec<u64> = (0..sample.n as u64).collect();
             let expected = oracle::labels(&ids, &sample.arcs(), sample.directed, iterations);
-            let graph = sample.graph();
-            for cx in contexts() {
+            for (graph, cx) in sample.settings() {
                 let found = Cdlp { iterations }.run(&graph, &cx).unwrap();
                 let labels: Vec<u64> = found.labels.iter().map(|&l| l.into()).collect();
                 prop_assert_eq!(&labels, &expected);

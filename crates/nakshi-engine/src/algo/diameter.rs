@@ -246,10 +246,11 @@ fn pull(
 mod tests {
     use super::*;
     use crate::algo::oracle::apsp as oracle;
-    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::sample::{cases, graphs};
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
         fn is_a_path_of_the_graph(sample in graphs(40, 80), ignore_direction: bool, source: u32) {
             let mut lists = sample.adjacency();
@@ -259,15 +260,14 @@ mod tests {
                 }
             }
             let distance = oracle::all_pairs(&lists);
-            let graph = sample.graph();
-            let source = Some(source % sample.n as u32);
-            for cx in contexts() {
-                let config = Diameter { source, ignore_direction, ..Diameter::default() };
+            let source = source % sample.n as u32;
+            for (graph, cx) in sample.settings() {
+                let config = Diameter { source: Some(source), ignore_direction, ..Diameter::default() };
                 let found = config.run(&graph, &cx).unwrap();
                 let (a, b) = found.ends.unwrap();
                 prop_assert_eq!(distance[a as usize][b as usize], Some(found.diameter));
                 let from_source =
-                    distance[source.unwrap() as usize].iter().flatten().copied().max().unwrap();
+                    distance[source as usize].iter().flatten().copied().max().unwrap();
                 prop_assert!(found.diameter >= from_source);
                 prop_assert!(found.diameter <= oracle::diameter(&distance));
             }

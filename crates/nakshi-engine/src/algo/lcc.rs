@@ -108,16 +108,17 @@ pub(crate) fn neighbourhood_arcs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::sample::{cases, graphs};
     use crate::algo::oracle::triangles as oracle;
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
-        fn equals_the_oracle(sample in graphs(40, 400)) {
+        fn equals_the_oracle(sample in graphs(40, 400), hub_first: bool) {
+            let sample = if hub_first { sample.hub_first() } else { sample };
             let expected = oracle::clustering(&sample.adjacency());
-            let graph = sample.graph();
-            for cx in contexts() {
+            for (graph, cx) in sample.settings() {
                 let found = Lcc {}.run(&graph, &cx).unwrap();
                 prop_assert_eq!(&found.coefficients, &expected);
             }

@@ -380,18 +380,18 @@ fn edges_within(graph: &Graph, marks: &[AtomicU64], cx: &Context) -> Result<[u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::sample::{cases, graphs};
     use crate::algo::oracle::triangles as oracle;
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
         fn equals_the_oracle(sample in graphs(150, 600)) {
             let expected = oracle::scan_statistics(&sample.adjacency(), sample.directed);
             let max = expected.iter().copied().max().unwrap_or(0);
             let first = expected.iter().position(|&s| s == max).map(|v| v as VertexId);
-            let graph = sample.graph();
-            for cx in contexts() {
+            for (graph, cx) in sample.settings() {
                 let every = ScanStatistics { per_vertex: true }.run(&graph, &cx).unwrap();
                 prop_assert_eq!(every.per_vertex.as_ref(), Some(&expected));
                 prop_assert_eq!((every.max, every.vertex), (max, first));

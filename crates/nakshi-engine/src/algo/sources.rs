@@ -21,7 +21,7 @@ impl SplitMix {
     /// Evenly from `0..bound`; `bound` must not be 0.
     fn below(&mut self, bound: u64) -> u64 {
         // Multiply and shift: the bias is below 2^-32 for bounds of 32 bits.
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
 

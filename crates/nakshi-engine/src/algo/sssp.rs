@@ -72,12 +72,13 @@ impl Algorithm for Sssp {
     const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
     fn needs(&self, summary: &Summary) -> Needs {
-        // Distances as the kernel has them and as they are handed out, and four bitmaps.
+        // Distances as the kernel has them and as they are handed out, four bitmaps, and where
+        // the weights of each list are.
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
         Needs {
             column: self.weight.clone(),
             random_access: true,
-            ..Needs::new(kernel + 8.0 + 0.5, &[Direction::Out])
+            ..Needs::new(kernel + 8.0 + 2.0, &[Direction::Out])
         }
     }
 
@@ -290,6 +291,7 @@ impl Sssp {
         let misfit = AtomicBool::new(false);
         let mut pace = Pace::new(self.delta, graph);
         let mut threshold = 0.0;
+        let mut expanded = 0;
         loop {
             let (frontier, waiting) = take::<L>(&improved, &cells, threshold, cx)?;
             if frontier.is_empty() {
@@ -302,7 +304,8 @@ impl Sssp {
                 return Ok(None);
             }
             log.end("relax", frontier.count() as u64);
-            cx.progress().update("shortest paths", 0, 0);
+            expanded += frontier.count() as u64;
+            cx.progress().update("vertices expanded", expanded, 0);
             if threshold == 0.0 {
                 pace.begin(seen);
                 threshold = pace.delta;
@@ -423,12 +426,13 @@ fn step<L: Length>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algo::oracle::sample::{contexts, graphs};
+    use crate::algo::oracle::sample::{cases, contexts, graphs};
     use crate::algo::oracle::sssp as oracle;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
         fn equals_the_oracle(
             sample in graphs(60, 300),
@@ -452,12 +456,16 @@ mod tests {
             let source = seed % sample.n as u32;
             let expected = oracle::distances(sample.n, &arcs, source);
             let given = (!unit).then_some(weights.as_slice());
-            let graph = Graph::from_edges(sample.n, &sample.edges, sample.directed, given).unwrap();
+            let (n, edges, directed) = (sample.n, &sample.edges, sample.directed);
             let config = Sssp { source, delta, weight: (!unit).then(|| "w".into()) };
-            for cx in contexts() {
-                let found = config.run(&graph, &cx).unwrap();
-                prop_assert_eq!(&found.distances, &expected);
-                prop_assert_eq!(found.reached.count(), expected.iter().filter(|d| d.is_finite()).count());
+            let ssd = Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
+            for graph in [Graph::from_edges(n, edges, directed, given).unwrap(), ssd.unwrap()] {
+                for cx in contexts() {
+                    let found = config.run(&graph, &cx).unwrap();
+                    prop_assert_eq!(&found.distances, &expected);
+                    let finite = expected.iter().filter(|d| d.is_finite()).count();
+                    prop_assert_eq!(found.reached.count(), finite);
+                }
             }
         }
     }

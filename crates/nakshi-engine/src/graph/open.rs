@@ -57,7 +57,8 @@ impl Graph {
         let mode = choose(&estimate, cx)?;
         let spare = cx.memory().map(|budget| budget.saturating_sub(estimate.minimum));
         let lists = summary.out_bytes.saturating_add(summary.in_bytes);
-        let cache = spare.unwrap_or(DEFAULT_CACHE).min(lists).max(LEAST_CACHE);
+        let spare = if needs.takes_spare { 0 } else { spare.unwrap_or(DEFAULT_CACHE) };
+        let cache = spare.min(lists).max(LEAST_CACHE);
         let cache = usize::try_from(cache).unwrap_or(usize::MAX);
         let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 });
         let mut graph = Graph {

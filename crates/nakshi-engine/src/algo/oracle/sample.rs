@@ -35,6 +35,32 @@ impl Sample {
         Graph::from_edges_on_ssd(self.n, &self.edges, self.directed, None, cache, &|b| b).unwrap()
     }
 
+    /// The graph in memory and in SSD mode, each with one and with two threads.
+    pub(crate) fn settings(&self) -> Vec<(Graph, Context)> {
+        let graphs = contexts().map(|_| [self.graph(), self.graph_on_ssd()]);
+        let with = |(graphs, cx): ([Graph; 2], Context)| graphs.map(|graph| (graph, cx.clone()));
+        graphs.into_iter().zip(contexts()).flat_map(with).collect()
+    }
+
+    /// The same graph with the vertices in descending order of their list entries, as a
+    /// degree layout has them.
+    pub(crate) fn hub_first(&self) -> Sample {
+        let mut degrees = vec![0u32; self.n];
+        for (u, v) in self.arcs() {
+            degrees[u as usize] += 1;
+            if self.directed {
+                degrees[v as usize] += 1;
+            }
+        }
+        let mut order: Vec<usize> = (0..self.n).collect();
+        order.sort_by_key(|&v| std::cmp::Reverse(degrees[v]));
+        let mut rank = vec![0u32; self.n];
+        (0..).zip(&order).for_each(|(r, &v)| rank[v] = r);
+        let edges =
+            self.edges.iter().map(|&(u, v)| (rank[u as usize], rank[v as usize])).collect();
+        Sample { edges, ..self.clone() }
+    }
+
     /// Distinct arcs; an undirected edge is two, a self-loop one.
     pub(crate) fn arcs(&self) -> Vec<(u32, u32)> {
         let mut arcs = self.edges.clone();

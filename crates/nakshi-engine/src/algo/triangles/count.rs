@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Ranks per ticket.
 const CHUNK: usize = 128;
+/// Tickets between two reports of progress.
+const REPORT: usize = 64;
 /// Edges between two looks at the cancel token.
 const PATIENCE: usize = 4096;
 
@@ -49,7 +51,7 @@ impl Core {
         let mut entries = 0u64;
         if part.ranks.start == 0 {
             for u in 0..part.ranks.end.min(LOW) {
-                entries += part.low(u).len() as u64;
+                entries += part.lists(u).0.len() as u64;
                 // Rows pay while they hold an entry in four words on average.
                 if Self::bytes(u + 1) > bytes || (u > 4096 && entries < Self::bytes(u) / 32) {
                     break;
@@ -60,7 +62,7 @@ impl Core {
         let mut rows = vec![0u64; Self::at(size)];
         for u in 0..size {
             let from = Self::at(u);
-            for &w in part.low(u) {
+            for &w in part.lists(u).0 {
                 if let Some(word) = rows.get_mut(from + usize::from(w) / 64) {
                     *word |= 1 << (w % 64);
                 }
@@ -75,10 +77,28 @@ impl Core {
     }
 }
 
+/// A byte for every 16-bit number: an index of that width cannot miss.
+type Table = [u8; LOW as usize];
+
+/// Sum of the bytes of `list`; a list of 16-bit numbers has fewer than 2^32 of them.
+#[inline]
+fn look_up(table: &Table, list: &[u16]) -> u64 {
+    let (eights, rest) = list.as_chunks::<8>();
+    // Independent sums, so that additions do not wait for each other.
+    let mut sums = [0u32; 8];
+    for eight in eights {
+        for (sum, &w) in sums.iter_mut().zip(eight) {
+            *sum = sum.wrapping_add(table[usize::from(w)].into());
+        }
+    }
+    let tail = rest.iter().map(|&w| u64::from(table[usize::from(w)])).sum::<u64>();
+    tail + sums.iter().map(|&sum| u64::from(sum)).sum::<u64>()
+}
+
 /// The marked list of one vertex.
 struct Marks {
     /// One byte per rank below [`LOW`]: 1 if marked.
-    low: Vec<u8>,
+    low: Box<Table>,
     /// The marks below the size of the core, as bits.
     words: Vec<u64>,
     /// Words that are not 0, ascending.
@@ -90,7 +110,7 @@ struct Marks {
 impl Marks {
     fn new(n: usize, core: u32) -> Self {
         Marks {
-            low: vec![0; LOW as usize],
+            low: Box::new([0; LOW as usize]),
             words: vec![0; (core as usize).div_ceil(64)],
             used: Vec::new(),
             high: Bitmap::new(n),
@@ -176,7 +196,8 @@ impl Worker<'_> {
     /// The weights are cycles, measured on a Kronecker graph.
     #[inline]
     fn way(&self, u: u32, below: usize, used: usize) -> Way {
-        let length = self.lists.low(u).len() + self.lists.high(u).len();
+        let (low, high) = self.lists.lists(u);
+        let length = low.len() + high.len();
         let searches = below * (4 + 4 * (usize::BITS - length.leading_zeros()) as usize);
         let (mut way, mut cost) = (Way::Lookups, 8 + length);
         if searches < cost {
@@ -232,12 +253,11 @@ impl Worker<'_> {
     }
 
     fn lookups(&mut self, u: u32) -> u64 {
-        let (low, high) = (self.lists.low(u), self.lists.high(u));
-        let table = &self.marks.low[..LOW as usize];
+        let (low, high) = self.lists.lists(u);
+        let table = &*self.marks.low;
         let mut found = 0u64;
         match &mut self.tally {
-            // Every 16-bit number has its byte in the table.
-            None => found += low.iter().map(|&w| u64::from(table[usize::from(w)])).sum::<u64>(),
+            None => found += look_up(table, low),
             Some(tally) => {
                 for &w in low {
                     if table[usize::from(w)] != 0 {
@@ -266,10 +286,9 @@ impl Worker<'_> {
                 tally.add(w, 1);
             }
         };
-        let list = self.lists.low(u);
-        low.iter().filter(|w| list.binary_search(w).is_ok()).for_each(|&w| hit(u32::from(w)));
-        let list = self.lists.high(u);
-        high.iter().filter(|w| list.binary_search(w).is_ok()).for_each(|&w| hit(w));
+        let (lows, highs) = self.lists.lists(u);
+        low.iter().filter(|w| lows.binary_search(w).is_ok()).for_each(|&w| hit(u32::from(w)));
+        high.iter().filter(|w| highs.binary_search(w).is_ok()).for_each(|&w| hit(w));
         found
     }
 
@@ -347,8 +366,13 @@ pub(crate) fn count(
             let first = top.ranks.start as usize + ticket * CHUNK;
             let last = (first + CHUNK).min(top.ranks.end as usize);
             cx.check().inspect_err(|_| tickets.close())?;
+            if ticket % REPORT == 0 {
+                let done = (ticket * CHUNK) as u64;
+                cx.progress().update("intersect", done, top.ranks.len() as u64);
+            }
             for v in first as u32..last as u32 {
-                let done = worker.vertex(v, top.low(v), top.high(v), cx);
+                let (low, high) = top.lists(v);
+                let done = worker.vertex(v, low, high, cx);
                 done.inspect_err(|_| tickets.close())?;
             }
         }

@@ -27,26 +27,27 @@ impl Marks {
     }
 
     fn set(&mut self, top: &Part, v: u32) {
-        for (w, mutual) in top.low_flagged(v) {
-            if let Some(byte) = self.low.get_mut(w as usize) {
-                *byte = 1 + u8::from(mutual);
-            }
-        }
-        for (w, mutual) in top.high_flagged(v) {
-            self.high.set(w as usize);
-            if mutual {
-                self.high_mutual.set(w as usize);
+        for (w, mutual) in top.flagged(v) {
+            match self.low.get_mut(w as usize) {
+                Some(byte) => *byte = 1 + u8::from(mutual),
+                None => {
+                    self.high.set(w as usize);
+                    if mutual {
+                        self.high_mutual.set(w as usize);
+                    }
+                }
             }
         }
     }
 
     fn clear(&mut self, top: &Part, v: u32) {
-        for &w in top.low(v) {
+        let (low, high) = top.lists(v);
+        for &w in low {
             if let Some(byte) = self.low.get_mut(usize::from(w)) {
                 *byte = 0;
             }
         }
-        for &w in top.high(v) {
+        for &w in high {
             self.high.clear(w as usize);
             self.high_mutual.clear(w as usize);
         }
@@ -106,18 +107,19 @@ fn vertex(
     arcs: &[AtomicU64],
     cx: &Context,
 ) -> Result<()> {
-    if top.low(v).len() + top.high(v).len() < 2 {
+    let (low, high) = top.lists(v);
+    if low.len() + high.len() < 2 {
         return Ok(());
     }
     marks.set(top, v);
     let mut opposite_v = 0;
-    for (i, (u, mutual)) in top.low_flagged(v).chain(top.high_flagged(v)).enumerate() {
+    for (i, (u, mutual)) in top.flagged(v).enumerate() {
         if i % PATIENCE == PATIENCE - 1 {
             cx.check()?;
         }
         let to_u = 1 + u64::from(mutual);
         let mut opposite_u = 0;
-        for (w, mutual) in lists.low_flagged(u).chain(lists.high_flagged(u)) {
+        for (w, mutual) in lists.flagged(u) {
             let to_w = marks.get(w);
             if to_w > 0 {
                 opposite_v += 1 + u64::from(mutual);

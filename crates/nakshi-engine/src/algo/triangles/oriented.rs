@@ -10,11 +10,11 @@ use crate::algo::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::shared::{share_u16, share_u32};
+use crate::shared::{share_u16, share_u32, share_u64};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
-use nakshi_store::{Direction, VertexId};
-use std::ops::Range;
-use std::sync::atomic::Ordering;
+use nakshi_store::{Direction, List, VertexId};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Ranks below this are kept in 16 bits.
 pub(crate) const LOW: u32 = 1 << 16;
@@ -92,26 +92,38 @@ impl Ranking {
 /// The smaller neighbours of a vertex and facts about all of them.
 #[derive(Default)]
 struct Smaller {
-    /// Rank, and whether the edge has both directions; ascending.
-    ranks: Vec<(u32, bool)>,
-    /// Neighbours in all, the vertex itself and duplicates left out.
+    /// Ranks, ascending.
+    ranks: Vec<u32>,
+    /// By position in `ranks`: the edge has both directions. Empty if undirected.
+    both: Vec<bool>,
+    /// Neighbours in all, the vertex itself and duplicates left out; only after a merge.
     degree: u32,
     /// Of those, joined in both directions.
     mutual: u32,
+    pairs: Vec<(u32, bool)>,
 }
 
 impl Smaller {
-    fn push(&mut self, own: u32, rank: u32, mutual: bool) {
-        self.degree += 1;
-        self.mutual += u32::from(mutual);
-        if rank < own {
-            self.ranks.push((rank, mutual));
-        }
+    /// Takes what is below `v` from its one list, without reading the rest: only for
+    /// graphs whose ranks are internal ids.
+    fn cut(&mut self, v: VertexId, list: &List<'_>) -> Result<()> {
+        self.ranks.clear();
+        list.blocks(|block| {
+            let below = match block.last() {
+                Some(&last) if last < v => block.len(),
+                _ => block.partition_point(|&u| u < v),
+            };
+            self.ranks.extend_from_slice(block.get(..below).unwrap_or(block));
+            if below < block.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        // Duplicates, which a store may keep.
+        self.ranks.dedup();
+        Ok(())
     }
 
     /// Merges the two ascending lists of `v`.
-    fn collect(&mut self, v: VertexId, out: &[VertexId], incoming: &[VertexId], by: &Ranking) {
-        self.ranks.clear();
+    fn merge(&mut self, v: VertexId, out: &[VertexId], incoming: &[VertexId], by: &Ranking) {
+        self.pairs.clear();
         (self.degree, self.mutual) = (0, 0);
         let own = by.of(v);
         let (mut i, mut j) = (0, 0);
@@ -126,23 +138,61 @@ impl Smaller {
                 }
                 *at > from
             };
-            let (x, y) = (run(out, &mut i), run(incoming, &mut j));
+            let mutual = run(out, &mut i) & run(incoming, &mut j);
             if u != v {
-                self.push(own, by.of(u), x && y);
+                self.degree += 1;
+                self.mutual += u32::from(mutual);
+                let rank = by.of(u);
+                if rank < own {
+                    self.pairs.push((rank, mutual));
+                }
             }
         }
         if by.rank.is_some() {
-            self.ranks.sort_unstable();
+            self.pairs.sort_unstable();
         }
+        self.ranks.clear();
+        self.ranks.extend(self.pairs.iter().map(|p| p.0));
+        self.both.clear();
+        self.both.extend(self.pairs.iter().map(|p| p.1));
     }
+
+    /// How many of the ranks are below [`LOW`].
+    fn split(&self) -> usize {
+        self.ranks.partition_point(|&rank| rank < LOW)
+    }
+}
+
+/// Calls `visit` with the smaller neighbours of every vertex of `set`; `whole` if the
+/// facts about all neighbours are wanted too.
+fn for_each_list(
+    graph: &Graph,
+    by: &Ranking,
+    set: &VertexSet,
+    whole: bool,
+    cx: &Context,
+    visit: impl Fn(&Smaller, VertexId) + Sync,
+) -> Result<()> {
+    let scratch = |_| Smaller::default();
+    if graph.directed() || by.rank.is_some() || whole {
+        return both_lists(graph, set, cx, scratch, |smaller, v, out, incoming| {
+            smaller.merge(v, out, incoming, by);
+            visit(smaller, v);
+            Ok(())
+        });
+    }
+    graph.gather(Direction::Out, set, cx, scratch, |smaller, v, list| {
+        smaller.cut(v, list)?;
+        visit(smaller, v);
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// What a pass over all lists finds out before oriented lists are built; by rank.
 pub(crate) struct Census {
-    /// Smaller neighbours with ranks below [`LOW`].
-    low: Vec<u32>,
-    /// The other smaller neighbours.
-    high: Vec<u32>,
+    /// Smaller neighbours with ranks below [`LOW`] and, 32 bits up, the others.
+    smaller: Vec<u64>,
     /// Neighbours in all; empty unless asked for.
     pub(crate) degree: Vec<u32>,
     /// Neighbours joined in both directions; empty unless asked for or undirected.
@@ -154,36 +204,29 @@ impl Census {
     pub(crate) fn take(graph: &Graph, by: &Ranking, degrees: bool, cx: &Context) -> Result<Self> {
         let n = graph.num_vertices();
         let mut census = Census {
-            low: vec![0; n],
-            high: vec![0; n],
+            smaller: vec![0; n],
             degree: vec![0; if degrees { n } else { 0 }],
             mutual: vec![0; if degrees && graph.directed() { n } else { 0 }],
         };
-        let (low, high) = (share_u32(&mut census.low), share_u32(&mut census.high));
+        let counts = share_u64(&mut census.smaller);
         let (degree, mutual) = (share_u32(&mut census.degree), share_u32(&mut census.mutual));
         let all = VertexSet::full(n);
-        both_lists(
-            graph,
-            &all,
-            cx,
-            |_| Smaller::default(),
-            |smaller, v, out, incoming| {
-                smaller.collect(v, out, incoming, by);
-                let r = by.of(v) as usize;
-                let split = smaller.ranks.partition_point(|x| x.0 < LOW);
-                let put = |to: &[std::sync::atomic::AtomicU32], value: u32| {
-                    if let Some(slot) = to.get(r) {
-                        slot.store(value, Ordering::Relaxed);
-                    }
-                };
-                // A vertex has fewer than 2^32 neighbours: ids are 32 bits.
-                put(low, split as u32);
-                put(high, (smaller.ranks.len() - split) as u32);
-                put(degree, smaller.degree);
-                put(mutual, smaller.mutual);
-                Ok(())
-            },
-        )?;
+        for_each_list(graph, by, &all, degrees, cx, |smaller, v| {
+            let r = by.of(v) as usize;
+            let split = smaller.split();
+            let put = |to: &[AtomicU32], value: u32| {
+                if let Some(slot) = to.get(r) {
+                    slot.store(value, Ordering::Relaxed);
+                }
+            };
+            // A vertex has fewer than 2^32 neighbours: ids are 32 bits.
+            if let Some(slot) = counts.get(r) {
+                let high = (smaller.ranks.len() - split) as u64;
+                slot.store(split as u64 | high << 32, Ordering::Relaxed);
+            }
+            put(degree, smaller.degree);
+            put(mutual, smaller.mutual);
+        })?;
         Ok(census)
     }
 
@@ -193,7 +236,7 @@ impl Census {
         let mut ranges = Vec::new();
         let (mut first, mut size, mut entries) = (0u32, 0u64, 0u64);
         let mut at = 0u32;
-        for (&low, &high) in self.low.iter().zip(&self.high) {
+        for (low, high) in self.smaller.iter().map(|&both| halves(both)) {
             let (low, high) = (u64::from(low), u64::from(high));
             let more = 8 + 2 * low + 4 * high + if flags { (low + high) / 8 } else { 0 };
             if at > first && (size + more > bytes || entries + low + high >= u64::from(u32::MAX)) {
@@ -212,8 +255,9 @@ impl Census {
 
     /// Bytes of all oriented lists together.
     pub(crate) fn bytes(&self, flags: bool) -> u64 {
-        let low: u64 = self.low.iter().map(|&x| u64::from(x)).sum();
-        let high: u64 = self.high.iter().map(|&x| u64::from(x)).sum();
+        let counts = || self.smaller.iter().map(|&both| halves(both));
+        let low: u64 = counts().map(|(low, _)| u64::from(low)).sum();
+        let high: u64 = counts().map(|(_, high)| u64::from(high)).sum();
         2 * low + 4 * high + if flags { (low + high) / 8 } else { 0 }
     }
 }
@@ -222,9 +266,9 @@ impl Census {
 pub(crate) struct Part {
     /// The ranks whose lists are here.
     pub(crate) ranks: Range<u32>,
-    /// First entry of each list and the end of the last; one more than there are ranks.
-    low_at: Vec<u32>,
-    high_at: Vec<u32>,
+    /// First entry of each list in `low` and, 32 bits up, in `high`; then their ends. One
+    /// look finds both.
+    at: Vec<u64>,
     low: Vec<u16>,
     high: Vec<u32>,
     /// By entry: the edge has both directions. Empty unless asked for.
@@ -232,10 +276,17 @@ pub(crate) struct Part {
     high_mutual: Bitmap,
 }
 
+/// The lower and the upper 32 bits.
+#[inline]
+fn halves(both: u64) -> (u32, u32) {
+    (both as u32, (both >> 32) as u32)
+}
+
 /// Starts of lists of these lengths, and the end.
-fn starts(mut lengths: Vec<u32>) -> Vec<u32> {
-    let mut at = 0u32;
+fn starts(mut lengths: Vec<u64>) -> Vec<u64> {
+    let mut at = 0;
     for slot in &mut lengths {
+        // Neither half overflows: a part has fewer than 2^32 entries.
         at += std::mem::replace(slot, at);
     }
     lengths.push(at);
@@ -261,90 +312,76 @@ impl Part {
         flags: bool,
         cx: &Context,
     ) -> Result<Self> {
-        let whole = ranks.len() == census.low.len();
-        let lengths = |counts: &mut Vec<u32>| {
-            if whole {
-                std::mem::take(counts)
-            } else {
-                let range = ranks.start as usize..ranks.end as usize;
-                counts.get(range).unwrap_or(&[]).to_vec()
-            }
+        let whole = ranks.len() == census.smaller.len();
+        let at = starts(if whole {
+            std::mem::take(&mut census.smaller)
+        } else {
+            let range = ranks.start as usize..ranks.end as usize;
+            census.smaller.get(range).unwrap_or(&[]).to_vec()
+        });
+        let start = |r: usize| {
+            let (low, high) = halves(at.get(r).copied().unwrap_or(0));
+            (low as usize, high as usize)
         };
-        let low_at = starts(lengths(&mut census.low));
-        let high_at = starts(lengths(&mut census.high));
-        let last = |at: &[u32]| at.last().copied().unwrap_or(0) as usize;
-        let (lows, highs) = (last(&low_at), last(&high_at));
+        let (lows, highs) = start(at.len() - 1);
         let mut low: Vec<u16> = zeroed(lows, "oriented edge lists")?;
         let mut high: Vec<u32> = zeroed(highs, "oriented edge lists")?;
         let low_mutual = AtomicBitmap::new(if flags { lows } else { 0 });
         let high_mutual = AtomicBitmap::new(if flags { highs } else { 0 });
         let members = by.vertices(&ranks, graph.num_vertices());
         let (low_out, high_out) = (share_u16(&mut low), share_u32(&mut high));
-        let start = |at: &[u32], r: usize| at.get(r).copied().unwrap_or(0) as usize;
-        both_lists(
-            graph,
-            &members,
-            cx,
-            |_| Smaller::default(),
-            |smaller, v, out, incoming| {
-                smaller.collect(v, out, incoming, by);
-                let r = (by.of(v) - ranks.start) as usize;
-                let split = smaller.ranks.partition_point(|x| x.0 < LOW);
-                let (lows, highs) = smaller.ranks.split_at(split);
-                let (from, to) = (start(&low_at, r), start(&high_at, r));
-                for (i, (slot, &(rank, mutual))) in low_out.iter().skip(from).zip(lows).enumerate()
-                {
-                    slot.store(rank as u16, Ordering::Relaxed);
-                    if mutual && flags {
-                        low_mutual.set(from + i);
-                    }
+        for_each_list(graph, by, &members, false, cx, |smaller, v| {
+            let r = (by.of(v) - ranks.start) as usize;
+            let split = smaller.split();
+            let (lows, highs) = smaller.ranks.split_at(split);
+            let (low_at, high_at) = start(r);
+            for (slot, &rank) in low_out.iter().skip(low_at).zip(lows) {
+                // Below 2^16, as the split says.
+                slot.store(rank as u16, Ordering::Relaxed);
+            }
+            for (slot, &rank) in high_out.iter().skip(high_at).zip(highs) {
+                slot.store(rank, Ordering::Relaxed);
+            }
+            if flags {
+                for (i, _) in smaller.both.iter().enumerate().filter(|(_, both)| **both) {
+                    match i.checked_sub(split) {
+                        None => low_mutual.set(low_at + i),
+                        Some(i) => high_mutual.set(high_at + i),
+                    };
                 }
-                for (i, (slot, &(rank, mutual))) in high_out.iter().skip(to).zip(highs).enumerate()
-                {
-                    slot.store(rank, Ordering::Relaxed);
-                    if mutual && flags {
-                        high_mutual.set(to + i);
-                    }
-                }
-                Ok(())
-            },
-        )?;
+            }
+        })?;
         let (low_mutual, high_mutual) = (low_mutual.into_bitmap(), high_mutual.into_bitmap());
-        Ok(Part { ranks, low_at, high_at, low, high, low_mutual, high_mutual })
+        Ok(Part { ranks, at, low, high, low_mutual, high_mutual })
     }
 
+    /// Where the two lists of `rank` are; empty outside the part.
     #[inline]
-    fn span(at: &[u32], ranks: &Range<u32>, rank: u32) -> Range<usize> {
-        let i = rank.wrapping_sub(ranks.start) as usize;
-        match at.get(i..).and_then(|rest| rest.first_chunk::<2>()) {
-            Some(&[from, to]) => from as usize..to as usize,
-            None => 0..0,
+    fn spans(&self, rank: u32) -> (Range<usize>, Range<usize>) {
+        let i = rank.wrapping_sub(self.ranks.start) as usize;
+        match self.at.get(i..).and_then(|rest| rest.first_chunk::<2>()) {
+            Some(&[from, to]) => {
+                let ((low, high), (low_end, high_end)) = (halves(from), halves(to));
+                (low as usize..low_end as usize, high as usize..high_end as usize)
+            }
+            None => (0..0, 0..0),
         }
     }
 
-    /// The smaller neighbours of `rank` below [`LOW`], ascending; empty outside the part.
+    /// The smaller neighbours of `rank` below [`LOW`] and from there on, both ascending;
+    /// empty outside the part.
     #[inline]
-    pub(crate) fn low(&self, rank: u32) -> &[u16] {
-        self.low.get(Self::span(&self.low_at, &self.ranks, rank)).unwrap_or(&[])
+    pub(crate) fn lists(&self, rank: u32) -> (&[u16], &[u32]) {
+        let (low, high) = self.spans(rank);
+        (self.low.get(low).unwrap_or(&[]), self.high.get(high).unwrap_or(&[]))
     }
 
-    /// The smaller neighbours of `rank` from [`LOW`] on, ascending; empty outside the part.
-    #[inline]
-    pub(crate) fn high(&self, rank: u32) -> &[u32] {
-        self.high.get(Self::span(&self.high_at, &self.ranks, rank)).unwrap_or(&[])
-    }
-
-    /// The same with whether each edge has both directions.
-    pub(crate) fn low_flagged(&self, rank: u32) -> impl Iterator<Item = (u32, bool)> + '_ {
-        let span = Self::span(&self.low_at, &self.ranks, rank);
-        let entries = self.low.get(span.clone()).unwrap_or(&[]);
-        entries.iter().zip(span).map(|(&w, i)| (u32::from(w), self.low_mutual.get(i)))
-    }
-
-    /// The same with whether each edge has both directions.
-    pub(crate) fn high_flagged(&self, rank: u32) -> impl Iterator<Item = (u32, bool)> + '_ {
-        let span = Self::span(&self.high_at, &self.ranks, rank);
-        let entries = self.high.get(span.clone()).unwrap_or(&[]);
-        entries.iter().zip(span).map(|(&w, i)| (w, self.high_mutual.get(i)))
+    /// The smaller neighbours of `rank` with whether each edge has both directions.
+    pub(crate) fn flagged(&self, rank: u32) -> impl Iterator<Item = (u32, bool)> + '_ {
+        let (low, high) = self.spans(rank);
+        let (lows, highs) = self.lists(rank);
+        let lows = lows.iter().zip(low).map(|(&w, i)| (u32::from(w), self.low_mutual.get(i)));
+        let highs = highs.iter().zip(high).map(|(&w, i)| (w, self.high_mutual.get(i)));
+        lows.chain(highs)
     }
 }
