@@ -5,6 +5,7 @@
 //! * [`messages`]: delivery, combining, multicast, thresholds;
 //! * [`scheduling`]: orders, partitions, parts, stealing, stops;
 //! * [`algorithms`]: the shipped programs against other methods;
+//! * [`reading`]: what is read from the SSD;
 //! * [`pull`]: programs that pull;
 //! * [`faults`]: panics, cancellation, mistakes of callbacks, failing reads.
 
@@ -14,4 +15,5 @@ mod graphs;
 mod messages;
 mod model;
 mod pull;
+mod reading;
 mod scheduling;

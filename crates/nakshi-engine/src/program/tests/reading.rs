@@ -1,0 +1,170 @@
+//! What is read from the SSD: selection, merging, columns.
+
+use super::graphs::{Edges, Lcg};
+use crate::error::Result;
+use crate::program::{
+    Config, EdgeList, Facts, ListKind, Order, ProgramNeeds, RunContext, Vertex, VertexProgram,
+    run_program,
+};
+use crate::{Context, Direction, Graph, RunStats, VertexId};
+use std::sync::Mutex;
+
+/// Bytes of a page of test graphs.
+const PAGE: u64 = 512;
+
+/// 4,000 vertices with 20 neighbours each: some 30 lists on a page.
+fn even() -> Edges {
+    let mut lcg = Lcg(60);
+    let edges = (0..80_000).map(|i| (i / 20, lcg.below(4000) as VertexId)).collect();
+    Edges { n: 4000, edges, directed: true }
+}
+
+fn on_ssd(input: &Edges, weights: Option<&[f64]>, cache: usize) -> Graph {
+    let Edges { n, edges, directed } = input;
+    Graph::from_edges_on_ssd(*n, edges, *directed, weights, cache, &|backend| backend).unwrap()
+}
+
+/// Vertices ask for lists of their choice, for two iterations.
+struct Reader {
+    order: Order,
+    wants: fn(VertexId) -> Vec<VertexId>,
+    kind: ListKind,
+    weights: Mutex<Vec<(VertexId, VertexId, f64)>>,
+}
+
+impl Reader {
+    fn new(wants: fn(VertexId) -> Vec<VertexId>) -> Self {
+        let (order, kind) = (Order::Ascending, ListKind::OUT);
+        Reader { order, wants, kind, weights: Mutex::default() }
+    }
+
+    fn run(&self, graph: &Graph, running: usize) -> RunStats {
+        let config = Config { running, max_iterations: Some(2), ..Config::default() };
+        let cx = Context::new().with_threads(1);
+        run_program(graph, self, &config, &cx).unwrap().1
+    }
+}
+
+impl VertexProgram for Reader {
+    type State = ();
+    type Message = ();
+    type Scratch = ();
+
+    fn needs(&self) -> ProgramNeeds {
+        let column = self.kind.has_column().then(|| "weight".to_owned());
+        ProgramNeeds { other_lists: true, column, ..ProgramNeeds::lists(&[Direction::Out]) }
+    }
+
+    fn init(&self, _: VertexId, _: &Facts) {}
+
+    fn order(&self) -> Order {
+        self.order.clone()
+    }
+
+    fn run(&self, me: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>) {
+        cx.request_many(&(self.wants)(me.id()), self.kind);
+        cx.activate(me.id());
+    }
+
+    fn run_on_vertex(
+        &self,
+        _: &mut Vertex<Self>,
+        list: &EdgeList<'_>,
+        _: &mut RunContext<'_, Self>,
+    ) -> Result<()> {
+        assert_eq!(list.weights().is_some(), self.kind.has_column());
+        let mut all = Vec::new();
+        list.for_each_weighted(|u, w| all.push((list.vertex(), u, w)))?;
+        self.weights.lock().unwrap().extend(all);
+        Ok(())
+    }
+}
+
+#[test]
+fn no_list_is_read_that_nobody_asked_for() {
+    let input = even();
+    let graph = on_ssd(&input, None, 64 << 10);
+    assert_eq!(Reader::new(|_| Vec::new()).run(&graph, 4000).bytes_read, 0);
+    // Three lists that lie far from each other, asked for by hundreds of vertices.
+    let some = Reader::new(|v| if v % 10 == 0 { vec![5, 2000, 3990] } else { Vec::new() });
+    let stats = some.run(&graph, 4000);
+    assert!(stats.bytes_read > 0 && stats.bytes_read <= 3 * 2 * PAGE, "{}", stats.bytes_read);
+    let pages = |s: &RunStats| s.hits + s.misses;
+    assert!(pages(&stats) <= 2 * 6, "requests for one list are one: {}", pages(&stats));
+}
+
+/// Seen red with batches in random order and with waves left unsorted.
+#[test]
+fn own_lists_are_read_once_in_large_requests() {
+    let input = even();
+    let total = on_ssd(&input, None, 0).total_bytes(Direction::Out).unwrap();
+    let own: fn(VertexId) -> Vec<VertexId> = |v| vec![v];
+    // The cache is much smaller than the lists: pages read twice would show.
+    let graph = on_ssd(&input, None, 8 << 10);
+    for running in [200, 4000] {
+        let stats = Reader::new(own).run(&graph, running);
+        let first = &stats.iterations[0];
+        let batches = 4000 / running as u64;
+        assert!(
+            first.bytes_read <= total + PAGE * (batches + 1),
+            "{} of {total}",
+            first.bytes_read
+        );
+        assert!(first.requests <= 4 * batches + total / (16 * PAGE), "{}", first.requests);
+    }
+    // Scattered vertices, the same lists: the order of the schedule is what merges.
+    let mut scattered = Reader::new(own);
+    scattered.order = Order::Vector((0..4000).map(|i| i * 1237 % 4000).collect());
+    let stats = scattered.run(&graph, 200);
+    assert!(stats.iterations[0].bytes_read > 2 * total);
+}
+
+#[test]
+fn requests_for_many_lists_merge_over_the_running_vertices() {
+    let input = even();
+    let graph = on_ssd(&input, None, 8 << 10);
+    let others: fn(VertexId) -> Vec<VertexId> =
+        |v| (0..5).map(|k| (v * 7 + k * 811) % 4000).collect();
+    let few = Reader::new(others).run(&graph, 10);
+    let many = Reader::new(others).run(&graph, 4000);
+    assert!(many.requests * 4 < few.requests, "{} and {}", many.requests, few.requests);
+    assert!(many.bytes_read * 2 < few.bytes_read);
+}
+
+#[test]
+fn turning_round_finds_the_last_pages_in_the_cache() {
+    let input = even();
+    let run = |order| {
+        let graph = on_ssd(&input, None, 48 << 10);
+        let mut program = Reader::new(|v| vec![v]);
+        program.order = order;
+        program.run(&graph, 200).iterations[1].misses
+    };
+    let (turning, always_up) = (run(Order::Alternating), run(Order::Ascending));
+    assert!(turning < always_up, "{turning} misses instead of {always_up}");
+}
+
+#[test]
+fn columns_come_with_the_lists_that_name_them_only() {
+    let mut input = even();
+    input.edges.sort_unstable();
+    input.edges.dedup();
+    let weights: Vec<f64> = (0..input.edges.len()).map(|i| (i % 251) as f64).collect();
+    let mut want: Vec<_> =
+        input.edges.iter().zip(&weights).map(|(&(u, v), &w)| (u, v, w)).collect();
+    want.extend_from_within(..);
+    want.sort_by_key(|e| (e.0, e.1));
+    let memory = Graph::from_edges(input.n, &input.edges, true, Some(&weights)).unwrap();
+    let ssd = on_ssd(&input, Some(&weights), 64 << 10);
+    for graph in [&memory, &ssd] {
+        let mut program = Reader::new(|v| vec![v]);
+        program.kind = ListKind::OUT.with_column();
+        program.run(graph, 300);
+        let mut got = std::mem::take(&mut *program.weights.lock().unwrap());
+        got.sort_by_key(|e| (e.0, e.1));
+        assert!(got == want);
+    }
+    let without = Reader::new(|v| vec![v]).run(&ssd, 4000);
+    let total = ssd.total_bytes(Direction::Out).unwrap();
+    assert!(without.iterations[0].bytes_read <= total + 4 * PAGE, "no column was read");
+}
