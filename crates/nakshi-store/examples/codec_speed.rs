@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use nakshi_io::CancelToken;
-use nakshi_store::{Direction, OpenOptions, Store};
+use nakshi_store::{Adjacency, Direction, ListIndex, OpenOptions, Store};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// A clock of this thread's own running time.
 struct Clock {
@@ -32,19 +34,22 @@ fn running() -> Option<Duration> {
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Outcome {
     let path = std::env::args().nth(1).ok_or("usage: codec_speed STORE")?;
-    let begin = Instant::now();
+    let (wall, cpu) = (Instant::now(), Clock::start());
     let store = Store::open(&path, &OpenOptions::default())?;
     let adjacency = store.adjacency(Direction::Out)?;
-    println!("open with index       {:8.1} ms", begin.elapsed().as_secs_f64() * 1e3);
+    let wall = wall.elapsed().as_secs_f64();
+    println!(
+        "open with index       {:8.1} ms, {:.1} of them running",
+        wall * 1e3,
+        cpu.seconds() * 1e3
+    );
     let n = store.num_vertices();
     let index = adjacency.index();
     println!("index                 {:8.3} B per vertex", index.memory() as f64 / n as f64);
-    println!(
-        "lists                 {:8.3} B per entry",
-        adjacency.file().len() as f64 / adjacency.arcs() as f64
-    );
+    let bytes = adjacency.file().len() as f64;
+    println!("lists                 {:8.3} B per entry", bytes / adjacency.arcs() as f64);
     let begin = Clock::start();
     let heads = store.heads(Direction::Out)?;
     println!(
@@ -55,36 +60,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begin = Clock::start();
     black_box(adjacency.degrees(&CancelToken::new())?);
     println!("degrees               {:8.1} ms", begin.seconds() * 1e3);
+    look_ups(index, n);
+    decode(adjacency, n)
+}
 
+fn look_ups(index: &ListIndex, n: u64) {
     for _ in 0..3 {
         let begin = Clock::start();
         let sum = index.extents(0..n).fold(0u64, |a, e| a ^ e.start);
-        println!(
-            "index, in order       {:8.2} ns per vertex ({sum:x})",
-            begin.seconds() * 1e9 / n as f64
-        );
+        let each = begin.seconds() * 1e9 / n as f64;
+        println!("index, in order       {each:8.2} ns per vertex ({sum:x})");
     }
-    let begin = Clock::start();
-    let (mut v, mut sum) = (1u64, 0);
-    let probes = 2_000_000u32;
-    for _ in 0..probes {
-        v = v.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let extent = index.extent((v >> 33) % n);
-        sum ^= extent.end;
+    let places = [("all", 0, n), ("64 Ki", n / 8, 65_536), ("hubs", 0, 4096)];
+    for (what, from, width) in places {
+        let (mut v, mut sum) = (1u64, 0);
+        let probes = 2_000_000u32;
+        let begin = Clock::start();
+        for _ in 0..probes {
+            v = v.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            sum ^= index.extent(from + (v >> 33) % width).end;
+        }
+        let each = begin.seconds() * 1e9 / f64::from(probes);
+        println!("index, at random      {each:8.2} ns per vertex, {what} ({sum:x})");
     }
-    println!(
-        "index, at random      {:8.2} ns per vertex ({sum:x})",
-        begin.seconds() * 1e9 / f64::from(probes)
-    );
-    let begin = Clock::start();
-    for i in 0..u64::from(probes) {
-        sum ^= index.extent((i * 7919) % 4096).end;
-    }
-    println!(
-        "index, hubs           {:8.2} ns per vertex ({sum:x})",
-        begin.seconds() * 1e9 / f64::from(probes)
-    );
+}
 
+fn decode(adjacency: &Adjacency, n: u64) -> Outcome {
     let begin = Instant::now();
     let bytes = adjacency.file().load(&CancelToken::new())?;
     let seconds = begin.elapsed().as_secs_f64();
@@ -96,27 +97,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..3 {
         let (mut entries, mut sum) = (0u64, 0u32);
         let begin = Clock::start();
-        for extent in adjacency.extents(0..n) {
-            if extent.is_empty() {
-                continue;
-            }
-            let list = adjacency.list(
-                bytes.with_slack(),
-                usize::try_from(extent.start)?..usize::try_from(extent.end)?,
-            )?;
-            list.blocks(|block| {
+        for extent in adjacency.extents(0..n).filter(|e| !e.is_empty()) {
+            let range = usize::try_from(extent.start)?..usize::try_from(extent.end)?;
+            adjacency.list(bytes.with_slack(), range)?.blocks(|block| {
                 entries += block.len() as u64;
-                for id in block {
-                    sum ^= id;
-                }
+                sum = block.iter().fold(sum, |sum, id| sum ^ id);
                 ControlFlow::Continue(())
             })?;
         }
-        let seconds = begin.seconds();
-        println!(
-            "decode all lists      {:8.0} M entries/s ({sum:x})",
-            entries as f64 / seconds / 1e6
-        );
+        let rate = entries as f64 / begin.seconds() / 1e6;
+        println!("decode all lists      {rate:8.0} M entries/s ({sum:x})");
     }
     Ok(())
 }

@@ -258,12 +258,11 @@ impl ListIndex {
         if skip > 0
             && !self.sparse.is_empty()
             && self.sampled(sample + 1).saturating_sub(position) > SPARSE
+            && let Ok(at) = self.sparse.binary_search(&sample)
         {
-            if let Ok(at) = self.sparse.binary_search(&sample) {
-                position =
-                    self.sparse_ones.get(at * 64 + skip as usize).copied().unwrap_or(position);
-                skip = 0;
-            }
+            let listed = self.sparse_ones.get(at * 64 + skip as usize);
+            position = listed.copied().unwrap_or(position);
+            skip = 0;
         }
         let mut word = (position / 64) as usize;
         let mut bits = self.high.get(word).copied().unwrap_or(0) & (u64::MAX << (position % 64));
@@ -295,15 +294,16 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Position in `high` of the next one.
+    /// Position in `high` of the next one. Nothing here can overflow: arithmetic wraps to spare
+    /// the checks.
     #[inline]
     fn next_one(&mut self) -> Option<u64> {
         while self.bits == 0 {
-            self.word += 1;
+            self.word = self.word.wrapping_add(1);
             self.bits = *self.index.high.get(self.word)?;
         }
-        let position = self.word as u64 * 64 + u64::from(self.bits.trailing_zeros());
-        self.bits &= self.bits - 1;
+        let position = (self.word as u64).wrapping_mul(64) | u64::from(self.bits.trailing_zeros());
+        self.bits &= self.bits.wrapping_sub(1);
         Some(position)
     }
 
@@ -311,14 +311,18 @@ impl Cursor<'_> {
     fn next_offset(&mut self) -> u64 {
         let Some(position) = self.next_one() else { return self.index.total };
         let width = self.index.low_bits;
-        let at = self.i * u64::from(width);
+        let at = self.i.wrapping_mul(u64::from(width));
         let bytes = self.index.low.get((at / 8) as usize..).and_then(|b| b.first_chunk());
-        let low = bytes.map_or(0, |b| u64::from_le_bytes(*b)) >> (at % 8) & ((1 << width) - 1);
+        let mask = (1u64 << width).wrapping_sub(1);
+        let low = bytes.map_or(0, |b| u64::from_le_bytes(*b)) >> (at % 8) & mask;
         let high = position.wrapping_sub(self.i);
-        self.i += 1;
+        self.i = self.i.wrapping_add(1);
         high << width | low
     }
 }
+
+/// A one in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// `bits` without its lowest `skip` ones, and how many ones that were.
 ///
@@ -326,25 +330,30 @@ impl Cursor<'_> {
 /// portable build has no instruction for it.
 #[inline]
 fn drop_ones(bits: u64, skip: u32) -> (u64, u32) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
-    let fours = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let bytes = fours + (fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = bits.wrapping_sub(bits >> 1 & 0x5555_5555_5555_5555);
+    let fours = (pairs & 0x3333_3333_3333_3333).wrapping_add(pairs >> 2 & 0x3333_3333_3333_3333);
+    let bytes = fours.wrapping_add(fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
     // byte k holds the ones of bytes 0 to k
     let sums = bytes.wrapping_mul(ONES);
     let all = (sums >> 56) as u32;
     if all <= skip {
         return (0, all);
     }
-    // each byte whose sum is at most `skip` keeps its high bit: all of its ones go
-    let goes = ((u64::from(skip) * ONES | 0x80 * ONES) - sums & 0x80 * ONES) >> 7;
-    let whole = (goes.wrapping_mul(ONES) >> 56) as u32 * 8;
-    let before = (sums << 8 >> whole & 0xff) as u32;
-    let mut kept = bits >> whole << whole;
-    for _ in before..skip {
-        kept &= kept.wrapping_sub(1);
-    }
-    (kept, skip)
+    let whole = at_most(sums, u64::from(skip)) * 8;
+    let left = u64::from(skip).wrapping_sub(sums << 8 >> whole & 0xff);
+    // the same within the byte that holds the first one to stay: its bit k alone in byte k
+    let spread = (bits >> whole & 0xff).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
+    let sums = (spread.wrapping_add(0x7f * ONES) >> 7 & ONES).wrapping_mul(ONES);
+    (bits & u64::MAX << (whole + at_most(sums, left)), skip)
+}
+
+/// How many of the eight ascending bytes of `sums`, each below 128, are at most `bound` < 128.
+#[inline]
+fn at_most(sums: u64, bound: u64) -> u64 {
+    // a byte that is at most `bound` keeps its high bit
+    let highs = 0x80 * ONES;
+    let kept = ((bound.wrapping_mul(ONES) | highs).wrapping_sub(sums) & highs) >> 7;
+    kept.wrapping_mul(ONES) >> 56
 }
 
 /// Iterator over consecutive extents; see [`ListIndex::extents`].
@@ -369,7 +378,7 @@ impl Iterator for Extents<'_> {
         if self.next < self.stored {
             self.at = self.cursor.next_offset();
         }
-        self.next += 1;
+        self.next = self.next.wrapping_add(1);
         Some(from..self.at)
     }
 

@@ -136,3 +136,21 @@ fn hostile(bytes: &[u8], end: usize, bound: u64) {
 fn scale() -> u32 {
     std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
 }
+
+/// Fixed for ever by docs/format.md.
+#[test]
+fn the_bytes_are_part_of_the_format() {
+    let bytes = |encoding, list: &[u32]| {
+        let mut bytes = Vec::new();
+        encode(encoding, list, &mut bytes);
+        bytes
+    };
+    assert_eq!(bytes(Encoding::Raw, &[3, 258]), [3, 0, 0, 0, 2, 1, 0, 0]);
+    assert!(bytes(Encoding::Packed, &[]).is_empty());
+    assert_eq!(bytes(Encoding::Packed, &[300]), [1, 0xac, 2]);
+    // gaps 2, 5, 0, 7 of three bits: 010 101 000 111 from the lowest bit on
+    assert_eq!(bytes(Encoding::Packed, &[3, 5, 10, 10, 17]), [5, 3, 3, 0b0010_1010, 0b0000_1110]);
+    // nine gaps are two groups: eight of one bit, one of 26 bits, which takes 32
+    let list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 8 + (1 << 25)];
+    assert_eq!(bytes(Encoding::Packed, &list), [10, 0, 1, 32, 0xff, 0, 0, 0, 2]);
+}

@@ -251,29 +251,28 @@ fn sums(uuid: [u8; 16], id: u32, len: u64, page_size: usize, last: &[u8]) -> Vec
     bytes
 }
 
-/// A raw list of 2^33 neighbours in a sparse file, and a list behind it.
-///
-/// Seen red with the position in the index cut to 32 bits: the second list was read at 8.
-#[test]
-fn counts_beyond_32_bits() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    fs::create_dir(&dest)?;
-    let page_size = 1 << 20;
-    let giant = 1u64 << 33;
-    let uuid = [7; 16];
-    let varints = |values: &[u64]| {
-        let mut bytes = Vec::new();
-        for &value in values {
-            let mut value = value;
-            while value >= 0x80 {
-                bytes.push((value & 0x7f) as u8 | 0x80);
-                value >>= 7;
-            }
-            bytes.push(value as u8);
+/// Neighbours of the first vertex of [`giant_store`].
+const GIANT: u64 = 1 << 33;
+
+fn varints(values: &[u64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for &value in values {
+        let mut value = value;
+        while value >= 0x80 {
+            bytes.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
         }
-        bytes
-    };
+        bytes.push(value as u8);
+    }
+    bytes
+}
+
+/// The files of a store with a raw list of 2^33 neighbours in a sparse file, and a list of two
+/// behind it.
+fn giant_store(dest: &Path) -> std::io::Result<Manifest> {
+    let page_size = 1 << 20;
+    let giant = GIANT;
+    let uuid = [7; 16];
     let file = |name: &str, id, len, tail: Vec<u8>| -> std::io::Result<FileEntry> {
         let data = fs::File::create(dest.join(name))?;
         data.set_len(len)?;
@@ -306,7 +305,7 @@ fn counts_beyond_32_bits() -> Outcome {
         max_degree: giant,
         max_list_bytes: giant * 4,
     };
-    let manifest = Manifest {
+    Ok(Manifest {
         uuid: format!("{:032x}", u128::from_be_bytes(uuid)),
         generation: 1,
         directed: true,
@@ -329,7 +328,17 @@ fn counts_beyond_32_bits() -> Outcome {
             ranks: None,
         },
         report: serde_json::Map::new(),
-    };
+    })
+}
+
+/// Seen red with the position in the index cut to 32 bits: the second list was read at 8.
+#[test]
+fn counts_beyond_32_bits() -> Outcome {
+    let dir = tempfile::tempdir()?;
+    let dest = dir.path().join("g");
+    fs::create_dir(&dest)?;
+    let giant = GIANT;
+    let manifest = giant_store(&dest)?;
     let path = dest.join("MANIFEST-1");
     fs::write(&path, manifest.to_bytes()?)?;
     let store = Store::open(&dest, &OpenOptions::default())?;

@@ -1,4 +1,27 @@
 //! Packed lists: gaps in groups of eight, each group bit-packed at its own width.
+//!
+//! A list is its degree and first neighbour (LEB128), then the gaps in blocks: a width byte for
+//! each group of eight, then the groups (docs/format.md, "Lists"). Neighbours of a hub-first
+//! layout begin dense and thin out, so a width for every eight follows them closely, where one
+//! for a whole block pays for its largest gap throughout; and eight gaps of `w` bits are exactly
+//! `w` bytes, which a vector decoder takes without a branch. Blocks are 128 so that a kernel that
+//! has seen enough stops early and a giant list is written without being in memory.
+//!
+//! Measured on Kron22 (4,194,302 vertices, 128,311,450 list entries), relabelled by descending
+//! degree, bytes per list entry with headers:
+//!
+//! | Candidate | B/entry |
+//! | --- | --- |
+//! | Stream VByte (Lemire, Kurz, Rupp 2018), two control bits a gap | 1.746 |
+//! | one width a block of 128 | 1.633 |
+//! | the better of the two for each block of 128 | 1.556 |
+//! | a width byte for 4 gaps / 8 / 16 / 32 | 1.549 / **1.434** / 1.437 / 1.479 |
+//! | 8 gaps, width rounded to one of 16, two to a byte | 1.404 |
+//!
+//! Headers are 0.053 of it. Rounded widths would save 2 % and need a table to read and write.
+//! `cargo run --release -p nakshi-store --example codec_speed -- STORE` prints size and decoding
+//! rate of a real store: 0.7 to 0.85 billion entries/s a core on Kron22 (AVX2, all lists in order,
+//! 2.4 million of them with a median degree of 5, on a machine that was busy otherwise).
 
 use std::ops::ControlFlow;
 

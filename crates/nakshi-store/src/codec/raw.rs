@@ -8,7 +8,7 @@ use crate::{Error, Result, VertexId};
 /// Degree and header length of a list of `len` bytes.
 #[inline]
 pub(crate) fn header(len: usize) -> Result<(u64, usize)> {
-    if len % 4 != 0 {
+    if !len.is_multiple_of(4) {
         return Err(Error::BadList("a raw list's length is no multiple of four"));
     }
     Ok(((len / 4) as u64, 0))

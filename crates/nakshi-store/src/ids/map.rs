@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use nakshi_io::{IoStats, PagedFile, ReaderOptions};
+use nakshi_io::{BlockReader, IoStats, PagedFile, ReaderOptions};
 
 use super::keys::{self, BLOCK, Key};
 use super::{ExternalId, IdKind};
@@ -82,11 +82,9 @@ impl IdMap {
             None => u64::from(v),
             Some((_, ranks)) => u64::from(read_u32(ranks, u64::from(v))?),
         };
-        if self.keys.is_none() {
-            return self.dense(rank).map(ExternalId::I64);
-        }
+        let Some(mut points) = self.points()? else { return self.dense(rank).map(ExternalId::I64) };
         let mut found = None;
-        self.block(rank / BLOCK, |r, key| {
+        self.block(&mut points, rank / BLOCK, |r, key| {
             if r == rank {
                 found = Some(key.to_external(self.kind)?);
             }
@@ -175,22 +173,27 @@ impl IdMap {
 
     /// Rank of `id`, by binary search over the first ids of blocks.
     fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
+        let Some(mut points) = self.points()? else { return Ok(None) };
         let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
         // invariant: blocks below `low` begin at or before `id`, those from `high` behind it
         while low < high {
             let middle = low + (high - low) / 2;
             let mut order = Ordering::Greater;
-            self.block(middle, |rank, key| {
+            self.block(&mut points, middle, |rank, key| {
                 if rank == middle * BLOCK {
                     order = key.compare(self.kind, id);
                 }
                 Ok(())
             })?;
-            if order == Ordering::Greater { high = middle } else { low = middle + 1 }
+            if order == Ordering::Greater {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
         }
         let mut found = None;
         if let Some(block) = low.checked_sub(1) {
-            self.block(block, |rank, key| {
+            self.block(&mut points, block, |rank, key| {
                 if key.compare(self.kind, id) == Ordering::Equal {
                     found = Some(rank);
                 }
@@ -200,17 +203,34 @@ impl IdMap {
         Ok(found)
     }
 
+    fn points(&self) -> Result<Option<Points>> {
+        let Some((keys, blocks)) = &self.keys else { return Ok(None) };
+        Ok(Some(Points {
+            keys: point_reader(keys)?,
+            blocks: point_reader(blocks)?,
+            len: keys.len(),
+        }))
+    }
+
     /// Decodes one block and calls `f` with rank and id.
-    fn block(&self, block: u64, mut f: impl FnMut(u64, Key<'_>) -> Result<()>) -> Result<()> {
-        let Some((keys, blocks)) = &self.keys else { return Ok(()) };
+    fn block(
+        &self,
+        points: &mut Points,
+        block: u64,
+        mut f: impl FnMut(u64, Key<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut rank = block * BLOCK;
         let count = BLOCK.min(self.count.saturating_sub(rank));
-        let from = read_u64(blocks, block)?;
-        let to = if rank + count < self.count { read_u64(blocks, block + 1)? } else { keys.len() };
-        if from > to || to > keys.len() {
+        let last = rank + count >= self.count;
+        let offsets =
+            read_point(&mut points.blocks, block * 8..(block + if last { 1 } else { 2 }) * 8)?;
+        let mut offsets = offsets.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b));
+        let from = offsets.next().unwrap_or(0);
+        let to = offsets.next().unwrap_or(points.len);
+        if from > to || to > points.len {
             return Err(Error::BadList("the id dictionary's block offsets are not ascending"));
         }
-        let bytes = read(keys, from..to)?;
+        let bytes = read_point(&mut points.keys, from..to)?;
         keys::decode_block(self.kind, &bytes, count, &mut Vec::new(), |key| {
             f(rank, key)?;
             rank += 1;
@@ -218,6 +238,25 @@ impl IdMap {
         })?;
         Ok(())
     }
+}
+
+/// Readers of the dictionary for one look-up of several probes.
+struct Points {
+    keys: BlockReader,
+    blocks: BlockReader,
+    /// Bytes of keys.
+    len: u64,
+}
+
+fn point_reader(file: &Arc<PagedFile>) -> Result<BlockReader> {
+    let options = ReaderOptions { depth: 1, block: 4096, ..ReaderOptions::default() };
+    Ok(file.reader_with(&options, Arc::new(IoStats::new()))?)
+}
+
+fn read_point(reader: &mut BlockReader, range: Range<u64>) -> Result<Vec<u8>> {
+    reader.submit(range, 0)?;
+    let block = reader.next()?.ok_or(Error::BadList("a file ended before its length"))?;
+    Ok(block.bytes().to_vec())
 }
 
 fn narrow(v: u64) -> Result<u32> {
