@@ -28,10 +28,10 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().path())
+        .map(|entry| entry.expect("the corpus can be listed").path())
         .collect();
     files.sort();
-    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+    files.iter().map(|file| std::fs::read(file).expect("the corpus can be read")).collect()
 }
 
 fn scale() -> usize {

@@ -128,13 +128,25 @@ fn python_functions(text: &str) -> Vec<Function> {
             }
             last = number;
         }
+        let body = lines.get(first..=last).unwrap_or_default();
         functions.push(Function {
             name: name.to_owned(),
             line: first + 1,
-            lines: last - first + 1,
+            lines: body.len() - docstring(body),
         });
     }
     functions
+}
+
+/// Lines of a function's docstring: from its opening quotes to its closing ones.
+fn docstring(function: &[&str]) -> usize {
+    let quotes = |line: &&str| line.contains("\"\"\"");
+    let Some(open) = function.iter().position(quotes) else { return 0 };
+    let closed_at_once = function.get(open).is_some_and(|line| line.matches("\"\"\"").count() > 1);
+    if closed_at_once {
+        return 1;
+    }
+    function.iter().skip(open + 1).position(quotes).map_or(0, |close| close + 2)
 }
 
 #[cfg(test)]

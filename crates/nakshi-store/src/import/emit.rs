@@ -46,7 +46,7 @@ pub(crate) struct Place<'s> {
 /// What sorters send.
 enum Piece {
     /// Encoded lists.
-    Lists(ListBatch, Emitted),
+    Lists(Box<ListBatch>, Emitted),
     /// A list that was too large for memory: words of neighbour and value.
     Giant { vertex: u32, degree: u64, extents: Vec<Extent>, stats: Emitted },
     /// The end of a bucket.
@@ -105,7 +105,7 @@ fn write(
             match piece? {
                 Piece::End => break,
                 Piece::Lists(batch, stats) => {
-                    builder.push_batch(batch)?;
+                    builder.push_batch(*batch)?;
                     emitted.add(stats);
                 }
                 Piece::Giant { vertex, degree, extents, stats } => {
@@ -389,7 +389,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         let fresh = self.batch.fresh();
         let batch = std::mem::replace(&mut self.batch, fresh);
         let stats = std::mem::take(&mut self.stats);
-        self.give(Piece::Lists(batch, stats))
+        self.give(Piece::Lists(Box::new(batch), stats))
     }
 
     fn give(&self, piece: Piece) -> Result<()> {

@@ -264,11 +264,8 @@ impl Job<'_> {
             Ok(place)
         })?;
         if kind == IdKind::Dense {
-            let first = census
-                .first
-                .as_ref()
-                .and_then(|key| integer(key))
-                .and_then(|first| i64::try_from(first).ok());
+            let first =
+                census.first.as_ref().and_then(integer).and_then(|first| i64::try_from(first).ok());
             builder.set_dense_ids(first.unwrap_or(0), Some(&order))?;
         } else {
             builder.finish_ids(Some(&order))?;

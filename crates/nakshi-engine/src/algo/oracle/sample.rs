@@ -56,8 +56,7 @@ impl Sample {
         order.sort_by_key(|&v| std::cmp::Reverse(degrees[v]));
         let mut rank = vec![0u32; self.n];
         (0..).zip(&order).for_each(|(r, &v)| rank[v] = r);
-        let edges =
-            self.edges.iter().map(|&(u, v)| (rank[u as usize], rank[v as usize])).collect();
+        let edges = self.edges.iter().map(|&(u, v)| (rank[u as usize], rank[v as usize])).collect();
         Sample { edges, ..self.clone() }
     }
 

@@ -131,25 +131,7 @@ fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> 
             continue;
         }
         let number = block.line_at(position);
-        let sizes: Vec<Option<u64>> =
-            line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(parse_u64).collect();
-        let [Some(rows), Some(columns), Some(entries)] = sizes[..] else {
-            return Err((
-                number,
-                format!("expected the numbers of rows, columns and entries, found {}", show(line)),
-            ));
-        };
-        if rows != columns {
-            return Err((
-                number,
-                format!(
-                    "the matrix has {rows} rows and {columns} columns; a graph needs a square one"
-                ),
-            ));
-        }
-        if rows > 1 << 32 {
-            return Err((number, format!("{rows} rows; this version holds up to 2^32 vertices")));
-        }
+        let (rows, entries) = sizes(line).map_err(|what| (number, what))?;
         let rest = block.text.get(position..).unwrap_or_default();
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         let text = rest.get(end..).unwrap_or_default().to_vec();
@@ -159,6 +141,27 @@ fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> 
         ));
     }
     Err((block.line_at(block.text.len()), "the file ends before the line of sizes".into()))
+}
+
+/// Rows and entries, from the line of sizes.
+fn sizes(line: &[u8]) -> Result<(u64, u64), String> {
+    let sizes: Vec<Option<u64>> =
+        line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(parse_u64).collect();
+    let [Some(rows), Some(columns), Some(entries)] = sizes[..] else {
+        return Err(format!(
+            "expected the numbers of rows, columns and entries, found {}",
+            show(line)
+        ));
+    };
+    if rows != columns {
+        return Err(format!(
+            "the matrix has {rows} rows and {columns} columns; a graph needs a square one"
+        ));
+    }
+    if rows > 1 << 32 {
+        return Err(format!("{rows} rows; this version holds up to 2^32 vertices"));
+    }
+    Ok((rows, entries))
 }
 
 impl Matrix {
