@@ -167,16 +167,15 @@ pub fn import(columns: &[(String, Bound<'_, PyAny>)]) -> PyResult<Batches> {
     }))
 }
 
+/// Values, and where they are missing.
+pub type Masked<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>);
+
 /// A column as a NumPy array of `rows` values, and a mask that is true where a value is missing
 /// (`None` if the column cannot miss values). Text and bytes become arrays of objects.
 ///
 /// # Errors
 /// Whatever the reader fails with, or a type that no result has.
-pub fn export<'py>(
-    py: Python<'py>,
-    mut reader: Batches,
-    rows: usize,
-) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>)> {
+pub fn export<'py>(py: Python<'py>, mut reader: Batches, rows: usize) -> PyResult<Masked<'py>> {
     let schema = reader.schema();
     let field = schema.field(0);
     let mask = field.is_nullable().then(|| PyArray1::<bool>::zeros(py, rows, false));

@@ -94,7 +94,6 @@ impl Options {
             threads: given.threads.unwrap_or(defaults.threads),
             nodes: given.nodes,
             stripes: given.stripes.unwrap_or_default(),
-            ..defaults
         })
     }
 }
@@ -151,6 +150,9 @@ impl<'py> Locked<'py> {
     }
 }
 
+/// Row pointers, columns and weights of a sparse matrix.
+type Csr<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
+
 /// Imports edges into a new store and returns the report as JSON.
 ///
 /// The edges are those of `paths`, `batches` and `csr` (row pointers, columns, weights).
@@ -162,7 +164,7 @@ pub fn build(
     paths: Vec<PathBuf>,
     options: &str,
     batches: Option<Bound<'_, Batches>>,
-    csr: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>, Option<Bound<'_, PyAny>>)>,
+    csr: Option<Csr<'_>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let options = Options::parse(options)?;

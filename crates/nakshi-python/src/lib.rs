@@ -28,6 +28,7 @@ mod _core {
     use crate::store::Store;
 
     /// Version of the package.
+    #[allow(non_upper_case_globals)] // Python's name for it.
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 

@@ -66,11 +66,7 @@ impl Outcome {
 
     /// A column as an array, and a mask that is true where a value is missing, if any can be.
     #[pyo3(signature = (name) -> "tuple[numpy.ndarray, numpy.ndarray | None]")]
-    fn numpy<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>)> {
+    fn numpy<'py>(&self, py: Python<'py>, name: &str) -> PyResult<crate::arrays::Masked<'py>> {
         let table = self.table()?;
         let column =
             table.schema().index_of(name).map_err(|e| PyValueError::new_err(e.to_string()))?;
