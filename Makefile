@@ -43,7 +43,7 @@ lint: $(VENV)/.installed ## formatting, clippy, tidy, documentation, ruff, licen
 	@cargo fmt --all --check
 	@cargo xtask tidy
 	@cargo clippy $(PROFILE) --workspace --all-targets -- -D warnings
-	@RUSTDOCFLAGS="-D warnings" cargo doc $(PROFILE) --workspace --no-deps --quiet
+	@RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc $(PROFILE) --workspace --no-deps --quiet
 	@$(PYTHON) -m ruff check --quiet .
 	@scripts/audit deny
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use nakshi::analysis::Answer;
 use nakshi::table::Table;
-use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};

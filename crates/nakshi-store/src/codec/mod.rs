@@ -1,8 +1,8 @@
 //! How an edge list is written as bytes. The door of this layer:
 //!
-//! - [`raw`]: `u32` little endian, the yardstick and the fallback;
-//! - [`packed`]: gaps in groups of eight, each group bit-packed at its own width;
-//! - `simd`: the AVX2 twin of [`packed`]'s decoder, chosen once at run time.
+//! - `raw`: `u32` little endian, the yardstick and the fallback;
+//! - `packed`: gaps in groups of eight, each group bit-packed at its own width;
+//! - `simd`: the AVX2 twin of `packed`'s decoder, chosen once at run time.
 
 pub(crate) mod packed;
 pub(crate) mod raw;

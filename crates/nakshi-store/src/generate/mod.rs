@@ -3,7 +3,7 @@
 //! - [`Kronecker`]: the Graph500 generator
 //! - [`PowerLaw`]: degrees with a chosen exponent
 //! - [`LogNormal`]: the graphs of LFGraph, section 4.4
-//! - [`Generator`]: what they have in common; [`write`] makes an edge list in text
+//! - [`Generator`]: what they have in common; [`write()`] makes an edge list in text
 //!
 //! Every edge is computed from the seed and its number, so that nothing has to be kept in memory
 //! and any piece can be made by any thread. [`crate::import::Input::Generated`] feeds the importer.
