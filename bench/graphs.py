@@ -34,6 +34,11 @@ class Graph:
         return self.folder / "weighted.tsv"
 
     @property
+    def nodes(self) -> Path:
+        """Every vertex, because an edge list does not name the isolated ones."""
+        return self.folder / "nodes.txt"
+
+    @property
     def sg(self) -> Path:
         return self.folder / "graph.sg"
 
@@ -110,6 +115,7 @@ def _save(folder: Path, u, v, w, vertices: int, directed: bool) -> None:  # type
     options = csv.WriteOptions(include_header=False, delimiter="\t")
     csv.write_csv(pa.table({"u": u, "v": v}), folder / "edges.tsv", options)
     csv.write_csv(pa.table({"u": u, "v": v, "w": w}), folder / "weighted.tsv", options)
+    csv.write_csv(pa.table({"v": np.arange(vertices)}), folder / "nodes.txt", options)
     for name, array in (("u", u), ("v", v), ("w", w)):
         np.save(folder / f"{name}.npy", array)
     degree = np.bincount(u, minlength=vertices)

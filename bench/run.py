@@ -66,7 +66,7 @@ class Bench:
     def compare(self, graph: Graph) -> Measured:
         """Every system on every kernel of one graph."""
         measured = Measured(graph)
-        extra = ["--weighted"]
+        extra = ["--weighted", "--nodes", str(graph.nodes)]
         store = self.work / f"{graph.folder.name}.nakshi"
         product.ensure(store, graph.weighted, graph.directed, extra, self.options.threads)
         measured.store = store

@@ -19,7 +19,16 @@ CHOSEN = {"bfs": "BFS", "wcc": "WCC"}
 def measure_figure(study: Study) -> None:
     """Vertex programs through the example `schedule`, which prints one JSON object a run."""
     root = study.out.parent.parent
-    build = ["cargo", "build", "--release", "--quiet", "-p", "nakshi-engine", "--example", "schedule"]
+    build = [
+        "cargo",
+        "build",
+        "--release",
+        "--quiet",
+        "-p",
+        "nakshi-engine",
+        "--example",
+        "schedule",
+    ]
     measure.run([*build, "--manifest-path", root / "Cargo.toml"], threads=study.options.threads)
     program = study.options.target / "release" / "examples" / "schedule"
     series: dict[str, list[float]] = {title: [] for title in VARIANTS.values()}

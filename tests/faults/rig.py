@@ -11,6 +11,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +88,22 @@ class CommandLine:
 def leftovers(folder: Path) -> list[str]:
     """Names in a folder that an import made for itself."""
     return sorted(entry.name for entry in folder.iterdir() if ".importing" in entry.name)
+
+
+def wait_until(happened: Callable[[], bool], what: str) -> None:
+    """Polls, because a busy machine takes its time; fails after half a minute."""
+    deadline = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.01)
+
+
+def reads_lists(process: subprocess.Popen[str]) -> bool:
+    """Whether a run has its edge lists open or its workers started; asserts that it still runs."""
+    assert process.poll() is None, process.communicate()
+    proc = Path(f"/proc/{process.pid}")
+    try:
+        links = [os.readlink(link) for link in (proc / "fd").iterdir()]
+        return any(".adj" in link for link in links) or len(list((proc / "task").iterdir())) > 2
+    except OSError:
+        return False

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rig import CommandLine
+from rig import CommandLine, leftovers, reads_lists, wait_until
 
 ENDLESS = ["--iterations", "1000000"]
 
@@ -37,8 +37,8 @@ def test_truncated_while_running(nakshi: CommandLine, kronecker: Path, tmp_path:
     store = copy(kronecker, tmp_path)
     options = smallest(nakshi, "pagerank", store)
     process = nakshi.start("run", "pagerank", store, *ENDLESS, *options)
-    time.sleep(1.0)
-    assert process.poll() is None, process.communicate()
+    wait_until(lambda: reads_lists(process), "the run")
+    time.sleep(0.2)
     with open(edge_file(store), "r+b") as file:
         file.truncate(edge_file(store).stat().st_size // 2)
     out, err = process.communicate(timeout=10)
@@ -74,7 +74,7 @@ def test_two_writers(nakshi: CommandLine, small_edges: Path, tmp_path: Path) -> 
     assert first.stdin is not None
     first.stdin.write("1\t2\n")
     first.stdin.flush()
-    time.sleep(1.0)
+    wait_until(lambda: leftovers(tmp_path) != [], "the first import's directory")
     second = nakshi.run("import", small_edges, store)
     nakshi.assert_clean_error(second, store.name, "being written")
     first.stdin.write("2\t3\n")
@@ -154,8 +154,8 @@ def test_interrupted_run(nakshi: CommandLine, kronecker: Path, engine: str) -> N
     """
     words = ["run", "pagerank", kronecker, *ENDLESS, "--engine", engine, "--no-progress"]
     process = nakshi.start(*words)
-    time.sleep(1.0)
-    assert process.poll() is None, process.communicate()
+    wait_until(lambda: reads_lists(process), "the run")
+    time.sleep(0.2)
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
@@ -171,10 +171,13 @@ def test_interrupted_import(nakshi: CommandLine, tmp_path: Path) -> None:
     assert process.stdin is not None
     process.stdin.write("1\t2\n" * 1000)
     process.stdin.flush()
-    time.sleep(1.0)
+    wait_until(lambda: leftovers(tmp_path) != [], "the import's directory")
+    time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=10)
-    assert process.returncode == 1
+    assert process.stderr is not None
+    assert process.returncode == 1, process.stderr.read()
+    assert "interrupted" in process.stderr.read()
     assert list(tmp_path.iterdir()) == []
 
 
