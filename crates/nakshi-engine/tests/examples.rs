@@ -1,5 +1,7 @@
 //! The examples do what they say.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../examples/k_core.rs"]
 mod k_core;
 

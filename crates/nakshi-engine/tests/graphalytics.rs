@@ -4,6 +4,8 @@
 //! The archive lies beside a checkout (`../shared/data`) or where `NAKSHI_DATA` says;
 //! without it the test says so and passes.
 
+#![allow(clippy::unwrap_used)]
+
 use nakshi_engine::algo::run_named;
 use nakshi_engine::{Context, Graph, Outcome, Values};
 use serde_json::json;
