@@ -1,5 +1,6 @@
 //! What a run needs in memory, told before it starts.
 
+use crate::source::{SCAN_DEPTH, weight_block};
 use nakshi_store::Direction;
 use serde::Serialize;
 
@@ -8,6 +9,9 @@ use serde::Serialize;
 pub struct Summary {
     /// Number of vertices.
     pub vertices: u64,
+    /// Vertices up to and including the last that has a list: those behind take no index
+    /// and no heads.
+    pub listed: u64,
     /// List entries of one direction.
     pub arcs: u64,
     /// Whether edges have a direction.
@@ -33,8 +37,8 @@ pub struct Needs {
     pub state_bytes_fixed: u64,
     /// Directions whose lists are read.
     pub directions: Vec<Direction>,
-    /// Whether the two hub-first neighbours of each vertex are held in memory.
-    pub heads: bool,
+    /// The direction whose first two neighbours of each vertex are held in memory.
+    pub heads: Option<Direction>,
     /// Whether the lists of other vertices are read at random (a page cache pays).
     pub random_access: bool,
     /// Whether the algorithm itself uses what the budget leaves; the page cache then stays
@@ -62,10 +66,11 @@ pub struct Estimate {
     pub parts: Vec<(String, u64)>,
 }
 
-/// Read-ahead buffers per worker, in bytes, for lists of ordinary length.
+/// Read-ahead buffers per worker, in bytes, for lists of ordinary length: those of a scan
+/// and, beside a page cache of the smallest size, those of a gather.
 const BUFFERS_PER_WORKER: u64 = 3 << 20;
-/// The engine's own code, stacks and small tables.
-const BASE: u64 = 8 << 20;
+/// The program itself, an interpreter around it, stacks and small tables.
+const BASE: u64 = 24 << 20;
 
 impl Estimate {
     /// The estimate of a run with `needs` on a graph like `summary` with `threads` workers.
@@ -74,9 +79,21 @@ impl Estimate {
         let directions = if summary.directed { needs.directions.len() as u64 } else { 1 };
         let state = (needs.state_bytes_per_vertex * summary.vertices as f64).ceil() as u64
             + needs.state_bytes_fixed;
-        let heads = if needs.heads { 8 * summary.vertices } else { 0 };
-        let index = summary.index_bytes.saturating_mul(directions);
-        let buffers = threads * (BUFFERS_PER_WORKER + 2 * summary.longest_list);
+        // Heads, and a bit for whether there are more.
+        let heads =
+            if needs.heads.is_some() { summary.listed * 8 + summary.vertices / 8 } else { 0 };
+        // A weight column has an index of its own, and buffers.
+        let columns = 1 + u64::from(needs.column.is_some());
+        let index = summary.index_bytes.saturating_mul(directions * columns);
+        let weights = if needs.column.is_some() {
+            (SCAN_DEPTH as u64 + 1) * weight_block(summary.weight_width)
+                + 2 * summary.longest_list.saturating_mul(summary.weight_width)
+        } else {
+            0
+        };
+        let worker =
+            BUFFERS_PER_WORKER.saturating_add(2 * summary.longest_list).saturating_add(weights);
+        let buffers = threads.saturating_mul(worker);
         let parts = vec![
             ("state".to_owned(), state),
             ("index".to_owned(), index),

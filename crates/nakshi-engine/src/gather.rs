@@ -18,10 +18,14 @@ use crate::vertex_set::VertexSet;
 use nakshi_io::{CachedReader, Request};
 use nakshi_store::{Direction, List, VertexId};
 
-/// Members of a set below which a pass is not worth a second thread.
-const INLINE: usize = 128;
+/// Bytes of lists below which a pass is not worth a second thread.
+const INLINE_BYTES: u64 = 32 << 10;
+/// Members above which their bytes are not counted: surely enough for all threads.
+const COUNTED: usize = 4096;
 /// Requests given to the cache at once.
 const BATCH: usize = 1024;
+/// Bytes of lists in a batch of requests, so that few long lists spread over the workers.
+const BATCH_BYTES: u64 = 64 << 10;
 /// A whole chunk costs as much as this many requests of one page.
 const DENSE: usize = 16;
 
@@ -97,12 +101,18 @@ impl Graph {
 struct Plan {
     dense: Vec<usize>,
     sparse: Vec<usize>,
-    members: usize,
+    /// Whether there is too little to do for a second thread.
+    small: bool,
 }
 
 impl Plan {
     fn new(side: &Side, set: &VertexSet) -> Plan {
-        let mut plan = Plan { dense: Vec::new(), sparse: Vec::new(), members: set.count() };
+        let length = |v: VertexId| {
+            let extent = side.extent(v.into());
+            extent.end - extent.start
+        };
+        let small = set.count() <= COUNTED && set.iter().map(length).sum::<u64>() <= INLINE_BYTES;
+        let mut plan = Plan { dense: Vec::new(), sparse: Vec::new(), small };
         if set.is_empty() {
             return plan;
         }
@@ -122,7 +132,7 @@ impl Plan {
     }
 
     fn context(&self, cx: &Context) -> Context {
-        if self.members < INLINE { cx.clone().with_threads(1) } else { cx.clone() }
+        if self.small { cx.clone().with_threads(1) } else { cx.clone() }
     }
 
     /// Visits the members in the dense chunks.
@@ -144,9 +154,7 @@ impl Plan {
             return Ok(Vec::new());
         }
         run(side, weighted, Some(&self.dense), &self.context(cx), init, |w, view| {
-            // Lossless: vertices are below 2^32.
-            let (from, to) = (view.vertices.start as usize, view.vertices.end as usize);
-            view.selected(set.bits().iter_in(from, to), |v, list| visit(w, view, v, list))
+            view.selected(set.bits(), |v, list| visit(w, view, v, list))
         })
     }
 
@@ -174,17 +182,23 @@ impl Plan {
             let mut work = || -> Result<()> {
                 let mut reader = ListReader::new(side, cx)?;
                 let mut requests = Vec::with_capacity(BATCH);
+                let mut bytes = 0;
                 while let Some(ticket) = tickets.draw() {
                     cx.check()?;
                     let starts =
                         self.sparse.get(ticket).and_then(|&k| side.chunk_starts().get(k..k + 2));
                     let Some(&[from, to]) = starts else { continue };
                     let members = set.bits().iter_in(from as usize, to as usize);
-                    // Lossless: vertices are below 2^32.
-                    requests.extend(members.map(|v| (v as VertexId, 0)));
-                    if requests.len() >= BATCH {
-                        read(&mut w, &mut reader, &requests)?;
-                        requests.clear();
+                    for v in members {
+                        let extent = side.extent(v as u64);
+                        bytes += extent.end - extent.start;
+                        // Lossless: vertices are below 2^32.
+                        requests.push((v as VertexId, 0));
+                        if requests.len() >= BATCH || bytes >= BATCH_BYTES {
+                            read(&mut w, &mut reader, &requests)?;
+                            requests.clear();
+                            bytes = 0;
+                        }
                     }
                 }
                 read(&mut w, &mut reader, &requests)

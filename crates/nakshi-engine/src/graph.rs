@@ -164,6 +164,7 @@ impl Graph {
         let bytes = |d| self.side(d).map_or(0, |side| side.index.total());
         Summary {
             vertices: self.n as u64,
+            listed: self.n as u64,
             arcs: self.arcs,
             directed: self.directed,
             out_bytes: bytes(Direction::Out),

@@ -65,7 +65,7 @@ impl Algorithm for Bfs {
 
     fn needs(&self, _summary: &Summary) -> Needs {
         let state = if self.parents { 12.5 } else { 4.5 };
-        Needs { heads: true, ..Needs::new(state, &[Direction::Out, Direction::In]) }
+        Needs { heads: Some(Direction::In), ..Needs::new(state, &[Direction::Out, Direction::In]) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<BfsOutput> {
@@ -87,6 +87,7 @@ impl Algorithm for Bfs {
         log.end("heads", 0);
         while !frontier.is_empty() {
             search.level += 1;
+            cx.progress().update("bfs", search.level.into(), 0);
             let size = frontier.count() as u64;
             let bottom_up = search.bottom_up_is_cheaper(&frontier)?;
             frontier = if bottom_up {

@@ -50,8 +50,8 @@ impl Algorithm for Wcc {
     const ABOUT: &'static str = "weakly connected components, named by their smallest id";
 
     fn needs(&self, _summary: &Summary) -> Needs {
-        // Heads while linking; afterwards ids and counts of about the same size.
-        Needs { heads: true, ..Needs::new(5.0, &[Direction::Out, Direction::In]) }
+        // The forest, and at the end the ranks of the ids and the smallest of them.
+        Needs { heads: Some(Direction::Out), ..Needs::new(13.0, &[Direction::Out, Direction::In]) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<WccOutput> {
@@ -64,9 +64,11 @@ impl Algorithm for Wcc {
             Ok(())
         })?;
         let parents = share_u32(&mut forest);
+        cx.progress().update("wcc", 0, 3);
         link_heads(graph, cx, parents)?;
         compress(cx, parents)?;
         log.end("heads", n as u64);
+        cx.progress().update("wcc", 1, 3);
         let giant = largest_in_sample(parents);
         let rest = outside(cx, parents, giant)?;
         if !rest.is_empty() {
@@ -87,6 +89,7 @@ impl Algorithm for Wcc {
             compress(cx, parents)?;
         }
         log.end("rest", rest.count() as u64);
+        cx.progress().update("wcc", 2, 3);
         let (count, largest) = measure(cx, parents, giant)?;
         log.end("sizes", count as u64);
         if let Some(ranks) = graph.id_ranks(cx)? {

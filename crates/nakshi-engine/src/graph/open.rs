@@ -24,6 +24,7 @@ impl Summary {
         let width = manifest.columns.iter().map(|c| c.ty.width() as u64).max();
         Summary {
             vertices: manifest.vertices,
+            listed: manifest.adjacency.iter().map(|e| e.stored).max().unwrap_or(0),
             arcs: store.arcs(),
             directed: manifest.directed,
             out_bytes: lists(out),
@@ -81,10 +82,10 @@ impl Graph {
                     Direction::Out => graph.out = Some(side),
                     Direction::In => graph.incoming = Some(side),
                 }
-                if needs.heads {
-                    graph.heads(slot, cx)?;
-                }
             }
+        }
+        if let Some(direction) = needs.heads {
+            graph.heads(direction, cx)?;
         }
         Ok(graph)
     }

@@ -1,10 +1,11 @@
 //! The chunks of a side, and reading ahead over them.
 
 use super::weights::Weights;
-use super::{CHUNK_BYTES, Data, SCAN_DEPTH, Side, unit_weights, within};
+use super::{CHUNK_BYTES, Data, SCAN_DEPTH, Side, unit_weights, weight_block, within};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::parallel::{BLOCK, Tickets};
+use crate::vertex_set::Bitmap;
 use nakshi_io::{Block, BlockReader};
 use nakshi_store::{List, ListIndex, VertexId};
 use std::collections::HashMap;
@@ -80,17 +81,28 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Visits the lists of the vertices that `members` yields, all of this chunk.
+    /// Visits the lists of those vertices of the chunk that are in `set`.
     pub(crate) fn selected(
         &self,
-        members: impl Iterator<Item = usize>,
+        set: &Bitmap,
         mut visit: impl FnMut(VertexId, &List<'_>) -> Result<()>,
     ) -> Result<()> {
-        for v in members {
-            let extent = self.side.extent(v as u64);
-            visit(id(v as u64)?, &self.side.list(self.buf, within(&extent, self.base)?)?)?;
+        // Lossless: vertices are below 2^32.
+        let (from, to) = (self.vertices.start as usize, self.vertices.end as usize);
+        let mut see = |v: u64, extent: Range<u64>| {
+            visit(id(v)?, &self.side.list(self.buf, within(&extent, self.base)?)?)
+        };
+        // Stepping over a vertex of the index costs an eighth of looking one up.
+        if set.iter_in(from, to).count() > (to - from) / 8 {
+            let extents = self.side.index.extents(self.vertices.clone());
+            for (v, extent) in self.vertices.clone().zip(extents) {
+                if set.get(v as usize) {
+                    see(v, extent)?;
+                }
+            }
+            return Ok(());
         }
-        Ok(())
+        set.iter_in(from, to).try_for_each(|v| see(v as u64, self.side.extent(v as u64)))
     }
 
     /// The weights of the list of `v`, of this chunk.
@@ -155,13 +167,16 @@ impl<'a> Feed<'a> {
             Data::Ssd(file) => {
                 let column = side.weights.as_ref().filter(|_| weighted);
                 let weights = match column.map(|c| &c.data) {
-                    Some(Data::Ssd(file)) => Some(side.shared.blocks(file, cx)?),
+                    Some(Data::Ssd(file)) => {
+                        let width = column.map_or(1, |c| c.kind.width() as u64);
+                        Some(side.shared.blocks(file, weight_block(width), cx)?)
+                    }
                     _ => None,
                 };
                 // The last chunks shall not all wait in the queue of one worker.
                 let fair = tickets.total() / (2 * cx.threads());
                 let depth = fair.clamp(1, SCAN_DEPTH);
-                let lists = side.shared.blocks(file, cx)?;
+                let lists = side.shared.blocks(file, CHUNK_BYTES, cx)?;
                 Some(Ssd { lists, weights, early: HashMap::new(), depth })
             }
         };

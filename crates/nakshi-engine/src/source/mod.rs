@@ -89,20 +89,27 @@ impl Shared {
         Ok(CachedReader::new(&cache, file, &options, Arc::clone(&self.stats))?)
     }
 
-    /// A reader of large ranges of `file` past the cache, for one worker.
+    /// A reader of ranges of about `block` bytes of `file` past the cache, for one worker.
     pub(crate) fn blocks(
         &self,
         file: &Arc<PagedFile>,
+        block: u64,
         cx: &Context,
     ) -> Result<nakshi_io::BlockReader> {
         let options = ReaderOptions {
             depth: SCAN_DEPTH,
-            // Lossless: a small constant.
-            block: CHUNK_BYTES as usize,
+            // Lossless: a few times a small constant.
+            block: block as usize,
             cancel: Some(cx.cancel_token().clone()),
         };
         Ok(file.reader_with(&options, Arc::clone(&self.stats))?)
     }
+}
+
+/// Bytes of weights of `width` bytes each beside a chunk of lists, for almost all chunks:
+/// the densest lists take half a byte an entry. Beyond it a buffer is made for the chunk.
+pub(crate) fn weight_block(width: u64) -> u64 {
+    CHUNK_BYTES * 2 * width.clamp(1, 8)
 }
 
 /// The lists of one direction.

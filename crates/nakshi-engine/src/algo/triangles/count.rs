@@ -12,21 +12,24 @@ use super::oriented::{LOW, Part};
 use crate::context::Context;
 use crate::error::Result;
 use crate::parallel::{Tickets, crew};
-use crate::popcount::AndCount;
+use crate::popcount::{AndCount, Unit};
 use crate::vertex_set::Bitmap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Ranks per ticket.
 const CHUNK: usize = 128;
+/// Edges ahead of the one at hand whose lists, and the places of whose lists, are fetched.
+const NEAR: usize = 6;
+const FAR: usize = 12;
 /// Tickets between two reports of progress.
 const REPORT: usize = 64;
 /// Edges between two looks at the cancel token.
 const PATIENCE: usize = 4096;
 
-/// Bit rows of the lists of the first ranks; row `u` has the bits `0..=u`, in whole words.
+/// Bit rows of the lists of the first ranks; row `u` has the bits `0..=u`, in whole units.
 pub(crate) struct Core {
-    rows: Vec<u64>,
+    rows: Vec<Unit>,
     size: u32,
     count: AndCount,
 }
@@ -35,13 +38,13 @@ impl Core {
     /// Start of row `u`.
     #[inline]
     fn at(u: u32) -> usize {
-        let (q, r) = (u as usize / 64, u as usize % 64);
-        32 * q * (q + 1) + r * (q + 1)
+        let (q, r) = (u as usize / 512, u as usize % 512);
+        256 * q * (q + 1) + r * (q + 1)
     }
 
     /// Bytes of the rows of `size` ranks.
     pub(crate) fn bytes(size: u32) -> u64 {
-        8 * Self::at(size) as u64
+        64 * Self::at(size) as u64
     }
 
     /// Rows of the first ranks of `part`, as many as are dense enough to pay and fit in
@@ -59,20 +62,19 @@ impl Core {
                 size = u + 1;
             }
         }
-        let mut rows = vec![0u64; Self::at(size)];
+        let mut rows: Vec<Unit> = vec![[0; 8]; Self::at(size)];
         for u in 0..size {
             let from = Self::at(u);
+            let row = rows.get_mut(from..).unwrap_or(&mut []);
             for &w in part.lists(u).0 {
-                if let Some(word) = rows.get_mut(from + usize::from(w) / 64) {
-                    *word |= 1 << (w % 64);
-                }
+                set_bit(row, w);
             }
         }
         Core { rows, size, count: AndCount::detect() }
     }
 
     #[inline]
-    fn row(&self, u: u32) -> &[u64] {
+    fn row(&self, u: u32) -> &[Unit] {
         self.rows.get(Self::at(u)..Self::at(u + 1)).unwrap_or(&[])
     }
 }
@@ -95,13 +97,32 @@ fn look_up(table: &Table, list: &[u16]) -> u64 {
     tail + sums.iter().map(|&sum| u64::from(sum)).sum::<u64>()
 }
 
+#[inline]
+fn word(row: &[Unit], k: u16) -> Option<u64> {
+    row.get(usize::from(k / 8)).map(|unit| unit[usize::from(k % 8)])
+}
+
+#[inline]
+fn word_mut(row: &mut [Unit], k: u16) -> Option<&mut u64> {
+    row.get_mut(usize::from(k / 8)).map(|unit| &mut unit[usize::from(k % 8)])
+}
+
+/// Sets bit `w` if the row has it, and tells whether it is the first of its word.
+#[inline]
+fn set_bit(row: &mut [Unit], w: u16) -> bool {
+    let Some(word) = word_mut(row, w / 64) else { return false };
+    let first = *word == 0;
+    *word |= 1 << (w % 64);
+    first
+}
+
 /// The marked list of one vertex.
 struct Marks {
     /// One byte per rank below [`LOW`]: 1 if marked.
     low: Box<Table>,
     /// The marks below the size of the core, as bits.
-    words: Vec<u64>,
-    /// Words that are not 0, ascending.
+    words: Vec<Unit>,
+    /// Words of 64 bits that are not 0, ascending.
     used: Vec<u16>,
     /// Marks from [`LOW`] on.
     high: Bitmap,
@@ -111,7 +132,7 @@ impl Marks {
     fn new(n: usize, core: u32) -> Self {
         Marks {
             low: Box::new([0; LOW as usize]),
-            words: vec![0; (core as usize).div_ceil(64)],
+            words: vec![[0; 8]; (core as usize).div_ceil(512)],
             used: Vec::new(),
             high: Bitmap::new(n),
         }
@@ -122,11 +143,8 @@ impl Marks {
             if let Some(byte) = self.low.get_mut(usize::from(w)) {
                 *byte = 1;
             }
-            if let Some(word) = self.words.get_mut(usize::from(w) / 64) {
-                if *word == 0 {
-                    self.used.push(w / 64);
-                }
-                *word |= 1 << (w % 64);
+            if set_bit(&mut self.words, w) {
+                self.used.push(w / 64);
             }
         }
         high.iter().for_each(|&w| self.high.set(w as usize));
@@ -139,7 +157,7 @@ impl Marks {
             }
         }
         for &k in &self.used {
-            if let Some(word) = self.words.get_mut(usize::from(k)) {
+            if let Some(word) = word_mut(&mut self.words, k) {
                 *word = 0;
             }
         }
@@ -230,7 +248,8 @@ impl Worker<'_> {
         let row = self.core.row(u);
         if let Some(tally) = &mut self.tally {
             let mut found = 0;
-            for (k, (a, b)) in row.iter().zip(&self.marks.words).enumerate() {
+            let words = row.as_flattened().iter().zip(self.marks.words.as_flattened());
+            for (k, (a, b)) in words.enumerate() {
                 found += each_bit(tally, k, a & b);
             }
             return found;
@@ -242,10 +261,9 @@ impl Worker<'_> {
         let row = self.core.row(u);
         let mut found = 0;
         for &k in self.marks.used.get(..used).unwrap_or(&[]) {
-            let k = usize::from(k);
-            let (Some(a), Some(b)) = (row.get(k), self.marks.words.get(k)) else { break };
+            let (Some(a), Some(b)) = (word(row, k), word(&self.marks.words, k)) else { break };
             found += match &mut self.tally {
-                Some(tally) => each_bit(tally, k, a & b),
+                Some(tally) => each_bit(tally, usize::from(k), a & b),
                 None => u64::from((a & b).count_ones()),
             };
         }
@@ -305,6 +323,17 @@ impl Worker<'_> {
         for (i, u) in all {
             if i % PATIENCE == PATIENCE - 1 {
                 cx.check()?;
+            }
+            // Lists of the tail lie far apart: what comes soon is fetched while this is done.
+            let coming = |k: usize| match low.get(i + k) {
+                Some(&u) => Some(u32::from(u)),
+                None => high.get(i + k - low.len()).copied(),
+            };
+            if let Some(u) = coming(FAR) {
+                self.lists.fetch_place(u);
+            }
+            if let Some(u) = coming(NEAR).filter(|&u| u >= self.core.size) {
+                self.lists.fetch_lists(u);
             }
             if u < start || u >= end {
                 continue;

@@ -10,7 +10,7 @@ use crate::algo::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::shared::{share_u16, share_u32, share_u64};
+use crate::shared::{prefetch, share_u16, share_u32, share_u64};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, List, VertexId};
 use std::ops::{ControlFlow, Range};
@@ -374,6 +374,23 @@ impl Part {
     pub(crate) fn lists(&self, rank: u32) -> (&[u16], &[u32]) {
         let (low, high) = self.spans(rank);
         (self.low.get(low).unwrap_or(&[]), self.high.get(high).unwrap_or(&[]))
+    }
+
+    /// Asks the processor for the place of the lists of `rank`.
+    #[inline]
+    pub(crate) fn fetch_place(&self, rank: u32) {
+        prefetch(&self.at, rank.wrapping_sub(self.ranks.start) as usize);
+    }
+
+    /// Asks the processor for the beginning of the lists of `rank`.
+    #[inline]
+    pub(crate) fn fetch_lists(&self, rank: u32) {
+        let (low, high) = self.spans(rank);
+        prefetch(&self.low, low.start);
+        prefetch(&self.low, low.start + 32);
+        if !high.is_empty() {
+            prefetch(&self.high, high.start);
+        }
     }
 
     /// The smaller neighbours of `rank` with whether each edge has both directions.
