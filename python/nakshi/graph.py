@@ -71,7 +71,7 @@ class Graph:
     @property
     def path(self) -> str:
         """Where the store is."""
-        return self._core.path
+        return os.fspath(self._core.path)
 
     @property
     def num_vertices(self) -> int:
@@ -239,7 +239,7 @@ class Graph:
             from both of its ends.
         """
         return self.run(
-            "bc", sources=_ids(sources), sample=sample, seed=seed, normalized=normalized, **run
+            "bc", sources=sources, sample=sample, seed=seed, normalized=normalized, **run
         )
 
     def triangles(self, **run: Unpack[RunOptions]) -> Result:
@@ -317,7 +317,7 @@ class Graph:
         """
         return self.run(
             "apsp",
-            sources=_ids(sources),
+            sources=sources,
             sample=sample,
             seed=seed,
             distances=distances,
@@ -397,6 +397,13 @@ class Graph:
     def _given(self, algorithm: str, parameters: dict[str, Any]) -> str:
         """Arguments as JSON, with what they imply; what is ``None`` is left to its default."""
         given = {name: value for name, value in parameters.items() if value is not None}
+        if "source" in given:
+            given["source"] = _vertex(given["source"])
+        if "sources" in given:
+            if isinstance(given["sources"], (str, bytes, int)):
+                # A lone text would otherwise pass as a sequence of one-letter ids.
+                raise ParameterError(f"sources is a list of vertices: [{given['sources']!r}]")
+            given["sources"] = [_vertex(source) for source in given["sources"]]
         if algorithm == "pagerank" and "iterations" in given:
             # Asked for so many iterations, it does not stop before by itself.
             given.setdefault("tolerance", 0.0)
@@ -417,18 +424,27 @@ def _check_run(engine: str, threads: int | None, timeout: float | None) -> None:
         raise ParameterError(f"timeout={timeout!r} cannot work; give seconds above 0")
 
 
-def _ids(sources: Sequence[Id] | None) -> list[Id] | None:
-    """A list; a lone string would otherwise pass as a sequence of one-letter ids."""
-    if sources is None:
-        return None
-    if isinstance(sources, (str, bytes, int)):
-        raise ParameterError(f"sources must be a list of vertices; write [{sources!r}]")
-    return list(sources)
+def _vertex(vertex: Any) -> Any:
+    """A vertex as JSON has it: integers beyond 64 bits as text, bytes that are no text apart."""
+    if hasattr(vertex, "item"):
+        vertex = vertex.item()
+    if isinstance(vertex, int) and not -(1 << 63) <= vertex < 1 << 64:
+        return str(vertex)
+    if isinstance(vertex, str):
+        # How Python carries bytes that are not UTF-8 in a str, as in file names and arguments.
+        vertex = vertex.encode("utf-8", "surrogateescape")
+    if isinstance(vertex, bytes):
+        try:
+            return vertex.decode("utf-8")
+        except UnicodeDecodeError:
+            return {"bytes": list(vertex)}
+    if isinstance(vertex, bool) or not isinstance(vertex, int):
+        kind = type(vertex).__name__
+        raise ParameterError(f"{vertex!r} ({kind}) is no vertex id; give an int, str or bytes")
+    return vertex
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} ({type(value).__name__})")

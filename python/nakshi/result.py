@@ -72,7 +72,8 @@ class Result:
         Raises:
             ParameterError: no such column, or the result has only a summary.
         """
-        return self._values("id")[0], self._dense(self._name(column))
+        name = self._name(column)
+        return self._values("id")[0], self._dense(name)
 
     def to_arrow(self) -> pa.Table:
         """All columns as a ``pyarrow.Table``; missing values are null. Needs pyarrow."""

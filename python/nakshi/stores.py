@@ -227,32 +227,57 @@ def algorithms() -> dict[str, str]:
     return dict(_core.algorithms())
 
 
-def check(path: Path, *, threads: int | None = None, progress: ProgressArgument = None) -> dict[str, Any]:
+def check(path: Path, *, progress: ProgressArgument = None) -> dict[str, Any]:
     """Read every page of a store, verify checksums and structure, and report all damage.
 
+    Args:
+        path: directory of the store.
+        progress: as for algorithms.
+
     Returns:
-        ``ok``, counts of pages and bytes, and ``problems``: a list of lines that name file and
-        page.
+        ``ok``; counts of ``pages``, ``bytes``, ``lists`` and ``entries`` that were read; the
+        number of damages and ``problems``, a list of lines that name file and page.
     """
     with reporting(progress, "check") as sink:
-        text = _core.check(os.fspath(path), threads=threads, progress=sink)
+        text = _core.check(os.fspath(path), progress=sink)
     outcome: dict[str, Any] = json.loads(text)
     return outcome
 
 
 def export(
-    store: Path | Graph, path: Path, *, progress: ProgressArgument = None
+    store: Path | Graph,
+    path: Path,
+    *,
+    format: Literal[
+        "auto", "tsv", "csv", "parquet", "arrow", "matrix-market", "metis", "graphalytics"
+    ] = "auto",
+    weight: str | None = None,
+    nodes: Path | None = None,
+    progress: ProgressArgument = None,
 ) -> dict[str, Any]:
-    """Write the edges of a store, in the user's ids, to a ``.tsv``, ``.csv`` or ``.parquet`` file
-    (text also with ``.gz`` or ``.zst``).
+    """Write the edges of a store, in the user's ids, to a file. Holds all ids in memory.
+
+    Args:
+        store: the store, or its path.
+        path: file; text formats are compressed if it ends in ``.gz`` or ``.zst``, and ``"-"`` is
+            standard output.
+        format: by the file's name by default.
+        weight: edge column to write; by default ``weight``, if there is one.
+        nodes: also write all ids, one a line, to this file: edges alone do not show isolated
+            vertices.
+        progress: as for algorithms.
 
     Returns:
-        ``edges`` and ``bytes`` written.
+        ``edges``: how many were written.
     """
     source = store.path if isinstance(store, Graph) else os.fspath(store)
-    if not source:
-        raise ParameterError("the store's path is empty; give the directory of a store")
     with reporting(progress, "export") as sink:
-        text = _core.export(source, os.fspath(path), progress=sink)
-    outcome: dict[str, Any] = json.loads(text)
-    return outcome
+        count = _core.export(
+            source,
+            os.fspath(path),
+            format=format,
+            weight=weight,
+            nodes=None if nodes is None else os.fspath(nodes),
+            progress=sink,
+        )
+    return {"edges": count}

@@ -121,7 +121,7 @@ def test_nodes(tmp_path: Path) -> None:
         [2**64 - 1, 2**63, 0],
         ["a", "ü", "日本"],
         ["007", "7", "8"],
-        ["", " ", "x y"],
+        [" ", "x", "x y"],
     ],
 )
 @pytest.mark.parametrize("layout", ["original", "degree", "random"])
@@ -140,10 +140,16 @@ def test_ids_come_back(ids: list[Any], layout: Any, tmp_path: Path) -> None:
         assert found.dtype == object and isinstance(found[0], str)
 
 
+def test_an_empty_id(tmp_path: Path) -> None:
+    with pytest.raises(nakshi.InputError, match="empty"):
+        nakshi.build(tmp_path / "s", (["", "a"], ["b", "c"]))
+
+
 def test_integers_beyond_64_bits(tmp_path: Path) -> None:
     (tmp_path / "e.txt").write_text(f"{10**30} {-(10**25)}\n{-(10**25)} 3\n")
     graph = nakshi.build(tmp_path / "s", tmp_path / "e.txt")
     assert graph.bfs(source=10**30).to_dict() == {-(10**25): 1, 3: 2, 10**30: 0}
+    assert graph.bfs(source=np.int64(3)).summary["reached"] == 1
 
 
 def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:

@@ -269,7 +269,8 @@ impl Graph {
         Ok(Some(ranks))
     }
 
-    /// The internal id of a vertex that a user names in JSON (a number or a string).
+    /// The internal id of a vertex that a user names in JSON: a number, a string (also for
+    /// numbers), or `{"bytes": [...]}` for an id that is not UTF-8.
     ///
     /// # Errors
     /// [`Error::UnknownVertex`].
@@ -281,6 +282,10 @@ impl Graph {
         };
         let external = match id {
             serde_json::Value::String(text) => ExternalId::Text(text.clone()),
+            serde_json::Value::Object(object) => {
+                let bytes = object.get("bytes").cloned().map(serde_json::from_value);
+                ExternalId::Bytes(bytes.and_then(std::result::Result::ok).ok_or_else(unknown)?)
+            }
             other => match (other.as_i64(), other.as_u64()) {
                 (Some(id), _) => ExternalId::I64(id),
                 (None, Some(id)) => ExternalId::U64(id),

@@ -6,14 +6,15 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, LargeBinaryArray, PrimitiveArray, RecordBatch, RecordBatchReader,
-    StringArray,
+    Array, ArrayRef, LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch,
+    RecordBatchReader, StringArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use nakshi::names::BIG;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 
 use crate::arrow_stream::Batches;
 
@@ -191,7 +192,7 @@ pub fn export<'py>(py: Python<'py>, mut reader: Batches, rows: usize) -> PyResul
         DataType::UInt64 => numbers!(UInt64Type),
         DataType::Float32 => numbers!(Float32Type),
         DataType::Float64 => numbers!(Float64Type),
-        _ => copy_objects(py, &mut reader, rows, mask.as_ref())?,
+        _ => copy_objects(py, field, &mut reader, rows, mask.as_ref())?,
     };
     Ok((values, mask))
 }
@@ -250,6 +251,7 @@ where
 
 fn copy_objects<'py>(
     py: Python<'py>,
+    field: &Field,
     reader: &mut Batches,
     rows: usize,
     mask: Mask<'_, 'py>,
@@ -259,7 +261,7 @@ fn copy_objects<'py>(
         let array = array?;
         note_missing(mask, &array, list.len());
         for row in 0..array.len() {
-            list.append(object(py, &array, row)?)?;
+            list.append(object(py, field, &array, row)?)?;
         }
     }
     if list.len() != rows {
@@ -275,7 +277,12 @@ fn copy_objects<'py>(
 ///
 /// # Errors
 /// `TypeError` for a type that no result has.
-pub fn object<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+pub fn object<'py>(
+    py: Python<'py>,
+    field: &Field,
+    array: &dyn Array,
+    row: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(row) {
         return Ok(py.None().into_bound(py));
     }
@@ -293,12 +300,18 @@ pub fn object<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<B
         PrimitiveArray<UInt64Type> => |v: u64| Ok(v.into_pyobject(py)?.into_any()),
         PrimitiveArray<Float32Type> => |v: f32| Ok(v.into_pyobject(py)?.into_any()),
         PrimitiveArray<Float64Type> => |v: f64| Ok(v.into_pyobject(py)?.into_any()),
-        StringArray => |v: &str| Ok(PyString::new(py, v).into_any()),
-        arrow_array::LargeStringArray => |v: &str| Ok(PyString::new(py, v).into_any()),
-        BinaryArray => |v: &[u8]| Ok(text_or_bytes(py, v)),
+        LargeStringArray => |v: &str| text(py, field, v),
         LargeBinaryArray => |v: &[u8]| Ok(text_or_bytes(py, v)),
     );
     Err(PyTypeError::new_err(format!("no Python type for {}", array.data_type())))
+}
+
+/// Text, or the integer of any size that it stands for.
+fn text<'py>(py: Python<'py>, field: &Field, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    if field.metadata().contains_key(BIG) {
+        return py.get_type::<PyInt>().call1((text,));
+    }
+    Ok(PyString::new(py, text).into_any())
 }
 
 /// Ids that are not all UTF-8 come as bytes; each that is UTF-8 is still `str`.

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{Generator, Kronecker, LogNormal, PowerLaw, write};
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
+use nakshi::store::{OpenOptions, Store};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -259,4 +261,41 @@ pub fn generate(
     let generator = recipe.generator();
     let threads = threads.unwrap_or_else(|| nakshi::engine::Context::new().threads());
     long(py, progress, |call| Ok(write(generator.as_ref(), &path, threads, &hooks(call))?))
+}
+
+/// Reads all of a store and returns what is wrong with it, as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, *, progress = None))]
+pub fn check(
+    py: Python<'_>,
+    path: PathBuf,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let report = long(py, progress, |call| {
+        let options = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
+        let mut told = |done, total| call.meter.note("check", done, total, "bytes");
+        Ok(nakshi::store::check(&path, &options, &mut told)?)
+    })?;
+    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+}
+
+/// Writes the edges of a store to a file and returns their number.
+#[pyfunction]
+#[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, progress = None))]
+pub fn export(
+    py: Python<'_>,
+    store: PathBuf,
+    path: PathBuf,
+    format: &str,
+    weight: Option<String>,
+    nodes: Option<PathBuf>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let format = serde_json::from_value(format.into()).map_err(Failure::from)?;
+    let options = ExportOptions { format, weight, nodes };
+    long(py, progress, |call| {
+        let opening = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
+        let store = Store::open(&store, &opening)?;
+        Ok(nakshi::store::export::export(&store, &path, &options, &hooks(call))?)
+    })
 }

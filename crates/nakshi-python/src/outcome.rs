@@ -114,9 +114,10 @@ impl Outcome {
 }
 
 fn cells<'py>(py: Python<'py>, batch: &RecordBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-    let columns = batch.columns().iter();
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
     let cells: Vec<_> = columns
-        .map(|column| arrays::object(py, column as &dyn Array, row))
+        .map(|(field, column)| arrays::object(py, field, column as &dyn Array, row))
         .collect::<PyResult<_>>()?;
     PyTuple::new(py, cells)
 }

@@ -30,15 +30,16 @@ pub struct Stats {
     pub engine: String,
     /// Worker threads.
     pub threads: usize,
-    /// Number of iterations.
-    pub iterations: usize,
+    /// Number of iterations: the algorithm's own count where it has one, else that of
+    /// `per_iteration`.
+    pub iterations: u64,
     /// Wall-clock time.
     pub seconds: Seconds,
     /// Memory in bytes.
     pub memory: Memory,
     /// What was read while the algorithm ran.
     pub io: Io,
-    /// The same for each iteration.
+    /// The same for each pass over the graph, with what it did.
     pub per_iteration: Vec<Iteration>,
 }
 
@@ -105,7 +106,11 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
     Stats {
         engine: graph.mode().to_string(),
         threads: cx.threads(),
-        iterations: stats.iterations.len(),
+        iterations: outcome
+            .summary
+            .get("iterations")
+            .and_then(Value::as_u64)
+            .unwrap_or(stats.iterations.len() as u64),
         seconds,
         memory: Memory { budget: cx.memory() },
         io: Io {

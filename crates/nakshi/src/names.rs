@@ -4,10 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::builder::{Int64Builder, LargeBinaryBuilder, LargeStringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, LargeBinaryArray, LargeStringArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 
 use crate::Result;
 use crate::store::{ExternalId, IdKind, IdMap, Key};
+
+/// Key in the metadata of a column of text that holds integers of any size.
+pub const BIG: &str = "nakshi.integers";
 
 /// Ids in ascending order; `rank` counts them from 0.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ enum Ids {
 #[derive(Debug)]
 pub struct Names {
     ids: Ids,
+    /// Whether the texts are integers of any size.
+    big: bool,
     count: u64,
     /// Internal id of each rank; `None` if the two are equal.
     vertices: Option<Vec<u32>>,
@@ -42,12 +47,12 @@ impl Names {
     /// Of reading.
     pub fn load(map: &IdMap) -> Result<Names> {
         let vertices = if map.ranks_are_internal() { None } else { Some(map.internal_by_rank()?) };
-        Ok(Names { ids: load_ids(map)?, count: map.len(), vertices, ranks: OnceLock::new() })
+        Ok(Names { ids: load_ids(map)?, big: map.kind() == IdKind::Big, count: map.len(), vertices, ranks: OnceLock::new() })
     }
 
     /// Names of a graph without a store: the internal ids themselves.
     pub fn dense(count: u64) -> Names {
-        Names { ids: Ids::Dense(0), count, vertices: None, ranks: OnceLock::new() }
+        Names { ids: Ids::Dense(0), big: false, count, vertices: None, ranks: OnceLock::new() }
     }
 
     /// Number of vertices.
@@ -60,15 +65,20 @@ impl Names {
         self.count == 0
     }
 
-    /// Type of the ids in tables: `Int64`, `UInt64` where an id needs it, text or bytes. Integers
-    /// beyond 64 bits are text, in decimal.
-    pub fn data_type(&self) -> DataType {
-        match self.ids {
+    /// A column of ids: `Int64`, `UInt64` where an id needs it, text or bytes. Integers beyond
+    /// 64 bits are decimal text, with [`BIG`] in the metadata.
+    pub fn field(&self, name: &str, nullable: bool) -> Field {
+        let data_type = match self.ids {
             Ids::Dense(_) | Ids::Narrow(..) | Ids::Signed(_) => DataType::Int64,
             Ids::Unsigned(_) => DataType::UInt64,
             Ids::Text(_) => DataType::LargeUtf8,
             Ids::Bytes(_) => DataType::LargeBinary,
+        };
+        let field = Field::new(name, data_type, nullable);
+        if !self.big {
+            return field;
         }
+        field.with_metadata([(BIG.to_owned(), "decimal".to_owned())].into())
     }
 
     /// The vertex of a rank.

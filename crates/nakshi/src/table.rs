@@ -32,16 +32,17 @@ pub struct Table {
 impl Table {
     /// The table of `columns`, one value per vertex in internal order.
     pub fn new(names: Names, columns: Vec<Column>) -> Table {
-        let mut fields = vec![Field::new("id", names.data_type(), false)];
+        let mut fields = vec![names.field("id", false)];
         for column in &columns {
-            let data_type = match &column.values {
-                Values::U32(_) => DataType::UInt32,
-                Values::U64(_) => DataType::UInt64,
-                Values::I64(_) => DataType::Int64,
-                Values::F64(_) => DataType::Float64,
-                Values::Vertex(_) => names.data_type(),
-            };
-            fields.push(Field::new(&column.name, data_type, column.valid.is_some()));
+            let nullable = column.valid.is_some();
+            let field = |data_type| Field::new(&column.name, data_type, nullable);
+            fields.push(match &column.values {
+                Values::U32(_) => field(DataType::UInt32),
+                Values::U64(_) => field(DataType::UInt64),
+                Values::I64(_) => field(DataType::Int64),
+                Values::F64(_) => field(DataType::Float64),
+                Values::Vertex(_) => names.field(&column.name, nullable),
+            });
         }
         Table { names, columns, schema: Arc::new(Schema::new(fields)) }
     }
@@ -128,7 +129,7 @@ impl Table {
         let sizes = UInt64Array::from_iter_values(best.iter().map(|entry| u64::from(entry.0)));
         let name = self.schema.fields().get(1).map_or("label", |field| field.name());
         let schema = Schema::new(vec![
-            Field::new(name, self.names.data_type(), false),
+            self.names.field(name, false),
             Field::new("members", DataType::UInt64, false),
         ]);
         let columns: Vec<ArrayRef> = vec![self.names.of_ranks(&ranks)?, Arc::new(sizes)];

@@ -171,7 +171,6 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
         click.echo(f"\n{len(result):,} rows in {out}")
     elif result.columns:
         click.echo()
-        head, rows = result.top_columns(), result.top(10)
         head, rows = result.best(10)
         print_table(head, [(_id(row[0]), *row[1:]) for row in rows])
 
@@ -186,12 +185,13 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
 
     seconds, memory, io = stats["seconds"], stats["memory"], stats["io"]
     budget = memory.get("budget")
+    found = {key: value for key, value in summary.items() if key != "iterations"}
     limit = f" of {format_size(budget)}" if budget else ""
     print_pairs(
         [
             ("algorithm", name),
             ("graph", f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"),
-            *((key.replace("_", " "), value) for key, value in summary.items()),
+            *((key.replace("_", " "), value) for key, value in found.items()),
             ("engine", f"{stats['engine']}, {stats['threads']} threads"),
             ("iterations", stats["iterations"]),
             ("seconds", f"{seconds['run']:.3f} (open {seconds['open']:.3f})"),

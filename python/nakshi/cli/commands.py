@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from . import options
-from .output import plain, print_json, print_pairs
+from .output import print_json, print_pairs
 
 FORMATS = [
     "auto",
@@ -122,43 +122,48 @@ def info(store: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("store", type=options.STORE)
-@options.long_call
-def check(
-    store: str, as_json: bool, progress: bool | None, threads: int | None, memory: int | None
-) -> int:
+@options.quiet
+@options.as_json
+def check(store: str, as_json: bool, progress: bool | None) -> int:
     """Read all of STORE and verify checksums and structure.
 
     Exit code 1 if anything is damaged; each problem names its file and page.
     """
     from ..stores import check as verify
 
-    report = verify(store, memory=memory, threads=threads, progress=progress)
-    problems = report.get("problems", [])
+    report = verify(store, progress=progress)
     if as_json:
         print_json(report)
     else:
         print_pairs(_lines({k: v for k, v in report.items() if k != "problems"}))
-    for problem in problems:
-        click.echo(f"nakshi: {plain(problem)}", err=True)
-    return 1 if problems else 0
+    for problem in report["problems"]:
+        click.echo(f"nakshi: {problem}", err=True)
+    return 0 if report["ok"] else 1
 
 
 @click.command()
 @click.argument("store", type=options.STORE)
 @click.argument("file", type=click.Path(path_type=str))
-@options.long_call
-def export(
-    store: str,
-    file: str,
-    as_json: bool,
-    progress: bool | None,
-    threads: int | None,
-    memory: int | None,
-) -> None:
-    """Write the edges of STORE to FILE: .tsv, .csv (also .gz, .zst), .parquet, or "-"."""
+@click.option(
+    "--format",
+    type=click.Choice(
+        ["auto", "tsv", "csv", "parquet", "arrow", "matrix-market", "metis", "graphalytics"]
+    ),
+    default="auto",
+    help="By the name of FILE by default.",
+)
+@click.option("--weight", metavar="COLUMN", help="Edge column to write; default: weight.")
+@click.option("--nodes", metavar="FILE", help="Also write all ids, one a line, to this file.")
+@options.quiet
+@options.as_json
+def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
+    """Write the edges of STORE to FILE, in the ids of the import ("-" is standard output).
+
+    FILE may end in .gz or .zst for text formats.
+    """
     from ..stores import export as write
 
-    counts = write(store, file, memory=memory, threads=threads, progress=progress)
+    counts = write(store, file, **chosen)
     if as_json:
         print_json({"store": store, "file": file, **counts})
     elif file != "-":
