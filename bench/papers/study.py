@@ -93,6 +93,7 @@ class Study:
     def minimum(self, application: str, store: Path | None = None) -> int:
         """The smallest budget that works."""
         words = ["estimate", application, str(store or self.store), "--json"]
+        words += self.arguments(application, self.graph)
         ran = measure.run([*product.NAKSHI, *words], threads=self.options.threads)
         return int(json.loads(ran.stdout)["minimum"])
 
