@@ -24,7 +24,7 @@ def test_import_of_a_hub_under_a_limit(
 ) -> None:
     """A3: 30 % of all edges at one vertex. By hand with NAKSHI_TEST_SCALE=60 for 2 GiB of text.
 
-    Seen red with the hub's list collected in memory before it is encoded (at full size).
+    To be seen red with the hub's list collected in memory before it is encoded (at full size).
     """
     edges = edge_list(400_000, 2_000_000 * SCALE, hub=0.3)
     limit = 256 * MIB if SCALE > 1 else 96 * MIB
@@ -81,7 +81,7 @@ def test_algorithm_below_a_limit(
 ) -> None:
     """E1: limit = what the run needs at least + 64 MiB; same answer as in memory.
 
-    Seen red with --engine memory under a limit below the file's size, and with the peak measured
+    To be seen red with --engine memory under a limit below the file's size, and with the peak measured
     of a run that ignores its budget.
     """
     words = ["run", algorithm, large, *ALGORITHMS[algorithm], "--no-progress"]

@@ -91,7 +91,7 @@ mod tests {
         assert!(found == text);
     }
 
-    /// Seen red with a plain read of the source.
+    /// To be seen red with a plain read of the source.
     #[test]
     fn silence_can_be_cancelled() {
         let cancel = CancelToken::new();
