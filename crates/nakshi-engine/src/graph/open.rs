@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 /// Page cache when no budget is given.
 const DEFAULT_CACHE: u64 = 64 << 20;
-/// The smallest page cache.
+/// The smallest page cache, where pages are small.
 const LEAST_CACHE: u64 = 1 << 20;
+/// Pages that any page cache holds, one set of it.
+const LEAST_PAGES: u64 = 8;
 
 impl Summary {
     /// What an estimate knows about a store.
@@ -21,6 +23,8 @@ impl Summary {
         let entry = |d| store.entry(d).ok();
         let (out, incoming) = (entry(Direction::Out), entry(Direction::In));
         let lists = |e: Option<&nakshi_store::AdjacencyEntry>| e.map_or(0, |e| e.lists.len);
+        // Lists are read in whole pages, and half a page cache of large pages goes by this too.
+        let pages = u64::from(manifest.page_size) * (LEAST_PAGES / 2);
         let width = manifest.columns.iter().map(|c| c.ty.width() as u64).max();
         Summary {
             vertices: manifest.vertices,
@@ -29,7 +33,7 @@ impl Summary {
             directed: manifest.directed,
             out_bytes: lists(out),
             in_bytes: if manifest.directed { lists(incoming) } else { 0 },
-            longest_list: manifest.adjacency.iter().map(|e| e.max_list_bytes).max().unwrap_or(0),
+            longest_list: manifest.adjacency.iter().map(|e| e.max_list_bytes).fold(pages, u64::max),
             // Elias-Fano: at most two bits and the logarithm of the mean length, with samples.
             index_bytes: manifest.adjacency.iter().map(index_bytes).max().unwrap_or(0),
             weight_width: width.unwrap_or(0),
@@ -59,7 +63,10 @@ impl Graph {
         let spare = cx.memory().map(|budget| budget.saturating_sub(estimate.minimum));
         let lists = summary.out_bytes.saturating_add(summary.in_bytes);
         let spare = if needs.takes_spare { 0 } else { spare.unwrap_or(DEFAULT_CACHE) };
-        let cache = spare.min(lists).max(LEAST_CACHE);
+        let cache = spare
+            .min(lists)
+            .max(LEAST_CACHE)
+            .max(LEAST_PAGES * u64::from(store.manifest().page_size));
         let cache = usize::try_from(cache).unwrap_or(usize::MAX);
         let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 });
         let mut graph = Graph {
