@@ -47,7 +47,13 @@ impl Names {
     /// Of reading.
     pub fn load(map: &IdMap) -> Result<Names> {
         let vertices = if map.ranks_are_internal() { None } else { Some(map.internal_by_rank()?) };
-        Ok(Names { ids: load_ids(map)?, big: map.kind() == IdKind::Big, count: map.len(), vertices, ranks: OnceLock::new() })
+        Ok(Names {
+            ids: load_ids(map)?,
+            big: map.kind() == IdKind::Big,
+            count: map.len(),
+            vertices,
+            ranks: OnceLock::new(),
+        })
     }
 
     /// Names of a graph without a store: the internal ids themselves.

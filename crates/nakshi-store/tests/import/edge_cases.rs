@@ -12,7 +12,7 @@ fn undirected() -> ImportOptions {
     ImportOptions { directed: false, ..options() }
 }
 
-/// Seen red with `LISTED` not set for declared vertices, with the header of "header only" taken
+/// Not yet seen red; to be planted: `LISTED` not set for declared vertices, with the header of "header only" taken
 /// for an edge, and with `strip_mark` left out.
 #[test]
 fn shapes_of_files() {
@@ -56,7 +56,7 @@ impl Model {
     }
 }
 
-/// Seen red with ids above 2^32 cut to 32 bits, with integers compared as text, and with "007"
+/// Not yet seen red; to be planted: ids above 2^32 cut to 32 bits, with integers compared as text, and with "007"
 /// read as 7.
 #[test]
 fn ids_of_all_kinds() {
@@ -96,7 +96,7 @@ fn integers_turn_to_text_late() {
     assert!(model.edges.contains_key(&("199999".into(), "199993".into())));
 }
 
-/// Seen red with the smallest weight replaced by the last, and with self-loops counted twice in
+/// Not yet seen red; to be planted: the smallest weight replaced by the last, and with self-loops counted twice in
 /// undirected graphs.
 #[test]
 fn policies() {
@@ -202,7 +202,7 @@ fn isolated_vertices_come_from_a_list() {
     }
 }
 
-/// Seen red with the block's first line left out of the sum.
+/// Not yet seen red; to be planted: the block's first line left out of the sum.
 #[test]
 fn errors_name_file_and_line() {
     let weighted = ImportOptions { weighted: true, ..options() };

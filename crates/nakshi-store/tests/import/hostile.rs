@@ -116,7 +116,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Headers that promise much, and compressed zeros. Other tests may run beside this one, so a
-/// bound that a bomb would break by far is enough. Seen red with `Vec::with_capacity(entries)`
+/// bound that a bomb would break by far is enough. Not yet seen red; to be planted: `Vec::with_capacity(entries)`
 /// in the Matrix Market reader.
 #[test]
 fn bombs() {
@@ -144,8 +144,8 @@ fn bombs() {
 }
 
 /// Ids that collide in a table without a secret: equal low bits, and multiples of a large power
-/// of two. Compared with random ids of the same length. Seen red with the key's length as its
-/// hash (minutes instead of a second).
+/// of two. Compared with random ids of the same length. Not yet seen red; to be planted: the key's length as its
+/// hash.
 #[test]
 fn crafted_ids_cost_what_random_ones_do() {
     let count = 200_000_u64;

@@ -27,7 +27,7 @@ fn hub(edges: u64, prefix: &str) -> Vec<u8> {
 }
 
 /// Memory below the least that is allowed makes buckets of 1,024 arcs, so that runs, merges,
-/// giant lists and many generations of ids occur in a small test. Seen red with a bucket that
+/// giant lists and many generations of ids occur in a small test. Not yet seen red; to be planted: a bucket that
 /// forgot its last run, with a giant list that kept a duplicate across pieces, and with a table
 /// of the wrong generation.
 #[test]
