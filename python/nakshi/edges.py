@@ -126,7 +126,14 @@ def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
     if options.get("weighted") and len(arrays) < 3:
         raise ParameterError("weighted=True needs a third array with the weights")
     options["columns"] = names if options.get("weighted") else names[:2]
-    return _core.Batches.from_arrays(list(zip(names, map(_array, arrays))))
+    columns = [_array(array) for array in arrays]
+    lengths = sorted({len(column) for column in columns})
+    if len(lengths) > 1:
+        raise ParameterError(
+            f"arrays of {' and '.join(map(str, lengths))} values; sources, targets and weights "
+            "must have one value an edge"
+        )
+    return _core.Batches.from_arrays(list(zip(names, columns)))
 
 
 def _arrays(edges: Any) -> list[Any]:

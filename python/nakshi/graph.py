@@ -242,13 +242,17 @@ class Graph:
             "bc", sources=sources, sample=sample, seed=seed, normalized=normalized, **run
         )
 
-    def triangles(self, **run: Unpack[RunOptions]) -> Result:
+    def triangles(self, *, per_vertex: bool = False, **run: Unpack[RunOptions]) -> Result:
         """Triangles, with edges taken as undirected; self-loops and duplicates never count.
 
+        Args:
+            per_vertex: count those of each vertex, too; takes longer.
+
         Returns:
-            ``triangles`` (``uint64``): how many contain the vertex. Summary: ``triangles`` in all.
+            Summary: ``triangles`` in all. With ``per_vertex`` also ``triangles`` (``uint64``):
+            how many contain the vertex.
         """
-        return self.run("triangles", **run)
+        return self.run("triangles", per_vertex=per_vertex, **run)
 
     def scan_statistics(
         self, *, per_vertex: bool = False, **run: Unpack[RunOptions]

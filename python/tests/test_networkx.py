@@ -117,6 +117,7 @@ def test_agreement(chunk: int, tmp_path: Path) -> None:
             "sssp": {"source": source},
             "pagerank": {"tolerance": 1e-10},
             "cdlp": {"iterations": 5},
+            "triangles": {"per_vertex": True},
         }
         for layout in LAYOUTS:
             store = nakshi.build(

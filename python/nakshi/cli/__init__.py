@@ -29,8 +29,25 @@ class _Group(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="nakshi", message="nakshi %(version)s")
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from .. import __version__
+
+        click.echo(f"nakshi {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Group, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Show the version and exit.",
+)
 def nakshi() -> None:
     """Graphs larger than memory: import them once, analyse them from disk.
 
@@ -56,9 +73,6 @@ def _status(arguments: list[str] | None) -> int:
         outcome = nakshi.main(arguments, prog_name="nakshi", standalone_mode=False)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return 2
     except click.UsageError as error:
         hint = f" (see '{error.ctx.command_path} --help')" if error.ctx is not None else ""
         return _fail(error.format_message().rstrip(".") + hint, 2)

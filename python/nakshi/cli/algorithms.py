@@ -45,6 +45,7 @@ _SOURCES = (
     _option("--sample", "Draw this many at random instead.", type=click.IntRange(min=1)),
     _option("--seed", "Of the draw [0].", type=click.IntRange(min=0)),
 )
+_PER_VERTEX = _option("--per-vertex", "For every vertex, too; --out implies it.", is_flag=True)
 _ITERATIONS = click.IntRange(min=1)
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -82,10 +83,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Betweenness centrality, exact or from some sources.",
         (*_SOURCES, _option("--normalized", "Divide by the number of pairs.", is_flag=True)),
     ),
-    "triangles": Algorithm("Triangles, in all and per vertex."),
+    "triangles": Algorithm("Triangles, in all and per vertex.", (_PER_VERTEX,)),
     "scan-statistics": Algorithm(
         "Most edges inside a closed neighbourhood.",
-        (_option("--per-vertex", "For every vertex, not only the largest.", is_flag=True),),
+        (_PER_VERTEX,),
     ),
     "diameter": Algorithm(
         "Lower bound of the diameter by repeated sweeps.",
@@ -124,7 +125,7 @@ class _Algorithms(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Algorithms)
+@click.group(cls=_Algorithms, no_args_is_help=False)
 def run() -> None:
     """Run an algorithm: nakshi run ALGO STORE.
 
@@ -134,7 +135,7 @@ def run() -> None:
     """
 
 
-@click.group(cls=_Algorithms)
+@click.group(cls=_Algorithms, no_args_is_help=False)
 def estimate() -> None:
     """Tell the memory that a run needs: nakshi estimate ALGO STORE."""
 
@@ -144,6 +145,8 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
 
     if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
         raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
+    if out is not None and "per_vertex" in chosen:
+        chosen["per_vertex"] = True
     graph = Graph(store)
     settings = {key: chosen.pop(key) for key in ("engine", "memory", "threads", "timeout")}
     settings["progress"] = chosen.pop("progress")
