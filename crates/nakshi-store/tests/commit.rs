@@ -11,7 +11,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// Every operation fails once, with EIO or with ENOSPC. (Kills are tested with whole processes.)
 ///
-/// Seen red with the manifest's fsync error ignored in `write_small`: a build that should have
+/// Bug to plant, not yet seen red: the manifest's fsync error ignored in `write_small`: a build that should have
 /// failed was published.
 #[test]
 fn a_failure_at_every_operation() -> Outcome {
@@ -45,7 +45,7 @@ fn a_failure_at_every_operation() -> Outcome {
 
 /// What a killed build left is removed by the next one.
 ///
-/// Seen red with the removal of leftovers taken out of `AtomicDir::create`.
+/// Bug to plant, not yet seen red: the removal of leftovers taken out of `AtomicDir::create`.
 #[test]
 fn leftovers_of_a_dead_build() -> Outcome {
     let dir = tempfile::tempdir()?;

@@ -55,7 +55,7 @@ fn refused_by(dest: &Path, file: &Path, page: Option<usize>, what: &str, deep: b
     }
 }
 
-/// Seen red with `PagedFile::verify` made to accept every page, and (for the checksum tables and
+/// Bug to plant, not yet seen red: `PagedFile::verify` made to accept every page, and (for the checksum tables and
 /// the manifest) with the comparison of their CRCs removed.
 #[test]
 fn every_64th_byte_flipped() -> Outcome {
@@ -79,7 +79,7 @@ fn every_64th_byte_flipped() -> Outcome {
     Ok(())
 }
 
-/// Seen red with the page number left out of the checksum's salt (swapped pages), and with
+/// Bug to plant, not yet seen red: the page number left out of the checksum's salt (swapped pages), and with
 /// `PagedFile::verify` made to accept every page (zeroed ones).
 #[test]
 fn pages_zeroed_and_swapped() -> Outcome {
@@ -111,7 +111,7 @@ fn pages_zeroed_and_swapped() -> Outcome {
     Ok(())
 }
 
-/// Seen red with the comparison of lengths removed from `PagedFile::open` and from the reading of
+/// Bug to plant, not yet seen red: the comparison of lengths removed from `PagedFile::open` and from the reading of
 /// checksum tables.
 #[test]
 fn files_truncated_and_missing() -> Outcome {
@@ -136,7 +136,7 @@ fn files_truncated_and_missing() -> Outcome {
     Ok(())
 }
 
-/// Seen red with the CRC of checksum tables not compared: a foreign pair was called corrupt where
+/// Bug to plant, not yet seen red: the CRC of checksum tables not compared: a foreign pair was called corrupt where
 /// its content differs, and passed where it does not.
 #[test]
 fn files_of_another_store() -> Outcome {
@@ -172,7 +172,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     u32::try_from(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes)).expect("32 bits")
 }
 
-/// Seen red with `>` in the comparison of versions turned to `>=` (this version is refused) and
+/// Bug to plant, not yet seen red: `>` in the comparison of versions turned to `>=` (this version is refused) and
 /// with the comparison removed (the newer one is misread).
 #[test]
 fn formats_of_other_versions() -> Outcome {
@@ -194,7 +194,7 @@ fn formats_of_other_versions() -> Outcome {
     Ok(())
 }
 
-/// Seen red with the lock left out of `AtomicDir::create`.
+/// Bug to plant, not yet seen red: the lock left out of `AtomicDir::create`.
 #[test]
 fn two_writers() -> Outcome {
     let dir = tempfile::tempdir()?;
@@ -210,7 +210,7 @@ fn two_writers() -> Outcome {
     Ok(())
 }
 
-/// Seen red with a lock file taken in `Store::open`.
+/// Bug to plant, not yet seen red: a lock file taken in `Store::open`.
 #[test]
 fn readers_never_write() -> Outcome {
     let dir = tempfile::tempdir()?;
@@ -331,7 +331,7 @@ fn giant_store(dest: &Path) -> std::io::Result<Manifest> {
     })
 }
 
-/// Seen red with the position in the index cut to 32 bits: the second list was read at 8.
+/// Bug to plant, not yet seen red: the position in the index cut to 32 bits: the second list was read at 8.
 #[test]
 fn counts_beyond_32_bits() -> Outcome {
     let dir = tempfile::tempdir()?;
