@@ -158,7 +158,6 @@ fn faulty(sample: &Sample, plan: &FaultPlan) -> Graph {
 }
 
 /// A right result or an error, never a wrong result and never a hang (E2).
-/// Seen red with the page checksums of a reader switched off.
 #[test]
 fn faults_give_the_right_result_or_an_error() {
     let sample = power_law(20_000, 200_000, false, 9);
@@ -211,7 +210,6 @@ fn slow_reads_are_only_slow() {
     check_all(&sample, &faulty(&sample, &plan), &Context::new().with_threads(2), 1);
 }
 
-/// Seen red without the cancel token in the readers' options.
 #[test]
 fn cancel_and_deadline_stop_a_slow_scan() {
     let sample = power_law(150_000, 600_000, false, 3);
@@ -240,7 +238,6 @@ fn cancel_and_deadline_stop_a_slow_scan() {
     assert!(matches!(result, Err(Error::Deadline { .. })));
 }
 
-/// Seen red with `catch_unwind` taken out of the crew.
 #[test]
 fn a_panic_or_an_error_in_visit_ends_the_run() {
     let sample = power_law(20_000, 100_000, false, 4);
