@@ -34,10 +34,10 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._core import __version__ as __version__
-    from .stores import algorithms, build, check, export, generate
-    from .stores import open_store as open
     from .graph import Graph
     from .result import Result
+    from .stores import algorithms, build, check, export, generate
+    from .stores import open_store as open
 
 __all__ = [
     "BudgetError",

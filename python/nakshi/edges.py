@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Protocol, Sequence, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
 
 from . import _core
 from .errors import ParameterError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Literal, Sequence, TypedDict, Union
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _core
 from .errors import ParameterError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "Id", "Engine", "RunOptions"]
 
-Id = Union[int, str, bytes]
+Id = int | str | bytes
 """A vertex as the imported edges named it."""
 Engine = Literal["auto", "memory", "ssd"]
 

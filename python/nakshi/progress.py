@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Iterator, Optional, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 __all__ = ["Sink", "ProgressArgument", "Bars", "reporting"]
 
-Sink = Callable[[str, int, Optional[int], str], None]
-ProgressArgument = Union[bool, Sink, None]
+Sink = Callable[[str, int, int | None, str], None]
+ProgressArgument = bool | Sink | None
 
 # Calls shorter than this never draw: a bar that flashes up tells nobody anything.
 _QUIET_SECONDS = 0.5

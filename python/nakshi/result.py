@@ -6,7 +6,8 @@ import html
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from .errors import ParameterError, UnsupportedError
 from .units import format_size

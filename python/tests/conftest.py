@@ -7,13 +7,13 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
-
-import pytest
+from typing import Any
 
 import nakshi
+import pytest
 
 #: Loops of random tests run this many times as often; continuous integration uses 1.
 SCALE = max(1, int(os.environ.get("NAKSHI_TEST_SCALE", "1")))

@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import nakshi
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,8 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-
-import nakshi
 
 SOURCES, TARGETS, WEIGHTS = [10, 20, 30, 30], [20, 30, 10, 40], [1.0, 2.0, 3.0, 4.0]
 LEVELS = {10: 0, 20: 1, 30: 2, 40: 3}

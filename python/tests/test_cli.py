@@ -9,9 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import nakshi
+import pytest
 from nakshi.cli.algorithms import ALGORITHMS as COMMANDS
 
 from .conftest import ALGORITHMS, run_cli

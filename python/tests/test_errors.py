@@ -10,10 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nakshi
 import numpy as np
 import pytest
-
-import nakshi
 
 from .conftest import run_cli
 

@@ -10,9 +10,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import nakshi
+import pytest
 
 from .conftest import DATA
 

@@ -15,9 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import nakshi
+import pytest
 
 from .conftest import ALGORITHMS, run_cli
 

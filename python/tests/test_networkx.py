@@ -12,10 +12,9 @@ import random
 from pathlib import Path
 from typing import Any
 
+import nakshi
 import networkx as nx
 import pytest
-
-import nakshi
 
 from .conftest import SCALE, random_edges
 

@@ -7,14 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nakshi
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-import nakshi
 
 
 def test_numpy(diamond: nakshi.Graph) -> None:

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import nakshi
+import pytest
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,7 +1,6 @@
 """Sizes as people write them."""
 
 import pytest
-
 from nakshi import ParameterError
 from nakshi.units import format_size, parse_size
 

@@ -172,7 +172,7 @@ mod tests {
         .unwrap();
     }
 
-    /// Seen to hang with the guard's `break_up` removed.
+    /// Meant to hang if the guard did not break the barrier; not yet seen red with that planted.
     #[test]
     fn nobody_waits_for_the_dead() {
         for victim in 0..3 {

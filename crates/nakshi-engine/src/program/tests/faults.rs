@@ -13,7 +13,8 @@ use nakshi_io::FaultPlan;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Seen red with the result of [`crate::ListReader::read`] ignored.
+/// Meant to catch an ignored error of [`crate::ListReader::read`]; not yet seen red with that
+/// planted.
 #[test]
 fn failing_reads_are_errors_never_wrong_results() {
     let input = skewed(1000, 9000, true, 44);

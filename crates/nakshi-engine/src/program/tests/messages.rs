@@ -99,8 +99,8 @@ fn expected(input: &Edges) -> Vec<u64> {
     sums
 }
 
-/// Seen red with a bundle that was published into a slot not yet emptied, and with the last
-/// packet of a multicast ending at the first destination of the next.
+/// Meant to catch a bundle handed over into a slot not yet emptied, and a multicast that ends
+/// where the next one begins or before; not yet seen red with these planted.
 #[test]
 fn every_message_arrives_once() {
     let input = skewed(1000, 6000, true, 20);

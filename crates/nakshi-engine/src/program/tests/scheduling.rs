@@ -131,7 +131,8 @@ fn custom_orders_by_key_and_by_vector() {
 
 /// All parts `j` before any part `j + 1`, each with a copy of the state, on any thread.
 ///
-/// Seen red with `next_stage` queueing all further parts at once.
+/// Meant to catch a `next_stage` that queues all further parts at once; not yet seen red with
+/// that planted.
 #[test]
 fn parts_run_in_order_from_copies_and_speak_by_messages() {
     for threads in [1, 2, 4] {
