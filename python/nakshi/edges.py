@@ -13,7 +13,7 @@ from .errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
-    from scipy.sparse import sparray, spmatrix
+    from scipy.sparse import sparray, spmatrix  # type: ignore[import-untyped]
 
 __all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare"]
 
@@ -191,7 +191,7 @@ def _without_pyarrow(table: Any) -> Any | None:
     if type(table).__module__.partition(".")[0] != "pandas":
         return None
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         return table
     return None

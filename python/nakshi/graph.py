@@ -99,11 +99,6 @@ class Graph:
         """Names of the edge columns that can serve as ``weight=``."""
         return self._core.columns
 
-    @property
-    def id_kind(self) -> Literal["int", "text"]:
-        """Whether vertex ids are integers or text."""
-        return "int" if self._core.integer_ids else "text"
-
     def info(self) -> dict[str, Any]:
         """What the store holds: counts, layout, files and sizes in bytes, format version."""
         return _object(self._core.info())

@@ -6,7 +6,7 @@ import html
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ParameterError, UnsupportedError
@@ -14,9 +14,9 @@ from .units import format_size
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
     import polars as pl
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     from . import _core
 
@@ -82,7 +82,8 @@ class Result:
 
     def to_polars(self) -> pl.DataFrame:
         """All columns as a ``polars.DataFrame``; missing values are null. Needs polars."""
-        return _optional("polars", "to_polars").DataFrame(self._with_rows())
+        frame: pl.DataFrame = _optional("polars", "to_polars").DataFrame(self._with_rows())
+        return frame
 
     def to_pandas(self) -> pd.DataFrame:
         """All columns as a ``pandas.DataFrame``; missing values are ``NA``. Needs pandas."""
@@ -230,8 +231,8 @@ def _show(value: object) -> str:
     return str(value)
 
 
-def _html_table(head: list[str] | None, rows: list[tuple[str, ...]]) -> str:
-    def line(tag: str, cells: Iterator[str] | list[str] | tuple[str, ...]) -> str:
+def _html_table(head: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> str:
+    def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     body = "".join(line("td", row) for row in rows)

@@ -70,9 +70,14 @@ def _status(arguments: list[str] | None) -> int:
     from ..errors import NakshiError
 
     try:
-        outcome = nakshi.main(arguments, prog_name="nakshi", standalone_mode=False)
+        # Not `nakshi.main`, which prints an empty line of its own at Ctrl-C.
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        with nakshi.make_context("nakshi", words) as context:
+            outcome = nakshi.invoke(context)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.UsageError as error:
         hint = f" (see '{error.ctx.command_path} --help')" if error.ctx is not None else ""
         return _fail(error.format_message().rstrip(".") + hint, 2)

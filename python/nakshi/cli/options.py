@@ -13,7 +13,7 @@ from ..units import parse_size
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Size(click.ParamType):
+class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A size in bytes such as ``512MiB``."""
 
     name = "size"
