@@ -1,6 +1,6 @@
 """A graph that was opened before ``fork`` works in the child, and never hangs.
 
-Seen red with a plant: the handle that does not notice the new process id, over a backend with a
+To be seen red with a plant: the handle that does not notice the new process id, over a backend with a
 pool of threads, waits for ever.
 """
 

@@ -1,6 +1,6 @@
 """Ctrl-C, exceptions in callbacks, deadlines.
 
-Seen red with a plant: ``check_signals`` left out of the loop that waits for a call. The time is
+To be seen red with a plant: ``check_signals`` left out of the loop that waits for a call. The time is
 taken inside the process, from the signal's arrival in the handler to the exception.
 """
 
