@@ -157,6 +157,12 @@ def index_bytes(store: Path) -> int:
     return int(json.loads(measure.run(call, threads=1).stdout)["parts"]["index"])
 
 
+def minimum(arguments: list[str]) -> int:
+    """The smallest budget, in bytes, with which `nakshi run ARGUMENTS` works."""
+    ran = measure.run([*NAKSHI, "estimate", *arguments, "--json"], threads=1)
+    return int(json.loads(ran.stdout)["minimum"])
+
+
 def info(store: Path) -> dict[str, Any]:
     """What `nakshi info --json` says."""
     return json.loads(measure.run([*NAKSHI, "info", str(store), "--json"], threads=1).stdout)

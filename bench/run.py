@@ -20,6 +20,7 @@ import measure
 import product
 import rivals
 import sections
+import tables
 from graphs import Graph
 from kernels import KERNELS
 from sections import Measured
@@ -150,8 +151,8 @@ def main() -> None:
     inputs = bench.inputs()
     measured = [bench.compare(graph) for graph in inputs]
     ingested = None if options.no_import else imports.compare(bench.work, inputs[0], options)
-    command = "bench/run.py " + " ".join(sys.argv[1:])
-    sections.write(options.out, command.strip(), options, measured, ingested)
+    command = tables.invocation("bench/run.py")
+    sections.write(options.out, command, options, measured, ingested)
     disagreements = [line for one in measured for line in one.disagreements()]
     for line in disagreements:
         print(f"answers differ: {line}", file=sys.stderr)

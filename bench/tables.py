@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     ]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def invocation(program: str) -> str:
+    """The command line that makes a page, with ``DIR`` for each folder of this machine."""
+    words = ["DIR" if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    return shlex.join([program, *words])
 
 
 class Page:

@@ -24,6 +24,7 @@ import page_size  # noqa: E402
 import product  # noqa: E402
 import runtimes  # noqa: E402
 import scheduling  # noqa: E402
+import tables  # noqa: E402
 import utilisation  # noqa: E402
 from study import Study  # noqa: E402
 
@@ -51,9 +52,9 @@ def main() -> None:
     options.target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
     options.work.mkdir(parents=True, exist_ok=True)
     options.large_scale = options.large_scale or options.scale + 2
-    command = "bench/papers/run.py " + " ".join(sys.argv[1:])
+    command = tables.invocation("bench/papers/run.py")
     graph = graphs.kronecker(options.scale, options.work, None, product.NAKSHI, None)
-    study = Study(options, graph, command.strip())
+    study = Study(options, graph, command)
     for name in options.only.split(","):
         print(f"figure {name}", file=sys.stderr, flush=True)
         FIGURES[name](study)

@@ -92,10 +92,8 @@ class Study:
 
     def minimum(self, application: str, store: Path | None = None) -> int:
         """The smallest budget that works."""
-        words = ["estimate", application, str(store or self.store), "--json"]
-        words += self.arguments(application, self.graph)
-        ran = measure.run([*product.NAKSHI, *words], threads=self.options.threads)
-        return int(json.loads(ran.stdout)["minimum"])
+        chosen = self.arguments(application, self.graph)
+        return product.minimum([application, str(store or self.store), *chosen])
 
     def page(self, title: str, graph: Graph | None = None) -> tables.Page:
         """A page with the conditions of this study."""
