@@ -5,12 +5,13 @@
 //! "Work-efficient parallel GPU methods for single-source shortest paths", IPDPS 2014.
 //!
 //! State: a distance per vertex, 4 bytes where weights are integers of at most 32 bits and
-//! 8 otherwise, and two bits: whether the distance has improved since the vertex was last
-//! expanded, and whether it then was beyond the current window. A step expands all
-//! improved vertices below a threshold, by a gather; the threshold moves on by delta when
-//! none is left. Delta adapts: small steps while they expand much, larger ones once the
-//! frontier is thin, when reading the same pages again would cost more than a few
-//! expansions that turn out to be in vain.
+//! 8 otherwise, and three bits: whether the distance has improved since the vertex was last
+//! expanded, whether it then was beyond the current window, and whether the vertex has been
+//! expanded at all. A step expands all improved vertices below a threshold, by a gather;
+//! the threshold moves on by delta when none is left. Delta adapts: it starts far below the
+//! mean weight, because in a power-law graph the hubs have very short paths and a hub
+//! expanded too early costs most; it grows fast while hardly anything is expanded in vain,
+//! and where the frontier is thin, when reading the same pages again would cost more.
 //!
 //! Shortest distances are unique, so the result depends neither on the schedule nor on
 //! the number of threads. With integer weights it is exact, otherwise each distance is
@@ -72,13 +73,13 @@ impl Algorithm for Sssp {
     const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
     fn needs(&self, summary: &Summary) -> Needs {
-        // Distances as the kernel has them and as they are handed out, four bitmaps, and where
+        // Distances as the kernel has them and as they are handed out, five bitmaps, and where
         // the weights of each list are.
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
         Needs {
             column: self.weight.clone(),
             random_access: true,
-            ..Needs::new(kernel + 8.0 + 2.0, &[Direction::Out])
+            ..Needs::new(kernel + 8.0 + 2.125, &[Direction::Out])
         }
     }
 
@@ -268,9 +269,32 @@ const WEIGHED: u64 = 4096;
 #[derive(Default, Clone, Copy)]
 struct Expanded {
     edges: u64,
+    /// Edges of vertices that had been expanded before, with a longer distance.
+    again: u64,
     /// Edges whose weights are in `weight`: a sample tells the mean.
     weighed: u64,
     weight: f64,
+}
+
+impl Expanded {
+    fn count(&mut self, list: &List<'_>, weights: &Weights<'_>, again: bool) {
+        self.edges += list.degree();
+        self.again += if again { list.degree() } else { 0 };
+        if self.weighed < WEIGHED {
+            let weighed = weights.len().min(WEIGHED as usize);
+            self.weighed += weighed as u64;
+            self.weight += (0..weighed).map(|i| weights.get(i)).sum::<f64>();
+        }
+    }
+
+    fn plus(self, other: Expanded) -> Expanded {
+        Expanded {
+            edges: self.edges + other.edges,
+            again: self.again + other.again,
+            weighed: self.weighed + other.weighed,
+            weight: self.weight + other.weight,
+        }
+    }
 }
 
 impl Sssp {
@@ -286,21 +310,25 @@ impl Sssp {
         if let Some(cell) = cells.get(self.source as usize) {
             L::lower(cell, L::get(&L::cell(0.0)));
         }
-        let improved = AtomicBitmap::new(n);
-        improved.set(self.source as usize);
-        let misfit = AtomicBool::new(false);
+        let search = Search::<L> {
+            cells,
+            improved: AtomicBitmap::new(n),
+            expanded: AtomicBitmap::new(n),
+            misfit: AtomicBool::new(false),
+        };
+        search.improved.set(self.source as usize);
         let mut pace = Pace::new(self.delta, graph);
         let mut threshold = 0.0;
         let mut expanded = 0;
         loop {
-            let (frontier, waiting) = take::<L>(&improved, &cells, threshold, cx)?;
+            let (frontier, waiting) = search.take(threshold, cx)?;
             if frontier.is_empty() {
                 let Some(least) = waiting else { break };
                 threshold = least + pace.delta;
                 continue;
             }
-            let seen = step::<L>(graph, &frontier, &cells, &improved, &misfit, cx)?;
-            if misfit.load(Ordering::Relaxed) {
+            let seen = search.step(graph, &frontier, cx)?;
+            if search.misfit.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             log.end("relax", frontier.count() as u64);
@@ -310,9 +338,9 @@ impl Sssp {
                 pace.begin(seen);
                 threshold = pace.delta;
             }
-            pace.adapt(seen.edges);
+            pace.adapt(seen);
         }
-        Ok(Some(cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
+        Ok(Some(search.cells.into_iter().map(|cell| L::get(&cell).as_f64()).collect()))
     }
 }
 
@@ -323,104 +351,109 @@ struct Pace {
     arcs: u64,
 }
 
+/// The first width is the mean weight around the source divided by this.
+const FIRST: f64 = 32.0;
+
 impl Pace {
     fn new(delta: Option<f64>, graph: &Graph) -> Self {
         Pace { delta: delta.unwrap_or(1.0), fixed: delta.is_some(), arcs: graph.num_arcs() }
     }
 
-    /// First width: the mean weight around the source. Narrower steps expand fewer vertices
-    /// in vain, but each costs a pass; from half to twice this width the time is flat.
     fn begin(&mut self, seen: Expanded) {
         if !self.fixed && seen.weighed > 0 {
-            self.delta = (seen.weight / seen.weighed as f64).max(f64::MIN_POSITIVE);
+            let mean = seen.weight / seen.weighed as f64;
+            self.delta = (mean / FIRST).max(f64::MIN_POSITIVE);
         }
     }
 
-    /// Wider steps when one has expanded few edges.
-    fn adapt(&mut self, edges: u64) {
-        if !self.fixed && edges < self.arcs / 256 {
-            self.delta *= 1.25;
+    /// Wider steps where less than a tenth of the edges are expanded in vain, or few edges at
+    /// all; narrower ones where most are in vain.
+    fn adapt(&mut self, seen: Expanded) {
+        if self.fixed {
+            return;
         }
+        self.delta *= if seen.again < seen.edges / 10 {
+            4.0
+        } else if seen.edges < self.arcs / 256 {
+            1.25
+        } else if seen.again > seen.edges / 2 {
+            0.5
+        } else {
+            1.0
+        };
     }
 }
 
-/// Takes the improved vertices with distances of at most `threshold` out of `improved`;
-/// the second value is the least distance of those that stay.
-fn take<L: Length>(
-    improved: &AtomicBitmap,
-    cells: &[L::Cell],
-    threshold: f64,
-    cx: &Context,
-) -> Result<(VertexSet, Option<f64>)> {
-    let n = cells.len();
-    let frontier = AtomicBitmap::new(n);
-    let least = map_blocks(cx, n, |block| {
-        let mut least = f64::INFINITY;
-        for k in block.start / 64..block.end.div_ceil(64) {
-            let word = improved.word(k);
-            let (mut rest, mut taken) = (word, 0u64);
-            while rest != 0 {
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                let length = cells.get(64 * k + bit).map_or(f64::INFINITY, |c| L::get(c).as_f64());
-                if length <= threshold {
-                    taken |= 1 << bit;
-                } else {
-                    least = least.min(length);
-                }
-            }
-            if taken != 0 {
-                improved.store_word(k, word & !taken);
-                frontier.store_word(k, taken);
-            }
-        }
-        Ok(least)
-    })?;
-    let least = least.into_iter().fold(f64::INFINITY, f64::min);
-    Ok((frontier.into(), least.is_finite().then_some(least)))
+/// What the workers of a step share.
+struct Search<L: Length> {
+    cells: Vec<L::Cell>,
+    /// Whose distance has improved since they were last expanded.
+    improved: AtomicBitmap,
+    /// Who has been expanded.
+    expanded: AtomicBitmap,
+    /// Whether a length did not fit.
+    misfit: AtomicBool,
 }
 
-/// Relaxes the out-edges of `frontier`.
-fn step<L: Length>(
-    graph: &Graph,
-    frontier: &VertexSet,
-    cells: &[L::Cell],
-    improved: &AtomicBitmap,
-    misfit: &AtomicBool,
-    cx: &Context,
-) -> Result<Expanded> {
-    let direction = Direction::Out;
-    let parts = graph.gather_weighted(
-        direction,
-        frontier,
-        cx,
-        |_| Expanded::default(),
-        |seen, v, list, weights| {
-            let Some(own) = cells.get(v as usize) else { return Ok(()) };
-            seen.edges += list.degree();
-            if seen.weighed < WEIGHED {
-                let weighed = weights.len().min(WEIGHED as usize);
-                seen.weighed += weighed as u64;
-                seen.weight += (0..weighed).map(|i| weights.get(i)).sum::<f64>();
-            }
-            let fits = L::get(own).expand(list, weights, |u, length| {
-                if let Some(cell) = cells.get(u as usize)
-                    && L::lower(cell, length)
-                {
-                    improved.set(u as usize);
+impl<L: Length> Search<L> {
+    /// Takes the improved vertices with distances of at most `threshold` out of `improved`;
+    /// the second value is the least distance of those that stay.
+    fn take(&self, threshold: f64, cx: &Context) -> Result<(VertexSet, Option<f64>)> {
+        let Search { cells, improved, .. } = self;
+        let n = cells.len();
+        let frontier = AtomicBitmap::new(n);
+        let least = map_blocks(cx, n, |block| {
+            let mut least = f64::INFINITY;
+            for k in block.start / 64..block.end.div_ceil(64) {
+                let word = improved.word(k);
+                let (mut rest, mut taken) = (word, 0u64);
+                while rest != 0 {
+                    let bit = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    let cell = cells.get(64 * k + bit);
+                    let length = cell.map_or(f64::INFINITY, |c| L::get(c).as_f64());
+                    if length <= threshold {
+                        taken |= 1 << bit;
+                    } else {
+                        least = least.min(length);
+                    }
                 }
-            })?;
-            if !fits {
-                misfit.store(true, Ordering::Relaxed);
+                if taken != 0 {
+                    improved.store_word(k, word & !taken);
+                    frontier.store_word(k, taken);
+                }
             }
-            Ok(())
-        },
-    )?;
-    Ok(parts.into_iter().fold(Expanded::default(), |a, b| Expanded {
-        edges: a.edges + b.edges,
-        weighed: a.weighed + b.weighed,
-        weight: a.weight + b.weight,
-    }))
+            Ok(least)
+        })?;
+        let least = least.into_iter().fold(f64::INFINITY, f64::min);
+        Ok((frontier.into(), least.is_finite().then_some(least)))
+    }
+
+    /// Relaxes the out-edges of `frontier`.
+    fn step(&self, graph: &Graph, frontier: &VertexSet, cx: &Context) -> Result<Expanded> {
+        let parts = graph.gather_weighted(
+            Direction::Out,
+            frontier,
+            cx,
+            |_| Expanded::default(),
+            |seen, v, list, weights| {
+                let Some(own) = self.cells.get(v as usize) else { return Ok(()) };
+                seen.count(list, weights, !self.expanded.set(v as usize));
+                let fits = L::get(own).expand(list, weights, |u, length| {
+                    if let Some(cell) = self.cells.get(u as usize)
+                        && L::lower(cell, length)
+                    {
+                        self.improved.set(u as usize);
+                    }
+                })?;
+                if !fits {
+                    self.misfit.store(true, Ordering::Relaxed);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(parts.into_iter().fold(Expanded::default(), Expanded::plus))
+    }
 }
 
 #[cfg(test)]
