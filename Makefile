@@ -11,6 +11,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 LOGS := $(TARGET)/logs
 # One profile and one target directory for the tests, the demo, the benchmarks and the wheel.
 PROFILE := --release
+# Runs maturin; what it says is shown only if it fails.
+quietly = $(PYTHON) -m maturin $(1) --quiet >$(LOGS)/maturin.log 2>&1 || { cat $(LOGS)/maturin.log; exit 1; }
 export VIRTUAL_ENV := $(VENV)
 export PATH := $(VENV)/bin:$(PATH)
 
@@ -27,8 +29,9 @@ test: lint build test-rust test-python ## every check and test; NAKSHI_TEST_SCAL
 	@cargo xtask tally $(LOGS)/rust.log $(LOGS)/python.log
 
 .PHONY: build
-build: $(VENV)/.installed ## the Python package with its compiled half, into .venv
-	@$(PYTHON) -m maturin develop $(PROFILE) --quiet
+build: $(VENV)/.installed $(LOGS) ## the Python package with its compiled half, into .venv
+	@$(call quietly,develop $(PROFILE))
+	@$(call quietly,generate-stubs --profile release --out python)
 
 .PHONY: test-rust
 test-rust: $(LOGS) ## unit, property and fault tests of the crates
@@ -69,7 +72,7 @@ miri asan tsan fuzz: ## interpreters, sanitizers and fuzzing (nightly Rust)
 
 .PHONY: wheel
 wheel: $(VENV)/.installed ## an abi3 wheel in dist/
-	@$(PYTHON) -m maturin build $(PROFILE) --out dist
+	@$(PYTHON) -m maturin build $(PROFILE) --generate-stubs --out dist
 
 .PHONY: clean
 clean: ## remove the venv and everything built

@@ -41,7 +41,6 @@ impl Batches {
 
     /// Of arrays, or lists of `str`, of equal length, by name.
     #[staticmethod]
-    #[pyo3(signature = (columns: "collections.abc.Sequence[tuple[str, typing.Any]]"))]
     fn from_arrays(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
         Ok(Self::new(arrays::import(&columns)?))
     }

@@ -64,7 +64,6 @@ impl Outcome {
     }
 
     /// A column as an array, and a mask that is true where a value is missing, if any can be.
-    #[pyo3(signature = (name) -> "tuple[numpy.ndarray, numpy.ndarray | None]")]
     fn numpy<'py>(&self, py: Python<'py>, name: &str) -> PyResult<crate::arrays::Masked<'py>> {
         let table = self.table()?;
         let column =
@@ -74,7 +73,7 @@ impl Outcome {
     }
 
     /// Column names of `top` and its rows.
-    #[pyo3(signature = (count) -> "tuple[list[str], list[tuple[typing.Any, ...]]]")]
+    #[pyo3(signature = (count) -> "tuple[list[str], list[tuple[object, ...]]]")]
     fn top<'py>(
         &self,
         py: Python<'py>,
@@ -100,7 +99,7 @@ impl Outcome {
     }
 
     /// All columns as an Arrow C stream.
-    #[pyo3(signature = (requested_schema = None))]
+    #[pyo3(signature = (requested_schema = None) -> "object")]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
