@@ -105,6 +105,22 @@ def test_ctrl_c_in_an_import(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["edges.tsv"]
 
 
+def test_ctrl_c_while_a_pipe_is_silent(tmp_path: Path) -> None:
+    """Seen red with the pipe opened plainly: that waits for a writer, and no signal ends it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = [sys.executable, "-m", "nakshi", "import", pipe, tmp_path / "new.nakshi"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, said = process.communicate(timeout=30)
+        late = time.monotonic() - began
+    assert (process.returncode, said.strip()) == (1, "nakshi: interrupted")
+    assert late < ALLOWED + 0.5  # the interpreter ends as well
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
 def test_ctrl_c_on_the_command_line(large: Path) -> None:
     words = [sys.executable, "-m", "nakshi", "run", "bc", large]
     with subprocess.Popen(

@@ -5,6 +5,8 @@
 //! * [`BlockReader`]: large reads for scans; [`Resident`]: the whole file
 //! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages
 //! * [`IoStats`]: what was read, and how much of it was used
+//! * [`wait_readable`]: waiting for a pipe, for so long and no longer
+//! * [`release_freed_memory`]: what was freed goes back to the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
 //! This is the only crate with system calls that need `unsafe`, and the seam
@@ -18,15 +20,17 @@ mod checksum;
 mod error;
 mod fetch;
 mod gather;
+mod heap;
 mod paged;
 mod resident;
 mod scan;
 mod stats;
 mod stripe;
+mod wait;
 pub mod write;
 
 pub use backend::{
-    AutoBackend, Completion, Detected, FaultPlan, FaultyBackend, FileId, MemoryBackend,
+    AutoBackend, Completion, Detected, FaultPlan, FaultyBackend, FileId, MemoryBackend, OpenFiles,
     PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,
 };
 pub use buffer::AlignedBuf;
@@ -35,8 +39,10 @@ pub use cancel::CancelToken;
 pub use checksum::{PageHasher, Salt, page_checksum};
 pub use error::{Error, Result};
 pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
+pub use heap::release_freed_memory;
 pub use paged::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
 pub use scan::{Block, BlockReader, ReaderOptions};
 pub use stats::{IoSnapshot, IoStats};
 pub use stripe::Striping;
+pub use wait::wait_readable;

@@ -286,3 +286,53 @@ fn generated_graphs_are_the_same_by_file_and_directly() {
     assert_eq!(direct, iterator);
     assert!(!Path::new(&dir.path().join(".g.tsv.partial")).exists());
 }
+
+fn named_pipe(dir: &std::path::Path) -> std::path::PathBuf {
+    let pipe = dir.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    pipe
+}
+
+/// Seen red with the pipe opened and read plainly, which waited for a writer for ever.
+#[test]
+fn a_pipe_without_a_writer_can_be_cancelled() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = named_pipe(dir.path());
+    let hooks = Hooks::default();
+    let ended = std::thread::scope(|scope| {
+        let import = scope.spawn(|| {
+            let store = dir.path().join("s");
+            let done = import(vec![Input::Path(pipe)], &store, &Default::default(), &hooks);
+            assert!(matches!(done, Err(nakshi_store::Error::Cancelled)), "{done:?}");
+            std::time::Instant::now()
+        });
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let cancelled = std::time::Instant::now();
+        hooks.cancel.cancel();
+        import.join().unwrap().duration_since(cancelled)
+    });
+    // 0.2 s are promised; the rest is for a machine that is busy with other tests.
+    assert!(ended < std::time::Duration::from_millis(700), "{ended:?}");
+}
+
+#[test]
+fn a_pipe_with_a_late_and_slow_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = named_pipe(dir.path());
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write;
+            let pause = || std::thread::sleep(std::time::Duration::from_millis(60));
+            pause();
+            let mut file = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+            for line in ["1 2\n", "2 3\n3", " 4\n"] {
+                pause();
+                file.write_all(line.as_bytes()).unwrap();
+            }
+        });
+        let store = dir.path().join("s");
+        let input = vec![Input::Path(pipe.clone())];
+        import(input, &store, &Default::default(), &Hooks::default()).unwrap()
+    });
+    assert_eq!((report.vertices, report.edges), (4, 3));
+}

@@ -1,7 +1,6 @@
 //! Arrow record batches, from Parquet, from Arrow IPC, or handed in.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -10,19 +9,18 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
-use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::file::reader::ChunkReader;
 
 use super::batch::Batch;
 use super::header::{Columns, choose_columns};
 use super::ipc;
+use super::seek::Seekable;
 use super::{Feed, Opened, Task};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 
-/// Rows of a Parquet batch.
+/// Rows that are converted at once.
 const ROWS: usize = 32 << 10;
 
 /// Sets up a reader over any batches.
@@ -46,12 +44,22 @@ pub(crate) fn batches<'a>(
     }
     let table = std::sync::Arc::new(Table { name: name.into(), columns });
     let mut row = 0;
+    let mut current: Option<(RecordBatch, usize)> = None;
     Ok(Box::new(move || {
-        // A decoder that gives up on damaged data must not take the process down.
-        let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
-        let next = next.map_err(|_| table.error(row, "the file is damaged".into()))?;
-        let Some(batch) = next else { return Ok(None) };
-        let batch = batch.map_err(|error| table.error(row, error.to_string()))?;
+        let (whole, start) = match current.take() {
+            Some(rest) => rest,
+            None => {
+                // A decoder that gives up on damaged data must not take the process down.
+                let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
+                let next = next.map_err(|_| table.error(row, "the file is damaged".into()))?;
+                let Some(batch) = next else { return Ok(None) };
+                (batch.map_err(|error| table.error(row, error.to_string()))?, 0)
+            }
+        };
+        // Some programs write all rows as one batch; what is converted at once stays small.
+        let batch = whole.slice(start, ROWS.min(whole.num_rows() - start));
+        let end = start + batch.num_rows();
+        current = (end < whole.num_rows()).then_some((whole, end));
         let first = row;
         row += batch.num_rows() as u64;
         let table = std::sync::Arc::clone(&table);
@@ -60,37 +68,17 @@ pub(crate) fn batches<'a>(
     }))
 }
 
-/// Sets up a Parquet reader, which needs to seek.
+/// Sets up a Parquet reader.
 pub(crate) fn parquet<'a>(
     name: &Path,
     opened: Opened<'a>,
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
-    let error = |what: String| Error::Input { file: name.into(), line: 1, what };
-    if let Some(file) = opened.file {
-        return parquet_from(name, rewound(name, file)?, options);
-    }
-    // Parquet is read from its end, so what is no plain file has to fit in memory.
-    let limit = options.memory / 4;
-    let mut bytes = Vec::new();
-    let read = opened.reader.take(limit + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|source| Error::io("read", name, source))?;
-    if read as u64 > limit {
-        let needed =
-            format!("compressed or piped Parquet must fit a quarter of the memory, {limit} bytes");
-        return Err(error(format!("{needed}; save it as a plain file or raise the memory")));
-    }
-    parquet_from(name, Bytes::from(bytes), options)
-}
-
-fn parquet_from<'a, R: ChunkReader + 'static>(
-    name: &Path,
-    file: R,
-    options: &ImportOptions,
-) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let file = Seekable::new(name, opened, options.memory)?;
     let error = |what: String| Error::Input { file: name.into(), line: 1, what };
     let broken =
         |e: parquet::errors::ParquetError| error(format!("not a readable Parquet file: {e}"));
+    file.check_parquet().map_err(|what| error(format!("not a readable Parquet file: {what}")))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken)?;
     let names: Vec<String> =
         builder.schema().fields().iter().map(|f| f.name().to_ascii_lowercase()).collect();
@@ -133,11 +121,6 @@ fn batches_by_number<'a>(
     batches(name, &Schema::new(blank), reader, options)
 }
 
-fn rewound(name: &Path, mut file: File) -> Result<File> {
-    std::io::Seek::rewind(&mut file).map_err(|source| Error::io("read", name, source))?;
-    Ok(file)
-}
-
 /// Sets up an Arrow IPC reader, for files and streams.
 pub(crate) fn ipc_feed<'a>(
     name: &Path,
@@ -149,13 +132,15 @@ pub(crate) fn ipc_feed<'a>(
         line: 1,
         what: format!("not a readable Arrow file: {e}"),
     };
-    let mut reader = opened.reader;
-    if opened.head.starts_with(b"ARROW1") {
-        let mut magic = [0; 8];
-        reader.read_exact(&mut magic).map_err(|source| Error::io("read", name, source))?;
+    if opened.head.starts_with(ipc::MAGIC) {
+        let file = Seekable::new(name, opened, options.memory)?;
+        let reader = ipc::FileBatches::new(file).map_err(broken)?;
+        let schema = reader.schema();
+        return batches(name, &schema, reader, options);
     }
-    let reader = ipc::Batches::new(BufReader::new(reader), options.memory / 8).map_err(broken)?;
-    let schema = reader.schema().clone();
+    let reader = ipc::StreamBatches::new(BufReader::new(opened.reader), options.memory);
+    let reader = reader.map_err(broken)?;
+    let schema = reader.schema();
     batches(name, &schema, reader, options)
 }
 

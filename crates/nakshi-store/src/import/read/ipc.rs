@@ -1,6 +1,6 @@
-//! Arrow IPC, streams and files alike: a file is a stream between a magic and a footer.
+//! Arrow IPC: streams, and files, which are read through their footers.
 //!
-//! The messages are framed and checked here, because the decoder of the library allocates what a
+//! Messages are framed and checked here, because the decoder of the library allocates what a
 //! length field says and indexes by what an offset field says. After these checks it sees only
 //! messages that are whole, with buffers inside their bodies, and of columns without nesting.
 
@@ -10,69 +10,175 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
-use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{MessageHeader, root_as_message};
+use arrow_ipc::reader::{FileDecoder, StreamDecoder};
+use arrow_ipc::{Block, MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use parquet::file::reader::Length;
 
+use super::seek::{Seekable, expansion};
+
+/// First and last bytes of a file.
+pub(super) const MAGIC: &[u8] = b"ARROW1";
 /// Largest metadata of a message.
 const METADATA: u32 = 16 << 20;
 
+fn broken(what: impl Into<String>) -> ArrowError {
+    ArrowError::IpcError(what.into())
+}
+
+/// Runs the library's code; what the checks do not foresee must not take the process down.
+fn guarded<T>(run: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken("it is damaged")))
+}
+
+/// Batches of a file, found through its footer.
+pub(super) struct FileBatches {
+    file: Seekable,
+    decoder: FileDecoder,
+    checks: Checks,
+    blocks: VecDeque<Block>,
+}
+
+impl FileBatches {
+    /// Reads the footer and the dictionaries.
+    pub fn new(file: Seekable) -> Result<Self, ArrowError> {
+        let tail = 4 + MAGIC.len() as u64;
+        let no_end = || broken("it does not end like an Arrow file; is it complete?");
+        let end = file.len().checked_sub(tail).ok_or_else(no_end)?;
+        let bytes = file.bytes(end, tail).map_err(broken)?;
+        let (size, magic) = bytes.split_first_chunk::<4>().ok_or_else(no_end)?;
+        if magic != MAGIC {
+            return Err(no_end());
+        }
+        let size = u32::from_le_bytes(*size);
+        let start = end.checked_sub(u64::from(size)).filter(|_| size <= METADATA);
+        let start = start.ok_or_else(|| broken("the length of its footer is wrong"))?;
+        let bytes = file.bytes(start, u64::from(size)).map_err(broken)?;
+        let footer = root_as_footer(&bytes)
+            .map_err(|error| broken(format!("its footer is damaged: {error}")))?;
+        let schema = footer.schema().ok_or_else(|| broken("its footer has no schema"))?;
+        let schema: SchemaRef = guarded(|| Ok(arrow_ipc::convert::fb_to_schema(schema)))?.into();
+        let checks = Checks { limit: file.expanded(), schema };
+        checks.columns()?;
+        let dictionaries: Vec<Block> =
+            footer.dictionaries().map(|list| list.iter().copied().collect()).unwrap_or_default();
+        let blocks: VecDeque<Block> =
+            footer.recordBatches().map(|list| list.iter().copied().collect()).unwrap_or_default();
+        check_blocks(dictionaries.iter().chain(&blocks), start)?;
+        let decoder = FileDecoder::new(checks.schema.clone(), footer.version());
+        let mut batches = Self { file, decoder, checks, blocks };
+        for block in dictionaries {
+            let message = batches.message(&block)?;
+            guarded(|| batches.decoder.read_dictionary(&block, &message))?;
+        }
+        Ok(batches)
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> SchemaRef {
+        self.checks.schema.clone()
+    }
+
+    /// Reads and checks the message of a block.
+    fn message(&self, block: &Block) -> Result<Buffer, ArrowError> {
+        let (start, metadata, body) = extent(block)?;
+        let bytes = self.file.bytes(start, metadata + body).map_err(broken)?;
+        let (head, body) = usize::try_from(metadata)
+            .ok()
+            .and_then(|metadata| bytes.split_at_checked(metadata))
+            .ok_or_else(|| broken("a block lies outside the file"))?;
+        let prefix = if head.starts_with(&[0xff; 4]) { 8 } else { 4 };
+        self.checks.message(head.get(prefix..).unwrap_or_default(), body)?;
+        Ok(Buffer::from(bytes))
+    }
+}
+
+impl Iterator for FileBatches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let block = self.blocks.pop_front()?;
+        let batch = self
+            .message(&block)
+            .and_then(|message| guarded(|| self.decoder.read_record_batch(&block, &message)));
+        match batch {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => Some(Err(broken("a block holds no batch"))),
+            Err(error) => {
+                self.blocks.clear();
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// Where a block begins, and the bytes of its metadata and its body.
+fn extent(block: &Block) -> Result<(u64, u64, u64), ArrowError> {
+    let negative = |_| broken("a block has a negative length");
+    let metadata = u64::try_from(block.metaDataLength()).map_err(negative)?;
+    if !(8..=u64::from(METADATA)).contains(&metadata) {
+        return Err(broken(format!("a block claims {metadata} bytes of metadata")));
+    }
+    Ok((
+        u64::try_from(block.offset()).map_err(negative)?,
+        metadata,
+        u64::try_from(block.bodyLength()).map_err(negative)?,
+    ))
+}
+
+/// All blocks lie before `end`, and together they are no longer than that: none is read twice.
+fn check_blocks<'b>(blocks: impl Iterator<Item = &'b Block>, end: u64) -> Result<(), ArrowError> {
+    let mut total = 0_u64;
+    for block in blocks {
+        let (start, metadata, body) = extent(block)?;
+        let length = metadata.saturating_add(body);
+        total = total.saturating_add(length);
+        if start.saturating_add(length) > end || total > end {
+            return Err(broken("a block lies outside the file, or blocks overlap"));
+        }
+    }
+    Ok(())
+}
+
 /// Batches of a stream.
-pub(super) struct Batches<R> {
+pub(super) struct StreamBatches<R> {
     reader: R,
     decoder: StreamDecoder,
-    /// Bytes that the compressed buffers of one message may hold.
-    limit: u64,
-    schema: SchemaRef,
+    checks: Checks,
+    memory: u64,
+    /// Bytes read so far.
+    read: u64,
     /// Whether the schema has been read.
     begun: bool,
     ready: VecDeque<RecordBatch>,
     ended: bool,
 }
 
-fn broken(what: impl Into<String>) -> ArrowError {
-    ArrowError::IpcError(what.into())
-}
-
-impl<R: Read> Batches<R> {
+impl<R: Read> StreamBatches<R> {
     /// Reads the schema.
-    pub fn new(reader: R, limit: u64) -> Result<Self, ArrowError> {
+    pub fn new(reader: R, memory: u64) -> Result<Self, ArrowError> {
         let mut batches = Self {
             reader,
             decoder: StreamDecoder::new(),
-            limit,
-            schema: Schema::empty().into(),
+            checks: Checks { schema: Schema::empty().into(), limit: 0 },
+            memory,
+            read: 0,
             begun: false,
             ready: VecDeque::new(),
             ended: false,
         };
-        // Behind the magic of a file there may be zeros up to an alignment of 64 bytes.
-        for _ in 0..16 {
-            batches.message()?;
-            if !batches.schema.fields().is_empty() {
-                break;
-            }
-            batches.ended = false;
-        }
-        if batches.schema.fields().is_empty() {
+        batches.message()?;
+        if batches.schema().fields().is_empty() {
             return Err(broken("it does not begin with a schema that has columns"));
         }
         batches.begun = true;
-        for field in batches.schema.fields() {
-            if buffers_of(field.data_type()).is_none() {
-                return Err(broken(format!(
-                    "column {} holds {}; drop it and write again",
-                    field.name(),
-                    field.data_type()
-                )));
-            }
-        }
+        batches.checks.columns()?;
         Ok(batches)
     }
 
     /// The columns.
-    pub fn schema(&self) -> &Schema {
-        &self.schema
+    pub fn schema(&self) -> SchemaRef {
+        self.checks.schema.clone()
     }
 
     /// Reads and decodes one message.
@@ -100,22 +206,26 @@ impl<R: Read> Batches<R> {
             .map_err(|error| broken(format!("its metadata is damaged: {error}")))?;
         let body = u64::try_from(header.bodyLength())
             .map_err(|_| broken("a message has a negative length"))?;
+        if body > self.memory / 4 {
+            return Err(broken(format!(
+                "a batch takes {body} bytes; write smaller batches or raise the memory to {}",
+                body.saturating_mul(4)
+            )));
+        }
         let start = message.len();
         self.read_exactly(body, &mut message)?;
+        self.read += message.len() as u64;
+        self.checks.limit = expansion(self.read, self.memory);
         let (head, body) = message.split_at(start);
-        self.check(head.get(4..).unwrap_or_default(), body)?;
+        self.checks.message(head.get(4..).unwrap_or_default(), body)?;
         if let Some(schema) = self.first_schema(&message) {
-            self.schema = schema;
+            self.checks.schema = schema;
         }
         let mut buffer = Buffer::from_vec(message);
         // The decoder acts on a message without a body only when the next one begins, so one
         // call may yield the batches of two messages.
         while !buffer.is_empty() {
-            // What the checks do not foresee must not take the process down.
-            match catch_unwind(AssertUnwindSafe(|| self.decoder.decode(&mut buffer))) {
-                Ok(decoded) => self.ready.extend(decoded?),
-                Err(_) => return Err(broken("it is damaged")),
-            }
+            self.ready.extend(guarded(|| self.decoder.decode(&mut buffer))?);
         }
         Ok(())
     }
@@ -145,8 +255,50 @@ impl<R: Read> Batches<R> {
         let read = (&mut self.reader).take(size).read_to_end(out)?;
         if (read as u64) < size { Err(broken("it is cut off")) } else { Ok(()) }
     }
+}
 
-    fn check(&self, metadata: &[u8], body: &[u8]) -> Result<(), ArrowError> {
+impl<R: Read> Iterator for StreamBatches<R> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(Ok(batch));
+            }
+            if self.ended {
+                return None;
+            }
+            if let Err(error) = self.message() {
+                self.ended = true;
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+/// What a message is checked against.
+struct Checks {
+    schema: SchemaRef,
+    /// Bytes that the compressed buffers of one message may hold.
+    limit: u64,
+}
+
+impl Checks {
+    /// Columns are flat.
+    fn columns(&self) -> Result<(), ArrowError> {
+        let nested = |ty: &DataType| buffers_of(ty).is_none();
+        match self.schema.fields().iter().find(|field| nested(field.data_type())) {
+            None => Ok(()),
+            Some(field) => Err(broken(format!(
+                "column {} holds {}; drop it and write again",
+                field.name(),
+                field.data_type()
+            ))),
+        }
+    }
+
+    /// A message, before the library sees it.
+    fn message(&self, metadata: &[u8], body: &[u8]) -> Result<(), ArrowError> {
         let message = root_as_message(metadata).map_err(|error| broken(error.to_string()))?;
         match message.header_type() {
             MessageHeader::RecordBatch => {
@@ -154,7 +306,7 @@ impl<R: Read> Batches<R> {
                     .header_as_record_batch()
                     .ok_or_else(|| broken("a batch has no header"))?;
                 let types = self.schema.fields().iter().map(|field| field.data_type());
-                self.check_batch(batch, types, body)
+                self.batch(batch, types, body)
             }
             MessageHeader::DictionaryBatch => {
                 let dictionary = message.header_as_dictionary_batch();
@@ -162,14 +314,14 @@ impl<R: Read> Batches<R> {
                     .and_then(|d| d.data())
                     .ok_or_else(|| broken("a dictionary has no data"))?;
                 // Whose dictionary it is, and so its type, is known to the decoder only.
-                self.check_batch(batch, [].into_iter(), body)
+                self.batch(batch, [].into_iter(), body)
             }
             MessageHeader::Schema => Ok(()),
             _ => Err(broken("a message is neither schema, dictionary nor batch")),
         }
     }
 
-    fn check_batch<'t>(
+    fn batch<'t>(
         &self,
         batch: arrow_ipc::RecordBatch<'_>,
         types: impl Iterator<Item = &'t DataType>,
@@ -218,25 +370,6 @@ impl<R: Read> Batches<R> {
             Ok(())
         } else {
             Err(broken("a batch does not fit its schema"))
-        }
-    }
-}
-
-impl<R: Read> Iterator for Batches<R> {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.ready.pop_front() {
-                return Some(Ok(batch));
-            }
-            if self.ended {
-                return None;
-            }
-            if let Err(error) = self.message() {
-                self.ended = true;
-                return Some(Err(error));
-            }
         }
     }
 }

@@ -9,6 +9,7 @@
 //! - `header`, `fields`, `weight`: columns, separators, numbers
 //! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `ipc`, `arrays`:
 //!   formats
+//! - `seek`, `thrift`: Parquet and Arrow files, whose lengths are not believed
 //! - `batch`: what comes out
 
 mod adjacency;
@@ -24,6 +25,8 @@ mod matrix_market;
 mod metis;
 mod open;
 mod pipe;
+mod seek;
+mod thrift;
 mod vertex_list;
 mod weight;
 

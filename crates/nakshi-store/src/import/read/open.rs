@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Cursor, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,19 +43,22 @@ pub(crate) fn open<'a>(
     counters: &Arc<Counters>,
     cancel: &CancelToken,
 ) -> Result<Opened<'a>> {
+    let failed = |source| Error::io("open", path, source);
+    let piped = |pipe| decode(path, Box::new(pipe), None, memory, counters);
     if path.as_os_str() == "-" {
-        let pipe = Pipe::new(std::io::stdin(), cancel.clone());
-        return decode(path, Box::new(pipe), None, memory, counters);
+        // A copy, so that the end of this import does not close the process's own.
+        let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+        return piped(Pipe::new(input.into(), cancel.clone()));
     }
-    let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
-    let meta = file.metadata().map_err(|source| Error::io("open", path, source))?;
+    // Looked at before it is opened: opening a named pipe waits for its other end.
+    let meta = std::fs::metadata(path).map_err(failed)?;
     if meta.is_dir() {
         return Err(Error::Invalid(format!("{} is a directory; name a file", path.display())));
     }
     if !meta.is_file() {
-        let pipe = Pipe::new(file, cancel.clone());
-        return decode(path, Box::new(pipe), None, memory, counters);
+        return piped(Pipe::open(path, cancel.clone()).map_err(failed)?);
     }
+    let file = File::open(path).map_err(failed)?;
     let plain = file.try_clone().ok();
     decode(path, Box::new(file), plain, memory, counters)
 }

@@ -1,0 +1,186 @@
+//! Files that are read from their end, Parquet and Arrow: no length in them is believed.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::Opened;
+use super::thrift;
+use crate::{Error, Result};
+
+/// Longest header of a page; its longest part is statistics of text.
+const PAGE_HEADER: u64 = 1 << 20;
+
+/// A file, or what was piped or compressed, in memory.
+#[derive(Clone, Debug)]
+enum Place {
+    File(Arc<File>),
+    Memory(Bytes),
+}
+
+/// Bytes with random access, of which no more is read at once than there are.
+///
+/// Lengths and offsets come from the file itself, and libraries allocate what they say; so they
+/// are compared with the file's length, and with the memory there is, before anything is read.
+#[derive(Clone, Debug)]
+pub(super) struct Seekable {
+    place: Place,
+    len: u64,
+    /// Bytes that may be read at once.
+    at_once: u64,
+    /// Bytes that compressed ones may expand to at once.
+    expanded: u64,
+}
+
+impl Seekable {
+    /// Takes a plain file as it is, and anything else into memory, where it may take a quarter of
+    /// `memory`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it does not fit there; those of reading.
+    pub fn new(name: &Path, opened: Opened<'_>, memory: u64) -> Result<Self> {
+        let at_once = memory / 4;
+        let (place, len) = if let Some(file) = opened.file {
+            let meta = file.metadata().map_err(|source| Error::io("read", name, source))?;
+            (Place::File(Arc::new(file)), meta.len())
+        } else {
+            let mut bytes = Vec::new();
+            let read = opened.reader.take(at_once + 1).read_to_end(&mut bytes);
+            let read = read.map_err(|source| Error::io("read", name, source))? as u64;
+            if read > at_once {
+                let what = format!(
+                    "compressed or piped Parquet and Arrow files must fit a quarter of the memory, \
+                     {at_once} bytes; save it as a plain file or raise the memory"
+                );
+                return Err(Error::Input { file: name.into(), line: 1, what });
+            }
+            (Place::Memory(bytes.into()), read)
+        };
+        Ok(Self { place, len, at_once, expanded: expansion(len, memory) })
+    }
+
+    /// Bytes that compressed ones may expand to at once.
+    pub fn expanded(&self) -> u64 {
+        self.expanded
+    }
+
+    /// The bytes of a range, or a sentence on why there are none.
+    pub fn bytes(&self, start: u64, length: u64) -> std::result::Result<Bytes, String> {
+        if start.checked_add(length).is_none_or(|end| end > self.len) {
+            return Err(format!(
+                "{length} bytes at {start} are promised, the file has {}; it is damaged",
+                self.len
+            ));
+        }
+        if length > self.at_once {
+            return Err(format!(
+                "a piece of it takes {length} bytes; write smaller batches or raise the memory to \
+                 {}",
+                length.saturating_mul(4)
+            ));
+        }
+        let size = usize::try_from(length).map_err(|error| error.to_string())?;
+        match &self.place {
+            Place::File(file) => {
+                let mut bytes = vec![0; size];
+                file.read_exact_at(&mut bytes, start).map_err(|error| error.to_string())?;
+                Ok(bytes.into())
+            }
+            Place::Memory(bytes) => {
+                let start = usize::try_from(start).map_err(|error| error.to_string())?;
+                Ok(bytes.slice(start..start + size))
+            }
+        }
+    }
+
+    /// Looks through the footer of a Parquet file before the library allocates for it.
+    pub fn check_parquet(&self) -> std::result::Result<(), String> {
+        let tail = self.bytes(self.len.saturating_sub(8), 8.min(self.len))?;
+        let Some((length, magic)) = tail.split_first_chunk::<4>() else {
+            return Err("it is too short".into());
+        };
+        if magic != b"PAR1" {
+            return Err("it does not end like a Parquet file; is it complete?".into());
+        }
+        let length = u64::from(u32::from_le_bytes(*length));
+        let start = (self.len - 8).checked_sub(length);
+        let start = start.ok_or("its footer is longer than the file; it is damaged")?;
+        thrift::check_footer(&self.bytes(start, length)?)
+    }
+
+    /// Looks through the header of the page at `start`.
+    fn check_page(&self, start: u64) -> std::result::Result<(), String> {
+        let rest = self.len.saturating_sub(start).min(PAGE_HEADER).min(self.at_once);
+        let mut length = 256.min(rest);
+        let page = loop {
+            match thrift::page(&self.bytes(start, length)?) {
+                Ok(page) => break page,
+                Err(thrift::Fault::Short) if length < rest => length = (length * 8).min(rest),
+                Err(_) => return Err("the header of a page is damaged".into()),
+            }
+        };
+        if page.expanded > self.expanded {
+            return Err(format!(
+                "a page claims to hold {} bytes; write smaller pages or raise the memory",
+                page.expanded
+            ));
+        }
+        if page.dictionary > page.expanded {
+            return Err("a dictionary claims more values than it has bytes".into());
+        }
+        Ok(())
+    }
+}
+
+/// Bytes to which `input` bytes may expand at once: sixteen times as many and a mebibyte, and not
+/// more than an eighth of the memory.
+pub(super) fn expansion(input: u64, memory: u64) -> u64 {
+    input.saturating_mul(16).saturating_add(1 << 20).min(memory / 8)
+}
+
+impl Length for Seekable {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for Seekable {
+    type T = Box<dyn Read>;
+
+    /// Only headers of pages are read this way.
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        self.check_page(start).map_err(ParquetError::General)?;
+        match &self.place {
+            Place::File(file) => Ok(Box::new(Reader { file: Arc::clone(file), at: start })),
+            Place::Memory(bytes) => {
+                let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(Box::new(bytes.slice(start..).reader()))
+            }
+        }
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.bytes(start, length as u64).map_err(ParquetError::General)
+    }
+}
+
+/// Reads on from an offset, without the position that copies of a file share. The library reads
+/// a header byte by byte.
+struct Reader {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
