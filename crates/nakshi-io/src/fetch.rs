@@ -326,7 +326,7 @@ impl Fetcher {
     /// in the physical file) shall be repeated, or why not.
     fn may_repeat(&self, extent: &Extent, needed: u64, attempts: u32) -> Result<()> {
         let Some(physical) = self.file.parts.get(extent.file) else { return Ok(()) };
-        let found = self.file.backend.len(physical.id)?;
+        let found = self.file.backend.files().len(physical.id)?;
         if found < needed {
             return Err(Error::Truncated {
                 file: self.path_of(extent),

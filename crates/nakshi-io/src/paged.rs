@@ -75,10 +75,10 @@ impl PagedFile {
             key: NEXT.fetch_add(1, Ordering::Relaxed),
         };
         for (number, path) in spec.striping.paths.iter().enumerate() {
-            let id = backend.open(path)?;
+            let id = backend.files().open(path)?;
             let len = spec.striping.physical_len(number, spec.len);
-            let alignment = backend.alignment(id);
-            let found = backend.len(id);
+            let alignment = backend.files().alignment(id);
+            let found = backend.files().len(id);
             // Pushed before anything can fail, so that drop closes the file.
             file.parts.push(Part { id, len, alignment: Alignment { offset: 1, memory: 1 } });
             let (alignment, found) = (alignment?, found?);
@@ -165,7 +165,7 @@ impl PagedFile {
 
 impl Drop for PagedFile {
     fn drop(&mut self) {
-        self.parts.iter().for_each(|part| self.backend.close(part.id));
+        self.parts.iter().for_each(|part| self.backend.files().close(part.id));
     }
 }
 

@@ -122,6 +122,48 @@ fn pages_smaller_than_sectors() {
     assert_eq!(scan.next().unwrap().unwrap().bytes(), &bytes[1000..30_000]);
 }
 
+/// The smallest cache, one set of eight frames, at every page size: it serves lists longer than
+/// itself, and two workers at once; a byte less is refused with what is needed.
+///
+/// To be seen red with `Lookup::Full` treated as an error, and with `words` of the utilisation
+/// counters taken as one (pages above 4 KiB).
+#[test]
+fn one_set_of_pages_is_enough() {
+    for shift in 9..=20 {
+        let page = 1_u64 << shift;
+        let capacity = 8 * page as usize;
+        let refused = PageCache::new(capacity - 1, page as u32);
+        let needed = capacity as u64;
+        assert!(matches!(refused, Err(Error::Budget { needed: n, .. }) if n == needed));
+        let bytes = contents(20 * page as usize + 77);
+        let file = open(&bytes, page as u32, FaultPlan::default());
+        let cache = PageCache::new(capacity, page as u32).unwrap();
+        assert_eq!(cache.frames(), 8);
+        let end = bytes.len() as u64;
+        let lists = requests(&[
+            page - 1..page + 1,
+            0..12 * page + 3,
+            3 * page..3 * page + 9,
+            7 * page + 100..20 * page,
+            end - 80..end,
+            5 * page..6 * page,
+        ]);
+        let stats = Arc::new(IoStats::new());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let options = GatherOptions::default();
+                    let mut reader =
+                        CachedReader::new(&cache, &file, &options, Arc::clone(&stats)).unwrap();
+                    (0..3).for_each(|_| gather(&mut reader, &bytes, &lists).unwrap());
+                });
+            }
+        });
+        let seen = stats.snapshot();
+        assert!(seen.evicted_units_used <= seen.evicted_units_total, "{seen:?}");
+    }
+}
+
 #[test]
 fn pinned_pages_are_never_read_again() {
     let bytes = contents(300 * 512 + 77);

@@ -2,9 +2,8 @@
 
 use super::files::FileTable;
 use super::pread::PreadBackend;
-use super::{Alignment, FileId, ReadQueue, StorageBackend};
+use super::{OpenFiles, ReadQueue, StorageBackend};
 use crate::Result;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Names the way to read: `uring`, `pread`, or `auto` (the default), which
@@ -16,7 +15,7 @@ pub const DIRECT_VARIABLE: &str = "NAKSHI_DIRECT";
 /// io_uring where the system allows it, the thread pool where not; direct
 /// reads where the file system does them, buffered ones where not. What had to
 /// be settled for is said once (`tracing::warn`) and kept in
-/// [`notes`](StorageBackend::notes).
+/// [`notes`](OpenFiles::notes).
 ///
 /// The environment variables `NAKSHI_IO` (`auto`, `uring`, `pread`) and
 /// `NAKSHI_DIRECT` (`0`) restrict the choice.
@@ -85,7 +84,7 @@ impl AutoBackend {
 
     /// What was chosen, and why.
     pub fn describe(&self) -> Detected {
-        Detected { backend: self.name(), notes: self.notes() }
+        Detected { backend: self.name(), notes: self.files.notes() }
     }
 
     /// A ring, or none with the reason said once.
@@ -124,20 +123,8 @@ impl StorageBackend for AutoBackend {
         "pread"
     }
 
-    fn open(&self, path: &Path) -> Result<FileId> {
-        self.files.open(path)
-    }
-
-    fn close(&self, file: FileId) {
-        self.files.close(file);
-    }
-
-    fn len(&self, file: FileId) -> Result<u64> {
-        self.files.len(file)
-    }
-
-    fn alignment(&self, file: FileId) -> Result<Alignment> {
-        Ok(self.files.get(file)?.alignment)
+    fn files(&self) -> &dyn OpenFiles {
+        self.files.as_ref()
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
@@ -145,10 +132,6 @@ impl StorageBackend for AutoBackend {
             Some(queue) => Ok(queue),
             None => Ok(Box::new(self.pread.pread_queue(depth))),
         }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.files.notes()
     }
 }
 

@@ -1,10 +1,9 @@
 //! Another backend with faults, for tests of everything above.
 
-use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend};
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
 use crate::{AlignedBuf, Result};
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -139,30 +138,14 @@ impl StorageBackend for FaultyBackend {
         "faulty"
     }
 
-    fn open(&self, path: &Path) -> Result<FileId> {
-        self.inner.open(path)
-    }
-
-    fn close(&self, file: FileId) {
-        self.inner.close(file);
-    }
-
-    fn len(&self, file: FileId) -> Result<u64> {
-        self.inner.len(file)
-    }
-
-    fn alignment(&self, file: FileId) -> Result<Alignment> {
-        self.inner.alignment(file)
+    fn files(&self) -> &dyn OpenFiles {
+        self.inner.files()
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
         let inner = self.inner.queue(depth)?;
         let state = Arc::clone(&self.state);
         Ok(Box::new(FaultyQueue { inner, state, fates: HashMap::new(), held: Vec::new(), next: 0 }))
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.inner.notes()
     }
 }
 

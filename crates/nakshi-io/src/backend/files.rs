@@ -1,7 +1,7 @@
 //! The open files of the system backends: direct if possible, else buffered.
 #![allow(unsafe_code)]
 
-use super::{Alignment, FileId};
+use super::{Alignment, FileId, OpenFiles};
 use crate::error::At;
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -43,17 +43,6 @@ impl FileTable {
         }
     }
 
-    pub(super) fn open(&self, path: &Path) -> Result<FileId> {
-        let file = self.open_file(path)?;
-        let id = FileId(self.next.fetch_add(1, Ordering::Relaxed));
-        self.files.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(file));
-        Ok(id)
-    }
-
-    pub(super) fn close(&self, file: FileId) {
-        self.files.write().unwrap_or_else(PoisonError::into_inner).remove(&file);
-    }
-
     pub(super) fn get(&self, file: FileId) -> Result<Arc<OpenFile>> {
         let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
         files
@@ -62,18 +51,9 @@ impl FileTable {
             .ok_or_else(|| Error::unsupported("a read of a file that was closed"))
     }
 
-    pub(super) fn len(&self, file: FileId) -> Result<u64> {
-        let open = self.get(file)?;
-        Ok(open.file.metadata().at("stat", &open.path)?.len())
-    }
-
     /// Keeps a sentence for reports.
     pub(super) fn note(&self, note: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
-    }
-
-    pub(super) fn notes(&self) -> Vec<String> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn open_file(&self, path: &Path) -> Result<OpenFile> {
@@ -97,6 +77,32 @@ impl FileTable {
         // Whole pages, so that what was read can be dropped again.
         let alignment = Alignment { offset: 1, memory: 1 };
         Ok(OpenFile { file, path: path.to_owned(), direct: false, alignment })
+    }
+}
+
+impl OpenFiles for FileTable {
+    fn open(&self, path: &Path) -> Result<FileId> {
+        let file = self.open_file(path)?;
+        let id = FileId(self.next.fetch_add(1, Ordering::Relaxed));
+        self.files.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(file));
+        Ok(id)
+    }
+
+    fn close(&self, file: FileId) {
+        self.files.write().unwrap_or_else(PoisonError::into_inner).remove(&file);
+    }
+
+    fn len(&self, file: FileId) -> Result<u64> {
+        let open = self.get(file)?;
+        Ok(open.file.metadata().at("stat", &open.path)?.len())
+    }
+
+    fn alignment(&self, file: FileId) -> Result<Alignment> {
+        Ok(self.get(file)?.alignment)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

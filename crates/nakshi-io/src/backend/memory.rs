@@ -1,6 +1,6 @@
 //! Files that are vectors: for tests and for graphs that never touch a disk.
 
-use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend};
+use super::{Alignment, Completion, FileId, OpenFiles, Read, ReadQueue, StorageBackend};
 use crate::{AlignedBuf, Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,16 @@ impl StorageBackend for MemoryBackend {
         "memory"
     }
 
+    fn files(&self) -> &dyn OpenFiles {
+        self
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
+        Ok(Box::new(MemoryQueue { backend: self.clone(), depth: depth.max(1), done: Vec::new() }))
+    }
+}
+
+impl OpenFiles for MemoryBackend {
     fn open(&self, path: &Path) -> Result<FileId> {
         let mut files = self.lock();
         let contents = files.named.get(path).cloned();
@@ -89,10 +99,6 @@ impl StorageBackend for MemoryBackend {
 
     fn alignment(&self, _file: FileId) -> Result<Alignment> {
         Ok(Alignment { offset: self.align, memory: 1 })
-    }
-
-    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
-        Ok(Box::new(MemoryQueue { backend: self.clone(), depth: depth.max(1), done: Vec::new() }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where bytes come from: the one input seam of Nakshi.
 //!
-//! * [`StorageBackend`] and [`ReadQueue`]: a batch of extents in, completions
-//!   out; every fault test enters here
+//! * [`StorageBackend`], [`ReadQueue`]: a batch of extents in, completions out;
+//!   every fault test enters here
+//! * [`OpenFiles`]: open, close, length, alignment
 //! * `files`: opening with `O_DIRECT`, or buffered where that is refused
 //! * [`UringBackend`] (Linux): a ring per queue, registered buffers
 //! * [`PreadBackend`]: a thread pool; works everywhere
@@ -47,6 +48,16 @@ pub trait StorageBackend: Send + Sync + Debug {
     /// A short name for reports ("io_uring", "pread", "memory").
     fn name(&self) -> &'static str;
 
+    /// The files that it has open.
+    fn files(&self) -> &dyn OpenFiles;
+
+    /// A queue for one worker, with at most `depth` (at least 1) reads in
+    /// flight.
+    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>>;
+}
+
+/// The open files of a backend: the same for all ways to read them.
+pub trait OpenFiles: Send + Sync + Debug {
     /// Opens a file for reading.
     fn open(&self, path: &Path) -> Result<FileId>;
 
@@ -59,11 +70,7 @@ pub trait StorageBackend: Send + Sync + Debug {
     /// What the file asks of reads.
     fn alignment(&self, file: FileId) -> Result<Alignment>;
 
-    /// A queue for one worker, with at most `depth` (at least 1) reads in
-    /// flight.
-    fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>>;
-
-    /// What the backend had to settle for (a sentence each), for reports.
+    /// What had to be settled for (a sentence each), for reports.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -74,7 +81,7 @@ pub trait StorageBackend: Send + Sync + Debug {
 pub struct Read {
     /// The file.
     pub file: FileId,
-    /// Offset in the file in bytes; aligned as [`StorageBackend::alignment`] asks.
+    /// Offset in the file in bytes; aligned as [`OpenFiles::alignment`] asks.
     pub offset: u64,
     /// Where the bytes go (usually one buffer); owned by the queue meanwhile.
     pub bufs: Vec<AlignedBuf>,

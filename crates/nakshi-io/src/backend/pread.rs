@@ -2,12 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::files::{FileTable, OpenFile};
-use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend, forked};
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, forked};
 use crate::{AlignedBuf, Result};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -69,28 +68,12 @@ impl StorageBackend for PreadBackend {
         "pread"
     }
 
-    fn open(&self, path: &Path) -> Result<FileId> {
-        self.files.open(path)
-    }
-
-    fn close(&self, file: FileId) {
-        self.files.close(file);
-    }
-
-    fn len(&self, file: FileId) -> Result<u64> {
-        self.files.len(file)
-    }
-
-    fn alignment(&self, file: FileId) -> Result<Alignment> {
-        Ok(self.files.get(file)?.alignment)
+    fn files(&self) -> &dyn OpenFiles {
+        self.files.as_ref()
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
         Ok(Box::new(self.pread_queue(depth)))
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.files.notes()
     }
 }
 

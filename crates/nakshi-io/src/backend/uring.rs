@@ -2,14 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::files::{FileTable, OpenFile};
-use super::{Alignment, Completion, FileId, Read, ReadQueue, StorageBackend, forked};
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, forked};
 use crate::buffer::Slab;
 use crate::{AlignedBuf, Error, Result};
 use io_uring::{IoUring, Probe, opcode, types};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,30 +84,14 @@ impl StorageBackend for UringBackend {
         "io_uring"
     }
 
-    fn open(&self, path: &Path) -> Result<FileId> {
-        self.files.open(path)
-    }
-
-    fn close(&self, file: FileId) {
-        self.files.close(file);
-    }
-
-    fn len(&self, file: FileId) -> Result<u64> {
-        self.files.len(file)
-    }
-
-    fn alignment(&self, file: FileId) -> Result<Alignment> {
-        Ok(self.files.get(file)?.alignment)
+    fn files(&self) -> &dyn OpenFiles {
+        self.files.as_ref()
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>> {
         let queue =
             self.uring_queue(depth).map_err(|e| Error::unsupported(format!("io_uring: {e}")))?;
         Ok(Box::new(queue))
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.files.notes()
     }
 }
 
