@@ -22,7 +22,8 @@ fn contents() -> Vec<u8> {
 /// Builds the directory that the tests of this file talk about: a file of
 /// three writes, and a small one that says how to read it.
 fn build(fs: Arc<dyn WriteFs>, dest: &Path) -> Result<()> {
-    let dir = AtomicDir::create(Arc::clone(&fs), dest, "tag")?;
+    let mut dir = AtomicDir::create(Arc::clone(&fs), dest, "tag")?;
+    dir.annex(&[annex(dest)])?;
     let mut file = SyncFile::create(&*fs, Striping::single(dir.path().join("data")), 4096, SALT)?;
     for part in contents().chunks(300_000) {
         file.append(part)?;
@@ -33,11 +34,35 @@ fn build(fs: Arc<dyn WriteFs>, dest: &Path) -> Result<()> {
     dir.publish()
 }
 
+/// A place for the directory, in a folder of its own beside one for its annex.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    for folder in ["here", "there"] {
+        std::fs::create_dir(home.path().join(folder)).unwrap();
+    }
+    let dest = home.path().join("here/store");
+    (home, dest)
+}
+
+fn annex(dest: &Path) -> PathBuf {
+    dest.ancestors().nth(2).unwrap().join("there/part-tag")
+}
+
+fn names(dir: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// What is there, in both folders.
+fn found(dest: &Path) -> Vec<PathBuf> {
+    [dest, &annex(dest)].into_iter().flat_map(|path| names(path.parent().unwrap())).collect()
+}
+
 /// Whether the directory is there; if so it must be complete.
 fn is_complete(dest: &Path) -> bool {
     if !dest.exists() {
         return false;
     }
+    assert!(annex(dest).exists());
     let sums = std::fs::read(dest.join("sums")).unwrap();
     let sums =
         sums.chunks_exact(4).map(|sum| u32::from_le_bytes(sum.try_into().unwrap())).collect();
@@ -50,18 +75,13 @@ fn is_complete(dest: &Path) -> bool {
     true
 }
 
-fn names(dir: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
-}
-
 /// Seen red with `AtomicDir::create` making the directory under its final name
 /// (half a directory), and with its `Drop` removing nothing (leftovers).
 #[test]
 fn failing_at_every_operation() {
     for action in ["eio", "enospc"] {
         for nth in 0.. {
-            let home = tempfile::tempdir().unwrap();
-            let dest = home.path().join("store");
+            let (_home, dest) = place();
             let fault: WriteFault = format!("any:{nth}:{action}").parse().unwrap();
             let fs = Arc::new(FaultyFs::new(Arc::new(RealFs::new()), vec![fault]));
             let result = build(fs.clone(), &dest);
@@ -81,11 +101,11 @@ fn failing_at_every_operation() {
                 // Only the very last fsync failed.
                 assert_eq!(nth + 1, fs.operations());
             } else {
-                assert_eq!(names(home.path()), Vec::<PathBuf>::new());
+                assert_eq!(found(&dest), Vec::<PathBuf>::new());
                 build(default_fs(), &dest).unwrap();
                 assert!(is_complete(&dest));
             }
-            assert_eq!(names(home.path()), [dest]);
+            assert_eq!(found(&dest), [dest.clone(), annex(&dest)]);
         }
     }
 }
@@ -99,12 +119,11 @@ fn child_that_builds() {
 }
 
 /// Seen red with `AtomicDir::create` making the directory under its final name,
-/// and with leftovers of dead builds not removed.
+/// and with leftovers of dead builds, or only their annexes, not removed.
 #[test]
 fn killed_at_every_operation() {
     for nth in 0.. {
-        let home = tempfile::tempdir().unwrap();
-        let dest = home.path().join("store");
+        let (_home, dest) = place();
         let action = if nth % 2 == 0 { "kill" } else { "tear" };
         let child = |fault: &str| {
             Command::new(std::env::current_exe().unwrap())
@@ -129,7 +148,7 @@ fn killed_at_every_operation() {
         if !is_complete(&dest) {
             assert!(child("").status.success());
             assert!(is_complete(&dest));
-            assert_eq!(names(home.path()), [dest]);
+            assert_eq!(found(&dest), [dest.clone(), annex(&dest)]);
         }
     }
 }

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nakshi_io::write::Written;
-use nakshi_io::{FileSpec, PagedFile, Salt, StorageBackend, Striping};
+use nakshi_io::{
+    CancelToken, FileSpec, IoStats, PagedFile, ReaderOptions, Salt, StorageBackend, Striping,
+};
 
 use crate::manifest::crc32c;
-use crate::{Encoding, Error, FileEntry, Manifest, Result};
+use crate::{Encoding, Error, FileEntry, Manifest, Result, StripeEntry};
 
 /// A store's identity.
 pub(crate) type Uuid = [u8; 16];
@@ -58,13 +60,18 @@ pub(crate) fn stripe_dir(dir: &Path, uuid: &str) -> PathBuf {
     dir.join(format!("nakshi-{uuid}"))
 }
 
+impl StripeEntry {
+    /// The parts of a file of the store `uuid`.
+    pub(crate) fn of(&self, uuid: &str, name: &str) -> Striping {
+        let part = |dir: &PathBuf| stripe_dir(dir, uuid).join(name);
+        Striping { paths: self.dirs.iter().map(part).collect(), stripe: self.unit }
+    }
+}
+
 /// The physical paths of a file.
 pub(crate) fn striping(dir: &Path, manifest: &Manifest, name: &str, striped: bool) -> Striping {
     match &manifest.stripes {
-        Some(stripes) if striped => Striping {
-            paths: stripes.dirs.iter().map(|d| stripe_dir(d, &manifest.uuid).join(name)).collect(),
-            stripe: stripes.unit,
-        },
+        Some(stripes) if striped => stripes.of(&manifest.uuid, name),
         _ => Striping::single(dir.join(name)),
     }
 }
@@ -191,23 +198,27 @@ pub(crate) fn open(
     entry: &FileEntry,
     striped: bool,
     backend: &Arc<dyn StorageBackend>,
+    cancel: &CancelToken,
 ) -> Result<Arc<PagedFile>> {
+    let (checksums, sound) = read_sums(dir, manifest, uuid, entry)?;
     let spec = FileSpec {
         striping: striping(dir, manifest, &entry.name, striped),
         len: entry.len,
         page_size: manifest.page_size,
         salt: Salt { store: *uuid, file: entry.id },
-        checksums: read_sums(dir, manifest, uuid, entry)?,
+        checksums,
     };
-    Ok(PagedFile::open(backend, &spec)?)
+    let file = PagedFile::open(backend, &spec)?;
+    if sound { Ok(file) } else { Err(damaged_sums(dir, entry, &file, cancel)?) }
 }
 
+/// The checksums of a file's pages, and whether their table is as it was written.
 fn read_sums(
     dir: &Path,
     manifest: &Manifest,
     uuid: &Uuid,
     entry: &FileEntry,
-) -> Result<Arc<[u32]>> {
+) -> Result<(Arc<[u32]>, bool)> {
     let path = dir.join(sums_name(&entry.name));
     let pages = entry.len.div_ceil(u64::from(manifest.page_size.max(1)));
     let expected = SUMS_HEADER as u64 + pages * 4;
@@ -216,23 +227,49 @@ fn read_sums(
         return Err(Error::Truncated { file: path, expected, found });
     }
     let bytes = std::fs::read(&path).map_err(|e| Error::io("read", &path, e))?;
-    let corrupt =
-        |what: &str| Error::Corrupt { file: path.clone(), page: 0, what: what.to_string() };
-    let (head, sums) =
-        bytes.split_at_checked(SUMS_HEADER).ok_or_else(|| corrupt("it has no header"))?;
-    let (magic, rest) = head.split_at(SUMS_MAGIC.len());
-    if magic != SUMS_MAGIC {
-        return Err(corrupt("it is not a checksum table"));
+    let (head, sums) = bytes.split_at_checked(SUMS_HEADER).unwrap_or_default();
+    let Some(rest) = head.strip_prefix(SUMS_MAGIC) else {
+        let what = "it is not a checksum table".into();
+        return Err(Error::Corrupt { file: path, page: 0, what });
+    };
+    let sound = crc32c(&bytes) == entry.sums;
+    let owner = rest.strip_prefix(uuid).and_then(|rest| rest.strip_prefix(&entry.id.to_le_bytes()));
+    if !sound && owner.is_none() {
+        let what = format!("this store is {}, file {}", manifest.uuid, entry.id);
+        return Err(Error::Foreign { path, what });
     }
-    let (store, rest) = rest.split_at(uuid.len());
-    if crc32c(&bytes) != entry.sums {
-        if store != uuid || !rest.starts_with(&entry.id.to_le_bytes()) {
-            return Err(Error::Foreign {
-                path,
-                what: format!("this store is {}, file {}", manifest.uuid, entry.id),
-            });
+    Ok((sums.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect(), sound))
+}
+
+/// Where a checksum table is damaged. It has one checksum as a whole, so that the place shows in
+/// the first page of `file` that does not fit its entry.
+fn damaged_sums(
+    dir: &Path,
+    entry: &FileEntry,
+    file: &Arc<PagedFile>,
+    cancel: &CancelToken,
+) -> Result<Error> {
+    const PIECE: u64 = 1 << 20;
+    let options =
+        ReaderOptions { depth: 1, cancel: Some(cancel.clone()), ..ReaderOptions::default() };
+    let mut reader = file.reader_with(&options, Arc::new(IoStats::new()))?;
+    let (mut at, mut misfit) = (0, None);
+    while at < file.len() && misfit.is_none() {
+        let end = (at + PIECE).min(file.len());
+        reader.submit(at..end, 0)?;
+        match reader.next() {
+            Err(nakshi_io::Error::Corrupt { page, .. }) => misfit = Some(page),
+            block => drop(block?),
         }
-        return Err(corrupt("its checksum is wrong"));
+        at = end;
     }
-    Ok(sums.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect())
+    let (byte, what) = match misfit {
+        Some(page) => {
+            let byte = SUMS_HEADER as u64 + page * 4;
+            (byte, format!("the sum at byte {byte} is not that of page {page} of {}", entry.name))
+        }
+        None => (0, "its header is not what was written".into()),
+    };
+    let page = byte / u64::from(file.page_size());
+    Ok(Error::Corrupt { file: dir.join(sums_name(&entry.name)), page, what })
 }

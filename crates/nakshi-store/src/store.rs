@@ -21,6 +21,8 @@ pub struct OpenOptions {
     pub backend: Option<Arc<dyn StorageBackend>>,
     /// Stops the reading of indexes and other files that are read whole.
     pub cancel: CancelToken,
+    /// Memory that [`crate::check`] may use, in bytes; as much as it needs if not given.
+    pub memory: Option<u64>,
 }
 
 /// An open store: the manifest, and files that are opened when they are asked for.
@@ -267,12 +269,17 @@ impl Store {
 
     /// Opens a file of the store's directory.
     pub(crate) fn file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
-        files::open(&self.path, &self.manifest, &self.uuid, entry, false, &self.backend)
+        self.open_file(entry, false)
     }
 
     /// Opens a file that may be striped.
     pub(crate) fn striped_file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
-        files::open(&self.path, &self.manifest, &self.uuid, entry, true, &self.backend)
+        self.open_file(entry, true)
+    }
+
+    fn open_file(&self, entry: &crate::FileEntry, striped: bool) -> Result<Arc<PagedFile>> {
+        let (path, backend) = (&self.path, &self.backend);
+        files::open(path, &self.manifest, &self.uuid, entry, striped, backend, &self.cancel)
     }
 }
 

@@ -1,11 +1,15 @@
 //! A directory that appears whole or not at all.
 
-use super::{FileLock, WriteFs};
+use super::{FileLock, WriteFs, write_file};
 use crate::error::At;
 use crate::{Error, Result};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The file that names the annexes of a directory under construction, each followed by a zero.
+const ANNEXES: &str = "annexes";
 
 /// A directory under construction.
 ///
@@ -13,12 +17,13 @@ use std::sync::Arc;
 /// destination and renamed when all of it is durable. A lock file
 /// `.<name>.importing.lock` beside it keeps a second builder of the same
 /// destination out; whoever holds it removes what dead builders left. Dropping
-/// it unpublished removes it.
+/// it unpublished removes it. Its [annexes](Self::annex) elsewhere share its fate.
 #[derive(Debug)]
 pub struct AtomicDir {
     fs: Arc<dyn WriteFs>,
     dest: PathBuf,
     temp: PathBuf,
+    annexes: Vec<PathBuf>,
     published: bool,
     _lock: FileLock,
 }
@@ -52,13 +57,36 @@ impl AtomicDir {
         let leftover = with(&prefix, "-");
         for entry in std::fs::read_dir(&parent).at("list", &parent)? {
             let entry = entry.at("list", &parent)?;
-            if entry.file_name().as_encoded_bytes().starts_with(leftover.as_encoded_bytes()) {
+            let name = entry.file_name();
+            if let Some(tag) = name.as_bytes().strip_prefix(leftover.as_bytes()) {
+                for annex in annexes_of(&entry.path(), tag)? {
+                    fs.remove_dir_all(&annex)?;
+                }
                 fs.remove_dir_all(&entry.path())?;
             }
         }
         let temp = parent.join(with(&leftover, tag));
         fs.create_dir(&temp)?;
-        Ok(Self { fs, dest: dest.to_owned(), temp, published: false, _lock: lock })
+        let (dest, annexes) = (dest.to_owned(), Vec::new());
+        Ok(Self { fs, dest, temp, annexes, published: false, _lock: lock })
+    }
+
+    /// Creates directories in other places that belong to this one, once: whatever ends the
+    /// process, they go if it does not appear. They must not exist, their paths are absolute and
+    /// end in the tag.
+    pub fn annex(&mut self, dirs: &[PathBuf]) -> Result<()> {
+        let mut names = Vec::new();
+        for dir in dirs {
+            names.extend_from_slice(dir.as_os_str().as_bytes());
+            names.push(0);
+        }
+        write_file(self.fs.as_ref(), &self.temp.join(ANNEXES), &names)?;
+        self.fs.sync_dir(&self.temp)?;
+        for dir in dirs {
+            self.fs.create_dir(dir)?;
+            self.annexes.push(dir.clone());
+        }
+        Ok(())
     }
 
     /// The directory to write to.
@@ -77,9 +105,17 @@ impl AtomicDir {
     /// If only the very last step fails, the destination is there and complete,
     /// but may be gone after a power cut.
     pub fn publish(mut self) -> Result<()> {
+        for annex in &self.annexes {
+            self.fs.sync_dir(annex)?;
+            self.fs.sync_dir(annex.parent().unwrap_or(annex))?;
+        }
         self.fs.sync_dir(&self.temp)?;
         self.fs.publish(&self.temp, &self.dest)?;
         self.published = true;
+        if !self.annexes.is_empty() {
+            // Of no more use, and of no harm if it stays.
+            let _ = std::fs::remove_file(self.dest.join(ANNEXES));
+        }
         let (parent, _) = place(&self.dest)?;
         self.fs.sync_dir(&parent)
     }
@@ -90,10 +126,28 @@ impl Drop for AtomicDir {
         if self.published {
             return;
         }
-        if let Err(error) = self.fs.remove_dir_all(&self.temp) {
-            tracing::warn!("temporary directory left behind: {error}");
+        // The directory last: it knows where the others are.
+        for dir in self.annexes.iter().chain([&self.temp]) {
+            if let Err(error) = self.fs.remove_dir_all(dir) {
+                tracing::warn!("temporary directory left behind: {error}");
+            }
         }
     }
+}
+
+/// The annexes that a dead builder with this tag left. Whatever else its list may name is not ours.
+fn annexes_of(dir: &Path, tag: &[u8]) -> Result<Vec<PathBuf>> {
+    let path = dir.join(ANNEXES);
+    let names = match std::fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        names => names.at("read", &path)?,
+    };
+    let paths = names.split(|byte| *byte == 0).map(|name| Path::new(OsStr::from_bytes(name)));
+    let ours = |path: &&Path| {
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        path.is_absolute() && !tag.is_empty() && name.ends_with(tag) && path.is_dir()
+    };
+    Ok(paths.filter(ours).map(Path::to_owned).collect())
 }
 
 /// The parent of `dest` and the prefix of the names used while building.

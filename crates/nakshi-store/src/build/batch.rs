@@ -90,6 +90,11 @@ impl ListBatch {
         self.open.is_some()
     }
 
+    /// One behind the last vertex with a list; 0 if there is none.
+    pub fn end(&self) -> u64 {
+        self.next
+    }
+
     /// Number of list entries.
     pub fn arcs(&self) -> u64 {
         self.arcs

@@ -7,7 +7,7 @@ use nakshi_io::write::{AtomicDir, WriteFs};
 use nakshi_io::{Salt, Striping};
 
 use super::batch::ListBatch;
-use super::ids::{self, IdSink};
+use super::ids::{IdSink, OrderSink, Orders};
 use super::sink::{Sink, write_small};
 use crate::column::Values;
 use crate::files::{self, Uuid};
@@ -56,6 +56,9 @@ pub struct BuildOptions {
     pub columns: Vec<ColumnSpec>,
     /// Spreading over directories.
     pub stripes: Option<Stripes>,
+    /// Bytes for a table of the order of the ids, which is written in several passes if it does
+    /// not fit. Default 256 MiB.
+    pub memory: u64,
 }
 
 impl Default for BuildOptions {
@@ -68,6 +71,7 @@ impl Default for BuildOptions {
             layout: "original".into(),
             columns: Vec::new(),
             stripes: None,
+            memory: 256 << 20,
         }
     }
 }
@@ -83,6 +87,7 @@ pub struct StoreBuilder {
     files: Files,
     lists: Option<Lists>,
     id_sink: Option<IdSink>,
+    order: Option<OrderSink>,
     ids: Option<IdsEntry>,
     done: Vec<(AdjacencyEntry, u64)>,
     columns: Vec<ColumnEntry>,
@@ -113,65 +118,49 @@ pub(super) struct Files {
     dir: AtomicDir,
     uuid: Uuid,
     page_size: u32,
-    stripes: Option<StripeGuard>,
+    stripes: Option<StripeEntry>,
     next_id: u32,
-}
-
-/// Removes stripe directories unless they were committed.
-#[derive(Debug)]
-struct StripeGuard {
-    fs: Arc<dyn WriteFs>,
-    entry: StripeEntry,
-    parts: Vec<PathBuf>,
-    armed: bool,
-}
-
-impl Drop for StripeGuard {
-    fn drop(&mut self) {
-        for dir in self.parts.iter().filter(|_| self.armed) {
-            if let Err(error) = self.fs.remove_dir_all(dir) {
-                tracing::warn!("stripe directory left behind: {error}");
-            }
-        }
-    }
 }
 
 impl Files {
     fn create(fs: Arc<dyn WriteFs>, dest: &Path, options: &BuildOptions) -> Result<Self> {
         let uuid = files::new_uuid();
-        let dir = AtomicDir::create(Arc::clone(&fs), dest, &files::hex(&uuid))?;
-        let mut stripes = None;
-        if let Some(wanted) = &options.stripes {
-            let mut guard = StripeGuard {
-                fs: Arc::clone(&fs),
-                entry: StripeEntry { unit: wanted.unit, dirs: Vec::new() },
-                parts: Vec::new(),
-                armed: true,
-            };
-            for dir in &wanted.dirs {
-                let absolute = std::fs::canonicalize(dir).map_err(|e| Error::io("open", dir, e))?;
-                let part = files::stripe_dir(&absolute, &files::hex(&uuid));
-                fs.create_dir(&part)?;
-                guard.parts.push(part);
-                guard.entry.dirs.push(absolute);
+        let tag = files::hex(&uuid);
+        let mut dir = AtomicDir::create(Arc::clone(&fs), dest, &tag)?;
+        let absolute = |dir: &PathBuf| {
+            std::fs::canonicalize(dir).map_err(|error| Error::io("open", dir, error))
+        };
+        let stripes = match &options.stripes {
+            None => None,
+            Some(wanted) => {
+                let dirs = wanted.dirs.iter().map(absolute).collect::<Result<Vec<_>>>()?;
+                let parts: Vec<_> = dirs.iter().map(|dir| files::stripe_dir(dir, &tag)).collect();
+                dir.annex(&parts)?;
+                Some(StripeEntry { unit: wanted.unit, dirs })
             }
-            stripes = Some(guard);
-        }
+        };
         Ok(Self { fs, dir, uuid, page_size: options.page_size, stripes, next_id: 1 })
     }
 
     /// A new file, striped if asked for and configured.
     pub(super) fn sink(&mut self, name: &str, striped: bool) -> Result<Sink> {
         let striping = match &self.stripes {
-            Some(s) if striped => Striping {
-                paths: s.parts.iter().map(|d| d.join(name)).collect(),
-                stripe: s.entry.unit,
-            },
-            _ => Striping::single(self.dir.path().join(name)),
+            Some(stripes) if striped => stripes.of(&files::hex(&self.uuid), name),
+            _ => Striping::single(self.path(name)),
         };
         let salt = Salt { store: self.uuid, file: self.next_id };
         self.next_id += 1;
         Sink::create(self.fs.as_ref(), name.to_string(), striping, self.page_size, salt)
+    }
+
+    /// Where an unstriped file is.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Removes an unstriped file that turned out not to be needed.
+    pub(super) fn discard(&self, name: &str) -> Result<()> {
+        Ok(self.fs.remove_file(&self.path(name))?)
     }
 
     pub(super) fn finish(&mut self, sink: Sink) -> Result<FileEntry> {
@@ -198,6 +187,7 @@ impl StoreBuilder {
             files,
             lists: None,
             id_sink: None,
+            order: None,
             ids: None,
             done: Vec::new(),
             columns: Vec::new(),
@@ -391,8 +381,7 @@ impl StoreBuilder {
         first: i64,
         internal_by_rank: Option<&[VertexId]>,
     ) -> Result<()> {
-        let (internal, ranks) =
-            ids::orders(&mut self.files, self.options.vertices, internal_by_rank)?;
+        let (internal, ranks) = self.finish_order(internal_by_rank)?;
         self.ids = Some(IdsEntry {
             kind: IdKind::Dense,
             first,
@@ -427,8 +416,38 @@ impl StoreBuilder {
     /// [`Error::Invalid`] if there are more or fewer ids than vertices; those of writing.
     pub fn finish_ids(&mut self, internal_by_rank: Option<&[VertexId]>) -> Result<()> {
         let sink = self.id_sink.take().ok_or_else(no_ids)?;
-        self.ids = Some(sink.finish(&mut self.files, self.options.vertices, internal_by_rank)?);
+        let orders = self.finish_order(internal_by_rank)?;
+        self.ids = Some(sink.finish(&mut self.files, self.options.vertices, orders)?);
         Ok(())
+    }
+
+    /// Begins an order of ids that comes piece by piece, instead of as an argument of
+    /// [`StoreBuilder::set_dense_ids`] or [`StoreBuilder::finish_ids`].
+    ///
+    /// # Errors
+    /// Those of creating files.
+    pub fn begin_order(&mut self) -> Result<()> {
+        self.order = Some(OrderSink::create(&mut self.files, self.options.vertices)?);
+        Ok(())
+    }
+
+    /// The internal id of the next rank.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no such vertex, or no order was begun; those of writing.
+    pub fn push_order(&mut self, v: VertexId) -> Result<()> {
+        self.order.as_mut().ok_or_else(no_ids)?.push(v)
+    }
+
+    fn finish_order(&mut self, internal_by_rank: Option<&[VertexId]>) -> Result<Orders> {
+        if let Some(order) = internal_by_rank {
+            self.begin_order()?;
+            order.iter().try_for_each(|&v| self.push_order(v))?;
+        }
+        match self.order.take() {
+            Some(order) => order.finish(&mut self.files, self.options.memory),
+            None => Ok((None, None)),
+        }
     }
 
     /// What the import counted, kept in the manifest.
@@ -453,17 +472,7 @@ impl StoreBuilder {
             &dir.join(files::manifest_name(manifest.generation)),
             &manifest.to_bytes()?,
         )?;
-        if let Some(stripes) = &self.files.stripes {
-            for (part, parent) in stripes.parts.iter().zip(&stripes.entry.dirs) {
-                fs.sync_dir(part)?;
-                fs.sync_dir(parent)?;
-            }
-        }
-        let Files { dir, mut stripes, .. } = self.files;
-        dir.publish()?;
-        if let Some(stripes) = &mut stripes {
-            stripes.armed = false;
-        }
+        self.files.dir.publish()?;
         Ok(manifest)
     }
 
@@ -492,7 +501,7 @@ impl StoreBuilder {
             encoding: self.options.encoding,
             page_size: self.options.page_size,
             layout: self.options.layout.clone(),
-            stripes: self.files.stripes.as_ref().map(|s| s.entry.clone()),
+            stripes: self.files.stripes.clone(),
             adjacency: self.done.iter().map(|(a, _)| a.clone()).collect(),
             columns: std::mem::take(&mut self.columns),
             ids: self.ids.take().ok_or_else(no_ids)?,

@@ -12,6 +12,9 @@ use super::sort::radix::Record;
 use super::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
 use crate::{Error, ListBatch, Result, StoreBuilder, Values};
 
+/// Vertices without a list that a batch may hold in a row.
+const GAP: u64 = 1 << 16;
+
 /// How lists are made from arcs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -284,6 +287,16 @@ impl<'s, R: Record> Sorter<'s, R> {
             }
         }
         self.stats.arcs += self.list.neighbours.len() as u64;
+        self.push(vertex)
+    }
+
+    /// Adds the list to the batch. Vertices without one take room in a batch, but not between
+    /// two: a long row of them ends it.
+    fn push(&mut self, vertex: u32) -> Result<()> {
+        let end = self.batch.end();
+        if end > 0 && u64::from(vertex).saturating_sub(end) > GAP {
+            self.send()?;
+        }
         self.batch.push(vertex, &self.list.neighbours, self.list.values(self.rules).as_slice())
     }
 
@@ -371,11 +384,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         let Some(mut stream) = stream else { return Ok(()) };
         self.stats.arcs += stream.degree;
         if stream.spilled.is_none() {
-            return self.batch.push(
-                stream.vertex,
-                &self.list.neighbours,
-                self.list.values(self.rules).as_slice(),
-            );
+            return self.push(stream.vertex);
         }
         self.spill(&mut stream)?;
         let stats = std::mem::take(&mut self.stats);

@@ -82,7 +82,8 @@ pub enum SelfLoops {
 pub enum Layout {
     /// Ascending by external id.
     Original,
-    /// Descending by the number of edges of the input at the vertex, ties ascending by external id.
+    /// Descending by the number of edges of the input at the vertex, duplicates counted, ties
+    /// ascending by external id.
     Degree,
     /// Shuffled by a seed.
     Random {
@@ -141,9 +142,11 @@ pub struct ImportOptions {
     pub self_loops: SelfLoops,
     /// Default [`Layout::Degree`].
     pub layout: Layout,
-    /// Memory that the import may use, in bytes. Default 1 GiB, at least 64 MiB.
+    /// Memory that the import may use, in bytes: all that the process takes beside what it had
+    /// before. Default 1 GiB, at least [`crate::import::MINIMUM_MEMORY`].
     pub memory: u64,
-    /// Threads; 0 takes what the machine has. Does not change what is built.
+    /// Threads; 0 takes what the machine has. Fewer run if memory is short (one for 16 MiB).
+    /// Does not change what is built.
     pub threads: usize,
     /// Page size of the store in bytes. Default 4096.
     pub page_size: u32,

@@ -22,7 +22,11 @@ use crate::{
 };
 
 /// The least memory with which an import works, whatever the input.
-pub const MINIMUM_MEMORY: u64 = 32 << 20;
+pub const MINIMUM_MEMORY: u64 = 64 << 20;
+
+/// Memory for each thread at least: blocks of text, the edges in them, and what waits to be written
+/// take up to 8 MiB, beside the tables that the threads share.
+const THREAD_MEMORY: u64 = 16 << 20;
 
 /// Largest bucket that is sorted in memory, in records; larger ones only miss the caches.
 const BUCKET: u64 = 2 << 20;
@@ -59,7 +63,16 @@ pub fn import_with(
     if options.memory < MINIMUM_MEMORY {
         return Err(Error::Budget { needed: MINIMUM_MEMORY, given: options.memory });
     }
-    run(fs, inputs, destination, options, hooks)
+    let affordable = usize::try_from(options.memory / THREAD_MEMORY).unwrap_or(usize::MAX);
+    let threads = threads(options).min(affordable);
+    run(fs, inputs, destination, &ImportOptions { threads, ..options.clone() }, hooks)
+}
+
+fn threads(options: &ImportOptions) -> usize {
+    match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    }
 }
 
 /// Like [`import`], but without a least memory: buffers take what they need, and everything that
@@ -86,9 +99,7 @@ fn run(
     let started = Instant::now();
     let mut options = options.clone();
     options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
-    if options.threads == 0 {
-        options.threads = std::thread::available_parallelism().map_or(1, usize::from);
-    }
+    options.threads = threads(&options);
     let job = Job { fs, options: &options, hooks };
     let done = if options.weighted {
         job.run::<Weighted>(inputs, destination)
@@ -127,7 +138,7 @@ impl Job<'_> {
         let counters = Arc::clone(&inputs.counters);
         let mut collected =
             collect(inputs, self.options, self.options.threads, &pairs, &keys, self.hooks)?;
-        self.hooks.check()?;
+        self.phase()?;
         let totals = collected.totals;
         let rules = self.rules(&totals);
         let mut dictionary = Dictionary::new(
@@ -141,6 +152,7 @@ impl Job<'_> {
         let census = dictionary.census()?;
         builder.set_shape(census.vertices, self.columns(&totals, rules))?;
         let cells = self.assign(&mut dictionary, &census, &totals, &mut builder)?;
+        self.phase()?;
         let limit = self.bucket_limit::<R>();
         let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
         drop(cells);
@@ -155,6 +167,7 @@ impl Job<'_> {
         )?;
         drop(dictionary);
         drop((pairs, keys));
+        self.phase()?;
         let (runs, lists) = (spill("runs")?, spill("lists")?);
         let place = Place {
             arcs: arcs.spill,
@@ -167,6 +180,7 @@ impl Job<'_> {
         let emitted = emit::<R>(&arcs.out, place, rules, self.hooks, &mut builder)?;
         builder.finish_adjacency()?;
         if self.options.directed {
+            self.phase()?;
             builder.begin_adjacency(Direction::In)?;
             emit::<R>(&arcs.into, place, rules, self.hooks, &mut builder)?;
             builder.finish_adjacency()?;
@@ -181,6 +195,12 @@ impl Job<'_> {
         Ok(report)
     }
 
+    /// Between two phases: nothing of the memory of the one before stays behind.
+    fn phase(&self) -> Result<()> {
+        nakshi_io::release_freed_memory();
+        self.hooks.check()
+    }
+
     fn build_options(&self) -> BuildOptions {
         let options = self.options;
         let stripes = Stripes {
@@ -193,6 +213,7 @@ impl Job<'_> {
             page_size: options.page_size,
             layout: options.layout.name().into(),
             stripes: (!options.stripes.is_empty()).then_some(stripes),
+            memory: options.memory / 4,
             ..BuildOptions::default()
         }
     }
@@ -240,19 +261,22 @@ impl Job<'_> {
         if kind != IdKind::Dense {
             builder.begin_ids(kind)?;
         }
+        // The original order is that of the ranks.
+        let ordered = self.options.layout != Layout::Original;
+        if ordered {
+            builder.begin_order()?;
+        }
         let mut cells = Cells::new(vertices);
-        let mut order: Vec<u32> = Vec::new();
-        let count = usize::try_from(vertices).unwrap_or(usize::MAX);
-        order
-            .try_reserve_exact(count)
-            .map_err(|_| Error::Budget { needed: vertices * 4, given: self.options.memory })?;
+        let mut done = 0_u64;
         dictionary.assign(&mut |key, ends| {
             let place = placer.place(ends)?;
             cells.add(place, ends);
-            order.push(place);
-            if order.len().is_multiple_of(1 << 16) {
+            if ordered {
+                builder.push_order(place)?;
+            }
+            done += 1;
+            if done.is_multiple_of(1 << 16) {
                 self.hooks.check()?;
-                let done = order.len() as u64;
                 self.hooks.tell(Progress {
                     phase: "sort",
                     done,
@@ -266,17 +290,18 @@ impl Job<'_> {
         if kind == IdKind::Dense {
             let first =
                 census.first.as_ref().and_then(integer).and_then(|first| i64::try_from(first).ok());
-            builder.set_dense_ids(first.unwrap_or(0), Some(&order))?;
+            builder.set_dense_ids(first.unwrap_or(0), None)?;
         } else {
-            builder.finish_ids(Some(&order))?;
+            builder.finish_ids(None)?;
         }
         Ok(cells)
     }
 
-    /// Records of a bucket: every sorter holds one as read, one as scratch, and one encoded.
+    /// Records of a bucket: every sorter holds one as read and one as scratch, and about as much
+    /// again twice in lists that were encoded and wait to be written.
     fn bucket_limit<R: Record>(&self) -> u64 {
         let share = self.options.memory / 2 / self.options.threads.max(1) as u64;
-        (share / (3 * 8 * R::WORDS as u64)).clamp(1 << 10, BUCKET)
+        (share / (4 * 8 * R::WORDS as u64)).clamp(1 << 10, BUCKET)
     }
 
     fn scatter<'s, R: Record>(
