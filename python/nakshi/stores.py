@@ -105,8 +105,9 @@ def build(
         encoding: of edge lists; ``"packed"`` is smaller, ``"raw"`` is 4 bytes an edge.
         page_size: unit of checksums and of caching, 512 B to 1 MiB, a power of two.
         seed: of ``layout="random"``.
-        memory: cap for the import, 1 GiB by default; what does not fit is sorted on disk.
-        threads: worker threads; all cores by default.
+        memory: cap for the import, 1 GiB by default, 64 MiB at least; what does not fit is sorted
+            on disk.
+        threads: worker threads; all cores by default, and no more than one for 16 MiB of memory.
         progress: as for algorithms.
 
     Returns:
@@ -176,6 +177,7 @@ def generate(
     sigma: float | None = None,
     cap: int | None = None,
     seed: int | None = None,
+    memory: int | str | None = None,
     threads: int | None = None,
     progress: ProgressArgument = None,
 ) -> dict[str, Any]:
@@ -196,6 +198,7 @@ def generate(
         sigma: log-normal: standard deviation of it; default 1.3.
         cap: log-normal: largest in-degree; default 128.
         seed: default 1.
+        memory: cap; fewer threads run if it is short.
         threads: worker threads; all cores by default.
         progress: as for algorithms.
 
@@ -219,7 +222,9 @@ def generate(
         raise ParameterError(f"{kind} needs {needed}: the size of the graph")
     recipe = json.dumps({"kind": kind, **given})
     with reporting(progress, "generate") as sink:
-        count = _core.generate(os.fspath(path), recipe, threads=threads, progress=sink)
+        count = _core.generate(
+            os.fspath(path), recipe, memory=parse_size(memory), threads=threads, progress=sink
+        )
     return {"edges": count}
 
 
@@ -228,11 +233,20 @@ def algorithms() -> dict[str, str]:
     return dict(_core.algorithms())
 
 
-def check(path: Path, *, progress: ProgressArgument = None) -> dict[str, Any]:
+def check(
+    path: Path,
+    *,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: ProgressArgument = None,
+) -> dict[str, Any]:
     """Read every page of a store, verify checksums and structure, and report all damage.
 
     Args:
         path: directory of the store.
+        memory: cap; one that is too small is refused at once with the smallest that works. By
+            default as much as it takes: a few bytes a vertex.
+        threads: at most; one is used, because the disk takes the time.
         progress: as for algorithms.
 
     Returns:
@@ -240,7 +254,7 @@ def check(path: Path, *, progress: ProgressArgument = None) -> dict[str, Any]:
         number of damages and ``problems``, a list of lines that name file and page.
     """
     with reporting(progress, "check") as sink:
-        text = _core.check(os.fspath(path), progress=sink)
+        text = _core.check(os.fspath(path), memory=parse_size(memory), progress=sink)
     outcome: dict[str, Any] = json.loads(text)
     return outcome
 
@@ -254,6 +268,8 @@ def export(
     ] = "auto",
     weight: str | None = None,
     nodes: Path | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
     progress: ProgressArgument = None,
 ) -> dict[str, Any]:
     """Write the edges of a store, in the user's ids, to a file. Holds all ids in memory.
@@ -266,6 +282,9 @@ def export(
         weight: edge column to write; by default ``weight``, if there is one.
         nodes: also write all ids, one a line, to this file: edges alone do not show isolated
             vertices.
+        memory: cap; one that is too small is refused at once with the smallest that works. By
+            default as much as it takes: 12 bytes a vertex, and the texts of text ids.
+        threads: at most; one is used, because the lists are written in their order.
         progress: as for algorithms.
 
     Returns:
@@ -279,6 +298,7 @@ def export(
             format=format,
             weight=weight,
             nodes=None if nodes is None else os.fspath(nodes),
+            memory=parse_size(memory),
             progress=sink,
         )
     return {"edges": count}

@@ -69,6 +69,22 @@ def test_import_several_files_and_columns(tmp_path: Path) -> None:
     assert graph.sssp(source="c").to_dict() == {"a": 4.0, "b": 1.5, "c": 0.0}
 
 
+def test_every_long_command_takes_memory_and_threads(store: Path, tmp_path: Path) -> None:
+    """Enough is enough, too little is refused at once and says what works."""
+    edges = tmp_path / "generated.tsv"
+    for words in (
+        ["check", store],
+        ["export", store, tmp_path / "e.tsv"],
+        ["export", store, tmp_path / "e.parquet"],
+        ["generate", "kronecker", edges, "--scale", "8"],
+    ):
+        done = run_cli(*words, "--memory", "128MiB", "--threads", "2")
+        assert done.code == 0, done.err
+        done = run_cli(*words, "--memory", "100KiB")
+        assert done.code == 1 and "memory" in done.err, done.err
+        assert len(done.err.splitlines()) == 1
+
+
 def test_info(store: Path) -> None:
     assert "vertices" in run_cli("info", store).out
     report = run_cli("info", store, "--json").json

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::store::export::ExportOptions;
-use nakshi::store::generate::{Generator, Kronecker, LogNormal, PowerLaw, write};
+use nakshi::store::generate::{
+    Generator, Kronecker, LogNormal, PowerLaw, affordable_threads, write,
+};
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
 use nakshi::store::{OpenOptions, Store};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -248,30 +250,36 @@ impl Recipe {
 /// Writes the edges of a random graph to a file; `recipe` is a JSON object with `kind` and the
 /// generator's parameters. Returns the number of edges.
 #[pyfunction]
-#[pyo3(signature = (path, recipe, *, threads = None, progress = None))]
+#[pyo3(signature = (path, recipe, *, memory = None, threads = None, progress = None))]
 pub fn generate(
     py: Python<'_>,
     path: PathBuf,
     recipe: &str,
+    memory: Option<u64>,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
     let recipe: Recipe = serde_json::from_str(recipe).map_err(Failure::from)?;
     let generator = recipe.generator();
     let threads = threads.unwrap_or_else(|| nakshi::engine::Context::new().threads());
-    long(py, progress, |call| Ok(write(generator.as_ref(), &path, threads, &hooks(call))?))
+    long(py, progress, |call| {
+        let threads = affordable_threads(generator.as_ref(), threads, memory)?;
+        Ok(write(generator.as_ref(), &path, threads, &hooks(call))?)
+    })
 }
 
 /// Reads all of a store and returns what is wrong with it, as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, *, progress = None))]
+#[pyo3(signature = (path, *, memory = None, progress = None))]
 pub fn check(
     py: Python<'_>,
     path: PathBuf,
+    memory: Option<u64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let report = long(py, progress, |call| {
-        let options = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
+        let cancel = call.cancel.clone();
+        let options = OpenOptions { cancel, memory, ..OpenOptions::default() };
         let mut told = |done, total| call.meter.note("check", done, total, "bytes");
         Ok(nakshi::store::check(&path, &options, &mut told)?)
     })?;
@@ -280,7 +288,8 @@ pub fn check(
 
 /// Writes the edges of a store to a file and returns their number.
 #[pyfunction]
-#[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, progress = None))]
+#[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, memory = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn export(
     py: Python<'_>,
     store: PathBuf,
@@ -288,10 +297,11 @@ pub fn export(
     format: &str,
     weight: Option<String>,
     nodes: Option<PathBuf>,
+    memory: Option<u64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
     let format = serde_json::from_value(format.into()).map_err(Failure::from)?;
-    let options = ExportOptions { format, weight, nodes };
+    let options = ExportOptions { format, weight, nodes, memory };
     long(py, progress, |call| {
         let opening = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
         let store = Store::open(&store, &opening)?;

@@ -122,6 +122,15 @@ impl Error {
     pub fn io(op: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io { op, path: path.as_ref().to_path_buf(), source }
     }
+
+    /// # Errors
+    /// [`Error::Budget`] if more is needed than was given.
+    pub(crate) fn afford(needed: u64, given: Option<u64>) -> Result<()> {
+        match given {
+            Some(given) if given < needed => Err(Self::Budget { needed, given }),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl From<nakshi_io::Error> for Error {

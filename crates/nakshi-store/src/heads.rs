@@ -1,6 +1,6 @@
 //! Heads: the first two neighbours of every vertex, for memory.
 //!
-//! In a hub-first layout these are the two largest neighbours, and most searches end at them:
+//! In a hub-first layout these are among the largest neighbours, and most searches end at them:
 //! a direction-optimising traversal that looks at heads first reads little else.
 
 use nakshi_io::{CancelToken, PagedFile};

@@ -136,6 +136,17 @@ impl Manifest {
         lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids)
     }
 
+    /// Bytes that reading takes whatever is read: buffers, and the checksums of all pages.
+    pub(crate) fn reading_memory(&self) -> u64 {
+        let sums = |file: &FileEntry| file.len / u64::from(self.page_size.max(1)) * 8;
+        self.files().map(sums).fold(16 << 20, u64::saturating_add)
+    }
+
+    /// Bytes that the index of a direction's lists takes at most, and what it is made from.
+    pub(crate) fn index_memory(entry: &AdjacencyEntry) -> u64 {
+        (2 * entry.stored).saturating_add(entry.lengths.len.max(entry.degrees.len))
+    }
+
     /// A hash of all that makes two stores equal to a reader: not the identity, the pages, the
     /// places or the report. 16 hexadecimal digits.
     pub fn content_hash(&self) -> String {

@@ -122,16 +122,16 @@ def info(store: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("store", type=options.STORE)
-@options.quiet
-@options.as_json
-def check(store: str, as_json: bool, progress: bool | None) -> int:
+@options.long_call
+def check(store: str, as_json: bool, **chosen: Any) -> int:
     """Read all of STORE and verify checksums and structure.
 
-    Exit code 1 if anything is damaged; each problem names its file and page.
+    Exit code 1 if anything is damaged; each problem names its file and page. One thread is used:
+    the disk takes the time.
     """
     from ..stores import check as verify
 
-    report = verify(store, progress=progress)
+    report = verify(store, **chosen)
     if as_json:
         print_json(report)
     else:
@@ -154,12 +154,12 @@ def check(store: str, as_json: bool, progress: bool | None) -> int:
 )
 @click.option("--weight", metavar="COLUMN", help="Edge column to write; default: weight.")
 @click.option("--nodes", metavar="FILE", help="Also write all ids, one a line, to this file.")
-@options.quiet
-@options.as_json
+@options.long_call
 def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
     """Write the edges of STORE to FILE, in the ids of the import ("-" is standard output).
 
-    FILE may end in .gz or .zst for text formats.
+    FILE may end in .gz or .zst for text formats. One thread is used: the lists are written in
+    their order.
     """
     from ..stores import export as write
 
@@ -182,9 +182,7 @@ def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
 @click.option("--sigma", type=float, help="log-normal: deviation of the log-degree [1.3].")
 @click.option("--cap", type=click.IntRange(1), help="log-normal: largest in-degree [128].")
 @click.option("--seed", type=click.IntRange(0), help="[1]")
-@options.threads
-@options.quiet
-@options.as_json
+@options.long_call
 def generate(kind: str, out: str, as_json: bool, **parameters: Any) -> None:
     """Write the edges of a random graph of KIND to OUT.
 

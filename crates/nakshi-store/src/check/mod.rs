@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::{Error, OpenOptions, Result, Store};
+use crate::{Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
 const KEPT: usize = 1000;
@@ -49,12 +49,13 @@ struct Checker<'a> {
 }
 
 /// Reads all of the store at `path` and reports everything that is wrong with it. `progress` gets
-/// bytes done and bytes to read. Writes nothing. Memory: about a byte a vertex and direction, and
-/// eight bytes a vertex while ids are checked if the layout moved them.
+/// bytes done and bytes to read. Writes nothing. One thread: it is the disk that takes the time.
+/// Memory: about a byte a vertex and direction, degrees and heads as they are on disk, and eight
+/// bytes a vertex while ids are checked if the layout moved them.
 ///
 /// # Errors
-/// Only what keeps it from looking: no store, no readable manifest, [`Error::Cancelled`]. Damage
-/// is in the report.
+/// Only what keeps it from looking: no store, no readable manifest, [`Error::Budget`] at once if
+/// the memory of `options` is too little, [`Error::Cancelled`]. Damage is in the report.
 pub fn check(
     path: impl AsRef<Path>,
     options: &OpenOptions,
@@ -62,6 +63,7 @@ pub fn check(
 ) -> Result<CheckReport> {
     let store = Store::open(path, options)?;
     let manifest = store.manifest();
+    Error::afford(need(manifest), options.memory)?;
     let total =
         manifest.files().chain(manifest.adjacency.iter().map(|a| &a.lists)).map(|f| f.len).sum();
     let mut checker = Checker {
@@ -81,6 +83,18 @@ pub fn check(
     let mut report = checker.report;
     report.ok = report.damage == 0;
     Ok(report)
+}
+
+/// Bytes of memory that a check takes at most.
+fn need(manifest: &Manifest) -> u64 {
+    let lists = manifest.adjacency.iter().flat_map(|a| {
+        let list = a.max_list_bytes.saturating_mul(2);
+        [Manifest::index_memory(a), a.degrees.len, a.heads.len, list]
+    });
+    let ids = &manifest.ids;
+    let orders = if ids.internal.is_some() { 8 * manifest.vertices } else { 0 };
+    let blocks = ids.blocks.as_ref().map_or(0, |file| file.len);
+    lists.chain([orders, blocks]).fold(manifest.reading_memory(), u64::saturating_add)
 }
 
 impl Checker<'_> {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use output::Output;
 
 use crate::import::Hooks;
-use crate::{Column, Direction, Error, Result, Store};
+use crate::{Column, Direction, Error, IdKind, Key, Manifest, Result, Store};
 use names::Names;
 
 /// Output formats.
@@ -54,6 +54,8 @@ pub struct ExportOptions {
     pub weight: Option<String>,
     /// Also writes all ids, one a line, to this file: edges alone do not show isolated vertices.
     pub nodes: Option<PathBuf>,
+    /// Memory in bytes; as much as it needs if not given.
+    pub memory: Option<u64>,
 }
 
 /// What all writers need.
@@ -64,12 +66,18 @@ struct Source<'s> {
 }
 
 /// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
-/// output. Holds all ids in memory. Returns the number of edges.
+/// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. One thread:
+/// lists are written in order. Returns the number of edges.
 ///
 /// # Errors
+/// [`Error::Budget`] at once if the memory is too little;
 /// [`Error::NoColumn`] for an unknown weight; [`Error::Invalid`] if the format cannot hold the
 /// graph; [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
 pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks) -> Result<u64> {
+    let format = choose(options.format, path);
+    if options.memory.is_some() {
+        Error::afford(need(store, format)?, options.memory)?;
+    }
     let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
     let weight = match &options.weight {
         Some(name) => Some(store.column(name, Direction::Out)?),
@@ -80,7 +88,7 @@ pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks
     if let Some(nodes) = &options.nodes {
         text::nodes(&source, &Names::load(store)?, nodes)?;
     }
-    match choose(options.format, path) {
+    match format {
         ExportFormat::Auto | ExportFormat::Tsv => {
             text::edges(&source, &Names::load(store)?, path, b'\t')
         }
@@ -91,6 +99,35 @@ pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks
         ExportFormat::Parquet => table::parquet(&source, &Names::load(store)?, path),
         ExportFormat::Arrow => table::arrow(&source, &Names::load(store)?, path),
     }
+}
+
+/// Bytes of memory that an export takes at most.
+fn need(store: &Store, format: ExportFormat) -> Result<u64> {
+    let manifest = store.manifest();
+    // The index of the lists, and one of the weights.
+    let lists = store.entry(Direction::Out).map_or([0; 3], |a| {
+        let [list, decoded] =
+            [(a.max_list_bytes, 2), (a.max_degree, 20)].map(|(n, bytes)| n.saturating_mul(bytes));
+        [2 * Manifest::index_memory(a), list, decoded]
+    });
+    let ids = match manifest.ids.kind {
+        IdKind::Dense | IdKind::I64 | IdKind::U64 => 0,
+        IdKind::Big | IdKind::Text | IdKind::Bytes => {
+            let mut text = 0;
+            store.ids()?.for_each(|_, key| {
+                if let Key::Bytes(bytes) = key {
+                    text += bytes.len() as u64;
+                }
+                Ok(())
+            })?;
+            // The text grows by doubling.
+            2 * text + 8 * manifest.vertices
+        }
+    };
+    // A group of rows, encoded, before it is written.
+    let rows = if format == ExportFormat::Parquet { 48 << 20 } else { 0 };
+    let parts = [ids, 12 * manifest.vertices, rows].into_iter().chain(lists);
+    Ok(parts.fold(manifest.reading_memory(), u64::saturating_add))
 }
 
 fn choose(format: ExportFormat, path: &Path) -> ExportFormat {

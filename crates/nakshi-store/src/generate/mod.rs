@@ -17,7 +17,7 @@ mod text;
 pub use kronecker::Kronecker;
 pub use log_normal::LogNormal;
 pub use power_law::PowerLaw;
-pub use text::write;
+pub use text::{affordable_threads, write};
 
 /// Edges of a piece, about.
 const PIECE: u64 = 32 << 10;

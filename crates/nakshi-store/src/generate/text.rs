@@ -20,6 +20,27 @@ pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hoo
     Ok(edges)
 }
 
+/// How many of `threads` threads [`write()`] may use under a memory of so many bytes; all if none
+/// is given.
+///
+/// # Errors
+/// [`Error::Budget`] if not even one may run.
+pub fn affordable_threads(
+    generator: &dyn Generator,
+    threads: usize,
+    memory: Option<u64>,
+) -> Result<usize> {
+    let Some(memory) = memory else { return Ok(threads) };
+    // An edge takes 16 bytes, and up to 42 in each of the texts that are made, wait and are
+    // written; vectors grow by doubling.
+    let piece = generator.expected_edges().div_ceil(generator.pieces().max(1));
+    let worker = piece.saturating_mul(2 * (16 + 3 * 42)).saturating_add(1 << 20);
+    match usize::try_from(memory / worker).unwrap_or(usize::MAX) {
+        0 => Err(Error::Budget { needed: worker, given: memory }),
+        affordable => Ok(threads.min(affordable)),
+    }
+}
+
 /// Computes and formats pieces side by side, and writes them in order.
 fn write_pieces(
     generator: &dyn Generator,
