@@ -31,6 +31,15 @@ fn guarded<T>(run: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowErr
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken("it is damaged")))
 }
 
+/// The columns, if all of them have a type.
+fn convert_schema(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, ArrowError> {
+    let typeless = |field: arrow_ipc::Field<'_>| field.type_type() == arrow_ipc::Type::NONE;
+    if schema.fields().is_none_or(|fields| fields.iter().any(typeless)) {
+        return Err(broken("its schema is damaged"));
+    }
+    guarded(|| Ok(arrow_ipc::convert::fb_to_schema(schema).into()))
+}
+
 /// Batches of a file, found through its footer.
 pub(super) struct FileBatches {
     file: Seekable,
@@ -57,8 +66,7 @@ impl FileBatches {
         let footer = root_as_footer(&bytes)
             .map_err(|error| broken(format!("its footer is damaged: {error}")))?;
         let schema = footer.schema().ok_or_else(|| broken("its footer has no schema"))?;
-        let schema: SchemaRef = guarded(|| Ok(arrow_ipc::convert::fb_to_schema(schema)))?.into();
-        let checks = Checks { limit: file.expanded(), schema };
+        let checks = Checks { limit: file.expanded(), schema: convert_schema(schema)? };
         checks.columns()?;
         let dictionaries: Vec<Block> =
             footer.dictionaries().map(|list| list.iter().copied().collect()).unwrap_or_default();
@@ -236,7 +244,7 @@ impl<R: Read> StreamBatches<R> {
             return None;
         }
         let header = root_as_message(message.get(4..)?).ok()?.header_as_schema()?;
-        catch_unwind(|| arrow_ipc::convert::fb_to_schema(header).into()).ok()
+        convert_schema(header).ok()
     }
 
     /// Reads four bytes; `false` at the end of the input.
