@@ -14,6 +14,8 @@ use super::Opened;
 use super::thrift;
 use crate::{Error, Result};
 
+/// Bytes behind the footer of a Parquet file: its length and a magic.
+const TAIL: u64 = 8;
 /// Longest header of a page; its longest part is statistics of text.
 const PAGE_HEADER: u64 = 1 << 20;
 
@@ -101,7 +103,7 @@ impl Seekable {
 
     /// Looks through the footer of a Parquet file before the library allocates for it.
     pub fn check_parquet(&self) -> std::result::Result<(), String> {
-        let tail = self.bytes(self.len.saturating_sub(8), 8.min(self.len))?;
+        let tail = self.bytes(self.len.saturating_sub(TAIL), TAIL.min(self.len))?;
         let Some((length, magic)) = tail.split_first_chunk::<4>() else {
             return Err("it is too short".into());
         };
@@ -109,7 +111,7 @@ impl Seekable {
             return Err("it does not end like a Parquet file; is it complete?".into());
         }
         let length = u64::from(u32::from_le_bytes(*length));
-        let start = (self.len - 8).checked_sub(length);
+        let start = self.len.saturating_sub(TAIL).checked_sub(length);
         let start = start.ok_or("its footer is longer than the file; it is damaged")?;
         thrift::check_footer(&self.bytes(start, length)?)
     }
@@ -153,9 +155,12 @@ impl Length for Seekable {
 impl ChunkReader for Seekable {
     type T = Box<dyn Read>;
 
-    /// Only headers of pages are read this way.
+    /// Only the end of the file, whose eight bytes are no page, and headers of pages are read this
+    /// way.
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        self.check_page(start).map_err(ParquetError::General)?;
+        if start.saturating_add(TAIL) < self.len {
+            self.check_page(start).map_err(ParquetError::General)?;
+        }
         match &self.place {
             Place::File(file) => Ok(Box::new(Reader { file: Arc::clone(file), at: start })),
             Place::Memory(bytes) => {
