@@ -75,15 +75,7 @@ def large_file(store: Path) -> int:
     return sum(file.stat().st_size for file in store.glob("*.adj"))
 
 
-OVER_BUDGET = pytest.mark.xfail(
-    reason="scan statistics need more than their estimate says", strict=False
-)
-
-
-@pytest.mark.parametrize(
-    "algorithm",
-    [pytest.param(a, marks=OVER_BUDGET if a == "scan-statistics" else ()) for a in ALGORITHMS],
-)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_algorithm_below_a_limit(
     nakshi: CommandLine, large: Path, algorithm: str, tmp_path: Path
 ) -> None:

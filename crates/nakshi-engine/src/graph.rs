@@ -212,7 +212,7 @@ impl Graph {
         }
         let heads = Arc::new(match &self.store {
             Some(store) => {
-                let pairs = store.heads(direction)?.into_pairs();
+                let pairs = store.heads(direction, cx.cancel_token())?.into_pairs();
                 let mut more = Bitmap::new(self.n);
                 let degrees = store.degrees(direction, cx.cancel_token())?;
                 degrees.iter().enumerate().filter(|(_, d)| **d > 2).for_each(|(v, _)| more.set(v));
@@ -260,7 +260,7 @@ impl Graph {
     pub fn id_ranks(&self, cx: &Context) -> Result<Option<Vec<u32>>> {
         cx.check()?;
         let Some(store) = &self.store else { return Ok(None) };
-        let ids = store.ids()?;
+        let ids = store.ids()?.until(cx.cancel_token());
         if ids.ranks_are_internal() {
             return Ok(None);
         }
@@ -269,12 +269,29 @@ impl Graph {
         Ok(Some(ranks))
     }
 
+    /// The vertices in the ascending order of the users' ids, the inverse of
+    /// [`Graph::id_ranks`]. `None` if it is the internal order.
+    ///
+    /// # Errors
+    /// As [`Graph::id_ranks`].
+    pub fn vertices_by_id(&self, cx: &Context) -> Result<Option<Vec<VertexId>>> {
+        cx.check()?;
+        let Some(store) = &self.store else { return Ok(None) };
+        let ids = store.ids()?.until(cx.cancel_token());
+        if ids.ranks_are_internal() {
+            return Ok(None);
+        }
+        let vertices = ids.internal_by_rank()?;
+        self.shared.stats.bytes_read.fetch_add(4 * vertices.len() as u64, Relaxed);
+        Ok(Some(vertices))
+    }
+
     /// The internal id of a vertex that a user names in JSON: a number, a string (also for
     /// numbers), or `{"bytes": [...]}` for an id that is not UTF-8.
     ///
     /// # Errors
-    /// [`Error::UnknownVertex`].
-    pub fn vertex_by_json(&self, id: &serde_json::Value) -> Result<VertexId> {
+    /// [`Error::UnknownVertex`]; of reading; [`Error::Cancelled`].
+    pub fn vertex_by_json(&self, id: &serde_json::Value, cx: &Context) -> Result<VertexId> {
         let unknown = || Error::UnknownVertex { id: id.to_string() };
         let Some(store) = &self.store else {
             let known = id.as_u64().filter(|&v| v < self.n as u64);
@@ -292,7 +309,7 @@ impl Graph {
                 _ => return Err(unknown()),
             },
         };
-        store.ids()?.internal(&external)?.ok_or_else(unknown)
+        store.ids()?.until(cx.cancel_token()).internal(&external)?.ok_or_else(unknown)
     }
 }
 

@@ -41,6 +41,18 @@ pub struct RunStats {
     pub misses: u64,
 }
 
+impl RunStats {
+    /// Adds what happened afterwards.
+    pub fn append(&mut self, later: RunStats) {
+        self.iterations.extend(later.iterations);
+        self.seconds += later.seconds;
+        self.bytes_read += later.bytes_read;
+        self.requests += later.requests;
+        self.hits += later.hits;
+        self.misses += later.misses;
+    }
+}
+
 /// Collects [`RunStats`] while an algorithm runs.
 #[derive(Debug)]
 pub struct IterationLog<'g> {

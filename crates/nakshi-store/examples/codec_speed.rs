@@ -51,7 +51,7 @@ fn main() -> Outcome {
     let bytes = adjacency.file().len() as f64;
     println!("lists                 {:8.3} B per entry", bytes / adjacency.arcs() as f64);
     let begin = Clock::start();
-    let heads = store.heads(Direction::Out)?;
+    let heads = store.heads(Direction::Out, &CancelToken::new())?;
     println!(
         "heads                 {:8.1} ms, {} B in memory",
         begin.seconds() * 1e3,

@@ -139,9 +139,13 @@ pub(crate) fn degrees(
     let (mut at, mut wide) = (0, 0);
     let read = varint::get_run(&bytes, &mut at, stored.min(vertices), |degree| {
         wide = degree;
+        if (degrees.len() as u64).is_multiple_of(varint::PATIENCE) && cancel.is_cancelled() {
+            return None;
+        }
         degrees.push(u32::try_from(degree).ok()?);
         Some(())
     });
+    cancel.check()?;
     if read.is_none() {
         let too_wide = wide > u64::from(u32::MAX);
         return Err(if too_wide {

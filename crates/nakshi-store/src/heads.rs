@@ -56,6 +56,9 @@ impl Heads {
         pairs.try_reserve_exact(n).map_err(|_| Error::Budget { needed: stored * 8, given: 0 })?;
         let mut at = 0;
         for v in (0..=VertexId::MAX).take(n) {
+            if u64::from(v).is_multiple_of(varint::PATIENCE) {
+                cancel.check()?;
+            }
             let first = match varint::get_mixed(&bytes, &mut at).ok_or_else(bad)? {
                 0 => {
                     pairs.push([v, v]);

@@ -119,6 +119,18 @@ impl Store {
     /// # Errors
     /// [`Error::Unsupported`] if the store has no lists of that direction; those of reading.
     pub fn adjacency(&self, direction: Direction) -> Result<&Adjacency> {
+        self.adjacency_until(direction, &self.cancel)
+    }
+
+    /// As [`Store::adjacency`], stopped by `cancel`.
+    ///
+    /// # Errors
+    /// As [`Store::adjacency`]; [`nakshi_io::Error::Cancelled`].
+    pub fn adjacency_until(
+        &self,
+        direction: Direction,
+        cancel: &CancelToken,
+    ) -> Result<&Adjacency> {
         let direction = self.resolve(direction);
         let slot = match direction {
             Direction::Out => &self.out,
@@ -127,7 +139,7 @@ impl Store {
         if let Some(adjacency) = slot.get() {
             return Ok(adjacency);
         }
-        let loaded = self.load_adjacency(self.entry(direction)?)?;
+        let loaded = self.load_adjacency(self.entry(direction)?, cancel)?;
         // two threads may both have loaded it: one copy stays
         Ok(slot.get_or_init(|| loaded))
     }
@@ -151,9 +163,9 @@ impl Store {
         })
     }
 
-    fn load_adjacency(&self, entry: &AdjacencyEntry) -> Result<Adjacency> {
+    fn load_adjacency(&self, entry: &AdjacencyEntry, cancel: &CancelToken) -> Result<Adjacency> {
         let lengths = self.file(&entry.lengths)?;
-        let index = self.sums(&lengths, entry.stored, entry.lists.len)?;
+        let index = self.sums(&lengths, entry.stored, entry.lists.len, cancel)?;
         Ok(Adjacency {
             index: Arc::new(index),
             file: self.striped_file(&entry.lists)?,
@@ -168,8 +180,14 @@ impl Store {
     }
 
     /// The index over `stored` LEB128 sizes in `file`, which sum to `total`.
-    fn sums(&self, file: &Arc<PagedFile>, stored: u64, total: u64) -> Result<ListIndex> {
-        let bytes = file.load(&self.cancel)?;
+    fn sums(
+        &self,
+        file: &Arc<PagedFile>,
+        stored: u64,
+        total: u64,
+        cancel: &CancelToken,
+    ) -> Result<ListIndex> {
+        let bytes = file.load(cancel)?;
         let corrupt = |at: usize, what: &str| Error::Corrupt {
             file: file.path().to_path_buf(),
             page: at as u64 / u64::from(file.page_size()),
@@ -180,10 +198,15 @@ impl Store {
             return Err(corrupt(bytes.len(), "it has fewer values than the manifest says"));
         }
         let mut builder = ListIndexBuilder::new(self.manifest.vertices, stored, total)?;
-        let (mut at, mut fault) = (0, None);
+        let (mut at, mut fault, mut count) = (0, None, 0u64);
         let read = varint::get_run(&bytes, &mut at, stored, |size| {
+            count += 1;
+            if count.is_multiple_of(varint::PATIENCE) && cancel.is_cancelled() {
+                return None;
+            }
             builder.push(size).map_err(|e| fault = Some(e)).ok()
         });
+        cancel.check()?;
         if read.is_none() {
             return Err(corrupt(
                 at,
@@ -196,11 +219,11 @@ impl Store {
     /// The first two neighbours of every vertex, eight bytes a vertex. Read anew at each call.
     ///
     /// # Errors
-    /// Those of reading.
-    pub fn heads(&self, direction: Direction) -> Result<Heads> {
+    /// Those of reading; [`nakshi_io::Error::Cancelled`].
+    pub fn heads(&self, direction: Direction, cancel: &CancelToken) -> Result<Heads> {
         let entry = self.entry(direction)?;
         let file = self.file(&entry.heads)?;
-        Heads::load(&file, entry.stored, self.manifest.vertices, &self.cancel)
+        Heads::load(&file, entry.stored, self.manifest.vertices, cancel)
             .map_err(|e| blame(&file, e))
     }
 
@@ -225,6 +248,19 @@ impl Store {
     /// # Errors
     /// [`Error::NoColumn`]; those of reading.
     pub fn column(&self, name: &str, direction: Direction) -> Result<Column> {
+        self.column_until(name, direction, &self.cancel)
+    }
+
+    /// As [`Store::column`], stopped by `cancel`.
+    ///
+    /// # Errors
+    /// As [`Store::column`]; [`nakshi_io::Error::Cancelled`].
+    pub fn column_until(
+        &self,
+        name: &str,
+        direction: Direction,
+        cancel: &CancelToken,
+    ) -> Result<Column> {
         let direction = self.resolve(direction);
         let all = &self.manifest.columns;
         let entry =
@@ -234,17 +270,17 @@ impl Store {
                 let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
                 Error::NoColumn { name: name.to_string(), known }
             })?;
-        self.load_column(entry)
+        self.load_column(entry, cancel)
     }
 
-    fn load_column(&self, entry: &ColumnEntry) -> Result<Column> {
+    fn load_column(&self, entry: &ColumnEntry, cancel: &CancelToken) -> Result<Column> {
         let lists = self.entry(entry.direction)?;
         let degrees = self.file(&lists.degrees)?;
         Ok(Column {
             name: entry.name.clone(),
             ty: entry.ty,
             file: self.striped_file(&entry.file)?,
-            index: Arc::new(self.sums(&degrees, lists.stored, lists.arcs)?),
+            index: Arc::new(self.sums(&degrees, lists.stored, lists.arcs, cancel)?),
         })
     }
 
@@ -264,6 +300,7 @@ impl Store {
             first: entry.first,
             keys: pair(&entry.keys, &entry.blocks)?,
             orders: pair(&entry.internal, &entry.ranks)?,
+            cancel: self.cancel.clone(),
         })
     }
 

@@ -1,5 +1,8 @@
 //! LEB128: seven bits a byte, least significant first, high bit set on all but the last.
 
+/// Values of a run between two looks at a cancel token.
+pub(crate) const PATIENCE: u64 = 1 << 18;
+
 /// Appends `value`.
 #[inline]
 pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {

@@ -88,7 +88,7 @@ fn lists_degrees_heads_and_columns() -> Outcome {
             assert_eq!(lists(&store, Direction::Out)?, expected);
             let degrees = store.adjacency(Direction::Out)?.degrees(&CancelToken::new())?;
             assert!(degrees.iter().zip(&expected).all(|(d, l)| *d as usize == l.len()));
-            let heads = store.heads(Direction::Out)?;
+            let heads = store.heads(Direction::Out, &CancelToken::new())?;
             let column = store.column("w", Direction::Out)?;
             let values = column.file().load(&CancelToken::new())?;
             for (v, list) in (0..).zip(&expected) {

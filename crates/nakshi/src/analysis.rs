@@ -89,7 +89,7 @@ pub fn run(store: &Arc<Store>, name: &str, parameters: &Value, cx: &Context) -> 
     // The table needs the outcome and the ids only: lists and caches go first.
     drop(graph);
     let Outcome { columns, mut summary, summary_vertices, .. } = outcome;
-    let ids = store.ids()?;
+    let ids = store.ids()?.until(cx.cancel_token());
     for (name, vertex) in summary_vertices {
         summary.insert(name, json_id(&ids.external(vertex)?));
     }

@@ -8,15 +8,17 @@
 //! estimated from the frontier's lists and a sample of the unvisited vertices.
 //!
 //! State: the level, 4 bytes a vertex, and three bitmaps. Parents are found in a pass of
-//! their own over the lists, only when asked for.
+//! their own over the lists, only when asked for. The variant in program form goes top-down
+//! throughout.
 
-use super::Algorithm;
+use super::{Algorithm, Variant};
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::{Graph, Heads};
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::program::{Config, programs, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -35,6 +37,8 @@ pub struct Bfs {
     /// Whether to find parents too: for each reached vertex the in-neighbour one level up
     /// whose user id is smallest. Costs a pass over the lists of all reached vertices.
     pub parents: bool,
+    /// How levels are found.
+    pub variant: Variant,
 }
 
 /// Levels of a search, in internal order.
@@ -53,7 +57,7 @@ pub struct BfsOutput {
 }
 
 /// Level of a vertex that is not reached; no path is that long.
-const UNREACHED: u32 = u32::MAX;
+const UNREACHED: u32 = programs::UNREACHED;
 /// Vertices in the sample that predicts a bottom-up step.
 const SAMPLES: usize = 1024;
 
@@ -64,11 +68,52 @@ impl Algorithm for Bfs {
     const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
     fn needs(&self, _summary: &Summary) -> Needs {
-        let state = if self.parents { 12.5 } else { 4.5 };
-        Needs { heads: Some(Direction::In), ..Needs::new(state, &[Direction::Out, Direction::In]) }
+        // Parents, and ranks of the users' ids while they are found.
+        let parents = if self.parents { 8.0 } else { 0.0 };
+        if self.variant == Variant::Direct {
+            let needs = Needs::new(4.5 + parents, &[Direction::Out, Direction::In]);
+            return Needs { heads: Some(Direction::In), ..needs };
+        }
+        let mut needs = Config::default().needs(&self.program());
+        // What was reached, besides.
+        needs.state_bytes_per_vertex += 0.125 + parents;
+        needs.directions.extend(self.parents.then_some(Direction::In));
+        needs
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<BfsOutput> {
+        let (levels, reached, stats) = match self.variant {
+            Variant::Direct => self.direct(graph, cx)?,
+            Variant::Vertex => self.by_program(graph, cx)?,
+        };
+        let mut output = BfsOutput { levels, reached, parents: None, source: self.source, stats };
+        if self.parents {
+            let mut log = IterationLog::new(graph);
+            output.parents = Some(parents(graph, cx, &output.levels)?);
+            log.end("parents", graph.num_vertices() as u64);
+            output.stats.append(log.finish());
+        }
+        Ok(output)
+    }
+}
+
+impl Bfs {
+    fn program(&self) -> programs::Bfs {
+        programs::Bfs { source: self.source }
+    }
+
+    /// Levels, what was reached, and statistics.
+    fn by_program(&self, graph: &Graph, cx: &Context) -> Result<(Vec<u32>, Bitmap, RunStats)> {
+        let (levels, stats) = run_program(graph, &self.program(), &Config::default(), cx)?;
+        let mut reached = Bitmap::new(levels.len());
+        for (v, _) in levels.iter().enumerate().filter(|(_, level)| **level != UNREACHED) {
+            reached.set(v);
+        }
+        Ok((levels, reached, stats))
+    }
+
+    /// As [`Self::by_program`], by scans and gathers in both directions.
+    fn direct(&self, graph: &Graph, cx: &Context) -> Result<(Vec<u32>, Bitmap, RunStats)> {
         let n = graph.num_vertices();
         let mut levels = zeroed::<u32>(n, "levels")?;
         for_each_block_mut(cx, &mut levels, |_, block| {
@@ -99,14 +144,7 @@ impl Algorithm for Bfs {
             log.end(if bottom_up { "bottom-up" } else { "top-down" }, size);
         }
         let reached = search.visited.into_bitmap();
-        let parents = if self.parents {
-            let parents = parents(graph, cx, &levels)?;
-            log.end("parents", n as u64);
-            Some(parents)
-        } else {
-            None
-        };
-        Ok(BfsOutput { levels, reached, parents, source: self.source, stats: log.finish() })
+        Ok((levels, reached, log.finish()))
     }
 }
 
@@ -345,18 +383,17 @@ mod tests {
         let parents = oracle::parents(&lists, &levels);
         for graph in [sample.graph(), sample.graph_on_ssd()] {
             for cx in sample::contexts() {
-                let output = Bfs { source, parents: true }.run(&graph, &cx).unwrap();
-                let reached = |v: usize| output.reached.get(v);
-                let found: Vec<_> = output
-                    .levels
-                    .iter()
-                    .enumerate()
-                    .map(|(v, &l)| reached(v).then_some(l))
-                    .collect();
-                assert_eq!(found, levels);
-                let known = output.parents.unwrap();
-                for v in (0..sample.n).filter(|&v| reached(v) && v != source as usize) {
-                    assert_eq!(Some(known[v]), parents[v]);
+                for variant in [Variant::Direct, Variant::Vertex] {
+                    let config = Bfs { source, parents: true, variant };
+                    let output = config.run(&graph, &cx).unwrap();
+                    let reached = |v: usize| output.reached.get(v);
+                    let found = output.levels.iter().enumerate();
+                    let found: Vec<_> = found.map(|(v, &l)| reached(v).then_some(l)).collect();
+                    assert_eq!(found, levels);
+                    let known = output.parents.unwrap();
+                    for v in (0..sample.n).filter(|&v| reached(v) && v != source as usize) {
+                        assert_eq!(Some(known[v]), parents[v]);
+                    }
                 }
             }
         }

@@ -99,16 +99,10 @@ impl Algorithm for Cdlp {
         let mut used = Bitmap::new(n);
         labels.iter().for_each(|&label| used.set(label as usize));
         let count = used.count() as u64;
-        drop(used);
-        if let Some(ranks) = graph.id_ranks(cx)? {
-            for (v, &rank) in ranks.iter().enumerate() {
-                if let Some(slot) = next.get_mut(rank as usize) {
-                    *slot = v as VertexId;
-                }
-            }
-            drop(ranks);
+        drop((used, next));
+        if let Some(vertices) = graph.vertices_by_id(cx)? {
             for label in &mut labels {
-                *label = next.get(*label as usize).copied().unwrap_or(*label);
+                *label = vertices.get(*label as usize).copied().unwrap_or(*label);
             }
         }
         Ok(Communities { labels, count, iterations, stats: log.finish() })

@@ -82,15 +82,18 @@ impl Algorithm for Diameter {
         {
             return Err(Error::UnknownVertex { id: source.to_string() });
         }
+        // Before the ranks, so that degrees and ranks are not there at once.
+        let starts = match self.source {
+            Some(source) => only(source, n),
+            None => hubs(graph, cx)?,
+        };
         let ranks = graph.id_ranks(cx)?;
         let rank =
             |v: VertexId| ranks.as_ref().map_or(Some(v), |ranks| ranks.get(v as usize).copied());
         let mut found = DiameterBound::default();
-        let Some(mut source) =
-            self.source.map_or_else(|| start(graph, rank, cx), |s| Ok(Some(s)))?
-        else {
-            return Ok(found);
-        };
+        let first = starts.iter().min_by_key(|&v| rank(v));
+        drop(starts);
+        let Some(mut source) = first else { return Ok(found) };
         found.ends = Some((source, source));
         let both = self.ignore_direction || !graph.directed();
         let mut direction = Direction::Out;
@@ -120,20 +123,26 @@ impl Algorithm for Diameter {
     }
 }
 
-/// The vertex with the most list entries, ties by rank.
-fn start(
-    graph: &Graph,
-    rank: impl Fn(VertexId) -> Option<u32>,
-    cx: &Context,
-) -> Result<Option<VertexId>> {
+fn only(vertex: VertexId, n: usize) -> VertexSet {
+    let mut set = VertexSet::new(n);
+    set.insert(vertex);
+    set
+}
+
+/// The vertices with the most list entries.
+fn hubs(graph: &Graph, cx: &Context) -> Result<VertexSet> {
     let mut degrees = graph.degrees(Direction::Out, cx)?;
     if graph.directed() {
         let incoming = graph.degrees(Direction::In, cx)?;
         degrees.iter_mut().zip(incoming).for_each(|(d, more)| *d = d.saturating_add(more));
     }
-    let Some(&most) = degrees.iter().max() else { return Ok(None) };
-    let top = degrees.iter().enumerate().filter(|(_, d)| **d == most);
-    Ok(top.map(|(v, _)| v as VertexId).min_by_key(|&v| rank(v)))
+    let most = degrees.iter().max().copied();
+    let mut hubs = VertexSet::new(degrees.len());
+    // Internal ids are 32 bits.
+    (0..).zip(&degrees).filter(|(_, d)| Some(**d) == most).for_each(|(v, _)| {
+        hubs.insert(v);
+    });
+    Ok(hubs)
 }
 
 /// Breadth-first search that keeps nothing but the depth and the last level.
@@ -149,8 +158,7 @@ fn sweep(
     let mut visited = Bitmap::new(n);
     visited.set(source as usize);
     let mut left = n.saturating_sub(1);
-    let mut frontier = VertexSet::new(n);
-    frontier.insert(source);
+    let mut frontier = only(source, n);
     let against = if direction == Direction::Out { Direction::In } else { Direction::Out };
     let (along, back): (&[Direction], &[Direction]) = if both && graph.directed() {
         (&[Direction::Out, Direction::In], &[Direction::Out, Direction::In])

@@ -8,7 +8,7 @@
 //! 4 to 8 for degrees, and the oriented lists of [`crate::algo::triangles`].
 
 use super::triangles::oriented::{Census, Ranking};
-use super::triangles::{self, count, flagged};
+use super::triangles::{self, flagged};
 use crate::algo::Algorithm;
 use crate::context::Context;
 use crate::error::Result;
@@ -84,22 +84,18 @@ pub(crate) fn neighbourhood_arcs(
     log.end("census", n as u64);
     let mut arcs = vec![0u64; n];
     let shared = share_u64(&mut arcs);
-    let flags = graph.directed();
     let room = triangles::room(needs, graph, cx)?;
-    let mut seen = 0;
-    triangles::for_each_pair(graph, by, &mut census, room, flags, cx, |top, lists, pairs| {
-        if flags {
+    if graph.directed() {
+        let mut seen = 0;
+        triangles::for_each_pair(graph, by, &mut census, room, true, cx, |top, lists, pairs| {
             flagged::count(top, lists, shared, n, cx)?;
-        } else {
-            let core = count::Core::build(lists, triangles::CORE_BYTES);
-            count::count(top, lists, &core, Some(shared), n, cx)?;
-        }
-        seen += 1;
-        cx.progress().update("neighbourhoods", seen, pairs);
-        log.end("intersect", top.ranks.len() as u64);
-        Ok(())
-    })?;
-    if !flags {
+            seen += 1;
+            cx.progress().update("neighbourhoods", seen, pairs);
+            log.end("intersect", top.ranks.len() as u64);
+            Ok(())
+        })?;
+    } else {
+        triangles::count_all(graph, by, &mut census, room, Some(shared), log, cx)?;
         arcs.iter_mut().for_each(|a| *a *= 2);
     }
     Ok((census, arcs))

@@ -26,6 +26,7 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::Outcome;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// An algorithm: its fields are its parameters, as Rust, Python and the command line
@@ -49,6 +50,18 @@ pub trait Algorithm: DeserializeOwned {
     /// # Errors
     /// [`Error::Parameter`], of reading, [`Error::Cancelled`], [`Error::Panicked`].
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Self::Output>;
+}
+
+/// Which layer of the engine runs an algorithm that two of them can run; the results are
+/// the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Scans and gathers, with what is known about the algorithm.
+    #[default]
+    Direct,
+    /// FlashGraph's vertex program of [`crate::program::programs`].
+    Vertex,
 }
 
 /// One line of the registry.
@@ -107,7 +120,7 @@ const fn entry<A: Algorithm>() -> Entry {
         },
         run: |parameters, graph, cx| {
             let parameters =
-                with_vertices::<A>(parameters, |id| graph.vertex_by_json(id).map(Value::from))?;
+                with_vertices::<A>(parameters, |id| graph.vertex_by_json(id, cx).map(Value::from))?;
             Ok(parse::<A>(parameters)?.run(graph, cx)?.into())
         },
     }

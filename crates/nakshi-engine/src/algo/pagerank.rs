@@ -10,7 +10,7 @@
 //! are f32 above [`EXACT`] vertices (half the cache lines; a relative rounding error of
 //! 3e-8 each, summed in f64) and f64 below.
 //!
-//! The variant that sends deltas is [`super::pagerank_delta`].
+//! The variants that send deltas are in [`super::pagerank_delta`].
 
 use super::Algorithm;
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub struct PageRank {
     pub iterations: u32,
     /// Stop when the ranks change by less than this in sum (L1); 0 runs all iterations.
     pub tolerance: f64,
-    /// Pull, or FlashGraph's deltas.
+    /// Pull, or FlashGraph's deltas, directly or by a vertex program.
     pub variant: Variant,
 }
 
@@ -51,6 +51,8 @@ pub enum Variant {
     Pull,
     /// Vertices whose rank changed send the change along their out-edges.
     Delta,
+    /// The same by FlashGraph's vertex program ([`crate::program::programs::PageRank`]).
+    Vertex,
 }
 
 impl Default for PageRank {
@@ -83,6 +85,7 @@ impl Algorithm for PageRank {
             Variant::Pull if summary.vertices > EXACT as u64 => Needs::new(16.0, &[Direction::In]),
             Variant::Pull => Needs::new(20.0, &[Direction::In]),
             Variant::Delta => Needs::new(24.25, &[Direction::Out]),
+            Variant::Vertex => super::pagerank_delta::needs_of_program(self),
         }
     }
 
@@ -95,6 +98,7 @@ impl Algorithm for PageRank {
         }
         match self.variant {
             Variant::Delta => super::pagerank_delta::run(self, graph, cx),
+            Variant::Vertex => super::pagerank_delta::by_program(self, graph, cx),
             Variant::Pull if graph.num_vertices() > EXACT => self.pull::<f32>(graph, cx),
             Variant::Pull => self.pull::<f64>(graph, cx),
         }
@@ -314,15 +318,18 @@ mod tests {
 
         #[test]
         fn deltas_agree_with_pushing(sample in sample::graphs(60, 200)) {
-            let config =
-                PageRank { iterations: 300, tolerance: 1e-7, variant: Variant::Delta, ..PageRank::default() };
-            let expected = oracle::ranks(&sample.adjacency(), config.damping, 200);
-            let mut bits: Option<Vec<f64>> = None;
-            for graph in [sample.graph(), sample.graph_on_ssd()] {
-                for cx in sample::contexts() {
-                    let output = config.run(&graph, &cx).unwrap();
-                    close(&output.ranks, &expected);
-                    assert_eq!(bits.get_or_insert_with(|| output.ranks.clone()), &output.ranks);
+            let expected = oracle::ranks(&sample.adjacency(), 0.85, 200);
+            for variant in [Variant::Delta, Variant::Vertex] {
+                let config =
+                    PageRank { iterations: 300, tolerance: 1e-7, variant, ..PageRank::default() };
+                let mut bits: Option<Vec<f64>> = None;
+                for graph in [sample.graph(), sample.graph_on_ssd()] {
+                    for cx in sample::contexts() {
+                        let output = config.run(&graph, &cx).unwrap();
+                        close(&output.ranks, &expected);
+                        prop_assert!(output.change <= 1e-7);
+                        assert_eq!(bits.get_or_insert_with(|| output.ranks.clone()), &output.ranks);
+                    }
                 }
             }
         }

@@ -10,12 +10,16 @@
 //! bytes a vertex. Masses are integers in units of 2^-62, so that sums do not depend on
 //! the order in which workers add. Mass of vertices without out-edges is dropped: spreading
 //! it evenly only scales the result, and the ranks are scaled to sum 1 at the end.
+//!
+//! The vertex program of [`programs::PageRank`] does the same by messages.
 
 use super::pagerank::{PageRank, PageRankOutput, normalise};
 use crate::context::Context;
 use crate::error::Result;
+use crate::estimate::Needs;
 use crate::graph::Graph;
 use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::program::{Config, programs, run_program};
 use crate::shared::{share_u64, zeroed};
 use crate::stats::IterationLog;
 use crate::vertex_set::{AtomicBitmap, VertexSet};
@@ -52,7 +56,10 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
         }
         send(config.damping, graph, cx, &active, &received, &mut next)?;
         iterations += 1;
-        received.fill(0);
+        for_each_block_mut(cx, &mut received, |_, block| {
+            block.fill(0);
+            Ok(())
+        })?;
         std::mem::swap(&mut received, &mut next);
         log.end("deltas", active.count() as u64);
     }
@@ -67,6 +74,30 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
     drop(ranks);
     normalise(cx, &mut result)?;
     Ok(PageRankOutput { ranks: result, iterations, change, stats: log.finish() })
+}
+
+/// What [`by_program`] needs: the states, and the ranks that are made of them.
+pub(super) fn needs_of_program(config: &PageRank) -> Needs {
+    let mut needs = Config::default().needs(&program(config, 1));
+    needs.state_bytes_per_vertex += 8.0;
+    needs
+}
+
+fn program(config: &PageRank, vertices: usize) -> programs::PageRank {
+    // What each vertex may hold back, as above.
+    programs::PageRank::new(vertices, config.damping, config.tolerance * (1.0 - config.damping))
+}
+
+/// Runs the vertex program.
+pub(super) fn by_program(config: &PageRank, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+    let program = program(config, graph.num_vertices());
+    let settings = Config { max_iterations: Some(config.iterations), ..Config::default() };
+    let (states, stats) = run_program(graph, &program, &settings, cx)?;
+    let change = programs::PageRank::left(&states);
+    let ranks = programs::PageRank::ranks(&states);
+    // An iteration is logged for each of at most as many as a u32 says.
+    let iterations = u32::try_from(stats.iterations.len()).unwrap_or(u32::MAX);
+    Ok(PageRankOutput { ranks, iterations, change, stats })
 }
 
 /// Adds what active vertices received to their ranks and keeps the rest for the next turn.

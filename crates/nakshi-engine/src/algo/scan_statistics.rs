@@ -10,25 +10,26 @@
 //! An edge counts once in an undirected graph; in a directed graph a neighbour is joined
 //! in any direction and each arc counts. Self-loops and duplicates never count.
 //!
-//! State: 8 bytes of marks and 4 of degree per vertex (8 if directed). With all
-//! statistics asked for, that of [`crate::algo::lcc`].
+//! State: a word of marks per vertex and one per candidate, which hold degrees and bounds
+//! while candidates are found. With all statistics asked for, that of [`crate::algo::lcc`].
 
 use super::lcc::neighbourhood_arcs;
+use super::triangles;
 use super::triangles::oriented::Ranking;
-use super::{both, triangles};
 use crate::algo::Algorithm;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
-use crate::parallel::map_blocks;
-use crate::shared::share_u64;
+use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::shared::{share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
-use crate::vertex_set::{Bitmap, VertexSet};
+use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -82,30 +83,13 @@ impl Algorithm for ScanStatistics {
         if self.per_vertex {
             return triangles::needs(summary, if summary.directed { 16.0 } else { 12.0 });
         }
-        let directions: &[Direction] =
-            if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
-        // Marks, degrees, two sets, ranks of the users' ids while a tie is settled.
-        let mut needs = Needs::new(if summary.directed { 17.0 } else { 13.0 } + 4.0, directions);
-        needs.state_bytes_fixed =
-            if summary.directed { both::state_bytes(summary.longest_list) } else { 0 };
-        needs
+        // Marks, candidates, four sets.
+        Needs::new(8.0 + 8.0 + 0.5, directions(summary.directed))
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Locality> {
         if self.per_vertex { all(self, graph, cx) } else { largest(graph, cx) }
     }
-}
-
-/// The largest value and its vertex, ties to the smallest user id.
-fn winner(
-    graph: &Graph,
-    scores: impl Iterator<Item = (VertexId, u64)> + Clone,
-    cx: &Context,
-) -> Result<Option<(VertexId, u64)>> {
-    let Some(max) = scores.clone().map(|s| s.1).max() else { return Ok(None) };
-    let ranks = graph.id_ranks(cx)?;
-    let rank = |v: VertexId| ranks.as_ref().map_or(Some(v), |ranks| ranks.get(v as usize).copied());
-    Ok(scores.filter(|s| s.1 == max).min_by_key(|s| rank(s.0)))
 }
 
 fn all(config: &ScanStatistics, graph: &Graph, cx: &Context) -> Result<Locality> {
@@ -123,12 +107,13 @@ fn all(config: &ScanStatistics, graph: &Graph, cx: &Context) -> Result<Locality>
     }
     drop(census);
     let scores = by.by_vertex(scores);
-    let pairs = scores.iter().enumerate().map(|(v, &s)| (v as VertexId, s));
-    let best = winner(graph, pairs, cx)?;
+    let mut best = Best::new(scores.len());
+    // Internal ids are 32 bits.
+    scores.iter().enumerate().for_each(|(v, &s)| best.add(v as VertexId, s));
     Ok(Locality {
-        max: best.map_or(0, |b| b.1),
-        vertex: best.map(|b| b.0),
-        counted: scores.len() as u64,
+        max: best.max,
+        vertex: best.vertex(graph, cx)?,
+        counted: best.counted,
         per_vertex: Some(scores),
         stats: log.finish(),
     })
@@ -157,51 +142,120 @@ fn largest(graph: &Graph, cx: &Context) -> Result<Locality> {
     let mut log = IterationLog::new(graph);
     let n = graph.num_vertices();
     let degrees = degrees(graph, cx)?;
-    let degree = |v: VertexId| degrees.get(v as usize).copied().unwrap_or(0);
-    let mut marks = vec![0u64; n];
-    let mut scores: Vec<(VertexId, u64)> = Vec::new();
+    let mut marks = zeroed::<u64>(n, "marks of neighbourhoods")?;
+    let mut best = Best::new(n);
     let first = highest(&degrees);
-    count_batch(graph, &first, &mut marks, &mut scores, cx)?;
+    count_batch(graph, &first, &mut marks, &mut best, cx)?;
     log.end("largest degrees", first.len() as u64);
-    let mut best = scores.iter().map(|s| s.1).max().unwrap_or(0);
-    let mut rest = Bitmap::new(n);
-    for v in 0..n as VertexId {
-        if bound_by_degree(degree(v), graph.directed()) >= best {
-            rest.set(v as usize);
+    let rest = AtomicBitmap::new(n);
+    map_blocks(cx, n, |range| {
+        for v in range {
+            let degree = degrees.get(v).copied().unwrap_or(0);
+            if bound_by_degree(degree, graph.directed()) >= best.max {
+                rest.set(v);
+            }
         }
-    }
+        Ok(())
+    })?;
+    let mut rest = rest.into_bitmap();
     first.iter().for_each(|&v| rest.clear(v as usize));
-    let mut bounds = bounds_by_neighbours(graph, rest.into(), &degrees, best, &mut marks, cx)?;
-    log.end("bounds", bounds.len() as u64);
-    bounds.sort_unstable_by_key(|&(v, bound)| (Reverse(bound), v));
-    let mut queue = bounds.as_slice();
-    let total = bounds.len() as u64;
-    while let Some(&(_, bound)) = queue.first()
-        && bound >= best
-    {
-        let (batch, later) = queue.split_at(BATCH.min(queue.len()));
-        let batch: Vec<VertexId> = batch.iter().map(|b| b.0).collect();
-        count_batch(graph, &batch, &mut marks, &mut scores, cx)?;
-        best = scores.iter().map(|s| s.1).max().unwrap_or(best);
-        queue = later;
-        cx.progress().update("scan statistics", total - queue.len() as u64, total);
+    let rest = VertexSet::from(rest);
+    bounds_by_neighbours(graph, &rest, &degrees, &mut marks, cx)?;
+    drop(degrees);
+    let mut queue = Queue::new(&rest, &marks, best.max)?;
+    drop(rest);
+    let total = queue.0.len() as u64;
+    log.end("bounds", total);
+    loop {
+        cx.check()?;
+        let batch = queue.next(best.max);
+        if batch.is_empty() {
+            break;
+        }
+        count_batch(graph, &batch, &mut marks, &mut best, cx)?;
+        cx.progress().update("scan statistics", total - queue.0.len() as u64, total);
         log.end("batch", batch.len() as u64);
     }
-    let counted = scores.len() as u64;
-    drop((marks, degrees));
-    let best = winner(graph, scores.iter().copied(), cx)?;
+    drop((marks, queue));
     Ok(Locality {
-        max: best.map_or(0, |b| b.1),
-        vertex: best.map(|b| b.0),
-        counted,
+        max: best.max,
+        vertex: best.vertex(graph, cx)?,
+        counted: best.counted,
         per_vertex: None,
         stats: log.finish(),
     })
 }
 
+/// The largest statistic so far.
+struct Best {
+    max: u64,
+    /// Whose it is.
+    vertices: Bitmap,
+    counted: u64,
+}
+
+impl Best {
+    fn new(n: usize) -> Self {
+        Best { max: 0, vertices: Bitmap::new(n), counted: 0 }
+    }
+
+    fn add(&mut self, v: VertexId, statistic: u64) {
+        self.counted += 1;
+        if statistic > self.max {
+            self.vertices.words_mut().fill(0);
+            self.max = statistic;
+        }
+        if statistic == self.max {
+            self.vertices.set(v as usize);
+        }
+    }
+
+    /// Of the vertices that have it, the one with the smallest user id.
+    fn vertex(&self, graph: &Graph, cx: &Context) -> Result<Option<VertexId>> {
+        let vertex = match graph.id_ranks(cx)? {
+            None => self.vertices.iter().next(),
+            Some(ranks) => self.vertices.iter().min_by_key(|&v| ranks.get(v).copied()),
+        };
+        // Internal ids are 32 bits.
+        Ok(vertex.map(|v| v as VertexId))
+    }
+}
+
+/// Candidates by descending bounds: a bound of 32 bits, then the complement of the vertex.
+/// A heap, because most candidates are never asked for.
+struct Queue(BinaryHeap<u64>);
+
+impl Queue {
+    /// Those of `candidates` whose bound is not below `best`.
+    fn new(candidates: &VertexSet, bounds: &[u64], best: u64) -> Result<Self> {
+        let keys = || {
+            let bound = |v: VertexId| bounds.get(v as usize).copied().unwrap_or(0);
+            let reaching = candidates.iter().map(move |v| (v, bound(v))).filter(|c| c.1 >= best);
+            reaching.map(|(v, bound)| bound.min(u32::MAX.into()) << 32 | u64::from(!v))
+        };
+        let count = keys().count();
+        let mut all = Vec::new();
+        all.try_reserve_exact(count)
+            .map_err(|_| Error::OutOfMemory { what: "candidates", bytes: 8 * count as u64 })?;
+        all.extend(keys());
+        Ok(Queue(all.into()))
+    }
+
+    /// The next batch of vertices that may reach `best`.
+    fn next(&mut self, best: u64) -> Vec<VertexId> {
+        let reaches = |key: &u64| {
+            let bound = key >> 32;
+            bound == u64::from(u32::MAX) || bound >= best
+        };
+        let take = || self.0.peek().is_some_and(reaches).then(|| self.0.pop()).flatten();
+        // The lower half is the complement of the vertex.
+        std::iter::from_fn(take).take(BATCH).map(|key| !(key as u32)).collect()
+    }
+}
+
 /// The vertices with the most list entries, as many as fit into a batch.
 fn highest(degrees: &[u32]) -> Vec<VertexId> {
-    let mut top = std::collections::BinaryHeap::with_capacity(BATCH + 1);
+    let mut top = BinaryHeap::with_capacity(BATCH + 1);
     for (v, &degree) in degrees.iter().enumerate() {
         let item = Reverse((degree, Reverse(v as VertexId)));
         if top.len() < BATCH || top.peek().is_some_and(|least| item < *least) {
@@ -214,34 +268,29 @@ fn highest(degrees: &[u32]) -> Vec<VertexId> {
     top.into_iter().map(|Reverse((_, Reverse(v)))| v).collect()
 }
 
-/// Of `candidates`, those whose neighbours' degrees allow a statistic of `best`, with
-/// that bound.
+/// For each of `candidates` a bound by the degrees of its neighbours; 0 for all others.
 fn bounds_by_neighbours(
     graph: &Graph,
-    candidates: VertexSet,
+    candidates: &VertexSet,
     degrees: &[u32],
-    best: u64,
-    sums: &mut [u64],
+    bounds: &mut [u64],
     cx: &Context,
-) -> Result<Vec<(VertexId, u64)>> {
-    let n = graph.num_vertices();
-    let degree = |v: VertexId| u64::from(degrees.get(v as usize).copied().unwrap_or(0));
-    sums.fill(0);
-    let shared = share_u64(sums);
+) -> Result<()> {
+    let degree = |v: usize| u64::from(degrees.get(v).copied().unwrap_or(0));
+    clear(bounds, cx)?;
+    let shared = share_u64(bounds);
     // Edges with both ends near `v`, counted at both ends, one direction at a time.
     let each = if graph.directed() { 2 } else { 1 };
-    let directions: &[Direction] =
-        if graph.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
-    for &direction in directions {
+    for &direction in directions(graph.directed()) {
         graph.gather(
             direction,
-            &candidates,
+            candidates,
             cx,
             |_| (),
             |(), v, list| {
-                let own = each * degree(v);
+                let own = each * degree(v as usize);
                 let mut sum = 0u64;
-                list.for_each(|u| sum = sum.saturating_add(degree(u).min(own)))?;
+                list.for_each(|u| sum = sum.saturating_add(degree(u as usize).min(own)))?;
                 if let Some(slot) = shared.get(v as usize) {
                     slot.fetch_add(sum, Ordering::Relaxed);
                 }
@@ -249,15 +298,26 @@ fn bounds_by_neighbours(
             },
         )?;
     }
-    let found = map_blocks(cx, n, |range| {
-        let reaches = |v: usize| {
-            let sum = shared.get(v).map_or(0, |s| s.load(Ordering::Relaxed));
-            let bound = degree(v as VertexId) + sum.div_ceil(2);
-            (candidates.contains(v as VertexId) && bound >= best).then_some((v as VertexId, bound))
-        };
-        Ok(range.filter_map(reaches).collect::<Vec<_>>())
-    })?;
-    Ok(found.into_iter().flatten().collect())
+    for_each_block_mut(cx, bounds, |start, block| {
+        for v in candidates.bits().iter_in(start, start + block.len()) {
+            if let Some(bound) = block.get_mut(v - start) {
+                *bound = degree(v) + bound.div_ceil(2);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn clear(words: &mut [u64], cx: &Context) -> Result<()> {
+    for_each_block_mut(cx, words, |_, block| {
+        block.fill(0);
+        Ok(())
+    })
+}
+
+/// The directions in which a vertex has lists.
+fn directions(directed: bool) -> &'static [Direction] {
+    if directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
 }
 
 /// Counts in which several numbers at once go up by one: bit `i` of plane `k` is bit `k`
@@ -302,15 +362,15 @@ impl Vertical {
     }
 }
 
-/// Appends the statistics of at most [`BATCH`] vertices to `scores`.
+/// Tells `best` the statistics of at most [`BATCH`] vertices.
 fn count_batch(
     graph: &Graph,
     batch: &[VertexId],
     marks: &mut [u64],
-    scores: &mut Vec<(VertexId, u64)>,
+    best: &mut Best,
     cx: &Context,
 ) -> Result<()> {
-    marks.fill(0);
+    clear(marks, cx)?;
     let shared = share_u64(marks);
     let mark = |v: VertexId, bit: u64| {
         if let Some(slot) = shared.get(v as usize) {
@@ -324,9 +384,7 @@ fn count_batch(
         set.insert(v);
     });
     let bit = |v: VertexId| order.binary_search(&v).map_or(0, |i| 1u64 << i);
-    let directions: &[Direction] =
-        if graph.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
-    for &direction in directions {
+    for &direction in directions(graph.directed()) {
         graph.gather(
             direction,
             &set,
@@ -339,7 +397,7 @@ fn count_batch(
         )?;
     }
     let counts = edges_within(graph, shared, cx)?;
-    scores.extend(order.iter().zip(counts).map(|(&v, count)| (v, count)));
+    order.iter().zip(counts).for_each(|(&v, count)| best.add(v, count));
     Ok(())
 }
 
@@ -347,10 +405,13 @@ fn count_batch(
 fn edges_within(graph: &Graph, marks: &[AtomicU64], cx: &Context) -> Result<[u64; BATCH]> {
     let n = graph.num_vertices();
     let mark = |v: usize| marks.get(v).map_or(0, |m| m.load(Ordering::Relaxed));
-    let mut marked = Bitmap::new(n);
-    for v in (0..n).filter(|&v| mark(v) != 0) {
-        marked.set(v);
-    }
+    let marked = AtomicBitmap::new(n);
+    map_blocks(cx, n, |range| {
+        range.filter(|&v| mark(v) != 0).for_each(|v| {
+            marked.set(v);
+        });
+        Ok(())
+    })?;
     let directed = graph.directed();
     let count = |vertical: &mut Vertical, v: VertexId, list: &crate::List<'_>| {
         let own = mark(v as usize);

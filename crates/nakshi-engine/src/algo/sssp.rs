@@ -51,6 +51,8 @@ pub struct Distances {
     pub distances: Vec<f64>,
     /// Vertices with a path from the source.
     pub reached: Bitmap,
+    /// The column with the lengths; `None` if every edge had length 1.
+    pub weight: Option<String>,
     /// What the run did.
     pub stats: RunStats,
 }
@@ -63,6 +65,7 @@ impl From<Distances> for Outcome {
         Outcome { columns: vec![column], stats: found.stats, ..Outcome::default() }
             .with_summary("reached", reached as u64)
             .with_summary("farthest", far)
+            .with_summary("lengths", found.weight.as_deref().unwrap_or("unit"))
     }
 }
 
@@ -110,7 +113,8 @@ impl Algorithm for Sssp {
         for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {
             reached.set(v);
         }
-        Ok(Distances { distances, reached, stats: log.finish() })
+        let weight = self.weight.clone();
+        Ok(Distances { distances, reached, weight, stats: log.finish() })
     }
 }
 

@@ -7,15 +7,17 @@
 //! 4 bytes a vertex; a parent is never larger than its child, so that the root of a
 //! component is its smallest internal id whatever the schedule.
 //!
-//! The result is the smallest of the users' ids in the component.
+//! The result is the smallest of the users' ids in the component. The variant in program
+//! form propagates labels until none changes (12 bytes a vertex).
 
-use super::Algorithm;
+use super::{Algorithm, Variant};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks, parallel_for};
+use crate::program::{Config, programs::Components, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -26,7 +28,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// Weakly connected components; edges count in both directions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Wcc {}
+pub struct Wcc {
+    /// How components are found.
+    pub variant: Variant,
+}
 
 /// Components in internal order.
 #[derive(Debug, Clone)]
@@ -50,54 +55,76 @@ impl Algorithm for Wcc {
     const ABOUT: &'static str = "weakly connected components, named by their smallest id";
 
     fn needs(&self, _summary: &Summary) -> Needs {
+        if self.variant == Variant::Vertex {
+            let mut needs = Config::default().needs(&Components);
+            // Labels are taken out of the states; after that there is less.
+            needs.state_bytes_per_vertex += 4.0;
+            return needs;
+        }
         // The forest, and at the end the ranks of the ids and the smallest of them.
         Needs { heads: Some(Direction::Out), ..Needs::new(13.0, &[Direction::Out, Direction::In]) }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<WccOutput> {
-        let n = graph.num_vertices();
-        let mut log = IterationLog::new(graph);
-        let mut forest = zeroed::<u32>(n, "components")?;
-        for_each_block_mut(cx, &mut forest, |start, block| {
-            // Internal ids are 32 bits.
-            block.iter_mut().zip(start as u32..).for_each(|(parent, v)| *parent = v);
-            Ok(())
-        })?;
-        let parents = share_u32(&mut forest);
-        cx.progress().update("wcc", 0, 3);
-        link_heads(graph, cx, parents)?;
-        compress(cx, parents)?;
-        log.end("heads", n as u64);
-        cx.progress().update("wcc", 1, 3);
-        let giant = largest_in_sample(parents);
-        let rest = outside(cx, parents, giant)?;
-        if !rest.is_empty() {
-            let directions: &[Direction] =
-                if graph.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
-            for &direction in directions {
-                graph.gather(
-                    direction,
-                    &rest,
-                    cx,
-                    |_| (),
-                    |(), v, list| {
-                        list.for_each(|u| link(parents, v, u))?;
-                        Ok(())
-                    },
-                )?;
+        let (mut roots, mut stats) = match self.variant {
+            Variant::Direct => forest(graph, cx)?,
+            Variant::Vertex => {
+                let (states, stats) = run_program(graph, &Components, &Config::default(), cx)?;
+                (states.iter().map(|state| state.label).collect(), stats)
             }
-            compress(cx, parents)?;
-        }
-        log.end("rest", rest.count() as u64);
+        };
+        let mut log = IterationLog::new(graph);
+        let parents = share_u32(&mut roots);
         cx.progress().update("wcc", 2, 3);
+        let giant = largest_in_sample(parents);
         let (count, largest) = measure(cx, parents, giant)?;
         log.end("sizes", count as u64);
         if let Some(ranks) = graph.id_ranks(cx)? {
             rename(cx, parents, giant, &ranks)?;
         }
-        log.end("names", n as u64);
-        Ok(WccOutput { components: forest, count, largest, stats: log.finish() })
+        log.end("names", graph.num_vertices() as u64);
+        stats.append(log.finish());
+        Ok(WccOutput { components: roots, count, largest, stats })
     }
+}
+
+/// For each vertex the smallest internal id of its component, and statistics.
+fn forest(graph: &Graph, cx: &Context) -> Result<(Vec<VertexId>, RunStats)> {
+    let n = graph.num_vertices();
+    let mut log = IterationLog::new(graph);
+    let mut forest = zeroed::<u32>(n, "components")?;
+    for_each_block_mut(cx, &mut forest, |start, block| {
+        // Internal ids are 32 bits.
+        block.iter_mut().zip(start as u32..).for_each(|(parent, v)| *parent = v);
+        Ok(())
+    })?;
+    let parents = share_u32(&mut forest);
+    cx.progress().update("wcc", 0, 3);
+    link_heads(graph, cx, parents)?;
+    compress(cx, parents)?;
+    log.end("heads", n as u64);
+    cx.progress().update("wcc", 1, 3);
+    let giant = largest_in_sample(parents);
+    let rest = outside(cx, parents, giant)?;
+    if !rest.is_empty() {
+        let directions: &[Direction] =
+            if graph.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
+        for &direction in directions {
+            graph.gather(
+                direction,
+                &rest,
+                cx,
+                |_| (),
+                |(), v, list| {
+                    list.for_each(|u| link(parents, v, u))?;
+                    Ok(())
+                },
+            )?;
+        }
+        compress(cx, parents)?;
+    }
+    log.end("rest", rest.count() as u64);
+    Ok((forest, log.finish()))
 }
 
 #[inline]
@@ -327,15 +354,15 @@ mod tests {
         let expected = oracle::components(&sample.adjacency());
         for graph in [sample.graph(), sample.graph_on_ssd()] {
             for cx in sample::contexts() {
-                let output = Wcc {}.run(&graph, &cx).unwrap();
-                assert_eq!(output.components, expected);
-                let count = |v: usize| expected.iter().filter(|&&c| c as usize == v).count();
-                assert_eq!(
-                    output.count,
-                    (0..sample.n).filter(|&v| expected[v] as usize == v).count()
-                );
-                if sample.n < 100 {
-                    assert_eq!(output.largest, (0..sample.n).map(count).max().unwrap());
+                for variant in [Variant::Direct, Variant::Vertex] {
+                    let output = Wcc { variant }.run(&graph, &cx).unwrap();
+                    assert_eq!(output.components, expected);
+                    let count = |v: usize| expected.iter().filter(|&&c| c as usize == v).count();
+                    let roots = (0..sample.n).filter(|&v| expected[v] as usize == v).count();
+                    assert_eq!(output.count, roots);
+                    if sample.n < 100 {
+                        assert_eq!(output.largest, (0..sample.n).map(count).max().unwrap());
+                    }
                 }
             }
         }

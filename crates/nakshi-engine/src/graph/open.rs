@@ -111,13 +111,13 @@ impl Graph {
         needs: &Needs,
         cx: &Context,
     ) -> Result<Side> {
-        let adjacency = store.adjacency(direction)?;
+        let adjacency = store.adjacency_until(direction, cx.cancel_token())?;
         self.opened += store.entry(direction)?.lengths.len;
         let data = self.data(adjacency.file(), cx)?;
         let weights = match &needs.column {
             None => None,
             Some(name) => {
-                let column = store.column(name, direction)?;
+                let column = store.column_until(name, direction, cx.cancel_token())?;
                 self.opened += store.entry(direction)?.degrees.len;
                 Some(WeightColumn {
                     kind: column.ty().into(),

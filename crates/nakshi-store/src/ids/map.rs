@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use nakshi_io::{BlockReader, IoStats, PagedFile, ReaderOptions};
+use nakshi_io::{BlockReader, CancelToken, IoStats, PagedFile, ReaderOptions};
 
 use super::keys::{self, BLOCK, Key};
 use super::{ExternalId, IdKind};
@@ -20,9 +20,17 @@ pub struct IdMap {
     pub(crate) keys: Option<(Arc<PagedFile>, Arc<PagedFile>)>,
     /// Internal id of each rank, and rank of each internal id; absent if they are equal.
     pub(crate) orders: Option<(Arc<PagedFile>, Arc<PagedFile>)>,
+    /// Stops look-ups and what reads whole files.
+    pub(crate) cancel: CancelToken,
 }
 
 impl IdMap {
+    /// The same ids, with another token that stops look-ups and what reads whole files.
+    #[must_use]
+    pub fn until(self, cancel: &CancelToken) -> Self {
+        Self { cancel: cancel.clone(), ..self }
+    }
+
     /// What the ids are.
     pub fn kind(&self) -> IdKind {
         self.kind
@@ -116,7 +124,7 @@ impl IdMap {
         order
             .try_reserve_exact(n)
             .map_err(|_| Error::Budget { needed: self.count * 4, given: 0 })?;
-        stream(file, 0..file.len(), |bytes| {
+        stream(file, 0..file.len(), &self.cancel, |bytes| {
             order.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
             Ok(())
         })?;
@@ -206,10 +214,15 @@ impl IdMap {
     fn points(&self) -> Result<Option<Points>> {
         let Some((keys, blocks)) = &self.keys else { return Ok(None) };
         Ok(Some(Points {
-            keys: point_reader(keys)?,
-            blocks: point_reader(blocks)?,
+            keys: self.point_reader(keys)?,
+            blocks: self.point_reader(blocks)?,
             len: keys.len(),
         }))
+    }
+
+    fn point_reader(&self, file: &Arc<PagedFile>) -> Result<BlockReader> {
+        let options = ReaderOptions { depth: 1, block: 4096, cancel: Some(self.cancel.clone()) };
+        Ok(file.reader_with(&options, Arc::new(IoStats::new()))?)
     }
 
     /// Decodes one block and calls `f` with rank and id.
@@ -248,11 +261,6 @@ struct Points {
     len: u64,
 }
 
-fn point_reader(file: &Arc<PagedFile>) -> Result<BlockReader> {
-    let options = ReaderOptions { depth: 1, block: 4096, ..ReaderOptions::default() };
-    Ok(file.reader_with(&options, Arc::new(IoStats::new()))?)
-}
-
 fn read_point(reader: &mut BlockReader, range: Range<u64>) -> Result<Vec<u8>> {
     reader.submit(range, 0)?;
     let block = reader.next()?.ok_or(Error::BadList("a file ended before its length"))?;
@@ -276,7 +284,7 @@ fn read_u64(file: &Arc<PagedFile>, i: u64) -> Result<u64> {
 /// Reads a small range.
 fn read(file: &Arc<PagedFile>, range: Range<u64>) -> Result<Vec<u8>> {
     let mut all = Vec::new();
-    stream(file, range, |bytes| {
+    stream(file, range, &CancelToken::new(), |bytes| {
         all.extend_from_slice(bytes);
         Ok(())
     })?;
@@ -287,6 +295,7 @@ fn read(file: &Arc<PagedFile>, range: Range<u64>) -> Result<Vec<u8>> {
 pub(crate) fn stream(
     file: &Arc<PagedFile>,
     range: Range<u64>,
+    cancel: &CancelToken,
     mut f: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     const PIECE: u64 = 256 << 10;
@@ -295,7 +304,7 @@ pub(crate) fn stream(
     }
     let small = usize::try_from((range.end - range.start).clamp(4096, PIECE)).unwrap_or(4096);
     let mut reader = file.reader_with(
-        &ReaderOptions { depth: 2, block: small, ..ReaderOptions::default() },
+        &ReaderOptions { depth: 2, block: small, cancel: Some(cancel.clone()) },
         Arc::new(IoStats::new()),
     )?;
     let mut sent = range.start;

@@ -91,7 +91,7 @@ pub fn read_all(dest: &Path) -> Result<Everything> {
         }
         all.lists.push(lists);
         all.degrees.push(adjacency.degrees(&cancel)?);
-        all.heads.push(store.heads(direction)?.pairs().to_vec());
+        all.heads.push(store.heads(direction, &CancelToken::new())?.pairs().to_vec());
         let column = store.column("w", direction)?;
         all.columns.push(load(column.file())?.to_vec());
     }

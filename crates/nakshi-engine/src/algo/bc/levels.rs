@@ -1,5 +1,5 @@
-//! Which vertices are on which level of a search, in one byte per vertex for all but the
-//! deepest graphs.
+//! Which vertices are on which level of a search, in two bytes per vertex for all but
+//! graphs that are nearly paths.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -7,30 +7,33 @@ use crate::parallel::{for_each_block_mut, map_blocks};
 use crate::vertex_set::{AtomicBitmap, VertexSet};
 use nakshi_store::VertexId;
 
-/// Byte of a vertex that has no level.
-const NONE: u8 = u8::MAX;
+/// Number of a vertex that has no level.
+const NONE: u16 = u16::MAX;
 
 /// The levels of one search; reused for the next.
 pub(super) struct Levels {
     n: usize,
     depth: usize,
-    /// Level of each vertex while there are at most 255 of them.
-    bytes: Vec<u8>,
-    /// Members of the levels from 255 on, in order, and where each level starts.
+    /// Level of each vertex while there are fewer than 2^16 of them.
+    numbers: Vec<u16>,
+    /// Members of the further levels, in order, and where each level starts.
     order: Vec<VertexId>,
     starts: Vec<usize>,
 }
 
 impl Levels {
     pub(super) fn new(n: usize) -> Self {
-        Levels { n, depth: 0, bytes: vec![NONE; n], order: Vec::new(), starts: Vec::new() }
+        Levels { n, depth: 0, numbers: vec![NONE; n], order: Vec::new(), starts: Vec::new() }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self, cx: &Context) -> Result<()> {
         self.depth = 0;
-        self.bytes.fill(NONE);
         self.order.clear();
         self.starts.clear();
+        for_each_block_mut(cx, &mut self.numbers, |_, part| {
+            part.fill(NONE);
+            Ok(())
+        })
     }
 
     /// Number of levels.
@@ -40,7 +43,7 @@ impl Levels {
 
     /// Appends a level.
     pub(super) fn push(&mut self, members: &VertexSet, cx: &Context) -> Result<()> {
-        let level = u8::try_from(self.depth).ok().filter(|&level| level != NONE);
+        let level = u16::try_from(self.depth).ok().filter(|&level| level != NONE);
         self.depth += 1;
         let Some(level) = level else {
             self.starts.push(self.order.len());
@@ -52,10 +55,10 @@ impl Levels {
             return Ok(());
         };
         let bits = members.bits();
-        for_each_block_mut(cx, &mut self.bytes, |start, part| {
+        for_each_block_mut(cx, &mut self.numbers, |start, part| {
             for v in bits.iter_in(start, start + part.len()) {
-                if let Some(byte) = part.get_mut(v - start) {
-                    *byte = level;
+                if let Some(number) = part.get_mut(v - start) {
+                    *number = level;
                 }
             }
             Ok(())
@@ -73,16 +76,16 @@ impl Levels {
             }
             return Ok(set);
         }
-        // Below 255, as tested above.
-        let level = level as u8;
+        // Below 2^16 - 1, as tested above.
+        let level = level as u16;
         let set = AtomicBitmap::new(self.n);
         map_blocks(cx, self.n, |block| {
-            let bytes = self.bytes.get(block.clone()).unwrap_or(&[]);
-            for (k, chunk) in bytes.chunks(64).enumerate() {
+            let numbers = self.numbers.get(block.clone()).unwrap_or(&[]);
+            for (k, chunk) in numbers.chunks(64).enumerate() {
                 let bits = chunk
                     .iter()
                     .enumerate()
-                    .fold(0u64, |word, (i, &byte)| word | u64::from(byte == level) << i);
+                    .fold(0u64, |word, (i, &number)| word | u64::from(number == level) << i);
                 if bits != 0 {
                     set.store_word(block.start / 64 + k, bits);
                 }
@@ -90,5 +93,31 @@ impl Levels {
             Ok(())
         })?;
         Ok(set.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vertex on each level, more of them than 16 bits can number.
+    #[test]
+    fn levels_beyond_16_bits() {
+        let n = (1 << 16) + 100;
+        let cx = Context::new().with_threads(2);
+        let mut levels = Levels::new(n);
+        for _ in 0..2 {
+            for v in 0..n as VertexId {
+                let mut one = VertexSet::new(n);
+                one.insert(v);
+                levels.push(&one, &cx).unwrap();
+            }
+            assert_eq!(levels.depth(), n);
+            for level in [0, 1, 65_534, 65_535, 65_536, n - 1] {
+                let members = levels.members(level, &cx).unwrap();
+                assert_eq!(members.iter().collect::<Vec<_>>(), [level as VertexId], "{level}");
+            }
+            levels.clear(&cx).unwrap();
+        }
     }
 }

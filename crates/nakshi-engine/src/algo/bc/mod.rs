@@ -8,10 +8,10 @@
 //! Where a frontier is small it first marks the vertices that it reaches, and only those
 //! read their lists.
 //!
-//! State per vertex: the level (1 byte), the number of shortest paths as a double, which
+//! State per vertex: the level (2 bytes), the number of shortest paths as a double, which
 //! on the way back is replaced by (1 + dependency) / paths, all that the level above needs,
-//! and the score as a double; three bits for sets. A search deeper than 254 levels keeps
-//! the order of visits instead of levels (4 bytes).
+//! and the score as a double; four bits for sets. From level 65,535 on a search keeps the
+//! order of visits instead of levels (4 bytes each), which must fit beside the estimate.
 //!
 //! Scores follow NetworkX: ends do not count, and an undirected path counts once, not
 //! once in each direction. Path counts are exact up to 2^53; beyond, scores carry the
@@ -86,7 +86,7 @@ impl Algorithm for Bc {
 
     fn needs(&self, _summary: &Summary) -> Needs {
         // Level, paths, score, and four bitmaps.
-        Needs::new(1.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In])
+        Needs::new(2.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In])
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {
@@ -157,8 +157,11 @@ impl State {
         cx: &Context,
     ) -> Result<usize> {
         let n = graph.num_vertices();
-        self.levels.clear();
-        self.paths.fill(0.0);
+        self.levels.clear(cx)?;
+        for_each_block_mut(cx, &mut self.paths, |_, part| {
+            part.fill(0.0);
+            Ok(())
+        })?;
         if let Some(one) = self.paths.get_mut(source as usize) {
             *one = 1.0;
         }
@@ -365,7 +368,7 @@ mod tests {
         assert_eq!((two.sources, two.scale), (2, 1.25));
     }
 
-    /// Deeper than a byte can count levels: on a path each inner vertex is between all
+    /// On a path each inner vertex is between all
     /// vertices on its two sides.
     #[test]
     fn a_path_of_a_thousand_levels() {

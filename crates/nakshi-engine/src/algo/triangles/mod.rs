@@ -35,9 +35,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 
 /// Memory for the bit rows of hubs.
-pub(crate) const CORE_BYTES: u64 = 16 << 20;
+const CORE_BYTES: u64 = 16 << 20;
 /// The smallest memory for oriented lists with which a run is worth starting.
-pub(crate) const LEAST_LISTS: u64 = 16 << 20;
+const LEAST_LISTS: u64 = 16 << 20;
 
 /// Counts triangles. Direction is ignored; self-loops and duplicates never count.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -91,6 +91,7 @@ impl Algorithm for Triangles {
         let per_rank = self.per_vertex.then_some(shared);
         let room = room(&self.needs(&graph.summary()), graph, cx)?;
         let total = count_all(graph, &by, &mut census, room, per_rank, &mut log, cx)?;
+        drop(census);
         let per_vertex = self.per_vertex.then(|| by.by_vertex(counts));
         Ok(TriangleCounts { total, per_vertex, stats: log.finish() })
     }
@@ -124,8 +125,8 @@ pub(crate) fn room(needs: &Needs, graph: &Graph, cx: &Context) -> Result<u64> {
     })
 }
 
-/// Counts over all pairs of parts that fit in `room` bytes.
-fn count_all(
+/// Counts over all pairs of parts that, with the rows of hubs, fit in `room` bytes.
+pub(crate) fn count_all(
     graph: &Graph,
     by: &Ranking,
     census: &mut Census,

@@ -40,18 +40,8 @@ impl Ranking {
         if rises <= degrees.len() / 64 {
             return Ok(Ranking { rank: None });
         }
-        let n = VertexId::try_from(degrees.len()).unwrap_or(VertexId::MAX);
-        let mut order: Vec<VertexId> = (0..n).collect();
-        order.sort_unstable_by_key(|&v| {
-            (std::cmp::Reverse(degrees.get(v as usize).copied().unwrap_or(0)), v)
-        });
-        let mut rank = degrees;
-        for (r, &v) in order.iter().enumerate() {
-            if let Some(slot) = rank.get_mut(v as usize) {
-                *slot = r as u32;
-            }
-        }
-        Ok(Ranking { rank: Some(rank) })
+        cx.check()?;
+        Ok(Ranking { rank: Some(by_counting(degrees)) })
     }
 
     /// The rank of a vertex.
@@ -87,6 +77,33 @@ impl Ranking {
         }
         bits.into()
     }
+}
+
+/// Turns degrees into ranks, the highest degree first, ties in order: a counting sort. With
+/// duplicates a degree can be beyond the number of vertices; such degrees count as equal,
+/// since any order gives right counts.
+fn by_counting(mut degrees: Vec<u32>) -> Vec<u32> {
+    // There are at most 2^32 vertices, but for an index of the last class.
+    let last = u32::try_from(degrees.len()).unwrap_or(u32::MAX);
+    let highest = degrees.iter().copied().max().unwrap_or(0).min(last);
+    let class = |degree: u32| (highest - degree.min(highest)) as usize;
+    let mut next = vec![0u32; highest as usize + 1];
+    for &degree in &degrees {
+        if let Some(count) = next.get_mut(class(degree)) {
+            *count += 1;
+        }
+    }
+    let mut before = 0u32;
+    for count in &mut next {
+        before = before.wrapping_add(std::mem::replace(count, before));
+    }
+    for slot in &mut degrees {
+        if let Some(rank) = next.get_mut(class(*slot)) {
+            *slot = *rank;
+            *rank += 1;
+        }
+    }
+    degrees
 }
 
 /// The smaller neighbours of a vertex and facts about all of them.
@@ -289,6 +306,8 @@ fn starts(mut lengths: Vec<u64>) -> Vec<u64> {
         // Neither half overflows: a part has fewer than 2^32 entries.
         at += std::mem::replace(slot, at);
     }
+    // Not more: the vector would double.
+    lengths.reserve_exact(1);
     lengths.push(at);
     lengths
 }
@@ -400,5 +419,28 @@ impl Part {
         let lows = lows.iter().zip(low).map(|(&w, i)| (u32::from(w), self.low_mutual.get(i)));
         let highs = highs.iter().zip(high).map(|(&w, i)| (w, self.high_mutual.get(i)));
         lows.chain(highs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranks_are_those_of_a_stable_sort(degrees in prop::collection::vec(0u32..20, 0..60), hub: u32) {
+            let n = degrees.len() as u32;
+            let mut degrees = degrees;
+            // Beyond the number of vertices, but alone.
+            degrees.first_mut().into_iter().for_each(|d| *d = hub.max(n + 20));
+            let small: Vec<u32> = degrees.iter().map(|&d| d.min(n)).collect();
+            let mut order: Vec<u32> = (0..n).collect();
+            order.sort_by_key(|&v| std::cmp::Reverse(small[v as usize]));
+            let ranks = by_counting(degrees);
+            for (rank, v) in (0..).zip(order) {
+                prop_assert_eq!(ranks[v as usize], rank);
+            }
+        }
     }
 }

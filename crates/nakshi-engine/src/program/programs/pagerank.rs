@@ -52,6 +52,11 @@ impl PageRank {
         let sum: f64 = states.iter().map(raw).sum();
         states.iter().map(|s| raw(s) / sum).collect()
     }
+
+    /// Mass, of 1 in all, that vertices hold back.
+    pub fn left(states: &[Rank]) -> f64 {
+        states.iter().map(|s| (s.delta + s.incoming) as f64 / ONE).sum()
+    }
 }
 
 impl VertexProgram for PageRank {

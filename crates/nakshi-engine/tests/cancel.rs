@@ -1,0 +1,120 @@
+//! Every long call stops soon after it is asked to, on a slow disk too.
+
+#![allow(clippy::unwrap_used)]
+
+use nakshi_engine::{CancelToken, Context, EngineMode, Error, Graph, Summary, algo};
+use nakshi_io::{FaultPlan, FaultyBackend, default_backend};
+use nakshi_store::generate::Kronecker;
+use nakshi_store::import::{Hooks, ImportOptions, Input, import};
+use nakshi_store::{OpenOptions, Store};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How late a stop may be: 0.2 s by rule; the rest is for a machine that is busy.
+const ALLOWED: Duration = Duration::from_millis(700);
+
+fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("apsp", json!({"sample": 128})),
+        ("bc", json!({})),
+        ("bfs", json!({"source": 0, "parents": true})),
+        ("bfs", json!({"source": 0, "variant": "vertex"})),
+        ("cdlp", json!({"iterations": 100})),
+        ("diameter", json!({"sweeps": 1000})),
+        ("lcc", json!({})),
+        ("pagerank", json!({"iterations": 1000, "tolerance": 0.0})),
+        ("pagerank", json!({"iterations": 1000, "variant": "delta"})),
+        ("pagerank", json!({"iterations": 1000, "variant": "vertex"})),
+        ("scan-statistics", json!({})),
+        ("sssp", json!({"source": 0})),
+        ("triangles", json!({"per_vertex": true})),
+        ("wcc", json!({})),
+        ("wcc", json!({"variant": "vertex"})),
+    ]
+}
+
+fn store(folder: &Path, scale: u32) -> Arc<Store> {
+    let path = folder.join("graph.nakshi");
+    let generator = Kronecker::new(scale);
+    let options = ImportOptions { directed: false, ..ImportOptions::default() };
+    import(vec![Input::Generated(&generator)], &path, &options, &Hooks::default()).unwrap();
+    Store::open(path, &OpenOptions::default()).unwrap()
+}
+
+/// Opens and runs, is asked to stop after `delay`, and says how long that took; `None` if it
+/// was over before.
+fn late(
+    store: &Arc<Store>,
+    name: &str,
+    parameters: &Value,
+    mode: EngineMode,
+    delay: Duration,
+) -> Option<Duration> {
+    let cancel = CancelToken::new();
+    let cx = Context::new().with_threads(2).with_mode(mode).with_cancel(cancel.clone());
+    let began = Instant::now();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(delay);
+            cancel.cancel();
+        });
+        let entry = algo::find(name).unwrap();
+        let needs = (entry.needs)(parameters, &Summary::of_store(store)).unwrap();
+        let graph = Graph::open(store, &needs, &cx).map_err(|e| (e, began.elapsed()))?;
+        (entry.run)(parameters, &graph, &cx).map_err(|e| {
+            // With what it holds.
+            drop(graph);
+            (e, began.elapsed())
+        })
+    });
+    match result {
+        Ok(_) => None,
+        Err((Error::Cancelled, took)) => Some(took.saturating_sub(delay)),
+        Err((other, _)) => panic!("{name}: {other}"),
+    }
+}
+
+/// Seen red with ids and heads that are read without the token.
+#[test]
+fn a_stop_on_a_slow_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path(), 17).path().to_path_buf();
+    let plan = FaultPlan { delays: 1.0, delay: Duration::from_millis(200), ..FaultPlan::default() };
+    let runs = all().into_iter().flat_map(|run| [50, 500, 1100].map(|ms| (run.clone(), ms)));
+    // All at once: nearly all of the time is waiting.
+    std::thread::scope(|scope| {
+        for ((name, parameters), ms) in runs {
+            let (path, plan) = (&path, plan.clone());
+            scope.spawn(move || {
+                let backend = Arc::new(FaultyBackend::new(default_backend(), plan));
+                let options = OpenOptions { backend: Some(backend), ..OpenOptions::default() };
+                let store = Store::open(path, &options).unwrap();
+                let delay = Duration::from_millis(ms);
+                if let Some(late) = late(&store, name, &parameters, EngineMode::Ssd, delay) {
+                    assert!(late < ALLOWED, "{name} {parameters} after {ms} ms: {late:?} late");
+                }
+            });
+        }
+    });
+}
+
+/// To be seen red with a kernel that does not look at the token.
+#[test]
+fn a_stop_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 18);
+    for (name, parameters) in all() {
+        for ms in [5, 60, 300] {
+            let delay = Duration::from_millis(ms);
+            match late(&store, name, &parameters, EngineMode::Memory, delay) {
+                Some(late) => {
+                    eprintln!("{name} {parameters} after {ms} ms: {late:?} late");
+                    assert!(late < ALLOWED, "{name} {parameters} after {ms} ms: {late:?} late");
+                }
+                None => break,
+            }
+        }
+    }
+}
