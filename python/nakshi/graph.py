@@ -127,13 +127,20 @@ class Graph:
         return f"<nakshi.Graph {self.path!r}: {kind}, {counts}>"
 
     def bfs(
-        self, *, source: Id, parents: bool = False, **run: Unpack[RunOptions]
+        self,
+        *,
+        source: Id,
+        parents: bool = False,
+        variant: Literal["direct", "vertex"] | None = None,
+        **run: Unpack[RunOptions],
     ) -> Result:
         """Breadth-first search along out-edges from ``source``.
 
         Args:
             source: vertex to start from.
             parents: find parents, too; costs a pass over the edges of all reached vertices.
+            variant: ``"direct"`` (default) searches in both directions; ``"vertex"`` runs
+                FlashGraph's vertex program. The results are the same.
 
         Returns:
             ``level``: edges on a shortest path from the source (``uint32``; missing where
@@ -141,7 +148,7 @@ class Graph:
             with the smallest id if there are several; missing at the source and where
             unreachable. Summary: ``reached`` vertices, ``depth``.
         """
-        return self.run("bfs", source=source, parents=parents, **run)
+        return self.run("bfs", source=source, parents=parents, variant=variant, **run)
 
     def pagerank(
         self,
@@ -149,7 +156,7 @@ class Graph:
         damping: float | None = None,
         iterations: int | None = None,
         tolerance: float | None = None,
-        variant: Literal["pull", "delta"] | None = None,
+        variant: Literal["pull", "delta", "vertex"] | None = None,
         **run: Unpack[RunOptions],
     ) -> Result:
         """PageRank, normalised to sum 1, the rank of dangling vertices spread evenly.
@@ -159,8 +166,9 @@ class Graph:
             iterations: run exactly this many, or with ``tolerance`` at most this many.
             tolerance: stop when the ranks change by less than this in sum (L1); without
                 ``iterations`` 1e-7, after at most 100 iterations.
-            variant: ``"pull"`` reads in-edges in every iteration; ``"delta"`` (FlashGraph's)
-                sends changes along out-edges of the vertices that still change.
+            variant: ``"pull"`` (default) reads in-edges in every iteration; ``"delta"``
+                (FlashGraph's) sends changes along out-edges of the vertices that still change;
+                ``"vertex"`` does that by FlashGraph's vertex program.
 
         Returns:
             ``rank`` (``float64``, sums to 1). Summary: ``iterations``, ``change`` in the last one.
@@ -174,14 +182,23 @@ class Graph:
             **run,
         )
 
-    def wcc(self, **run: Unpack[RunOptions]) -> Result:
+    def wcc(
+        self,
+        *,
+        variant: Literal["direct", "vertex"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
         """Weakly connected components: the direction of edges is ignored.
+
+        Args:
+            variant: ``"direct"`` (default) links sampled edges first; ``"vertex"`` runs
+                FlashGraph's vertex program. The results are the same.
 
         Returns:
             ``component``: the smallest vertex id of the component. Summary: ``components``,
             ``largest`` (vertices in it).
         """
-        return self.run("wcc", **run)
+        return self.run("wcc", variant=variant, **run)
 
     def sssp(
         self,
@@ -196,17 +213,19 @@ class Graph:
 
         Args:
             source: vertex to start from.
-            weight: edge column to use; by default the store's first one, or weight 1 for every
+            weight: edge column to use; by default the store's only one, or weight 1 for every
                 edge in a store without any.
             unit: count every edge as 1, whatever its weight.
             delta: width of a step in units of the weights; chosen from them by default.
 
         Returns:
             ``distance``: sum of weights on a shortest path (missing where unreachable).
-            Summary: ``reached`` vertices, ``farthest`` distance.
+            Summary: ``reached`` vertices, ``farthest`` distance, ``lengths`` that were used
+            (the name of the column, or ``"unit"``).
 
         Raises:
-            ParameterError: a negative or NaN weight, or no such column.
+            ParameterError: a negative or NaN weight, no such column, or several columns and
+                none named.
         """
         return self.run("sssp", source=source, weight=weight, unit=unit, delta=delta, **run)
 
@@ -407,8 +426,11 @@ class Graph:
         if algorithm == "pagerank" and "iterations" in given:
             # Asked for so many iterations, it does not stop before by itself.
             given.setdefault("tolerance", 0.0)
-        if algorithm == "sssp" and not given.pop("unit", False) and self.weights:
-            given.setdefault("weight", self.weights[0])
+        if algorithm == "sssp" and not given.pop("unit", False) and "weight" not in given:
+            if len(self.weights) > 1:
+                known = ", ".join(self.weights)
+                raise ParameterError(f"which lengths? name one with weight= ({known}), or unit=True")
+            given.update({"weight": name for name in self.weights})
         try:
             return json.dumps(given, default=_plain)
         except (TypeError, ValueError) as error:

@@ -76,8 +76,9 @@ def test_arrays_of_other_shapes(tmp_path: Path) -> None:
 def test_weights(weights: Any, tmp_path: Path) -> None:
     graph = nakshi.build(tmp_path / "s", (SOURCES, TARGETS, weights), weighted=True)
     assert graph.weighted
-    assert graph.sssp(source=10).to_dict() == DISTANCES
-    assert graph.sssp(source=10, unit=True).to_dict() == LEVELS
+    by_weight, by_edges = graph.sssp(source=10), graph.sssp(source=10, unit=True)
+    assert (by_weight.to_dict(), by_weight.summary["lengths"]) == (DISTANCES, graph.weights[0])
+    assert (by_edges.to_dict(), by_edges.summary["lengths"]) == (LEVELS, "unit")
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil"])

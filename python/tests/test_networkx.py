@@ -150,6 +150,12 @@ def test_agreement(chunk: int, places: Path) -> None:
                     if name == "pagerank":
                         assert abs(sum(found.values()) - 1) < 1e-9
                 check_parents(graph, store, source, wanted["bfs"])
+                for name in ("bfs", "wcc", "pagerank"):
+                    given = {**arguments.get(name, {}), "variant": "vertex"}
+                    for engine in ("memory", "ssd"):
+                        found = store.run(name, threads=threads, engine=engine, **given).to_dict()
+                        place = f"{name} as a program, seed={seed} {layout} {threads} {engine}"
+                        agree(place, found, wanted[name])
 
 
 def check_parents(

@@ -48,10 +48,18 @@ _SOURCES = (
 _PER_VERTEX = _option("--per-vertex", "For every vertex, too; --out implies it.", is_flag=True)
 _ITERATIONS = click.IntRange(min=1)
 
+
+def _variant(*known: str) -> Option:
+    about = f"{', '.join(known[:-1])} or {known[-1]} (a vertex program) [{known[0]}]."
+    return _option("--variant", about, type=click.Choice(known))
+
+
+_VARIANT = _variant("direct", "vertex")
+
 ALGORITHMS: dict[str, Algorithm] = {
     "bfs": Algorithm(
         "Breadth-first search: levels, and parents if asked for.",
-        (_SOURCE, _option("--parents", "Find parents, too.", is_flag=True)),
+        (_SOURCE, _option("--parents", "Find parents, too.", is_flag=True), _VARIANT),
     ),
     "pagerank": Algorithm(
         "PageRank, normalised to sum 1.",
@@ -59,17 +67,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             _option("--damping", "Probability of following an edge [0.85].", type=float),
             _option("--iterations", "Exactly this many; with --tolerance at most.", type=_ITERATIONS),
             _option("--tolerance", "Stop when ranks change by less in sum [1e-7].", type=float),
-            _option(
-                "--variant", "pull (default) or delta.", type=click.Choice(["pull", "delta"])
-            ),
+            _variant("pull", "delta", "vertex"),
         ),
     ),
-    "wcc": Algorithm("Weakly connected components."),
+    "wcc": Algorithm("Weakly connected components.", (_VARIANT,)),
     "sssp": Algorithm(
         "Shortest paths by non-negative weights.",
         (
             _SOURCE,
-            _option("--weight", "Edge column with the weights; default: the first.", metavar="COLUMN"),
+            _option("--weight", "Edge column with the weights; default: the only one.", metavar="COLUMN"),
             _option(
                 "--weighted",
                 "Fail if the store has no weights (without it, edges then count as 1).",
