@@ -10,8 +10,11 @@
 //! An edge counts once in an undirected graph; in a directed graph a neighbour is joined
 //! in any direction and each arc counts. Self-loops and duplicates never count.
 //!
-//! State: a word of marks per vertex and one per candidate, which hold degrees and bounds
-//! while candidates are found. With all statistics asked for, that of [`crate::algo::lcc`].
+//! Where degrees bound little, as without hubs, so many candidates are left that all
+//! statistics are computed instead, from the triangles through each vertex.
+//!
+//! State: that of [`crate::algo::lcc`], which is more than a word of marks per vertex and
+//! one per candidate.
 
 use super::lcc::neighbourhood_arcs;
 use super::triangles;
@@ -35,6 +38,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Candidates per pass: bits of a mark.
 const BATCH: usize = 64;
+/// Candidates beyond which counting all triangles is cheaper: each batch reads the lists of
+/// all neighbours of its members, which can be most of the graph.
+const FEW: usize = 128 * BATCH;
 
 /// The largest number of edges in a closed neighbourhood, and whose it is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -80,20 +86,24 @@ impl Algorithm for ScanStatistics {
     const ABOUT: &'static str = "largest number of edges in a closed neighbourhood";
 
     fn needs(&self, summary: &Summary) -> Needs {
-        if self.per_vertex {
-            return triangles::needs(summary, if summary.directed { 16.0 } else { 12.0 });
-        }
-        // Marks, candidates, four sets.
-        Needs::new(8.0 + 8.0 + 0.5, directions(summary.directed))
+        // Of all statistics: only the lists tell whether it comes to that.
+        triangles::needs(summary, if summary.directed { 16.0 } else { 12.0 })
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Locality> {
-        if self.per_vertex { all(self, graph, cx) } else { largest(graph, cx) }
+        if self.per_vertex {
+            return all(self, graph, IterationLog::new(graph), cx);
+        }
+        largest(self, graph, FEW, cx)
     }
 }
 
-fn all(config: &ScanStatistics, graph: &Graph, cx: &Context) -> Result<Locality> {
-    let mut log = IterationLog::new(graph);
+fn all(
+    config: &ScanStatistics,
+    graph: &Graph,
+    mut log: IterationLog<'_>,
+    cx: &Context,
+) -> Result<Locality> {
     let by = Ranking::new(graph, cx)?;
     let needs = config.needs(&graph.summary());
     let (census, arcs) = neighbourhood_arcs(graph, &by, &needs, &mut log, cx)?;
@@ -138,7 +148,8 @@ fn bound_by_degree(degree: u32, directed: bool) -> u64 {
     d.saturating_add(if directed { among } else { among / 2 })
 }
 
-fn largest(graph: &Graph, cx: &Context) -> Result<Locality> {
+/// Counts candidates while there are at most `few`.
+fn largest(config: &ScanStatistics, graph: &Graph, few: usize, cx: &Context) -> Result<Locality> {
     let mut log = IterationLog::new(graph);
     let n = graph.num_vertices();
     let degrees = degrees(graph, cx)?;
@@ -166,6 +177,11 @@ fn largest(graph: &Graph, cx: &Context) -> Result<Locality> {
     drop(rest);
     let total = queue.0.len() as u64;
     log.end("bounds", total);
+    if queue.0.len() > few {
+        drop((marks, queue));
+        let found = all(config, graph, log, cx)?;
+        return Ok(Locality { per_vertex: None, ..found });
+    }
     loop {
         cx.check()?;
         let batch = queue.next(best.max);
@@ -456,8 +472,12 @@ mod tests {
                 let every = ScanStatistics { per_vertex: true }.run(&graph, &cx).unwrap();
                 prop_assert_eq!(every.per_vertex.as_ref(), Some(&expected));
                 prop_assert_eq!((every.max, every.vertex), (max, first));
-                let found = ScanStatistics::default().run(&graph, &cx).unwrap();
-                prop_assert_eq!((found.max, found.vertex), (max, first));
+                // By candidates, and by all statistics if one candidate is left.
+                for few in [FEW, 0] {
+                    let found = largest(&ScanStatistics::default(), &graph, few, &cx).unwrap();
+                    prop_assert_eq!((found.max, found.vertex), (max, first));
+                    prop_assert!(found.per_vertex.is_none());
+                }
             }
         }
     }

@@ -257,6 +257,43 @@ mod tests {
         }
     }
 
+    /// More neighbours than 16 bits count: a hub, and a path through all the others, in which
+    /// every edge closes a triangle with the hub.
+    #[test]
+    fn a_hub_of_more_than_16_bits() {
+        let n = 70_001u32;
+        // The hub last, so that ranks are not internal ids, and self-loops besides.
+        let hub = n - 1;
+        let mut edges: Vec<(u32, u32)> = (0..hub).map(|v| (v, hub)).collect();
+        edges.extend((1..hub).map(|v| (v - 1, v)));
+        edges.extend([(hub, hub), (5, 5)]);
+        let cx = Context::new().with_threads(2);
+        for directed in [false, true] {
+            let graph = Graph::from_edges(n as usize, &edges, directed, None).unwrap();
+            let found = Triangles { per_vertex: true }.run(&graph, &cx).unwrap();
+            assert_eq!(found.total, u64::from(n) - 2);
+            let counts = found.per_vertex.unwrap();
+            assert_eq!((counts[hub as usize], counts[0], counts[5]), (u64::from(n) - 2, 1, 2));
+            for bytes in [300_000, u64::MAX] {
+                assert_eq!(in_parts(&graph, bytes, 1 << 16, true, &cx), counts);
+            }
+        }
+    }
+
+    #[test]
+    fn graphs_without_triangles() {
+        let cx = Context::new().with_threads(2);
+        let inputs: [(usize, &[(u32, u32)]); 4] =
+            [(0, &[]), (1, &[]), (1, &[(0, 0)]), (3, &[(0, 0), (0, 1), (1, 0), (1, 1)])];
+        for (n, edges) in inputs {
+            for directed in [false, true] {
+                let graph = Graph::from_edges(n, edges, directed, None).unwrap();
+                let found = Triangles { per_vertex: true }.run(&graph, &cx).unwrap();
+                assert_eq!((found.total, found.per_vertex), (0, Some(vec![0; n])));
+            }
+        }
+    }
+
     #[test]
     fn a_cancelled_count_stops() {
         let graph = Graph::from_edges(3, &[(0, 1), (1, 2), (2, 0)], false, None).unwrap();
