@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
+use crate::parallel::parallel_for;
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
@@ -144,7 +145,7 @@ impl Algorithm for Apsp {
         } else {
             self.sources.clone()
         };
-        let results = Results::new(sources.len(), n, self.distances);
+        let results = Results::new(sources.len(), n, self.distances, cx)?;
         let log = IterationLog::new(graph);
         let stats = if sources.len() <= 64 {
             Traversal::<1>::new(n, &sources).run(graph, &results, log, cx)?
@@ -164,15 +165,20 @@ struct Results {
 }
 
 impl Results {
-    fn new(sources: usize, n: usize, keep: bool) -> Self {
-        let cells = |len: usize| (0..len).map(|_| AtomicU32::new(UNREACHED)).collect();
+    fn new(sources: usize, n: usize, keep: bool, cx: &Context) -> Result<Self> {
+        // Column by column: filling all of them takes a while.
+        let column = |_| {
+            cx.check()?;
+            Ok((0..n).map(|_| AtomicU32::new(UNREACHED)).collect())
+        };
         let zeros = if keep { 0 } else { n };
-        Results {
-            distances: (0..if keep { sources } else { 0 }).map(|_| cells(n)).collect(),
+        let distances = (0..if keep { sources } else { 0 }).map(column).collect::<Result<_>>()?;
+        Ok(Results {
+            distances,
             sums: (0..zeros).map(|_| AtomicU64::new(0)).collect(),
             counts: (0..zeros).map(|_| AtomicU32::new(0)).collect(),
             reach: (0..sources).map(|_| Default::default()).collect(),
-        }
+        })
     }
 
     /// `v` is at distance `depth` from each source of `new`.
@@ -292,7 +298,7 @@ impl<const W: usize> Traversal<W> {
         let mut depth = 0;
         while !self.frontier.is_empty() {
             depth += 1;
-            let open = self.open();
+            let open = self.open(cx)?;
             let touched = if self.frontier.count() * 16 < open.count() {
                 self.push(graph, cx)?
             } else {
@@ -309,9 +315,16 @@ impl<const W: usize> Traversal<W> {
     }
 
     /// Vertices that some source has not reached.
-    fn open(&self) -> VertexSet {
+    fn open(&self, cx: &Context) -> Result<VertexSet> {
         let n = self.frontier.universe();
-        bits((0..n).map(|v| load::<W>(&self.seen, v) != self.full), n).into()
+        let open = AtomicBitmap::new(n);
+        parallel_for(cx, n, |range| {
+            range.filter(|&v| load::<W>(&self.seen, v) != self.full).for_each(|v| {
+                open.set(v);
+            });
+            Ok(())
+        })?;
+        Ok(open.into())
     }
 
     /// Members of the frontier give their sources to their out-neighbours.
