@@ -430,7 +430,8 @@ class Graph:
             if len(self.weights) > 1:
                 known = ", ".join(self.weights)
                 raise ParameterError(f"which lengths? name one with weight= ({known}), or unit=True")
-            given.update({"weight": name for name in self.weights})
+            if self.weights:
+                given["weight"] = self.weights[0]
         try:
             return json.dumps(given, default=_plain)
         except (TypeError, ValueError) as error:
