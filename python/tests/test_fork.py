@@ -1,7 +1,7 @@
 """A graph that was opened before ``fork`` works in the child, and never hangs.
 
-To be seen red with a plant: the handle that does not notice the new process id, over a backend with a
-pool of threads, waits for ever.
+Seen red (``test_a_used_graph_works_in_the_child``, which hangs) with a handle and a pool of threads
+that do not notice the new process id.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Ctrl-C, exceptions in callbacks, deadlines.
 
-To be seen red with a plant: ``check_signals`` left out of the loop that waits for a call. The time is
+Seen red with ``check_signals`` left out of the loop that waits for a call; the callback with its
+exception ignored, the deadlines with the deadline never looked at. The time is
 taken inside the process, from the signal's arrival in the handler to the exception.
 """
 

@@ -75,16 +75,16 @@ def mount(tmp_path: Path) -> Iterator[Callable[..., Path]]:
 
 
 @pytest.fixture
-def ext4(tmp_path: Path, mount: Callable[..., Path]) -> Callable[[int], Path]:
-    """A loop-mounted ext4 of so many MiB."""
+def ext4(tmp_path: Path, mount: Callable[..., Path]) -> Callable[..., Path]:
+    """A loop-mounted ext4 of so many MiB: `ext4(64, "data=journal")`."""
 
-    def make(mib: int) -> Path:
+    def make(mib: int, *options: str) -> Path:
         if shutil.which("mkfs.ext4") is None:
             pytest.skip("mkfs.ext4 is not installed (e2fsprogs)")
         image = tmp_path / f"ext4-{mib}.img"
         with open(image, "wb") as file:
             file.truncate(mib << 20)
         subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(image)], check=True)
-        return mount("ext4", "-o", "loop", source=str(image))
+        return mount("ext4", "-o", ",".join(["loop", *options]), source=str(image))
 
     return make

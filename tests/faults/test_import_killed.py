@@ -40,7 +40,7 @@ def expected(
 def test_killed_at_the_nth_operation(
     nakshi: CommandLine, small_edges: Path, expected: str, operation: str, tmp_path: Path
 ) -> None:
-    """To be seen red with the manifest written under its final name before the lists."""
+    """Seen red with the store written under its final name, and (rename) with leftovers not removed."""
     kills = 0
     nth, step = 0, 1
     while True:
@@ -61,7 +61,7 @@ def test_killed_at_the_nth_operation(
 def test_killed_at_a_random_moment(
     nakshi: CommandLine, small_edges: Path, expected: str, tmp_path: Path
 ) -> None:
-    """To be seen red with the rename before the lists were written."""
+    """Seen red with the store written under its final name."""
     began = time.monotonic()
     nakshi.json("import", small_edges, tmp_path / "timed.nakshi", "--undirected")
     lasts = time.monotonic() - began

@@ -23,7 +23,7 @@ def test_a_full_file_system(
     tmp_path: Path,
     share: int,
 ) -> None:
-    """To be seen red with the clean-up of the temporary directory left out."""
+    """Seen red with the clean-up of the temporary directory left out."""
     old_edges, new_edges = edge_list(200, 1_000), edge_list(50_000, 400_000)
     nakshi.json("import", new_edges, tmp_path / "whole.nakshi")
     need = used(tmp_path / "whole.nakshi")
@@ -45,9 +45,9 @@ def test_a_full_file_system(
 
 
 def test_a_full_disk_with_a_real_file_system(
-    nakshi: CommandLine, edge_list: Callable[..., Path], ext4: Callable[[int], Path]
+    nakshi: CommandLine, edge_list: Callable[..., Path], ext4: Callable[..., Path]
 ) -> None:
-    """ext4 reports a full disk at fsync or later than tmpfs does. To be seen red like the one above."""
+    """ext4 reports a full disk at fsync or later than tmpfs does. Seen red like the one above."""
     folder = ext4(4)
     done = nakshi.run("import", edge_list(200_000, 900_000), folder / "new.nakshi")
     nakshi.assert_clean_error(done, str(folder))

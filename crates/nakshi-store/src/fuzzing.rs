@@ -26,6 +26,7 @@ pub fn list(bytes: &[u8]) {
 /// All neighbours, or nothing if the bytes are no list.
 fn decode(encoding: Encoding, bytes: &[u8], end: usize) -> Option<Vec<u32>> {
     let list = List::new(encoding, bytes, 0..end).ok()?.bounded(1 << 31);
+    assert!(list.degree() <= 1 + 8 * end as u64, "a degree that its bytes cannot hold");
     let mut out = Vec::new();
     let read = list.blocks(|block| {
         out.extend_from_slice(block);
@@ -107,7 +108,8 @@ fn through_import(bytes: &[u8], name: &str, format: Format) {
     };
     let report = import(vec![Input::Path(input)], &store, &options, &Hooks::default());
     let Ok(report) = report else {
-        assert!(!store.exists(), "a failed import left a store");
+        let left = std::fs::read_dir(&folder.0).map_or(0, Iterator::count);
+        assert_eq!(left, 1, "a failed import leaves its input and nothing else");
         return;
     };
     let opened = Store::open(&store, &OpenOptions::default()).expect("what was imported opens");

@@ -92,7 +92,8 @@ proptest! {
         round_trip(&list);
     }
 
-    /// Bug to plant, not yet seen red: the comparison of the largest id with the bound removed.
+    /// Seen red with the comparison of the largest id with the bound removed, and with a packed
+    /// list's degree not compared with its length.
     #[test]
     fn hostile_bytes_never_panic_and_never_exceed_the_bound(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
@@ -102,6 +103,8 @@ proptest! {
         hostile(&bytes, end.min(bytes.len()), bound);
     }
 
+    /// Seen red with a packed list's degree not compared with its length, and with its end not
+    /// compared with that of its bytes.
     #[test]
     fn damaged_lists_never_panic(
         len in 1..400usize, bits in 0..20u32, at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in 0..40usize,

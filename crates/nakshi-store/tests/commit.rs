@@ -11,8 +11,8 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// Every operation fails once, with EIO or with ENOSPC. (Kills are tested with whole processes.)
 ///
-/// Bug to plant, not yet seen red: the manifest's fsync error ignored in `write_small`: a build that should have
-/// failed was published.
+/// Seen red with the error of fsync ignored in `write_small` (a build that should have failed was
+/// published), and with `AtomicDir` not removing its directory.
 #[test]
 fn a_failure_at_every_operation() -> Outcome {
     let dir = tempfile::tempdir()?;
@@ -45,7 +45,7 @@ fn a_failure_at_every_operation() -> Outcome {
 
 /// What a killed build left is removed by the next one.
 ///
-/// Bug to plant, not yet seen red: the removal of leftovers taken out of `AtomicDir::create`.
+/// Seen red with the removal of leftovers taken out of `AtomicDir::create`.
 #[test]
 fn leftovers_of_a_dead_build() -> Outcome {
     let dir = tempfile::tempdir()?;

@@ -1,6 +1,6 @@
 //! Replays the stored corpus of the fuzz targets, and mutations of it, as an ordinary test.
 //!
-//! To be seen red with the bound on a packed list's degree taken out (`list`), and with a failed import
+//! Seen red with the bound on a packed list's degree taken out (`list`), and with a failed import
 //! that kept its directory (`edge_list`).
 
 use std::path::PathBuf;

@@ -172,7 +172,7 @@ mod tests {
         .unwrap();
     }
 
-    /// Meant to hang if the guard did not break the barrier; not yet seen red with that planted.
+    /// Seen red (it hangs) with a guard that does not break the barrier.
     #[test]
     fn nobody_waits_for_the_dead() {
         for victim in 0..3 {

@@ -157,7 +157,8 @@ fn faulty(sample: &Sample, plan: &FaultPlan) -> Graph {
     .unwrap()
 }
 
-/// A right result or an error, never a wrong result and never a hang (E2).
+/// A right result or an error, never a wrong result and never a hang (E2). Seen red with
+/// `PagedFile::verify` accepting every page.
 #[test]
 fn faults_give_the_right_result_or_an_error() {
     let sample = power_law(20_000, 200_000, false, 9);
@@ -197,6 +198,7 @@ fn faults_give_the_right_result_or_an_error() {
     assert!(failed > 0 && succeeded > 0, "{failed} failed, {succeeded} succeeded");
 }
 
+/// Seen red with short reads taken for whole ones by a `PagedFile::verify` that accepts them.
 #[test]
 fn slow_reads_are_only_slow() {
     let sample = power_law(5_000, 40_000, true, 2);
@@ -210,6 +212,7 @@ fn slow_reads_are_only_slow() {
     check_all(&sample, &faulty(&sample, &plan), &Context::new().with_threads(2), 1);
 }
 
+/// Seen red (it hangs) with a token that never says it was cancelled.
 #[test]
 fn cancel_and_deadline_stop_a_slow_scan() {
     let sample = power_law(150_000, 600_000, false, 3);
@@ -238,6 +241,7 @@ fn cancel_and_deadline_stop_a_slow_scan() {
     assert!(matches!(result, Err(Error::Deadline { .. })));
 }
 
+/// Seen red with panics of visits not caught.
 #[test]
 fn a_panic_or_an_error_in_visit_ends_the_run() {
     let sample = power_law(20_000, 100_000, false, 4);

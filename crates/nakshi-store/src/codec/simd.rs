@@ -342,7 +342,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bug to plant, not yet seen red: the carry between groups taken from lane 6 instead of 7, and with the
+        /// Seen red with the carry between groups taken from lane 6 instead of 7, and with the
         /// largest id of a short last group left out.
         #[test]
         fn the_twins_agree_on_any_bytes(

@@ -29,7 +29,7 @@ fn adjacency_lists() {
     assert_eq!(text("g", lines, &options(Format::InAdjacency)).unwrap().0, turned);
 }
 
-/// Not yet seen red; to be planted: the carried vertex forgotten at the second cut.
+/// Seen red with the carried vertex forgotten at the second cut.
 #[test]
 fn adjacency_lines_longer_than_blocks() {
     let mut line = String::from("0");

@@ -37,12 +37,14 @@ fn all_targets(bytes: &[u8]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Seen red with a panic of the Matrix Market reader at a short first line.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         all_targets(&bytes);
     }
 
-    /// Bytes that look like numbers, separators and headers reach further.
+    /// Bytes that look like numbers, separators and headers reach further. Seen red like the one
+    /// above.
     #[test]
     fn likely_bytes(words in proptest::collection::vec(
         prop_oneof![
@@ -58,8 +60,8 @@ proptest! {
 
 /// Valid files with one byte changed: no panic, and memory in proportion to the input, beside
 /// twice what the undamaged file takes for its buffers.
-///
-/// To be seen red with `check_page`, and with the check of blocks, left out.
+/// Seen red with a panic of the Matrix Market reader at a short first line. To be seen red with
+/// `check_page`, and with the check of blocks, left out.
 #[test]
 fn damaged_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,8 +185,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Headers that promise much, and compressed zeros. Not yet seen red; to be planted: `Vec::with_capacity(entries)`
-/// in the Matrix Market reader.
+/// Headers that promise much, and compressed zeros. Seen red with `Vec::with_capacity(entries)` in
+/// the Matrix Market reader, and with compressed input undone as a whole before it is read.
 #[test]
 fn bombs() {
     let zeros = vec![b'\n'; 16 << 20];
@@ -203,12 +205,12 @@ fn bombs() {
     ];
     for (bytes, format) in cases {
         let used = peak(|| target(format, bytes));
-        assert!(used < 64 << 20, "{used} bytes for an input of {}", bytes.len());
+        assert!(used <= 16 * bytes.len() + (1 << 20), "{used} bytes for {} of input", bytes.len());
     }
 }
 
 /// Ids that collide in a table without a secret: equal low bits, and multiples of a large power
-/// of two. Compared with random ids of the same length. Not yet seen red; to be planted: the key's length as its
+/// of two. Compared with random ids of the same length. Seen red with an integer's value as its
 /// hash.
 #[test]
 fn crafted_ids_cost_what_random_ones_do() {
@@ -228,9 +230,9 @@ fn crafted_ids_cost_what_random_ones_do() {
     };
     let random = time(&|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63);
     let crafted = time(&|i| (i << 40) | 1 << 63);
-    // A quadratic table would take a hundred times as long; a busy machine may double a time.
+    // A quadratic table takes a hundred times as long; the second is for a busy machine.
     assert!(
-        crafted < random * 10 + std::time::Duration::from_secs(2),
+        crafted < random * 3 + std::time::Duration::from_secs(1),
         "{crafted:?} against {random:?}"
     );
 }

@@ -27,9 +27,9 @@ fn hub(edges: u64, prefix: &str) -> Vec<u8> {
 }
 
 /// Memory below the least that is allowed makes buckets of 1,024 arcs, so that runs, merges,
-/// giant lists and many generations of ids occur in a small test. Not yet seen red; to be planted: a bucket that
-/// forgot its last run, with a giant list that kept a duplicate across pieces, and with a table
-/// of the wrong generation.
+/// giant lists and many generations of ids occur in a small test. Seen red with a bucket that
+/// forgot its last run, with a list that kept a duplicate across pieces of a merge, and with the
+/// table of the wrong generation.
 #[test]
 fn memory_and_threads_do_not_matter() {
     for prefix in ["", "v"] {
@@ -85,6 +85,7 @@ fn order_of_input_does_not_matter() {
     }
 }
 
+/// Seen red with `AtomicDir` not removing its directory.
 #[test]
 fn cancelling_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -13,8 +13,7 @@ use nakshi_io::FaultPlan;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Meant to catch an ignored error of [`crate::ListReader::read`]; not yet seen red with that
-/// planted.
+/// Seen red with the error of [`crate::ListReader::read`] ignored.
 #[test]
 fn failing_reads_are_errors_never_wrong_results() {
     let input = skewed(1000, 9000, true, 44);
@@ -49,6 +48,7 @@ fn failing_reads_are_errors_never_wrong_results() {
     assert!(failed >= 8, "{failed} failed, {right} gave the right result");
 }
 
+/// Seen red with a token that never says it was cancelled.
 #[test]
 fn late_reads_are_waited_for_or_cancelled() {
     let input = skewed(400, 1500, true, 45);
@@ -160,6 +160,7 @@ impl VertexProgram for Bad {
     }
 }
 
+/// Seen red with panics of callbacks not caught.
 #[test]
 fn a_panic_in_any_callback_is_an_error_and_the_graph_lives() {
     let input = skewed(1000, 5000, true, 40);
@@ -176,6 +177,7 @@ fn a_panic_in_any_callback_is_an_error_and_the_graph_lives() {
     });
 }
 
+/// Seen red with the outbox ignoring vertices that there are not.
 #[test]
 fn naming_a_vertex_that_there_is_not_is_an_error() {
     let input = skewed(1000, 5000, true, 41);
@@ -190,6 +192,8 @@ fn naming_a_vertex_that_there_is_not_is_an_error() {
     });
 }
 
+/// Seen red (it hangs) with a token that never says it was cancelled, and with a deadline that is
+/// never looked at.
 #[test]
 fn a_run_without_end_is_cancelled_within_200_ms() {
     let input = skewed(1000, 5000, true, 42);

@@ -99,8 +99,8 @@ fn expected(input: &Edges) -> Vec<u64> {
     sums
 }
 
-/// Meant to catch a bundle handed over into a slot not yet emptied, and a multicast that ends
-/// where the next one begins or before; not yet seen red with these planted.
+/// Seen red with a multicast that ends one destination before the next one begins, and with one
+/// that ends one destination behind that.
 #[test]
 fn every_message_arrives_once() {
     let input = skewed(1000, 6000, true, 20);

@@ -106,8 +106,8 @@ impl VertexProgram for Exact {
     }
 }
 
-/// Meant to catch a `take_word` that does not take (vertices run twice with stealing), and
-/// messages delivered while their receiver is running; not yet seen red with these planted.
+/// Seen red with a `take_word` that does not take, and (it hangs) with every worker delivering to
+/// every partition.
 #[test]
 fn run_once_per_active_vertex_and_iteration_never_two_at_once() {
     let input = skewed(1500, 6000, true, 1);

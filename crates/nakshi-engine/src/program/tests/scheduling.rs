@@ -131,8 +131,7 @@ fn custom_orders_by_key_and_by_vector() {
 
 /// All parts `j` before any part `j + 1`, each with a copy of the state, on any thread.
 ///
-/// Meant to catch a `next_stage` that queues all further parts at once; not yet seen red with
-/// that planted.
+/// Seen red with all further parts queued at once.
 #[test]
 fn parts_run_in_order_from_copies_and_speak_by_messages() {
     for threads in [1, 2, 4] {
