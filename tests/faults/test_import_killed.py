@@ -40,7 +40,7 @@ def expected(
 def test_killed_at_the_nth_operation(
     nakshi: CommandLine, small_edges: Path, expected: str, operation: str, tmp_path: Path
 ) -> None:
-    """Seen red with the store written under its final name, and (rename) with leftovers not removed."""
+    """Seen red with the store written under its final name, and with leftovers not removed."""
     kills = 0
     nth, step = 0, 1
     while True:

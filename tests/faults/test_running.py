@@ -49,7 +49,7 @@ def test_truncated_while_running(nakshi: CommandLine, kronecker: Path, tmp_path:
 def test_the_process_and_other_graphs_live(kronecker: Path, tmp_path: Path) -> None:
     """S2: one graph breaks, the interpreter and another graph go on.
 
-    Seen red with the store read through mmap and the length of a file not compared when it is opened.
+    Seen red with the store read through mmap and the length of a file not compared at opening.
     """
     broken = copy(kronecker, tmp_path)
     script = f"""
