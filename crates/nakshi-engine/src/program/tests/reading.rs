@@ -124,18 +124,24 @@ fn own_lists_are_read_once_in_large_requests() {
     assert!(stats.iterations[0].bytes_read > 2 * total);
 }
 
+/// Seen red with waves left unsorted, which read every page twice: four times in two iterations.
 #[test]
 fn requests_for_many_lists_merge_over_the_running_vertices() {
     let input = even();
     let graph = on_ssd(&input, None, 8 << 10);
+    let total = graph.total_bytes(Direction::Out).unwrap();
     let others: fn(VertexId) -> Vec<VertexId> =
         |v| (0..5).map(|k| (v * 7 + k * 811) % 4000).collect();
     let few = Reader::new(others).run(&graph, 10);
     let many = Reader::new(others).run(&graph, 4000);
     assert!(many.requests * 4 < few.requests, "{} and {}", many.requests, few.requests);
+    // Two iterations, whose requests come in two portions each: a page may be in both.
+    assert!(many.bytes_read <= 2 * (total + 2 * PAGE), "{} of {total}", many.bytes_read);
     assert!(many.bytes_read * 2 < few.bytes_read);
 }
 
+/// Seen red with a schedule that always goes up: the sets of the cache, which depend on the number
+/// of the file, then make a few misses more or less.
 #[test]
 fn turning_round_finds_the_last_pages_in_the_cache() {
     let input = even();
@@ -146,7 +152,7 @@ fn turning_round_finds_the_last_pages_in_the_cache() {
         program.run(&graph, 200).iterations[1].misses
     };
     let (turning, always_up) = (run(Order::Alternating), run(Order::Ascending));
-    assert!(turning < always_up, "{turning} misses instead of {always_up}");
+    assert!(turning * 4 < always_up * 3, "{turning} misses instead of {always_up}");
 }
 
 #[test]
