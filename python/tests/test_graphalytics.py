@@ -1,6 +1,8 @@
 """The validation inputs of LDBC Graphalytics, with its rules: BFS, WCC and CDLP exact (WCC up to
 the names of components), PageRank, LCC and SSSP within 1e-4 relative; and the vertex counts, which
-the official comparison forgets. Seen red with PageRank without the mass of dangling vertices.
+the official comparison forgets. Seen red with PageRank without the mass of dangling vertices,
+components of the heads alone, the largest label of the most frequent (CDLP), and sides of one
+direction counted where there are two (LCC).
 """
 
 from __future__ import annotations

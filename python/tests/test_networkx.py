@@ -1,10 +1,13 @@
 """Agreement with NetworkX on random graphs: every layout, one and two threads.
 
 Integers must be equal, floats within 1e-4 (the ranks also sum to 1). Seen red with triangles that
-count self-loops, with component labels left as internal ids (which only the layouts other than
-``original`` show), and with the last of several weights kept instead of the smallest. (PageRank
-without the mass of dangling vertices does not show here: scaled to sum 1, its limit is the same.
-Graphalytics' fixed number of iterations shows it.)
+count self-loops, component labels left as internal ids (which only the layouts other than
+``original`` show) and components of the heads alone, the last of several weights kept instead of
+the smallest (SSSP), PageRank that stops at a change of 1e-3, the largest label of the most frequent
+(CDLP), sides of one direction counted where there are two (LCC), the parent of the smallest
+internal id (BFS), and paths that forget their own end (BC). PageRank without the mass of dangling
+vertices does not show here: scaled to sum 1, its limit is the same. Graphalytics' fixed number of
+iterations shows it.
 """
 
 from __future__ import annotations

@@ -108,6 +108,9 @@ fn lists_out_of_order() -> Outcome {
     Ok(())
 }
 
+/// A change of the manifest, and what must be said of it.
+type Lie<'a> = (&'a dyn Fn(&mut Manifest), &'a str);
+
 /// The manifest is rewritten with a right checksum and a wrong number, and each lie is found where
 /// it is told. Seen red with the comparisons of edges, of sizes, of degrees and of heads each
 /// removed from `check::lists`, and with that of the content hash removed from `check::pages`.
@@ -126,7 +129,7 @@ fn manifests_that_lie() -> Outcome {
         }
     };
     assert_eq!(said(&|_| ())?, "");
-    let lies: [(&dyn Fn(&mut Manifest), &str); 15] = [
+    let lies: [Lie<'_>; 15] = [
         (&|m| m.edges += 1, "the manifest counts 7636 edges"),
         (&|m| m.self_loops += 1, "the manifest counts"),
         (&|m| m.adjacency[0].arcs -= 1, "another length than its lists"),
