@@ -3,7 +3,6 @@
 use super::grid::Grid;
 use crate::VertexId;
 use crate::error::Error;
-use std::mem::size_of;
 
 /// Slots of the table that finds an earlier message to the same vertex.
 const RECENT: usize = 1 << 12;
@@ -93,6 +92,13 @@ impl<M: Copy> Bundle<M> {
         }
         self.targets.extend_from_slice(targets);
     }
+
+    /// Bytes that the messages take.
+    fn bytes(&self) -> usize {
+        size_of_val(self.singles.as_slice())
+            + size_of_val(self.packets.as_slice())
+            + size_of_val(self.targets.as_slice())
+    }
 }
 
 /// What one worker has to tell: a bundle for each partition, and its counters.
@@ -101,8 +107,8 @@ pub(super) struct Outbox<M> {
     grid: Grid,
     bundles: Vec<Bundle<M>>,
     multicasts: u64,
-    /// Deliveries queued since the counter was last taken.
-    queued: usize,
+    /// Bytes queued when the counter was last taken.
+    counted: usize,
     /// Vertices that this worker was the first to activate, likewise.
     activated: u64,
     /// The first mistake of a callback, which ends the run.
@@ -116,7 +122,7 @@ impl<M: Copy> Outbox<M> {
             grid,
             bundles: (0..grid.partitions()).map(|_| Bundle::default()).collect(),
             multicasts: 0,
-            queued: 0,
+            counted: 0,
             activated: 0,
             fault: None,
         }
@@ -134,12 +140,10 @@ impl<M: Copy> Outbox<M> {
             return self.unknown(to);
         }
         let Some(bundle) = self.bundles.get_mut(self.grid.partition(to)) else { return };
-        let before = bundle.singles.len();
         match combine {
             Some(combine) => bundle.single_combined(to, message, combine),
             None => bundle.single(to, message),
         }
-        self.queued += bundle.singles.len() - before;
     }
 
     /// Begins a multicast; [`Outbox::multicast`] adds destinations to it.
@@ -165,7 +169,6 @@ impl<M: Copy> Outbox<M> {
                 bundle.multi(run, message, self.multicasts);
             }
         }
-        self.queued += targets.len();
     }
 
     /// Notes that a callback named a vertex that there is not.
@@ -180,9 +183,10 @@ impl<M: Copy> Outbox<M> {
         self.activated += 1;
     }
 
-    /// Deliveries queued since the last call.
+    /// Bytes queued since the last call, or since the bundles were handed over.
     pub(super) fn take_queued(&mut self) -> usize {
-        std::mem::take(&mut self.queued)
+        let bytes = self.bundles.iter().map(Bundle::bytes).sum();
+        bytes - std::mem::replace(&mut self.counted, bytes).min(bytes)
     }
 
     /// First activations since the last call.
@@ -193,11 +197,6 @@ impl<M: Copy> Outbox<M> {
     /// The bundles, one for each partition.
     pub(super) fn bundles_mut(&mut self) -> &mut [Bundle<M>] {
         &mut self.bundles
-    }
-
-    /// Deliveries that fit `bytes`, if most belong to multicasts.
-    pub(super) fn capacity(bytes: usize) -> usize {
-        (bytes / size_of::<VertexId>()).max(1)
     }
 }
 
@@ -228,7 +227,9 @@ mod tests {
             }
             outbox.multicast(part, 1000 + k as u64 / 2);
         }
-        assert_eq!(outbox.take_queued(), targets.len() + 1);
+        let packets = targets.chunks(200).len() * grid.partitions();
+        let bytes = 4 * targets.len() + 16 * (1 + packets);
+        assert_eq!((outbox.take_queued(), outbox.take_queued()), (bytes, 0));
         let mut expected: Vec<_> = targets
             .iter()
             .enumerate()
@@ -250,7 +251,7 @@ mod tests {
                 outbox.send(to * 7, round, Some(|m: &mut u64, l: &u64| *m += l));
             }
         }
-        assert!(outbox.take_queued() < 5000, "most messages found their predecessor");
+        assert!(outbox.take_queued() < 16 * 5000, "most messages found their predecessor");
         let mut sums = std::collections::BTreeMap::new();
         for (_, to, m) in contents(&mut outbox) {
             *sums.entry(to).or_insert(0) += m;
