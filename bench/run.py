@@ -36,6 +36,9 @@ def arguments() -> argparse.Namespace:
     common_options(parser)
     parser.add_argument("--kernels", default=",".join(KERNELS), help="default: %(default)s")
     parser.add_argument("--peers", default=",".join(rivals.PACKAGES), help="default: %(default)s")
+    parser.add_argument(
+        "--peer-graphs", help="graphs for the peers, such as facebook100; default: all"
+    )
     parser.add_argument("--flashgraph", type=Path, help="folder of FlashGraph's test_algs")
     parser.add_argument("--data", type=Path, help="folder with facebook100 and cnr-2000")
     parser.add_argument("--no-import", action="store_true", help="leave out the import tables")
@@ -95,7 +98,8 @@ class Bench:
             )
         if options.flashgraph:
             self._flashgraph(measured, kernel)
-        for peer in self.peers:
+        chosen = options.peer_graphs
+        for peer in self.peers if chosen is None or graph.name in chosen.split(",") else []:
             measured.attempt(peer, kernel, lambda peer=peer: self._peer(peer, kernel, graph))
 
     def _cap(self, measured: Measured, kernel: str) -> int:
