@@ -98,7 +98,8 @@ def run(
     call = words(kernel, store, graph, engine, threads) + (extra or [])
     if cap is not None:
         call += ["--memory", str(cap - INTERPRETER)]
-    result.command = " ".join(["nakshi", *call[len(NAKSHI) :]])
+    shown = [Path(word).name if word.startswith("/") else word for word in call[len(NAKSHI) :]]
+    result.command = " ".join(["nakshi", *shown])
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.tsv"
         written = [] if kernel == "triangles" else ["--out", str(out)]

@@ -228,12 +228,10 @@ def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Inge
         ("pagerank", 3.5, 6),
         ("bc", 1.5, 2.5),
     ):
-        judge(
-            f"faster than FlashGraph, {TITLES[kernel]}",
-            _faster_than_flashgraph(one, kernel),
-            must,
-            aim,
-        )
+        here, ours = one.over("flashgraph", kernel, "ssd"), one.over("ssd", kernel, "gapbs")
+        derived = FLASHGRAPH[kernel] / ours if ours else None
+        title = f"faster than FlashGraph, {TITLES[kernel]}"
+        judge(title if here else f"{title}, derived", here or derived, must, aim)
     bfs = one.results.get(("ssd", "bfs"))
     if isinstance(bfs, Result) and one.store:
         edges = product.edge_file_bytes(one.store)
@@ -248,15 +246,9 @@ def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Inge
             judge("import of string ids, seconds", times["Nakshi"], 2, 1, " s")
     head = ["Figure", "must", "aim", "measured", "verdict"]
     notes = [
-        "FlashGraph, where it did not run here: its time / gapbs of November 2026 on this kind of machine "
+        "derived, where FlashGraph did not run here: its time / gapbs of November 2026 on this kind of machine "
         "(24, 18, 7.6 and 3.1), divided by Nakshi's semi-external time / gapbs of this run"
     ]
     page.section(
         f"Promised and measured, {one.graph.name}", command, tables.table(head, rows), notes
     )
-
-
-def _faster_than_flashgraph(one: Measured, kernel: str) -> float | None:
-    here = one.over("flashgraph", kernel, "ssd")
-    ours = one.over("ssd", kernel, "gapbs")
-    return here or (FLASHGRAPH[kernel] / ours if ours else None)
