@@ -112,7 +112,9 @@ def test_ctrl_c_while_a_pipe_is_silent(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     words = [sys.executable, "-m", "nakshi", "import", pipe, tmp_path / "new.nakshi"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(1)
+        while len(os.listdir(tmp_path)) == 1:  # until the import has begun
+            time.sleep(0.01)
+        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         _, said = process.communicate(timeout=30)
