@@ -92,7 +92,7 @@ fn measure(store: &Path, name: &str, parameters: &Value) -> (u64, u64) {
     (took.parse().unwrap(), estimated.parse().unwrap())
 }
 
-/// To be seen red with a byte per vertex less in the needs of any algorithm.
+/// Seen red with queued messages of vertex programs counted as four bytes each.
 #[test]
 fn every_algorithm_keeps_to_its_estimate() {
     let folder = tempfile::tempdir().unwrap();
