@@ -76,7 +76,7 @@ fn late(
     }
 }
 
-/// Seen red with ids and heads that are read without the token.
+/// To be seen red with ids and heads that are read without the token.
 #[test]
 fn a_stop_on_a_slow_disk() {
     let folder = tempfile::tempdir().unwrap();
