@@ -92,7 +92,7 @@ fn measure(store: &Path, name: &str, parameters: &Value) -> (u64, u64) {
     (took.parse().unwrap(), estimated.parse().unwrap())
 }
 
-/// Seen red with queued messages of vertex programs counted as four bytes each.
+/// Seen red with messages of vertex programs counted by destination instead of by byte.
 #[test]
 fn every_algorithm_keeps_to_its_estimate() {
     let folder = tempfile::tempdir().unwrap();

@@ -87,7 +87,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
     met: Mutex<Vec<Split<P::State>>>,
     /// How much of [`Plan::words`] is given out.
     drawn: AtomicUsize,
-    /// Messages that wait in the outboxes, about.
+    /// Bytes of messages that wait in the outboxes, about.
     pub(super) queued: AtomicUsize,
     /// Messages handed over.
     pub(super) pending: AtomicUsize,

@@ -68,7 +68,7 @@ impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
             self.stage = Some((plan.iteration, plan.stage));
             self.stand = Stand::default();
         }
-        let capacity = engine.config.message_bytes;
+        let capacity = engine.config.message_bytes.max(1);
         loop {
             engine.cx.check()?;
             if engine.queued.load(Ordering::Relaxed) >= capacity || !self.fill(plan) {
