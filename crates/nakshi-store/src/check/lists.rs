@@ -62,8 +62,8 @@ impl Checker<'_> {
             let edges = if manifest.directed { sums.arcs } else { (sums.arcs + sums.loops) / 2 };
             if (edges, sums.loops) != (manifest.edges, manifest.self_loops) {
                 self.problem(format!(
-                    "the manifest counts {} edges, the lists hold {edges}",
-                    manifest.edges
+                    "the manifest counts {} edges, {} of them self-loops, the lists hold {edges} and {}",
+                    manifest.edges, manifest.self_loops, sums.loops
                 ));
             }
         }
