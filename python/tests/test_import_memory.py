@@ -65,7 +65,8 @@ CAPS = [64] if SCALE == 1 else [64, 128, 256]
 def test_a_cap_holds(kind: str, cap: int, tmp_path: Path) -> None:
     """Text larger than the cap, with a third as many vertices as edges have ends.
 
-    Seen red (hash, 64 MiB) with the order of the vertices and its inverse held in memory.
+    To be seen red (hash, 64 MiB) with the order of the vertices and its inverse held in memory,
+    which took 66 MiB of a graph with three million of them.
     """
     edges = text(tmp_path / "e.csv", (cap + 4) * MIB, kind)
     peak = taken(tmp_path / "s", edges, memory=cap * MIB)

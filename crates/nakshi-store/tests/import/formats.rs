@@ -295,7 +295,7 @@ fn named_pipe(dir: &std::path::Path) -> std::path::PathBuf {
     pipe
 }
 
-/// Seen red with the pipe opened and read plainly, which waited for a writer for ever.
+/// Seen red with a wait of twenty seconds for the pipe instead of twenty milliseconds.
 #[test]
 fn a_pipe_without_a_writer_can_be_cancelled() {
     let dir = tempfile::tempdir().unwrap();

@@ -189,3 +189,29 @@ impl Read for Reader {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(bytes: Vec<u8>, expanded: u64) -> Seekable {
+        let len = bytes.len() as u64;
+        Seekable { place: Place::Memory(bytes.into()), len, at_once: 1 << 10, expanded }
+    }
+
+    /// To be seen red with the comparisons in `bytes` and in `check_page` left out.
+    #[test]
+    fn promises_are_compared_with_what_there_is() {
+        let file = place(vec![0; 2000], 0);
+        for (start, length) in [(0, 2001), (1999, 2), (2001, 0), (u64::MAX, 2), (0, 1025)] {
+            assert!(file.bytes(start, length).is_err(), "{length} at {start}");
+        }
+        assert_eq!(file.bytes(1990, 10).map(|bytes| bytes.len()), Ok(10));
+        // The header of a dictionary page: kind 2, 2^29 bytes, 40 of them compressed, 7 values.
+        let mut header = vec![0x15, 4, 0x15, 0x80, 0x80, 0x80, 0x80, 0x04, 0x15, 80];
+        header.extend([0x4c, 0x15, 14, 0x15, 0, 0, 0]);
+        header.resize(100, 0);
+        assert!(place(header.clone(), 1 << 29).get_read(0).is_ok());
+        assert!(place(header, (1 << 29) - 1).get_read(0).is_err());
+    }
+}
