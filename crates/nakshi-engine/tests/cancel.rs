@@ -75,7 +75,7 @@ fn late(
     }
 }
 
-/// To be seen red with ids and heads that are read without the token.
+/// Seen red with ranks of ids that are read without the token.
 #[test]
 fn a_stop_on_a_slow_disk() {
     let folder = tempfile::tempdir().unwrap();
