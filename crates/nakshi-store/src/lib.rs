@@ -38,7 +38,7 @@ mod varint;
 pub use adjacency::{Adjacency, Direction, VertexId};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, StoreBuilder, Stripes};
 pub use check::{CheckReport, check};
-pub use codec::Encoding;
+pub use codec::{Encoding, Term};
 pub use column::{Column, ColumnSlice, ColumnType, Number, Values};
 pub use error::{Error, Result};
 pub use heads::Heads;

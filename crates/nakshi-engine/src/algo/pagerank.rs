@@ -21,9 +21,8 @@ use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
 use crate::shared::{Shareable, Slot, Zero, zeroed};
 use crate::stats::{IterationLog, RunStats};
-use nakshi_store::{Direction, List};
+use nakshi_store::{Direction, Term};
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// Vertices up to which contributions are f64.
 pub const EXACT: usize = 1 << 18;
@@ -106,9 +105,8 @@ impl Algorithm for PageRank {
 }
 
 /// A contribution: what a vertex gives to each of its out-neighbours.
-pub(crate) trait Contribution: Shareable + Zero + Default {
+pub(crate) trait Contribution: Shareable + Zero + Term {
     fn from_f64(value: f64) -> Self;
-    fn to_f64(self) -> f64;
 }
 
 impl Contribution for f32 {
@@ -116,20 +114,12 @@ impl Contribution for f32 {
     fn from_f64(value: f64) -> Self {
         value as f32
     }
-    #[inline]
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
 }
 
 impl Contribution for f64 {
     #[inline]
     fn from_f64(value: f64) -> Self {
         value
-    }
-    #[inline]
-    fn to_f64(self) -> f64 {
-        self
     }
 }
 
@@ -143,28 +133,6 @@ struct Sums {
 /// Contribution of a vertex of this rank; a vertex without out-edges keeps its rank there.
 fn share(rank: f64, degree: u32) -> f64 {
     rank / f64::from(degree.max(1))
-}
-
-/// Sum of `values` over the neighbours, in an order that depends on the list alone.
-#[inline]
-fn pull_sum<C: Contribution>(list: &List<'_>, values: &[C]) -> Result<f64> {
-    // Four sums break the chain of dependent additions.
-    let mut sums = [0.0f64; 4];
-    let value = |u: u32| values.get(u as usize).copied().unwrap_or_default().to_f64();
-    list.blocks(|block| {
-        let (quads, rest) = block.as_chunks::<4>();
-        for &[a, b, c, d] in quads {
-            sums[0] += value(a);
-            sums[1] += value(b);
-            sums[2] += value(c);
-            sums[3] += value(d);
-        }
-        for (sum, &u) in sums.iter_mut().zip(rest) {
-            *sum += value(u);
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok((sums[0] + sums[1]) + (sums[2] + sums[3]))
 }
 
 impl PageRank {
@@ -218,11 +186,11 @@ impl PageRank {
             else {
                 return Ok(());
             };
-            let rank = base + damping * pull_sum(list, values)?;
+            let rank = base + damping * list.sum(values)?;
             if degree == 0 {
                 sums.dangling += rank;
             }
-            sums.change += (rank - old.to_f64() * f64::from(degree.max(1))).abs();
+            sums.change += (rank - old.into() * f64::from(degree.max(1))).abs();
             slot.put(C::from_f64(share(rank, degree)));
             Ok(())
         })?;
@@ -239,7 +207,7 @@ fn ranks<C: Contribution>(cx: &Context, values: Vec<C>, degrees: &[u32]) -> Resu
     for_each_block_mut(cx, &mut ranks, |start, block| {
         let known = values.iter().zip(degrees).skip(start);
         for (rank, (value, &degree)) in block.iter_mut().zip(known) {
-            *rank = value.to_f64() * f64::from(degree.max(1));
+            *rank = (*value).into() * f64::from(degree.max(1));
         }
         Ok(())
     })?;

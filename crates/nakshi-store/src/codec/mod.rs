@@ -4,12 +4,46 @@
 //! - `packed`: gaps in groups of eight, each group bit-packed at its own width;
 //! - `simd`: the AVX2 twin of `packed`'s decoder, chosen once at run time.
 
+use crate::VertexId;
+
 pub(crate) mod packed;
 pub(crate) mod raw;
 mod simd;
 
+pub(crate) use simd::Coded;
+
 /// Most neighbours handed out at once.
 pub const BLOCK: usize = 128;
+
+/// A number that [`crate::List::sum`] can add.
+pub trait Term: Copy + Into<f64> + simd::Load {}
+impl Term for f32 {}
+impl Term for f64 {}
+
+/// Eight partial sums, by position in a list.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lanes([f64; Self::WIDTH]);
+
+impl Lanes {
+    const WIDTH: usize = 8;
+
+    /// Adds the values of up to eight ids; whether all of them have one.
+    #[inline]
+    fn add<T: Term>(&mut self, ids: &[VertexId], values: &[T]) -> bool {
+        self.0.iter_mut().zip(ids).all(|(lane, &id)| {
+            let value = values.get(id as usize);
+            *lane += value.map_or(0.0, |&value| value.into());
+            value.is_some()
+        })
+    }
+
+    /// `first` and all partial sums.
+    #[inline]
+    fn total(self, first: f64) -> f64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        first + (((a + e) + (c + g)) + ((b + f) + (d + h)))
+    }
+}
 
 /// How the edge lists of a store are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

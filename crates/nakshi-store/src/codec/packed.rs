@@ -25,7 +25,8 @@
 
 use std::ops::ControlFlow;
 
-use super::{BLOCK, simd};
+use super::simd::{self, Coded};
+use super::{BLOCK, Term};
 use crate::varint;
 use crate::{Error, Result, VertexId};
 
@@ -41,7 +42,7 @@ pub(crate) fn header(bytes: &[u8], len: usize) -> Result<(u64, usize)> {
         return Ok((0, 0));
     }
     let mut at = 0;
-    let degree = varint::get(bytes, &mut at).ok_or(SHORT)?;
+    let Some(degree) = varint::get(bytes, &mut at) else { return Err(SHORT) };
     if degree == 0
         || at >= len
         || degree.saturating_sub(1).div_ceil(GROUP as u64) > (len - at) as u64
@@ -126,43 +127,34 @@ pub(crate) fn encode(neighbours: &[VertexId], out: &mut Vec<u8>) {
     }
 }
 
-/// Hands out blocks; see [`crate::List::blocks`].
+/// A packed list behind its header, which ends at `body`, and its first neighbour.
 #[inline]
-pub(crate) fn blocks(
+pub(crate) fn coded(
     bytes: &[u8],
     end: usize,
     body: usize,
     degree: u64,
     max: VertexId,
-    mut f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-) -> Result<()> {
-    if degree == 0 {
-        return Ok(());
-    }
+) -> Result<Coded<'_>> {
     let mut at = body;
-    let first = varint::get(bytes, &mut at).and_then(|v| u32::try_from(v).ok()).ok_or(SHORT)?;
-    let decode = simd::decoder();
-    let mut out = simd::Buffer::new();
-    out.put_first(first);
-    let mut cursor = simd::Cursor { at, last: first, largest: first };
-    let (mut have, mut left) = (1, degree - 1);
-    loop {
-        let take = (BLOCK - have).min(usize::try_from(left).unwrap_or(BLOCK));
-        if take > 0 {
-            decode(bytes, &mut cursor, &mut out, have, take).map_err(fault)?;
-        }
-        if cursor.at > end {
-            return Err(SHORT);
-        }
-        if cursor.largest > max {
-            return Err(Error::BadList("a neighbour is no vertex of the graph"));
-        }
-        left -= take as u64;
-        if f(out.front(have + take)).is_break() || left == 0 {
-            return Ok(());
-        }
-        have = 0;
-    }
+    let first = varint::get_mixed(bytes, &mut at).and_then(|v| u32::try_from(v).ok());
+    let Some(first) = first else { return Err(SHORT) };
+    Ok(Coded { bytes, end, at, degree, first, max })
+}
+
+/// Hands out blocks; see [`crate::List::blocks`].
+#[inline]
+pub(crate) fn blocks(
+    coded: &Coded<'_>,
+    f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+) -> Result<()> {
+    simd::blocks(coded, f).map_err(fault)
+}
+
+/// Sum of values; see [`crate::List::sum`].
+#[inline]
+pub(crate) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64> {
+    simd::sum(coded, values).map_err(fault)
 }
 
 #[cold]
@@ -170,5 +162,6 @@ fn fault(fault: simd::Fault) -> Error {
     match fault {
         simd::Fault::Short => SHORT,
         simd::Fault::Width => Error::BadList("a group of gaps has a width that does not exist"),
+        simd::Fault::Vertex => Error::BadList("a neighbour is no vertex of the graph"),
     }
 }

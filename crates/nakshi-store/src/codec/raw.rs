@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::BLOCK;
+use super::{BLOCK, Lanes, Term};
 use crate::{Error, Result, VertexId};
 
 /// Degree and header length of a list of `len` bytes.
@@ -48,4 +48,21 @@ pub(crate) fn blocks(
         }
     }
     Ok(())
+}
+
+/// Sum of values; see [`crate::List::sum`].
+pub(crate) fn sum<T: Term>(bytes: &[u8], end: usize, max: VertexId, values: &[T]) -> Result<f64> {
+    let mut lanes = Lanes::default();
+    let mut known = true;
+    blocks(bytes, end, max, |block| {
+        for group in block.chunks(Lanes::WIDTH) {
+            known &= lanes.add(group, values);
+        }
+        if known { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if known {
+        Ok(lanes.total(0.0))
+    } else {
+        Err(Error::BadList("a neighbour is no vertex of the graph"))
+    }
 }
