@@ -97,8 +97,9 @@ def build(
             ``from`` ...), else the first two and, if ``weighted``, the third.
         separator: character between columns of a text file; found out by default.
         header: whether a text file begins with a line of column names; found out by default.
-        layout: order of the vertices on disk: ``"degree"`` (hubs first; fastest), ``"original"``
-            (by id), ``"random"``. ``"auto"`` is ``"degree"``.
+        layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
+            ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
+            of vertices shorter; ``graph.info()`` says which.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
             weight stays), ``"keep"`` all, or ``"sum"`` their weights.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.

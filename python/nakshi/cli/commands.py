@@ -51,7 +51,7 @@ FORMATS = [
     "--layout",
     type=click.Choice(["auto", "degree", "original", "random"]),
     default="auto",
-    help="Order of the vertices on disk; auto is degree.",
+    help="Order of the vertices on disk; auto takes degree or original, by a sample.",
 )
 @click.option("--seed", type=int, help="Seed of --layout random.")
 @click.option(

@@ -450,6 +450,11 @@ impl StoreBuilder {
         }
     }
 
+    /// Names the layout, in place of what the options say.
+    pub fn set_layout(&mut self, name: &str) {
+        self.options.layout = name.into();
+    }
+
     /// What the import counted, kept in the manifest.
     pub fn set_report(&mut self, report: serde_json::Map<String, serde_json::Value>) {
         self.report = report;

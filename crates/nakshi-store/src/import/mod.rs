@@ -4,12 +4,14 @@
 //! - `read`: one reader a format
 //! - `collect`: reads side by side, gives ids provisional numbers, spools edges
 //! - `dictionary`: merges ids under the cap and gives them their places in the layout
+//! - `choose`: hubs first, or the order of the ids, by what lists take
 //! - `sort`: range partition by source, radix sort, runs for what does not fit
 //! - `emit`: duplicates, encoding, lists
 //!
 //! What is built depends on the graph and the options alone: not on the order of the input, nor
 //! on memory, nor on the number of threads.
 
+mod choose;
 mod collect;
 mod dictionary;
 mod emit;

@@ -77,9 +77,12 @@ pub enum SelfLoops {
 }
 
 /// The order of the vertices on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
+    /// Original or by degree, whichever makes the lists of a sample of vertices shorter.
+    #[default]
+    Auto,
     /// Ascending by external id.
     Original,
     /// Descending by the number of edges of the input at the vertex, duplicates counted, ties
@@ -96,6 +99,7 @@ impl Layout {
     /// The name, as in the manifest.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Original => "original",
             Self::Degree => "degree",
             Self::Random { .. } => "random",
@@ -108,11 +112,12 @@ impl std::str::FromStr for Layout {
 
     fn from_str(name: &str) -> crate::Result<Self> {
         match name {
+            "auto" => Ok(Self::Auto),
             "original" => Ok(Self::Original),
-            "degree" | "auto" => Ok(Self::Degree),
+            "degree" => Ok(Self::Degree),
             "random" => Ok(Self::Random { seed: 0 }),
             _ => Err(crate::Error::Invalid(format!(
-                "unknown layout '{name}'; choose original, degree or random"
+                "unknown layout '{name}'; choose auto, original, degree or random"
             ))),
         }
     }
@@ -140,7 +145,7 @@ pub struct ImportOptions {
     pub duplicates: Duplicates,
     /// Default [`SelfLoops::Keep`].
     pub self_loops: SelfLoops,
-    /// Default [`Layout::Degree`].
+    /// Default [`Layout::Auto`].
     pub layout: Layout,
     /// Memory that the import may use, in bytes: all that the process takes beside what it had
     /// before. Default 1 GiB, at least [`crate::import::MINIMUM_MEMORY`].
@@ -168,7 +173,7 @@ impl Default for ImportOptions {
             nodes: None,
             duplicates: Duplicates::Drop,
             self_loops: SelfLoops::Keep,
-            layout: Layout::Degree,
+            layout: Layout::Auto,
             memory: 1 << 30,
             threads: 0,
             page_size: 4096,
@@ -195,6 +200,8 @@ pub struct Report {
     pub isolated: u64,
     /// Bytes of input, decompressed.
     pub bytes_read: u64,
+    /// Name of the layout: what was asked for, or chosen.
+    pub layout: &'static str,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Content hash of the store.

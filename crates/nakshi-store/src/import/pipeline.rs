@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use nakshi_io::write::WriteFs;
 
+use super::choose::Sample;
 use super::collect::{Collected, Totals, collect};
 use super::dictionary::{Census, Dictionary, Key, Order};
 use super::emit::{Emitted, Place, Rules, emit};
@@ -149,9 +150,10 @@ impl Job<'_> {
             totals.canonical,
             self.options.memory / 8,
         )?;
-        let census = dictionary.census()?;
+        let (census, layout) = self.survey(&collected, &pairs, &dictionary)?;
+        builder.set_layout(layout.name());
         builder.set_shape(census.vertices, self.columns(&totals, rules))?;
-        let cells = self.assign(&mut dictionary, &census, &totals, &mut builder)?;
+        let cells = self.assign(layout, &mut dictionary, &census, &totals, &mut builder)?;
         self.phase()?;
         let limit = self.bucket_limit::<R>();
         let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
@@ -186,13 +188,30 @@ impl Job<'_> {
             builder.finish_adjacency()?;
         }
         self.hooks.check()?;
-        let mut report = self.report(&census, &totals, emitted);
+        let mut report = Report { layout: layout.name(), ..self.report(&census, &totals, emitted) };
         report.bytes_read = counters.text.load(std::sync::atomic::Ordering::Relaxed);
         builder.set_report(summary(&report)?);
         let manifest = builder.commit()?;
         report.edges = manifest.edges;
         report.content_hash = manifest.content_hash();
         Ok(report)
+    }
+
+    /// Counts the ids and settles the layout.
+    fn survey(
+        &self,
+        collected: &Collected,
+        pairs: &Spill,
+        dictionary: &Dictionary<'_>,
+    ) -> Result<(Census, Layout)> {
+        if self.options.layout != Layout::Auto {
+            return Ok((dictionary.census(&mut |_, _| ())?, self.options.layout));
+        }
+        let mut sample = Sample::new(collected.totals.edges);
+        let census = dictionary.census(&mut |rank, entry| sample.see(rank, entry))?;
+        let layout =
+            sample.choose(collected, pairs, dictionary, &census, self.options, self.hooks)?;
+        Ok((census, layout))
     }
 
     /// Between two phases: nothing of the memory of the one before stays behind.
@@ -211,7 +230,6 @@ impl Job<'_> {
             directed: options.directed,
             encoding: options.encoding,
             page_size: options.page_size,
-            layout: options.layout.name().into(),
             stripes: (!options.stripes.is_empty()).then_some(stripes),
             memory: options.memory / 4,
             ..BuildOptions::default()
@@ -246,15 +264,16 @@ impl Job<'_> {
     /// Gives every vertex its place and writes the ids; returns where arcs will be.
     fn assign(
         &self,
+        layout: Layout,
         dictionary: &mut Dictionary<'_>,
         census: &Census,
         totals: &Totals,
         builder: &mut StoreBuilder,
     ) -> Result<Cells> {
         let vertices = census.vertices;
-        let mut placer = match self.options.layout {
+        let mut placer = match layout {
             Layout::Original => Placer::Original { next: 0 },
-            Layout::Degree => Placer::degree(&census.degrees),
+            Layout::Auto | Layout::Degree => Placer::degree(&census.degrees),
             Layout::Random { seed } => Placer::random(vertices, seed),
         };
         let kind = id_kind(census, dictionary.order(), totals.utf8);
@@ -262,7 +281,7 @@ impl Job<'_> {
             builder.begin_ids(kind)?;
         }
         // The original order is that of the ranks.
-        let ordered = self.options.layout != Layout::Original;
+        let ordered = layout != Layout::Original;
         if ordered {
             builder.begin_order()?;
         }
@@ -409,7 +428,7 @@ fn scatter_chunks<R: Record>(
 fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>> {
     let value = serde_json::to_value(report).map_err(|error| Error::Invalid(error.to_string()))?;
     let mut map = value.as_object().cloned().unwrap_or_default();
-    for volatile in ["seconds", "content_hash", "edges"] {
+    for volatile in ["seconds", "content_hash", "edges", "layout"] {
         map.remove(volatile);
     }
     Ok(map)

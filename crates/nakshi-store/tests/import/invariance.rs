@@ -78,7 +78,7 @@ fn order_of_input_does_not_matter() {
     let mut edges = Vec::new();
     (0..graph.pieces()).for_each(|piece| graph.piece(piece, &mut edges));
     let backwards = edges.iter().rev().map(|&[s, t]| (s, t)).collect::<Vec<_>>();
-    for layout in [Layout::Degree, Layout::Original, Layout::Random { seed: 1 }] {
+    for layout in [Layout::Auto, Layout::Degree, Layout::Original, Layout::Random { seed: 1 }] {
         let options = ImportOptions { layout, ..ImportOptions::default() };
         let one = hash(Input::Generated(&graph), &options);
         assert_eq!(one, hash(Input::Edges(Box::new(backwards.iter().copied())), &options));
@@ -106,4 +106,40 @@ fn cancelling_leaves_nothing() {
     );
     assert!(matches!(failed, Err(nakshi_store::Error::Cancelled)));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// A lattice whose ids follow each other keeps its order; hubs whose ids say nothing come first.
+/// Both have more edges than a sample, and the same choice must be made with ids as text, which
+/// go through generations, and in reverse. Seen red with the two sums exchanged, and with arcs of
+/// a generation looked up among those of another.
+#[test]
+fn the_layout_is_that_with_the_shorter_lists() {
+    const N: u64 = 40_009;
+    let lattice = (0..N).flat_map(|v| (1..5).map(move |d| (v, (v + d) % N))).collect::<Vec<_>>();
+    let scramble = |v: u64| v * 7919 % N;
+    let skewed = |i: u64| {
+        let uniform = (i * 0x9e37_79b9 % (1 << 32)) as f64 / f64::from(u32::MAX);
+        (uniform.powi(4) * N as f64) as u64
+    };
+    let hubs = (0..4 * N).map(|i| (scramble(i % N), scramble(skewed(i)))).collect::<Vec<_>>();
+    for (edges, expected) in [(lattice, "original"), (hubs, "degree")] {
+        for directed in [false, true] {
+            let options = ImportOptions { directed, ..ImportOptions::default() };
+            let mut chosen = Vec::new();
+            let dir = tempfile::tempdir().unwrap();
+            let numbers = Input::Edges(Box::new(edges.iter().rev().copied()));
+            let report = import(vec![numbers], &dir.path().join("n"), &options, &Hooks::default());
+            chosen.push(report.unwrap().layout);
+            let text: String = edges.iter().map(|(a, b)| format!("v{a:06}\tv{b:06}\n")).collect();
+            let path = dir.path().join("e.tsv");
+            std::fs::write(&path, text).unwrap();
+            let report = nakshi_store::import::import_tightly(
+                vec![Input::Path(path)],
+                &dir.path().join("t"),
+                &options,
+            );
+            chosen.push(report.unwrap().layout);
+            assert_eq!(chosen, [expected, expected], "directed: {directed}");
+        }
+    }
 }

@@ -71,16 +71,18 @@ impl<'s> Dictionary<'s> {
         self.order
     }
 
-    fn visit(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<()>) -> Result<()> {
+    /// Visits the ids in ascending order.
+    pub fn visit(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<()>) -> Result<()> {
         let direct = (self.order == Order::Integer).then_some(&self.direct);
         merge(self.spill, &self.runs, direct, self.order, self.memory, visit)
     }
 
-    /// Counts the ids, by degree too.
-    pub fn census(&self) -> Result<Census> {
+    /// Counts the ids, by degree too, and shows each with its rank.
+    pub fn census(&self, see: &mut dyn FnMut(u64, &Entry<'_>)) -> Result<Census> {
         let mut census = Census::default();
         let mut small = vec![0_u64; 4096];
         self.visit(&mut |entry| {
+            see(census.vertices, &entry);
             census.vertices += 1;
             match small.get_mut(usize::try_from(entry.ends).unwrap_or(usize::MAX)) {
                 Some(count) => *count += 1,

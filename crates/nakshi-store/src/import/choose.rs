@@ -1,0 +1,183 @@
+//! Which layout suits a graph: the order of its ids, or hubs first.
+//!
+//! Ids often come in an order that says something: the pages of a web site follow each other, the
+//! members of a community were numbered together. Then neighbours lie near each other, lists take
+//! few bytes and a traversal reads few pages, and an order by degree would scatter them. Where ids
+//! say nothing, hubs first is better. So a sample of whole lists is encoded in both orders, and the
+//! shorter code wins; among vertices, lists are drawn by a hash of the rank, so that the choice
+//! depends on the graph alone.
+
+use std::collections::HashMap;
+
+use super::collect::Collected;
+use super::dictionary::{Census, DIRECT, Dictionary, Entry};
+use super::options::{Hooks, ImportOptions, Layout};
+use super::sort::pairs::{PairChunk, read_chunk};
+use super::sort::spill::Spill;
+use crate::layout::{Placer, mix};
+use crate::{Encoding, Error, Result, VertexId};
+
+/// List entries that a sample has on average: enough for a difference of one or two percent.
+const ENTRIES: u64 = 1 << 17;
+/// Longer lists are not drawn: one of them could be the whole sample.
+const LONGEST: u64 = 1 << 14;
+
+/// A provisional id: generation and number.
+type Name = (u32, u32);
+
+/// A neighbour in a sampled list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Arc {
+    /// Number of the sampled vertex; the lowest bit tells lists of in-neighbours.
+    list: u32,
+    neighbour: Name,
+}
+
+/// Vertices whose lists are compared.
+#[derive(Debug)]
+pub(super) struct Sample {
+    /// A vertex is drawn if the hash of its rank is at most this.
+    threshold: u64,
+    vertices: u32,
+    names: HashMap<Name, u32>,
+}
+
+impl Sample {
+    /// Of a graph with `edges` edges.
+    pub fn new(edges: u64) -> Self {
+        let arcs = u128::from(edges.max(1)) * 2;
+        let threshold = u128::from(u64::MAX) * u128::from(ENTRIES) / arcs;
+        let threshold = u64::try_from(threshold).unwrap_or(u64::MAX);
+        Self { threshold, vertices: 0, names: HashMap::new() }
+    }
+
+    /// Draws the vertex of this rank, or not.
+    pub fn see(&mut self, rank: u64, entry: &Entry<'_>) {
+        if entry.ends <= LONGEST && mix(rank) <= self.threshold {
+            let number = self.vertices;
+            self.names.extend(entry.known.iter().map(|&name| (name, number)));
+            self.vertices += 1;
+        }
+    }
+
+    /// The layout with the shorter lists. Reads all edges and all ids once.
+    pub fn choose(
+        &self,
+        collected: &Collected,
+        pairs: &Spill,
+        dictionary: &Dictionary<'_>,
+        census: &Census,
+        options: &ImportOptions,
+        hooks: &Hooks,
+    ) -> Result<Layout> {
+        let mut arcs = self.arcs(collected, pairs, options, hooks)?;
+        arcs.sort_unstable();
+        let mut places: HashMap<Name, [VertexId; 2]> =
+            arcs.iter().map(|arc| (arc.neighbour, [0; 2])).collect();
+        let (mut original, mut degree) =
+            (Placer::Original { next: 0 }, Placer::degree(&census.degrees));
+        dictionary.visit(&mut |entry| {
+            let both = [original.place(entry.ends)?, degree.place(entry.ends)?];
+            if both[0].is_multiple_of(1 << 16) {
+                hooks.check()?;
+            }
+            for name in entry.known {
+                if let Some(slot) = places.get_mut(name) {
+                    *slot = both;
+                }
+            }
+            Ok(())
+        })?;
+        let bytes = [0, 1].map(|order| {
+            let place = |arc: &Arc| places.get(&arc.neighbour).map_or(0, |both| both[order]);
+            arcs.chunk_by(|a, b| a.list == b.list).map(|list| coded(list.iter().map(place))).sum()
+        });
+        let [original, degree]: [usize; 2] = bytes;
+        Ok(if original <= degree { Layout::Original } else { Layout::Degree })
+    }
+
+    /// The sampled arcs, in any order.
+    fn arcs(
+        &self,
+        collected: &Collected,
+        pairs: &Spill,
+        options: &ImportOptions,
+        hooks: &Hooks,
+    ) -> Result<Vec<Arc>> {
+        let generations = collected.generations.iter().map(|(number, chunks)| (*number, chunks));
+        let mut arcs = Vec::new();
+        for (generation, chunks) in generations.chain([(DIRECT, &collected.direct_chunks)]) {
+            let drawn = self.drawn(generation);
+            let share = chunks.len().div_ceil(options.threads.max(1)).max(1);
+            let found = std::thread::scope(|scope| {
+                let workers: Vec<_> = chunks
+                    .chunks(share)
+                    .map(|chunks| {
+                        let work = || self.find(generation, &drawn, chunks, pairs, options, hooks);
+                        scope.spawn(work)
+                    })
+                    .collect();
+                workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>()
+            });
+            for some in found {
+                arcs.extend(some.map_err(|_| {
+                    Error::Invalid("a worker of the import panicked; please report it".into())
+                })??);
+            }
+        }
+        Ok(arcs)
+    }
+
+    /// Which numbers of a generation are in the sample, as a bitmap.
+    fn drawn(&self, generation: u32) -> Vec<u64> {
+        let own = self.names.keys().filter(|name| name.0 == generation);
+        let words = own.clone().map(|name| name.1 as usize / 64 + 1).max();
+        let mut drawn = vec![0; words.unwrap_or(0)];
+        for &(_, number) in own {
+            drawn[number as usize / 64] |= 1 << (number % 64);
+        }
+        drawn
+    }
+
+    /// The sampled arcs in some chunks of a generation.
+    fn find(
+        &self,
+        generation: u32,
+        drawn: &[u64],
+        chunks: &[PairChunk],
+        pairs: &Spill,
+        options: &ImportOptions,
+        hooks: &Hooks,
+    ) -> Result<Vec<Arc>> {
+        let is_drawn = |number: u32| {
+            drawn.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+        };
+        let (mut arcs, mut bytes) = (Vec::new(), Vec::new());
+        for &chunk in chunks {
+            hooks.check()?;
+            read_chunk(pairs, chunk, false, &mut bytes, |source, target, _| {
+                let ends = [(source, target, false), (target, source, options.directed)];
+                for (from, to, into) in ends {
+                    if is_drawn(from)
+                        && let Some(&number) = self.names.get(&(generation, from))
+                    {
+                        let list = number << 1 | u32::from(into);
+                        arcs.push(Arc { list, neighbour: (generation, to) });
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(arcs)
+    }
+}
+
+/// Bytes that a list takes.
+fn coded(neighbours: impl Iterator<Item = VertexId>) -> usize {
+    let mut neighbours: Vec<VertexId> = neighbours.collect();
+    neighbours.sort_unstable();
+    neighbours.dedup();
+    let mut code = Vec::new();
+    crate::codec::encode(Encoding::Packed, &neighbours, &mut code);
+    code.len()
+}
