@@ -202,7 +202,7 @@ fn count(bytes: isize) {
 }
 
 /// The most bytes that this thread had at a time while `run` ran, beside those it had before.
-fn peak(run: impl FnOnce()) -> usize {
+pub(crate) fn peak(run: impl FnOnce()) -> usize {
     // A library that gives up is caught; the story of its panic would take more than its data.
     static QUIET: std::sync::Once = std::sync::Once::new();
     QUIET.call_once(|| {
