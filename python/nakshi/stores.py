@@ -64,6 +64,7 @@ def build(
     self_loops: Literal["keep", "drop"] = "keep",
     encoding: Literal["packed", "raw"] = "packed",
     page_size: int | str = 4096,
+    stripes: Sequence[Path] | None = None,
     seed: int | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
@@ -105,6 +106,9 @@ def build(
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
         encoding: of edge lists; ``"packed"`` is smaller, ``"raw"`` is 4 bytes an edge.
         page_size: unit of checksums and of caching, 512 B to 1 MiB, a power of two.
+        stripes: directories that exist, best one a disk, over which edge lists and weights are
+            spread, a mebibyte at a time; ``path`` keeps the rest. They must stay where they are:
+            the store knows them by their absolute paths.
         seed: of ``layout="random"``.
         memory: cap for the import, 1 GiB by default, 64 MiB at least; what does not fit is sorted
             on disk.
@@ -132,6 +136,7 @@ def build(
         "self_loops": self_loops,
         "encoding": encoding,
         "page_size": parse_size(page_size),
+        "stripes": None if stripes is None else [os.fspath(directory) for directory in stripes],
         "seed": seed,
         "memory": parse_size(memory),
         "threads": threads,

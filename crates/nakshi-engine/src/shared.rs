@@ -170,10 +170,11 @@ pub fn zeroed<T: Zero>(len: usize, what: &'static str) -> Result<Vec<T>> {
     if start.is_null() {
         return Err(refuse());
     }
-    advise_huge(start, bytes);
     // SAFETY: allocated by the global allocator with the layout of `len` values, which are
     // initialised: `Zero` promises that zero bits are a value.
-    Ok(unsafe { Vec::from_raw_parts(start.cast::<T>(), len, len) })
+    let mut zeros = unsafe { Vec::from_raw_parts(start.cast::<T>(), len, len) };
+    nakshi_io::prefer_huge_pages(&mut zeros);
+    Ok(zeros)
 }
 
 /// A plain number, of which zero bits are the value 0.
@@ -191,24 +192,6 @@ macro_rules! zero {
     )*};
 }
 zero!(u8, u16, u32, u64, f32, f64);
-
-/// Asks for huge pages inside a fresh allocation; without effect where there are none.
-fn advise_huge(start: *mut u8, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        const HUGE: usize = 2 << 20;
-        let before = start.align_offset(HUGE);
-        if let Some(inside) = bytes.checked_sub(before).map(|left| left / HUGE * HUGE)
-            && inside > 0
-        {
-            // SAFETY: the range lies within the allocation that the caller has just made and
-            // owns; the advice changes no contents.
-            unsafe { libc::madvise(start.add(before).cast(), inside, libc::MADV_HUGEPAGE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (start, bytes);
-}
 
 /// Asks the processor to fetch `slice[index]`; without effect beyond the slice.
 #[inline(always)]

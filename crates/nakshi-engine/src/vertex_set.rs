@@ -80,6 +80,18 @@ impl Bitmap {
         &mut self.words
     }
 
+    /// Adds the members of `other`, a set over the same universe.
+    pub(crate) fn unite(&mut self, other: &Bitmap) {
+        self.words.iter_mut().zip(&other.words).for_each(|(w, o)| *w |= o);
+    }
+
+    /// Everything that is not in the set.
+    pub(crate) fn complement(&self) -> Bitmap {
+        let mut rest = Bitmap::full(self.len);
+        rest.words.iter_mut().zip(&self.words).for_each(|(r, w)| *r &= !w);
+        rest
+    }
+
     /// The members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.iter_in(0, self.len)
@@ -290,6 +302,11 @@ mod tests {
             prop_assert_eq!(got, expected);
             prop_assert_eq!(bits.iter().count(), bits.count());
             prop_assert_eq!(Bitmap::full(len).count(), len);
+            let mut rest = bits.complement();
+            prop_assert!((0..len).all(|i| rest.get(i) != bits.get(i)));
+            prop_assert_eq!(rest.count() + bits.count(), len);
+            rest.unite(&bits);
+            prop_assert_eq!(rest, Bitmap::full(len));
         }
     }
 

@@ -78,6 +78,14 @@ FORMATS = [
 @click.option(
     "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096."
 )
+@click.option(
+    "--stripe",
+    "stripes",
+    multiple=True,
+    type=click.Path(path_type=str),
+    metavar="DIR",
+    help="Spread edge lists over these directories, one a disk; once for each.",
+)
 @options.long_call
 def import_(
     edges: tuple[str, ...],

@@ -9,6 +9,7 @@
 //! State: three bits per vertex; 4 bytes per vertex while the users' ids settle ties.
 
 use super::Algorithm;
+use super::reach::reach;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -170,7 +171,7 @@ fn sweep(
         // Vertices stand for edges here: the frontier of a power-law graph soon has the
         // hubs, after which the unvisited vertices have the shorter lists by far.
         let next = if frontier.count() * 16 < left {
-            push(graph, along, &frontier, &visited, cx)?
+            reach(graph, along, &frontier, &visited, cx)?
         } else {
             pull(graph, back, &frontier, &visited, cx)?
         };
@@ -180,35 +181,9 @@ fn sweep(
         }
         depth += 1;
         left -= next.count();
-        visited.words_mut().iter_mut().zip(next.bits().words()).for_each(|(v, w)| *v |= w);
+        visited.unite(next.bits());
         frontier = next;
     }
-}
-
-fn push(
-    graph: &Graph,
-    along: &[Direction],
-    frontier: &VertexSet,
-    visited: &Bitmap,
-    cx: &Context,
-) -> Result<VertexSet> {
-    let next = AtomicBitmap::new(graph.num_vertices());
-    for &direction in along {
-        graph.gather(
-            direction,
-            frontier,
-            cx,
-            |_| (),
-            |(), _, list| {
-                Ok(list.for_each(|u| {
-                    if !visited.get(u as usize) {
-                        next.set(u as usize);
-                    }
-                })?)
-            },
-        )?;
-    }
-    Ok(next.into())
 }
 
 fn pull(
@@ -218,11 +193,8 @@ fn pull(
     visited: &Bitmap,
     cx: &Context,
 ) -> Result<VertexSet> {
-    let n = graph.num_vertices();
-    let mut left = Bitmap::full(n);
-    left.words_mut().iter_mut().zip(visited.words()).for_each(|(l, v)| *l &= !v);
-    let mut left: VertexSet = left.into();
-    let next = AtomicBitmap::new(n);
+    let mut left: VertexSet = visited.complement().into();
+    let next = AtomicBitmap::new(graph.num_vertices());
     for (i, &direction) in back.iter().enumerate() {
         graph.gather(
             direction,

@@ -1,7 +1,7 @@
 //! How a program is run.
 
 use super::frontier::Frontier;
-use super::model::{ProgramNeeds, VertexProgram};
+use super::model::{Order, ProgramNeeds, VertexProgram};
 use crate::Needs;
 use serde::{Deserialize, Serialize};
 use std::mem::size_of;
@@ -24,6 +24,9 @@ pub struct Config {
     pub message_bytes: usize,
     /// Iterations at most; no limit if `None`.
     pub max_iterations: Option<u32>,
+    /// Order of the active vertices, in place of [`VertexProgram::order`], to which `None` leaves
+    /// it.
+    pub order: Option<Order>,
 }
 
 impl Default for Config {
@@ -34,6 +37,7 @@ impl Default for Config {
             batch_bytes: 1 << 20,
             message_bytes: 16 << 20,
             max_iterations: None,
+            order: None,
         }
     }
 }

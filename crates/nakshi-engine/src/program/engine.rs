@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::stats::{IterationLog, RunStats};
 use crate::{Direction, VertexId};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -68,7 +69,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
     pub(super) cx: &'a Context,
     pub(super) config: &'a Config,
     pub(super) needs: ProgramNeeds,
-    order: Order,
+    order: Cow<'a, Order>,
     pub(super) facts: Facts,
     pub(super) grid: Grid,
     pub(super) workers: usize,
@@ -191,7 +192,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             cx,
             config,
             needs: program.needs(),
-            order: program.order(),
+            order: config.order.as_ref().map_or_else(|| Cow::Owned(program.order()), Cow::Borrowed),
             facts,
             grid,
             workers,

@@ -4,6 +4,7 @@ use super::cx::{RunContext, Signals};
 use super::lists::EdgeList;
 use crate::error::Result;
 use crate::{Direction, VertexId};
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// A program that every vertex of a graph runs (FlashGraph section 3.4).
@@ -47,7 +48,8 @@ pub trait VertexProgram: Sync + Sized {
         Start::All
     }
 
-    /// In which order the active vertices of an iteration are run.
+    /// In which order the active vertices of an iteration are run, unless
+    /// [`Config::order`](super::Config::order) says otherwise.
     fn order(&self) -> Order {
         Order::Alternating
     }
@@ -139,7 +141,8 @@ pub enum Start {
 }
 
 /// The schedule of an iteration (section 3.7).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// By id, up and down in turn, so that the pages read last are read first in the next
     /// iteration, while they are in the cache. Each worker starts with its own partitions.

@@ -6,4 +6,5 @@ mod edge_cases;
 mod formats;
 mod hostile;
 mod invariance;
+mod memory;
 mod model;

@@ -18,6 +18,7 @@
 //! rounding of doubles.
 
 use super::Algorithm;
+use super::reach::reach;
 use super::sources::sample;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -170,13 +171,13 @@ impl State {
         frontier.insert(source);
         let (mut near, mut left) = (1, graph.num_arcs());
         loop {
-            visited.words_mut().iter_mut().zip(frontier.bits().words()).for_each(|(v, w)| *v |= w);
+            visited.unite(frontier.bits());
             self.levels.push(&frontier, cx)?;
             // Candidates: what the frontier reaches, or all that is left, by their edges.
             let candidates = if near < left / 8 {
-                reach(graph, &frontier, &visited, cx)?
+                reach(graph, &[Direction::Out], &frontier, &visited, cx)?
             } else {
-                complement(&visited)
+                visited.complement().into()
             };
             let level = Level { members: &frontier, values: share_f64(&mut self.paths) };
             let (next, edges) = level.count_paths(graph, &candidates, cx)?;
@@ -292,31 +293,6 @@ impl Level<'_> {
         )?;
         Ok(())
     }
-}
-
-/// The vertices that are joined to `frontier` and not yet visited.
-fn reach(graph: &Graph, frontier: &VertexSet, visited: &Bitmap, cx: &Context) -> Result<VertexSet> {
-    let next = AtomicBitmap::new(graph.num_vertices());
-    graph.gather(
-        Direction::Out,
-        frontier,
-        cx,
-        |_| (),
-        |(), _, list| {
-            Ok(list.for_each(|u| {
-                if !visited.get(u as usize) {
-                    next.set(u as usize);
-                }
-            })?)
-        },
-    )?;
-    Ok(next.into())
-}
-
-fn complement(set: &Bitmap) -> VertexSet {
-    let mut rest = Bitmap::full(set.len());
-    rest.words_mut().iter_mut().zip(set.words()).for_each(|(r, w)| *r &= !w);
-    rest.into()
 }
 
 #[cfg(test)]

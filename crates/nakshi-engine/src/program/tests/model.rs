@@ -19,6 +19,7 @@ pub(super) fn tight() -> Config {
         batch_bytes: 700,
         message_bytes: 512,
         max_iterations: None,
+        order: None,
     }
 }
 

@@ -129,6 +129,18 @@ fn custom_orders_by_key_and_by_vector() {
     assert!(program.vertices().into_iter().eq((0..200).rev().chain(200..300)));
 }
 
+/// Seen red with an order of the settings that the engine does not look at.
+#[test]
+fn the_settings_may_name_another_order() {
+    let program = Traced::new(Order::Alternating, 2);
+    let config = Config { order: Some(Order::Vector(vec![250, 3, 299])), ..tight() };
+    run_program(&edgeless(300), &program, &config, &one()).unwrap();
+    let first = [250, 3, 299];
+    let rest = (0..300).filter(|v| !first.contains(v));
+    let expected: Vec<u32> = first.into_iter().chain(rest).collect();
+    assert_eq!(program.vertices(), expected.repeat(2));
+}
+
 /// All parts `j` before any part `j + 1`, each with a copy of the state, on any thread.
 ///
 /// Seen red with all further parts queued at once.

@@ -134,7 +134,8 @@ fn extent(block: &Block) -> Result<(u64, u64, u64), ArrowError> {
     ))
 }
 
-/// All blocks lie before `end`, and together they are no longer than that: none is read twice.
+/// All blocks lie before `end`, and together they are no longer than that, so that no more is read
+/// than there is.
 fn check_blocks<'b>(blocks: impl Iterator<Item = &'b Block>, end: u64) -> Result<(), ArrowError> {
     let mut total = 0_u64;
     for block in blocks {

@@ -74,7 +74,7 @@ mod tests {
         assert!(found == text);
     }
 
-    /// Seen red (it hangs) with a wait for the next block that never looks at the token.
+    /// Seen red (it hangs) with a pipe that waits again and again and never looks at the token.
     #[test]
     fn silence_can_be_cancelled() {
         let cancel = CancelToken::new();

@@ -199,7 +199,7 @@ mod tests {
         Seekable { place: Place::Memory(bytes.into()), len, at_once: 1 << 10, expanded }
     }
 
-    /// To be seen red with the comparisons in `bytes` and in `check_page` left out.
+    /// Seen red with each of the comparisons in `bytes` and in `check_page` left out.
     #[test]
     fn promises_are_compared_with_what_there_is() {
         let file = place(vec![0; 2000], 0);
@@ -212,6 +212,12 @@ mod tests {
         header.extend([0x4c, 0x15, 14, 0x15, 0, 0, 0]);
         header.resize(100, 0);
         assert!(place(header.clone(), 1 << 29).get_read(0).is_ok());
-        assert!(place(header, (1 << 29) - 1).get_read(0).is_err());
+        assert!(place(header.clone(), (1 << 29) - 1).get_read(0).is_err());
+        // As many values as bytes, and one more than them.
+        for (bytes, fine) in [(14, true), (12, false)] {
+            let mut small = header.clone();
+            small.splice(3..8, [bytes]);
+            assert_eq!(place(small, 1 << 29).get_read(0).is_ok(), fine, "{bytes}");
+        }
     }
 }
