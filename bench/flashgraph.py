@@ -79,7 +79,7 @@ def _words(folder: Path, conf: Path, name: str, algorithm: str, options: list[st
     """``test_algs CONF GRAPH INDEX ALGORITHM ...``; GRAPH is a name in SAFS, not a path."""
     index = folder / f"{name}.index"
     if not index.exists():
-        raise measure.Skipped(f"no {index.name} in {folder}")
+        raise measure.Skipped(f"no {index.name} is given")
     program = os.path.abspath(folder / "test_algs")
     return [program, str(conf), f"{name}.adj", os.path.abspath(index), algorithm, *options]
 

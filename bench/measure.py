@@ -42,6 +42,12 @@ class Ran:
     """Peak of the cgroup in bytes, page cache included; None without a cap."""
 
 
+def portable(words: Sequence[object]) -> str:
+    """A command line without the folders of this machine: absolute paths by their last part."""
+    parts = (Path(word).name if word.startswith("/") else word for word in map(str, words))
+    return " ".join(parts)
+
+
 class Cap:
     """A memory cgroup (version 1 or 2) that lives as long as the ``with`` block."""
 
@@ -167,7 +173,7 @@ def _run(
             group.peak() if group else None,
         )
     if check and ran.status != 0:
-        words = " ".join(map(str, command))
+        words = portable(command)
         last = (ran.stderr or ran.stdout).strip().splitlines()[-1:] or [""]
         raise Skipped(f"`{words}` ended with status {ran.status}: {last[0][:300]}")
     return ran

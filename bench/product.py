@@ -53,10 +53,9 @@ def options(kernel: str, graph: Graph) -> list[str]:
     }[kernel]
 
 
-def words(kernel: str, store: Path, graph: Graph, engine: str, threads: int) -> list[str]:
-    """The command line of one run."""
-    call = [*NAKSHI, "run", kernel, str(store), "--engine", engine, "--threads", str(threads)]
-    return [*call, "--json", "--no-progress", *options(kernel, graph)]
+def arguments(kernel: str, store: Path, graph: Graph, threads: int) -> list[str]:
+    """What `nakshi run` and `nakshi estimate` are told of a run."""
+    return [kernel, str(store), "--threads", str(threads), *options(kernel, graph)]
 
 
 def import_store(
@@ -95,11 +94,11 @@ def run(
 ) -> Result:
     """Cold runs in processes of their own; a first one, not counted, writes the answer."""
     result = Result(cap=cap)
-    call = words(kernel, store, graph, engine, threads) + (extra or [])
+    told = [*arguments(kernel, store, graph, threads), "--engine", engine]
+    call = [*NAKSHI, "run", *told, "--json", "--no-progress", *(extra or [])]
     if cap is not None:
         call += ["--memory", str(cap - INTERPRETER)]
-    shown = [Path(word).name if word.startswith("/") else word for word in call[len(NAKSHI) :]]
-    result.command = " ".join(["nakshi", *shown])
+    result.command = measure.portable(["nakshi", *call[len(NAKSHI) :]])
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.tsv"
         written = [] if kernel == "triangles" else ["--out", str(out)]

@@ -27,7 +27,6 @@ from sections import Measured
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = 0.25
-SMALLEST_CAP = 64 * measure.MIB
 
 
 def arguments() -> argparse.Namespace:
@@ -88,7 +87,7 @@ class Bench:
                 lambda: gapbs.run(options.gapbs, kernel, graph, options.threads, options.runs),
             )
         for engine in ("memory", "ssd"):
-            cap = self._cap(measured, kernel) if engine == "ssd" else None
+            cap = self._cap(measured, kernel, store) if engine == "ssd" else None
             measured.attempt(
                 engine,
                 kernel,
@@ -102,10 +101,15 @@ class Bench:
         for peer in self.peers if chosen is None or graph.name in chosen.split(",") else []:
             measured.attempt(peer, kernel, lambda peer=peer: self._peer(peer, kernel, graph))
 
-    def _cap(self, measured: Measured, kernel: str) -> int:
-        """A quarter of gapbs's peak; of Nakshi's own in memory where gapbs is not there."""
+    def _cap(self, measured: Measured, kernel: str, store: Path) -> int:
+        """A quarter of gapbs's peak; of Nakshi's own in memory where gapbs is not there.
+
+        On a small graph that is less than a Python process with any graph takes: there the cap is
+        the smallest with which, after `nakshi estimate`, the run works.
+        """
         anchor = measured.results.get(("gapbs", kernel)) or measured.results[("memory", kernel)]
-        return max(int(SHARE * anchor.peak), SMALLEST_CAP)
+        arguments = product.arguments(kernel, store, measured.graph, self.options.threads)
+        return max(int(SHARE * anchor.peak), product.minimum(arguments) + product.INTERPRETER)
 
     def _flashgraph(self, measured: Measured, kernel: str) -> None:
         import flashgraph
