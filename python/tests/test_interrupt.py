@@ -92,10 +92,12 @@ def test_ctrl_c(name: str, engine: str, large: Path) -> None:
 
 def test_ctrl_c_in_an_import(tmp_path: Path) -> None:
     edges = tmp_path / "edges.tsv"
-    nakshi.generate("kronecker", edges, scale=17, seed=2)
+    nakshi.generate("kronecker", edges, scale=18, seed=2)
     words = [sys.executable, "-m", "nakshi", "import", edges, tmp_path / "new.nakshi"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(0.4)
+        while len(os.listdir(tmp_path)) == 1:  # until the import has begun
+            time.sleep(0.01)
+        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         _, said = process.communicate(timeout=30)
