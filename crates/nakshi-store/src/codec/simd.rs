@@ -205,7 +205,7 @@ pub trait Load: Copy {
     /// The processor has AVX2.
     // SAFETY: the implementations use nothing beyond it.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn widen(four: [Self; 4]) -> std::arch::x86_64::__m256d;
+    unsafe fn widen(a: Self, b: Self, c: Self, d: Self) -> std::arch::x86_64::__m256d;
 }
 
 /// The twin without intrinsics: what a block means.
@@ -362,8 +362,7 @@ mod avx2 {
     fn widths(bytes: &[u8], at: usize, count: usize) -> Option<&[u8]> {
         let groups = count.div_ceil(GROUP);
         // No closures here: they are compiled without AVX2 and called.
-        let Some(row) = bytes.get(at..) else { return None };
-        let Some(row): Option<&[u8; BLOCK / GROUP]> = row.first_chunk() else { return None };
+        let row: &[u8; BLOCK / GROUP] = bytes.get(at..)?.first_chunk()?;
         // SAFETY: the row has 16 bytes.
         let all = unsafe { _mm_loadu_si128(row.as_ptr().cast()) };
         let places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -556,13 +555,18 @@ mod avx2 {
             _mm_cvtsi128_si64(back),
             _mm_extract_epi64::<1>(back),
         ];
+        let [ab, cd, ef, gh] = pairs.map(i64::cast_unsigned);
         // SAFETY: the caller vouches for the indexes; AVX2 is there.
         unsafe {
-            let [[a, b], [c, d], [e, f], [g, h]] = pairs.map(|pair| {
-                let pair = pair.cast_unsigned() as usize;
-                [*values.get_unchecked(pair & 0xffff_ffff), *values.get_unchecked(pair >> 32)]
-            });
-            (T::widen([a, b, c, d]), T::widen([e, f, g, h]))
+            let a = *values.get_unchecked((ab & 0xffff_ffff) as usize);
+            let b = *values.get_unchecked((ab >> 32) as usize);
+            let c = *values.get_unchecked((cd & 0xffff_ffff) as usize);
+            let d = *values.get_unchecked((cd >> 32) as usize);
+            let e = *values.get_unchecked((ef & 0xffff_ffff) as usize);
+            let f = *values.get_unchecked((ef >> 32) as usize);
+            let g = *values.get_unchecked((gh & 0xffff_ffff) as usize);
+            let h = *values.get_unchecked((gh >> 32) as usize);
+            (T::widen(a, b, c, d), T::widen(e, f, g, h))
         }
     }
 
@@ -570,7 +574,7 @@ mod avx2 {
         // SAFETY: needs AVX2 alone, as the trait says.
         #[inline]
         #[target_feature(enable = "avx2")]
-        unsafe fn widen([a, b, c, d]: [f32; 4]) -> __m256d {
+        unsafe fn widen(a: f32, b: f32, c: f32, d: f32) -> __m256d {
             _mm256_cvtps_pd(_mm_setr_ps(a, b, c, d))
         }
     }
@@ -579,7 +583,7 @@ mod avx2 {
         // SAFETY: needs AVX2 alone, as the trait says.
         #[inline]
         #[target_feature(enable = "avx2")]
-        unsafe fn widen([a, b, c, d]: [f64; 4]) -> __m256d {
+        unsafe fn widen(a: f64, b: f64, c: f64, d: f64) -> __m256d {
             _mm256_setr_pd(a, b, c, d)
         }
     }

@@ -29,6 +29,10 @@ pub const MINIMUM_MEMORY: u64 = 64 << 20;
 /// take up to 8 MiB, beside the tables that the threads share.
 const THREAD_MEMORY: u64 = 16 << 20;
 
+/// What is kept back for that which no phase counts: lists that are longer than expected, the
+/// allocator's leftovers.
+const RESERVE: u64 = 16 << 20;
+
 /// Largest bucket that is sorted in memory, in records; larger ones only miss the caches.
 const BUCKET: u64 = 2 << 20;
 
@@ -66,7 +70,8 @@ pub fn import_with(
     }
     let affordable = usize::try_from(options.memory / THREAD_MEMORY).unwrap_or(usize::MAX);
     let threads = threads(options).min(affordable);
-    run(fs, inputs, destination, &ImportOptions { threads, ..options.clone() }, hooks)
+    let memory = options.memory - RESERVE.min(options.memory / 4);
+    run(fs, inputs, destination, &ImportOptions { threads, memory, ..options.clone() }, hooks)
 }
 
 fn threads(options: &ImportOptions) -> usize {
