@@ -1,3 +1,8 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| nakshi_store::fuzzing::arrow(bytes));
+mod caught;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    caught::let_libraries_panic();
+    nakshi_store::fuzzing::arrow(bytes)
+});

@@ -605,6 +605,8 @@ mod tests {
     }
 
     proptest! {
+        // An interpreter takes its time.
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 256 }))]
         /// Seen red with the carry between groups taken from lane 6 instead of 7, and with the
         /// largest id of a short last group left out.
         #[test]
