@@ -111,9 +111,11 @@ impl<'a> List<'a> {
     /// As [`List::blocks`]; also if `values` is too short for a neighbour.
     #[inline]
     pub fn sum<T: Term>(&self, values: &[T]) -> Result<f64> {
+        if self.degree == 0 {
+            return Ok(0.0);
+        }
         match self.encoding {
             Encoding::Raw => codec::raw::sum(self.bytes, self.end, self.max, values),
-            Encoding::Packed if self.degree == 0 => Ok(0.0),
             Encoding::Packed => codec::packed::sum(&self.coded()?, values),
         }
     }

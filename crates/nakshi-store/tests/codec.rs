@@ -79,6 +79,29 @@ fn blocks_are_at_most_128_and_stop_when_told() {
     }
 }
 
+/// Seen red with the bound of values left out of raw lists.
+#[test]
+fn sums_are_of_the_values_there_are() {
+    for len in [0, 1, 2, 8, 9, 127, 128, 129, 300] {
+        let list = ascending(len, len as usize, 5);
+        let values: Vec<f64> = (0..=list.last().copied().unwrap_or(0)).map(f64::from).collect();
+        let exact: f64 = list.iter().copied().map(f64::from).sum();
+        for encoding in [Encoding::Raw, Encoding::Packed] {
+            let mut bytes = Vec::new();
+            encode(encoding, &list, &mut bytes);
+            let end = bytes.len();
+            for slack in [0, 64] {
+                bytes.resize(end, 0);
+                bytes.resize(end + slack, 0xff);
+                let list = List::new(encoding, &bytes, 0..end).expect("a list");
+                assert_eq!(list.sum(&values).expect("sums"), exact, "{encoding:?} {len}");
+                let short = list.sum(values.split_last().map_or(&[][..], |(_, short)| short));
+                assert_eq!(short.is_ok(), len == 0, "{encoding:?} {len}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256 * scale()))]
 
@@ -129,6 +152,9 @@ fn hostile(bytes: &[u8], end: usize, bound: u64) {
             let mut out = Vec::new();
             let ok = list.bounded(bound).decode_into(&mut out).is_ok();
             assert!(out.iter().all(|v| u64::from(*v) < bound));
+            let ones = vec![1.0_f32; usize::try_from(bound).expect("a small bound")];
+            let sum = list.bounded(bound).sum(&ones);
+            assert_eq!(sum.ok(), ok.then_some(out.len() as f64));
             results.push((ok, ok.then_some(out)));
         }
         assert!(results.windows(2).all(|w| w[0] == w[1]), "{results:?}");

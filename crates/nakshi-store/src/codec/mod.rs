@@ -4,7 +4,7 @@
 //! - `packed`: gaps in groups of eight, each group bit-packed at its own width;
 //! - `simd`: the AVX2 twin of `packed`'s decoder, chosen once at run time.
 
-use crate::VertexId;
+use crate::{Error, VertexId};
 
 pub(crate) mod packed;
 pub(crate) mod raw;
@@ -20,6 +20,16 @@ pub trait Term: Copy + Into<f64> + simd::Load {}
 impl Term for f32 {}
 impl Term for f64 {}
 
+const NO_VERTEX: Error = Error::BadList("a neighbour is no vertex of the graph");
+
+/// Largest id that may occur where none is above `max` and each needs a value; `None` without
+/// values.
+#[inline]
+fn bound<T>(values: &[T], max: VertexId) -> Option<VertexId> {
+    let last = values.len().checked_sub(1)?;
+    Some(VertexId::try_from(last).map_or(max, |last| last.min(max)))
+}
+
 /// Eight partial sums, by position in a list.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lanes([f64; Self::WIDTH]);
@@ -27,14 +37,12 @@ struct Lanes([f64; Self::WIDTH]);
 impl Lanes {
     const WIDTH: usize = 8;
 
-    /// Adds the values of up to eight ids; whether all of them have one.
+    /// Adds the values of up to eight ids.
     #[inline]
-    fn add<T: Term>(&mut self, ids: &[VertexId], values: &[T]) -> bool {
-        self.0.iter_mut().zip(ids).all(|(lane, &id)| {
-            let value = values.get(id as usize);
-            *lane += value.map_or(0.0, |&value| value.into());
-            value.is_some()
-        })
+    fn add<T: Term>(&mut self, ids: &[VertexId], values: &[T]) {
+        for (lane, &id) in self.0.iter_mut().zip(ids) {
+            *lane += values.get(id as usize).map_or(0.0, |&value| value.into());
+        }
     }
 
     /// `first` and all partial sums.

@@ -26,7 +26,7 @@
 use std::ops::ControlFlow;
 
 use super::simd::{self, Coded};
-use super::{BLOCK, Term};
+use super::{BLOCK, NO_VERTEX, Term};
 use crate::varint;
 use crate::{Error, Result, VertexId};
 
@@ -162,6 +162,6 @@ fn fault(fault: simd::Fault) -> Error {
     match fault {
         simd::Fault::Short => SHORT,
         simd::Fault::Width => Error::BadList("a group of gaps has a width that does not exist"),
-        simd::Fault::Vertex => Error::BadList("a neighbour is no vertex of the graph"),
+        simd::Fault::Vertex => NO_VERTEX,
     }
 }

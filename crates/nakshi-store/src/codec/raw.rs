@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{BLOCK, Lanes, Term};
+use super::{BLOCK, Lanes, NO_VERTEX, Term, bound};
 use crate::{Error, Result, VertexId};
 
 /// Degree and header length of a list of `len` bytes.
@@ -41,7 +41,7 @@ pub(crate) fn blocks(
             count += 1;
         }
         if largest > max {
-            return Err(Error::BadList("a neighbour is no vertex of the graph"));
+            return Err(NO_VERTEX);
         }
         if f(block.get(..count).unwrap_or_default()).is_break() {
             break;
@@ -50,19 +50,13 @@ pub(crate) fn blocks(
     Ok(())
 }
 
-/// Sum of values; see [`crate::List::sum`].
+/// Sum of values over a list that is not empty; see [`crate::List::sum`].
 pub(crate) fn sum<T: Term>(bytes: &[u8], end: usize, max: VertexId, values: &[T]) -> Result<f64> {
+    let Some(max) = bound(values, max) else { return Err(NO_VERTEX) };
     let mut lanes = Lanes::default();
-    let mut known = true;
     blocks(bytes, end, max, |block| {
-        for group in block.chunks(Lanes::WIDTH) {
-            known &= lanes.add(group, values);
-        }
-        if known { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        block.chunks(Lanes::WIDTH).for_each(|group| lanes.add(group, values));
+        ControlFlow::Continue(())
     })?;
-    if known {
-        Ok(lanes.total(0.0))
-    } else {
-        Err(Error::BadList("a neighbour is no vertex of the graph"))
-    }
+    Ok(lanes.total(0.0))
 }

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 
 use super::packed::GROUP;
-use super::{BLOCK, Lanes, Term};
+use super::{BLOCK, Lanes, Term, bound};
 use crate::VertexId;
 
 /// Room for a block, for the first neighbour before it, and for what the last store of eight
@@ -127,9 +127,7 @@ fn blocks_by(
 /// Sum of `values` over the ids of a list.
 #[inline]
 pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault> {
-    // Every id that is looked up must be below the bound and have a value.
-    let Some(last) = values.len().checked_sub(1) else { return Err(Fault::Vertex) };
-    let max = u32::try_from(last).map_or(coded.max, |last| last.min(coded.max));
+    let Some(max) = bound(values, coded.max) else { return Err(Fault::Vertex) };
     let coded = &Coded { max, ..*coded };
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
