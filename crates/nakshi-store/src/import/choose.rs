@@ -14,8 +14,9 @@ use super::dictionary::{Census, DIRECT, Dictionary, Entry};
 use super::options::{Hooks, ImportOptions, Layout};
 use super::sort::pairs::{PairChunk, read_chunk};
 use super::sort::spill::Spill;
+use super::workers::side_by_side;
 use crate::layout::{Placer, mix};
-use crate::{Encoding, Error, Result, VertexId};
+use crate::{Encoding, Result, VertexId};
 
 /// List entries that a sample has on average: enough for a difference of one or two percent.
 const ENTRIES: u64 = 1 << 17;
@@ -109,20 +110,12 @@ impl Sample {
         for (generation, chunks) in generations.chain([(DIRECT, &collected.direct_chunks)]) {
             let drawn = self.drawn(generation);
             let share = chunks.len().div_ceil(options.threads.max(1)).max(1);
-            let found = std::thread::scope(|scope| {
-                let workers: Vec<_> = chunks
-                    .chunks(share)
-                    .map(|chunks| {
-                        let work = || self.find(generation, &drawn, chunks, pairs, options, hooks);
-                        scope.spawn(work)
-                    })
-                    .collect();
-                workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>()
-            });
+            let found = side_by_side(options.threads, |worker| {
+                let own = chunks.chunks(share).nth(worker).unwrap_or_default();
+                self.find(generation, &drawn, own, pairs, options, hooks)
+            })?;
             for some in found {
-                arcs.extend(some.map_err(|_| {
-                    Error::Invalid("a worker of the import panicked; please report it".into())
-                })??);
+                arcs.extend(some?);
             }
         }
         Ok(arcs)

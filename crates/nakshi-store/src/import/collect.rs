@@ -9,6 +9,7 @@ use super::options::{Hooks, ImportOptions, Progress, SelfLoops};
 use super::read::{Batch, Weights};
 use super::sort::pairs::{PairChunk, PairWriter};
 use super::sort::spill::Spill;
+use super::workers::side_by_side;
 use crate::{Error, Result};
 
 /// Everything that was read, in provisional ids.
@@ -119,15 +120,8 @@ pub(crate) fn collect(
         edges: std::sync::atomic::AtomicU64::new(0),
     };
     let share = options.memory / threads.max(1) as u64;
-    let results = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.max(1))
-            .map(|_| scope.spawn(|| Worker::new(options, share, pairs, keys, &shared).run()))
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().map_err(|_| panicked()))
-            .collect::<Result<Vec<_>>>()
-    })?;
+    let results =
+        side_by_side(threads, |_| Worker::new(options, share, pairs, keys, &shared).run())?;
     let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, error)) = failed {
         return Err(error);
@@ -158,12 +152,6 @@ pub(crate) fn collect(
     }
     all.direct.settle();
     Ok(all)
-}
-
-fn panicked() -> Error {
-    Error::Invalid(
-        "a worker of the import panicked; this is a fault of nakshi, please report it".into(),
-    )
 }
 
 struct Shared<'a, 'h> {

@@ -20,6 +20,7 @@ mod options;
 mod pipeline;
 mod read;
 mod sort;
+mod workers;
 
 pub(crate) use collect::decimal;
 pub use input::{Input, Ints, Numbers};

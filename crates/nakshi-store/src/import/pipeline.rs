@@ -17,6 +17,7 @@ use super::sort::pairs::{PairChunk, read_chunk};
 use super::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
 use super::sort::radix::{Record, Weighted};
 use super::sort::spill::Spill;
+use super::workers::side_by_side;
 use crate::layout::Placer;
 use crate::{
     BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
@@ -344,50 +345,28 @@ impl Job<'_> {
         let work = Mutex::new(generations.chain(direct));
         let directions = if self.options.directed { 2 } else { 1 };
         let memory = self.options.memory / 4 / threads as u64 / directions;
-        let results = std::thread::scope(|scope| {
-            let worker = || -> Result<(Vec<Bucket>, Vec<Bucket>)> {
-                let mut out = Scatter::new(arcs, ranges, memory);
-                let mut into = (directions == 2).then(|| Scatter::new(arcs, ranges, memory));
-                loop {
-                    let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    let Some((generation, chunks)) = next else { break };
-                    self.hooks.check()?;
-                    match generation {
-                        Some(number) => {
-                            let table = dictionary.table(number)?;
-                            let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
-                            scatter_chunks::<R>(
-                                pairs,
-                                chunks,
-                                float,
-                                place,
-                                &mut out,
-                                into.as_mut(),
-                            )?;
-                        }
-                        None => {
-                            let place = |id: u32| dictionary.direct().place(id);
-                            scatter_chunks::<R>(
-                                pairs,
-                                chunks,
-                                float,
-                                place,
-                                &mut out,
-                                into.as_mut(),
-                            )?;
-                        }
+        let results = side_by_side(threads, |_| -> Result<(Vec<Bucket>, Vec<Bucket>)> {
+            let mut out = Scatter::new(arcs, ranges, memory);
+            let mut into = (directions == 2).then(|| Scatter::new(arcs, ranges, memory));
+            loop {
+                let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((generation, chunks)) = next else { break };
+                self.hooks.check()?;
+                match generation {
+                    Some(number) => {
+                        let table = dictionary.table(number)?;
+                        let place = |id: u32| table.get(id as usize).copied().unwrap_or(0);
+                        scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
+                    }
+                    None => {
+                        let place = |id: u32| dictionary.direct().place(id);
+                        scatter_chunks::<R>(pairs, chunks, float, place, &mut out, into.as_mut())?;
                     }
                 }
-                Ok((out.finish()?, into.map_or(Ok(Vec::new()), Scatter::finish)?))
-            };
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            let panicked =
-                |_| Error::Invalid("a worker of the import panicked; please report it".into());
-            workers
-                .into_iter()
-                .map(|worker| worker.join().map_err(panicked)?)
-                .collect::<Result<Vec<_>>>()
+            }
+            Ok((out.finish()?, into.map_or(Ok(Vec::new()), Scatter::finish)?))
         })?;
+        let results = results.into_iter().collect::<Result<Vec<_>>>()?;
         let (out, into) = results.into_iter().unzip();
         Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
     }
