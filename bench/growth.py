@@ -41,7 +41,6 @@ class Row:
     runs: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
     anchor: dict[str, float] = field(default_factory=dict)
-    anchor_peak: int = 0
 
 
 def main() -> None:
@@ -126,7 +125,6 @@ def _anchor(row: Row, options: argparse.Namespace) -> None:
             words = [options.gapbs / program, "-f", binary, "-n", "6", *arguments]
             ran = measure.run(words, threads=options.threads)
             row.anchor[kernel] = measure.median(gapbs.trial_times(ran.stdout)[1:])
-            row.anchor_peak = max(row.anchor_peak, ran.peak_rss)
     finally:
         binary.unlink(missing_ok=True)
 

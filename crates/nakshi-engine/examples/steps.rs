@@ -20,8 +20,8 @@ fn fastest(arguments: &[String]) -> Result<Option<RunStats>> {
     };
     let wrong = |what: &str| Error::parameter(what, "is not what it should be");
     let parameters = serde_json::from_str(parameters).map_err(|_| wrong("parameters"))?;
-    let mode = serde_json::from_value(mode.as_str().into()).map_err(|_| wrong("mode"))?;
-    let mode: EngineMode = mode;
+    let mode: EngineMode =
+        serde_json::from_value(mode.as_str().into()).map_err(|_| wrong("mode"))?;
     let threads = threads.parse().map_err(|_| wrong("threads"))?;
     let repetitions: u32 = repetitions.parse().map_err(|_| wrong("repetitions"))?;
     let store = Arc::new(Store::open(Path::new(store), &OpenOptions::default())?);
