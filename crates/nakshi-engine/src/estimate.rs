@@ -39,10 +39,15 @@ pub struct Needs {
     pub directions: Vec<Direction>,
     /// The direction whose first two neighbours of each vertex are held in memory.
     pub heads: Option<Direction>,
-    /// Whether the lists of other vertices are read at random (a page cache pays).
-    pub random_access: bool,
-    /// Whether the algorithm itself uses what the budget leaves; the page cache then stays
-    /// at its smallest.
+    /// Bytes of that state which are taken only after [`Graph::release`](crate::Graph::release):
+    /// until then they keep lists.
+    pub late_bytes_per_vertex: f64,
+    /// Whether lists of selected vertices are read, not only all of them in turn: half of
+    /// what the budget leaves is then a page cache. The rest keeps lists of one pass for the
+    /// next.
+    pub gathers: bool,
+    /// Whether the algorithm itself uses what the budget leaves: no lists are kept then, and
+    /// the page cache stays at its smallest.
     pub takes_spare: bool,
     /// Weight column that is read beside the lists.
     pub column: Option<String>,

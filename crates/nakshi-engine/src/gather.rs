@@ -2,7 +2,8 @@
 //!
 //! Per chunk of the file the cheaper way is taken: a chunk in which the selected lists
 //! are dense is read whole and past the cache, as by a scan; where they are sparse, their
-//! pages are requested one by one through the page cache, sorted and merged. Since pages
+//! pages are requested one by one through the page cache, sorted and merged. A chunk that
+//! is in memory anyway is not read at all. Since pages
 //! with a small gap between them are read in one request, a gather never costs much more
 //! than a scan.
 
@@ -50,7 +51,7 @@ impl Graph {
         V: Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
     {
         let side = self.side(direction)?;
-        let plan = Plan::new(side, set);
+        let plan = Plan::new(side, false, set);
         let mut values =
             plan.dense(side, false, set, cx, &init, |w, _, v, list| visit(w, v, list))?;
         values.extend(plan.sparse(side, set, cx, &init, |w, reader, requests| {
@@ -77,7 +78,7 @@ impl Graph {
         V: Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
     {
         let side = self.side(direction)?;
-        let plan = Plan::new(side, set);
+        let plan = Plan::new(side, true, set);
         let mut values = plan.dense(side, true, set, cx, &init, |w, view, v, list| {
             visit(w, v, list, &view.weights(v, list.degree())?)
         })?;
@@ -106,7 +107,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(side: &Side, set: &VertexSet) -> Plan {
+    fn new(side: &Side, weighted: bool, set: &VertexSet) -> Plan {
         let length = |v: VertexId| {
             let extent = side.extent(v.into());
             extent.end - extent.start
@@ -116,7 +117,11 @@ impl Plan {
         if set.is_empty() {
             return plan;
         }
-        let in_memory = matches!(side.data, Data::Memory(_));
+        let (in_memory, kept) = (matches!(side.data, Data::Memory(_)), side.kept());
+        let at_hand = |chunk| {
+            let found = kept.as_ref().and_then(|kept| kept.get(chunk, weighted));
+            in_memory || found.is_some()
+        };
         for (chunk, pair) in side.chunk_starts().windows(2).enumerate() {
             let &[from, to] = pair else { continue };
             // Lossless: vertices are below 2^32.
@@ -124,8 +129,8 @@ impl Plan {
             let found = members.take(DENSE).count();
             if found > 0 {
                 let alone = to == from + 1;
-                let way = found == DENSE || alone || in_memory;
-                if way { &mut plan.dense } else { &mut plan.sparse }.push(chunk);
+                let whole = found == DENSE || alone || at_hand(chunk);
+                if whole { &mut plan.dense } else { &mut plan.sparse }.push(chunk);
             }
         }
         plan

@@ -93,6 +93,12 @@ impl Graph {
         self.store.as_ref()
     }
 
+    /// Gives back the memory in which scans keep lists for the next scan, for good: an
+    /// algorithm calls it when it has read its lists and needs the memory for its results.
+    pub fn release(&self) {
+        [&self.out, &self.incoming].into_iter().flatten().for_each(Side::release);
+    }
+
     /// What was read from the SSD by runs since the graph was opened.
     pub fn io_stats(&self) -> IoSnapshot {
         self.shared.stats.snapshot()

@@ -127,7 +127,8 @@ impl Algorithm for Apsp {
         let count = if self.sources.is_empty() { self.sample as usize } else { self.sources.len() };
         let words = if count <= 64 { 8.0 } else { 16.0 };
         let results = if self.distances { 4.0 * count as f64 } else { 12.0 };
-        Needs::new(3.0 * words + 0.5 + results, &[Direction::Out, Direction::In])
+        let needs = Needs::new(3.0 * words + 0.5 + results, &[Direction::Out, Direction::In]);
+        Needs { gathers: true, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<HopDistances> {

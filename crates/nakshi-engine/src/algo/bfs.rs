@@ -72,7 +72,7 @@ impl Algorithm for Bfs {
         let parents = if self.parents { 8.0 } else { 0.0 };
         if self.variant == Variant::Direct {
             let needs = Needs::new(4.5 + parents, &[Direction::Out, Direction::In]);
-            return Needs { heads: Some(Direction::In), ..needs };
+            return Needs { heads: Some(Direction::In), gathers: true, ..needs };
         }
         let mut needs = Config::default().needs(&self.program());
         // What was reached, besides.

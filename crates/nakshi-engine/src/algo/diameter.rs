@@ -72,7 +72,8 @@ impl Algorithm for Diameter {
     const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
     fn needs(&self, _summary: &Summary) -> Needs {
-        Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In])
+        let needs = Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In]);
+        Needs { gathers: true, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<DiameterBound> {

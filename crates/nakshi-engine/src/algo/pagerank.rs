@@ -5,10 +5,11 @@
 //! vertices without out-edges is spread evenly over all vertices.
 //!
 //! Pull: each iteration streams the in-lists and sums the contributions `rank / degree` of
-//! the neighbours. State: the contributions of this and of the next iteration and the
-//! out-degrees, 12 bytes a vertex; the ranks themselves are made at the end. Contributions
-//! are f32 above [`EXACT`] vertices (half the cache lines; a relative rounding error of
-//! 3e-8 each, summed in f64) and f64 below.
+//! the neighbours. State: the contributions of this and of the next iteration, 8 bytes a
+//! vertex, and in a directed graph the out-degrees; the ranks themselves are made at the end,
+//! and until then their memory keeps lists on the SSD. Contributions are f32 above [`EXACT`]
+//! vertices (half the cache lines; a relative rounding error of 3e-8 each, summed in f64) and
+//! f64 below.
 //!
 //! The variants that send deltas are in [`super::pagerank_delta`].
 
@@ -80,10 +81,8 @@ impl Algorithm for PageRank {
 
     fn needs(&self, summary: &Summary) -> Needs {
         match self.variant {
-            // At the end contributions, degrees and ranks are there at once.
-            Variant::Pull if summary.vertices > EXACT as u64 => Needs::new(16.0, &[Direction::In]),
-            Variant::Pull => Needs::new(20.0, &[Direction::In]),
-            Variant::Delta => Needs::new(24.25, &[Direction::Out]),
+            Variant::Pull => needs_of_pull(summary),
+            Variant::Delta => Needs { gathers: true, ..Needs::new(24.25, &[Direction::Out]) },
             Variant::Vertex => super::pagerank_delta::needs_of_program(self),
         }
     }
@@ -123,6 +122,15 @@ impl Contribution for f64 {
     }
 }
 
+fn needs_of_pull(summary: &Summary) -> Needs {
+    let contribution = if summary.vertices > EXACT as u64 { 4.0 } else { 8.0 };
+    let degrees = 4.0;
+    let while_reading = 2.0 * contribution + if summary.directed { degrees } else { 0.0 };
+    let at_the_end = contribution + degrees + size_of::<f64>() as f64;
+    let late_bytes_per_vertex = at_the_end - while_reading;
+    Needs { late_bytes_per_vertex, ..Needs::new(at_the_end, &[Direction::In]) }
+}
+
 /// What a chunk of vertices adds up to.
 #[derive(Default, Clone, Copy)]
 struct Sums {
@@ -131,24 +139,28 @@ struct Sums {
 }
 
 /// Contribution of a vertex of this rank; a vertex without out-edges keeps its rank there.
-fn share(rank: f64, degree: u32) -> f64 {
-    rank / f64::from(degree.max(1))
+fn share(rank: f64, degree: u64) -> f64 {
+    rank / degree.max(1) as f64
 }
 
 impl PageRank {
     fn pull<C: Contribution>(&self, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
         let n = graph.num_vertices();
         let mut log = IterationLog::new(graph);
-        let degrees = graph.degrees(Direction::Out, cx)?;
         let uniform = 1.0 / n.max(1) as f64;
         let mut values = zeroed::<C>(n, "PageRank's contributions")?;
+        let mut degrees = graph.degrees(Direction::Out, cx)?;
         for_each_block_mut(cx, &mut values, |start, block| {
             for (value, &degree) in block.iter_mut().zip(degrees.iter().skip(start)) {
-                *value = C::from_f64(share(uniform, degree));
+                *value = C::from_f64(share(uniform, degree.into()));
             }
             Ok(())
         })?;
         let mut dangling = degrees.iter().filter(|&&d| d == 0).count() as f64 * uniform;
+        if !graph.directed() {
+            // Those of the in-lists, which are read anyway.
+            degrees = Vec::new();
+        }
         log.end("degrees", n as u64);
         let mut next = zeroed::<C>(n, "PageRank's contributions")?;
         let mut iterations = 0;
@@ -164,10 +176,16 @@ impl PageRank {
             log.end("pull", n as u64);
         }
         drop(next);
+        graph.release();
+        if !graph.directed() {
+            degrees = graph.degrees(Direction::Out, cx)?;
+        }
         let ranks = ranks(cx, values, &degrees)?;
+        log.end("ranks", n as u64);
         Ok(PageRankOutput { ranks, iterations, change, stats: log.finish() })
     }
 
+    /// One iteration; `degrees` are the out-degrees of a directed graph.
     fn iteration<C: Contribution>(
         &self,
         graph: &Graph,
@@ -179,18 +197,21 @@ impl PageRank {
     ) -> Result<Sums> {
         let next = C::share(next);
         let damping = self.damping;
+        let directed = graph.directed();
         let sums = graph.scan_fold(Direction::In, cx, Sums::default, |sums, v, list| {
             let v = v as usize;
-            let (Some(&degree), Some(&old), Some(slot)) =
-                (degrees.get(v), values.get(v), next.get(v))
-            else {
+            let (Some(&old), Some(slot)) = (values.get(v), next.get(v)) else {
                 return Ok(());
+            };
+            let degree = match degrees.get(v) {
+                Some(&degree) if directed => degree.into(),
+                _ => list.degree(),
             };
             let rank = base + damping * list.sum(values)?;
             if degree == 0 {
                 sums.dangling += rank;
             }
-            sums.change += (rank - old.into() * f64::from(degree.max(1))).abs();
+            sums.change += (rank - old.into() * degree.max(1) as f64).abs();
             slot.put(C::from_f64(share(rank, degree)));
             Ok(())
         })?;

@@ -81,7 +81,7 @@ impl Algorithm for Sssp {
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
         Needs {
             column: self.weight.clone(),
-            random_access: true,
+            gathers: true,
             ..Needs::new(kernel + 8.0 + 2.125, &[Direction::Out])
         }
     }

@@ -62,7 +62,8 @@ impl Algorithm for Wcc {
             return needs;
         }
         // The forest, and at the end the ranks of the ids and the smallest of them.
-        Needs { heads: Some(Direction::Out), ..Needs::new(13.0, &[Direction::Out, Direction::In]) }
+        let needs = Needs::new(13.0, &[Direction::Out, Direction::In]);
+        Needs { heads: Some(Direction::Out), gathers: true, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<WccOutput> {

@@ -9,8 +9,8 @@ use nakshi_io::PagedFile;
 use nakshi_store::{Direction, Store};
 use std::sync::Arc;
 
-/// Page cache when no budget is given.
-const DEFAULT_CACHE: u64 = 64 << 20;
+/// For lists in memory beyond what a run needs, when no budget is given.
+const DEFAULT_SPARE: u64 = 64 << 20;
 /// The smallest page cache, where pages are small.
 const LEAST_CACHE: u64 = 1 << 20;
 /// Pages that any page cache holds, one set of it.
@@ -60,10 +60,14 @@ impl Graph {
         let summary = Summary::of_store(store);
         let estimate = Estimate::new(needs, &summary, cx.threads());
         let mode = choose(&estimate, cx)?;
-        let spare = cx.memory().map(|budget| budget.saturating_sub(estimate.minimum));
-        let lists = summary.out_bytes.saturating_add(summary.in_bytes);
-        let spare = if needs.takes_spare { 0 } else { spare.unwrap_or(DEFAULT_CACHE) };
-        let cache = spare
+        let spare = match cx.memory() {
+            _ if needs.takes_spare => 0,
+            Some(budget) => budget.saturating_sub(estimate.minimum),
+            None => DEFAULT_SPARE,
+        };
+        let lists = estimate.in_memory - estimate.minimum;
+        let (cache, kept) = divide(needs, spare, &summary);
+        let cache = cache
             .min(lists)
             .max(LEAST_CACHE)
             .max(LEAST_PAGES * u64::from(store.manifest().page_size));
@@ -94,7 +98,14 @@ impl Graph {
         if let Some(direction) = needs.heads {
             graph.heads(direction, cx)?;
         }
+        graph.keep(kept as f64 / lists.max(1) as f64);
         Ok(graph)
+    }
+
+    /// Keeps this share of the lists and weights that are read again in memory.
+    pub(crate) fn keep(&mut self, share: f64) {
+        let sides = [&mut self.out, &mut self.incoming];
+        sides.into_iter().flatten().for_each(|side| side.keep(share));
     }
 
     fn slot(&self, direction: Direction) -> &Option<Side> {
@@ -143,6 +154,13 @@ impl Graph {
 
 fn too_large(store: &Store) -> Error {
     Error::Unsupported { what: format!("{} vertices on this machine", store.num_vertices()) }
+}
+
+/// Bytes for the page cache and for kept chunks, of what a run leaves of its budget.
+fn divide(needs: &Needs, spare: u64, summary: &Summary) -> (u64, u64) {
+    let late = needs.late_bytes_per_vertex * summary.vertices as f64;
+    let kept = if needs.gathers { spare / 2 } else { spare };
+    (spare - kept, kept.saturating_add(late as u64))
 }
 
 /// Where the lists shall be.

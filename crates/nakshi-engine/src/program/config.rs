@@ -45,7 +45,7 @@ impl Default for Config {
 impl Config {
     /// What the engine needs to run `P`, for [`crate::Graph::open`] and for an estimate.
     pub fn needs<P: VertexProgram>(&self, program: &P) -> Needs {
-        let ProgramNeeds { lists, degrees, column, other_lists } = program.needs();
+        let ProgramNeeds { lists, degrees, column } = program.needs();
         // Three bitmaps: active now, active next, to be told of the end of the iteration.
         let bits = 3.0 * Frontier::bytes(1 << 20) as f64 / f64::from(1 << 20);
         let bytes = size_of::<P::State>() as f64 + bits + 4.0 * degrees.len() as f64;
@@ -54,7 +54,7 @@ impl Config {
             // Messages wait on both sides of a hand-over.
             state_bytes_fixed: 2 * self.message_bytes as u64 + 4 * self.batch_bytes,
             column,
-            random_access: other_lists,
+            gathers: true,
             ..Needs::new(bytes, &lists)
         }
     }

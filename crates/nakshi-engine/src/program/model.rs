@@ -120,8 +120,6 @@ pub struct ProgramNeeds {
     pub degrees: Vec<Direction>,
     /// The attribute column that requests may name.
     pub column: Option<String>,
-    /// Whether vertices ask for lists of other vertices, so that a page cache pays.
-    pub other_lists: bool,
 }
 
 impl ProgramNeeds {

@@ -150,6 +150,75 @@ fn folds_do_not_depend_on_threads_or_mode() {
     }
 }
 
+/// Bytes that passes over all lists read, one after the other; each pass sees every edge.
+fn passes(graph: &Graph, sample: &Sample, weighted: bool, threads: usize) -> [u64; 4] {
+    let (expected, cx) = (sample.adjacency(), Context::new().with_threads(threads));
+    [(); 4].map(|()| {
+        let (seen, before) = (Seen::new(sample.n), graph.io_stats());
+        let visit = |v, list: &List<'_>| seen.see(v, list);
+        let passed = if weighted {
+            graph.scan_weighted(
+                Direction::Out,
+                &cx,
+                |_| (),
+                |(), v, list, weights| {
+                    assert!((0..weights.len()).all(|i| weights.get(i) == f64::from(v)));
+                    visit(v, list)
+                },
+            )
+        } else {
+            graph.scan(Direction::Out, &cx, |_| (), |(), v, list| visit(v, list))
+        };
+        passed.unwrap();
+        seen.check(&expected, |_| true);
+        (graph.io_stats() - before).bytes_read
+    })
+}
+
+/// From the second reading on a share of the bytes stays in memory, never more than was
+/// allowed. Seen red with chunks chosen beyond the share, with nothing kept and with a
+/// release that keeps.
+#[test]
+fn a_share_of_the_chunks_is_read_twice_only() {
+    let sample = power_law(150_000, 600_000, true, 5);
+    let weights: Vec<f64> = sample.edges.iter().map(|&(u, _)| u.into()).collect();
+    for (share, weighted) in [(0.0, false), (0.3, false), (0.3, true), (2.0, false), (2.0, true)] {
+        let weights = weighted.then_some(&*weights);
+        let mut graph =
+            Graph::from_edges_on_ssd(sample.n, &sample.edges, true, weights, 1 << 14, &|b| b)
+                .unwrap();
+        graph.keep(share);
+        let [first, second, third, fourth] = passes(&graph, &sample, weighted, 2);
+        assert_eq!((first, third), (second, fourth));
+        let bytes = graph.total_bytes(Direction::Out).unwrap()
+            + graph.num_arcs() * graph.weight_kind().width() as u64;
+        assert!(first >= bytes, "{first} of {bytes}");
+        let kept = (first - third) as f64;
+        let allowed = share.min(1.0) * bytes as f64;
+        // Whole pages are read, less is kept.
+        let chunks = graph.side(Direction::Out).unwrap().chunk_starts().len() as f64;
+        assert!(kept <= allowed + 4.0 * 4096.0 * chunks, "{kept} of {bytes} at {share}");
+        assert!(kept >= allowed / 2.0, "{kept} of {bytes} at {share}");
+        if weighted {
+            // Lists alone are found among what is kept of both.
+            assert!(passes(&graph, &sample, false, 2)[0] <= third);
+        }
+        graph.release();
+        assert_eq!(passes(&graph, &sample, weighted, 3), [first; 4]);
+    }
+}
+
+/// Chunks of many vertices without lists lie between others, and are not read. Seen red with
+/// the bytes of an empty chunk assumed to be at the end of the file.
+#[test]
+fn long_runs_of_empty_lists() {
+    let edges = (0..1000).map(|v| (v, 399_999 - v)).collect();
+    let sample = Sample { n: 400_000, directed: false, edges };
+    for graph in [sample.graph(), sample.graph_on_ssd()] {
+        check_all(&sample, &graph, &Context::new().with_threads(2), 1);
+    }
+}
+
 fn faulty(sample: &Sample, plan: &FaultPlan) -> Graph {
     Graph::from_edges_on_ssd(sample.n, &sample.edges, sample.directed, None, 16 << 10, &|inner| {
         std::sync::Arc::new(FaultyBackend::new(inner, plan.clone()))

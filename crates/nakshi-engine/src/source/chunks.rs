@@ -1,5 +1,6 @@
 //! The chunks of a side, and reading ahead over them.
 
+use super::kept::Kept;
 use super::weights::Weights;
 use super::{CHUNK_BYTES, Data, SCAN_DEPTH, Side, unit_weights, weight_block, within};
 use crate::context::Context;
@@ -11,6 +12,8 @@ use nakshi_store::{List, ListIndex, VertexId};
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Divides lists into chunks of at most [`CHUNK_BYTES`] and at most [`BLOCK`] vertices; a
 /// longer list is a chunk of its own. Returns the first vertex of each chunk, then the
@@ -39,12 +42,12 @@ pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
 
 /// A chunk's vertices and bytes.
 #[derive(Debug, Clone)]
-struct Span {
-    vertices: Range<u64>,
-    bytes: Range<u64>,
+pub(super) struct Span {
+    pub(super) vertices: Range<u64>,
+    pub(super) bytes: Range<u64>,
 }
 
-fn span(side: &Side, chunk: usize) -> Option<Span> {
+pub(super) fn span(side: &Side, chunk: usize) -> Option<Span> {
     let &[from, to] = side.chunk_starts().get(chunk..chunk + 2)? else { return None };
     let index = &side.index;
     Some(Span { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
@@ -140,13 +143,15 @@ pub(crate) struct Feed<'a> {
     tickets: &'a Tickets,
     /// Chunk numbers behind the tickets; all chunks in order if `None`.
     order: Option<&'a [usize]>,
-    /// Chunks without bytes, which need no read.
-    empty: VecDeque<usize>,
     ssd: Option<Ssd>,
 }
 
 /// The readers of one worker.
 struct Ssd {
+    /// Chunks that need no read: they are kept, or have no bytes.
+    ready: VecDeque<usize>,
+    kept: Option<Arc<Kept>>,
+    weighted: bool,
     lists: BlockReader,
     weights: Option<BlockReader>,
     /// Weights that came before the lists of their chunk were asked for.
@@ -177,10 +182,18 @@ impl<'a> Feed<'a> {
                 let fair = tickets.total() / (2 * cx.threads());
                 let depth = fair.clamp(1, SCAN_DEPTH);
                 let lists = side.shared.blocks(file, CHUNK_BYTES, cx)?;
-                Some(Ssd { lists, weights, early: HashMap::new(), depth })
+                Some(Ssd {
+                    ready: VecDeque::new(),
+                    kept: side.kept(),
+                    weighted: column.is_some(),
+                    lists,
+                    weights,
+                    early: HashMap::new(),
+                    depth,
+                })
             }
         };
-        Ok(Feed { side, tickets, order, empty: VecDeque::new(), ssd })
+        Ok(Feed { side, tickets, order, ssd })
     }
 
     fn draw(&self) -> Option<usize> {
@@ -222,12 +235,12 @@ impl<'a> Feed<'a> {
 
     /// Keeps the readers busy with the chunks to come.
     fn ahead(&mut self, ssd: &mut Ssd) -> Result<()> {
-        while ssd.lists.pending() < ssd.depth {
+        while ssd.lists.pending() < ssd.depth && ssd.ready.len() < ssd.depth {
             let Some(chunk) = self.draw() else { break };
             let Some(Span { vertices, bytes }) = span(self.side, chunk) else { break };
-            if bytes.is_empty() {
-                self.empty.push_back(chunk);
-                break;
+            if bytes.is_empty() || ssd.kept(chunk).is_some() {
+                ssd.ready.push_back(chunk);
+                continue;
             }
             ssd.lists.submit(bytes, chunk as u64)?;
             if let (Some(reader), Some(column)) = (&mut ssd.weights, &self.side.weights) {
@@ -243,29 +256,62 @@ impl<'a> Feed<'a> {
         visit: &mut dyn FnMut(&View<'_>) -> Result<()>,
     ) -> Result<bool> {
         self.ahead(ssd)?;
-        let (chunk, block) = match self.empty.pop_front() {
-            Some(chunk) => (chunk, None),
-            None => match ssd.lists.next()? {
-                None => return Ok(false),
-                Some(block) => (usize::try_from(block.token).unwrap_or(usize::MAX), Some(block)),
-            },
-        };
+        // What needs no read is decoded while the reads are under way.
+        if let Some(chunk) = ssd.ready.pop_front() {
+            self.ahead(ssd)?;
+            return self.visit_ready(ssd, chunk, visit).map(|()| true);
+        }
+        let Some(block) = ssd.lists.next()? else { return Ok(false) };
+        let chunk = usize::try_from(block.token).unwrap_or(usize::MAX);
         self.ahead(ssd)?;
-        let weights = match (&block, &mut ssd.weights) {
-            (Some(block), Some(reader)) => weights_of(block.token, reader, &mut ssd.early)?,
-            _ => None,
+        let weights = match &mut ssd.weights {
+            Some(reader) => weights_of(block.token, reader, &mut ssd.early)?,
+            None => None,
         };
+        if let Some(kept) = &ssd.kept {
+            kept.put(chunk, &block, weights.as_ref());
+        }
         let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
         visit(&View {
             side: self.side,
             chunk,
             vertices,
-            buf: block.as_ref().map_or(&[], |b| b.slack()),
-            base: block.as_ref().map_or_else(|| self.side.index.total(), |b| b.range.start),
-            weights: weights.as_ref().map_or(&[], |b| b.bytes()),
+            buf: block.slack(),
+            base: block.range.start,
+            weights: weights.as_ref().map_or(&[], Block::bytes),
             weights_base: weights.as_ref().map_or(0, |b| b.range.start),
         })?;
         Ok(true)
+    }
+
+    /// Visits a chunk that is kept or has no bytes.
+    fn visit_ready(
+        &self,
+        ssd: &Ssd,
+        chunk: usize,
+        visit: &mut dyn FnMut(&View<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(Span { vertices, bytes }) = span(self.side, chunk) else { return Ok(()) };
+        let (buf, weights) = ssd.kept(chunk).unwrap_or_default();
+        let pages = (bytes.end - bytes.start).div_ceil(self.side.page_size().into());
+        self.side.shared.stats.pinned_hits.fetch_add(pages, Relaxed);
+        let column = self.side.weights.as_ref().filter(|_| ssd.weighted);
+        let weights_base = column.map_or(0, |column| column.bytes(vertices.clone()).start);
+        visit(&View {
+            side: self.side,
+            chunk,
+            vertices,
+            buf,
+            base: bytes.start,
+            weights,
+            weights_base,
+        })
+    }
+}
+
+impl Ssd {
+    fn kept(&self, chunk: usize) -> Option<(&[u8], &[u8])> {
+        self.kept.as_ref()?.get(chunk, self.weighted)
     }
 }
 

@@ -4,13 +4,16 @@
 //!
 //! * [`Side`]: the lists of one direction with their index and weight column;
 //! * [`chunks`]: the fixed division of a side into chunks, and reading ahead over them;
+//! * [`kept`]: chunks that stay in memory from one scan to the next;
 //! * [`weights`]: the weights beside one list.
 
 pub(crate) mod chunks;
+mod kept;
 pub(crate) mod weights;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use kept::{Keep, Kept};
 use nakshi_io::{
     CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions, Resident,
 };
@@ -122,6 +125,7 @@ pub(crate) struct Side {
     pub(crate) data: Data,
     pub(crate) weights: Option<WeightColumn>,
     pub(crate) shared: Arc<Shared>,
+    keep: Keep,
     /// First vertex of each chunk, then the number of vertices; made at the first use.
     chunks: OnceLock<Vec<u64>>,
 }
@@ -135,7 +139,34 @@ impl Side {
         shared: Arc<Shared>,
     ) -> Self {
         let vertices = index.len();
-        Side { index, encoding, vertices, data, weights, shared, chunks: OnceLock::new() }
+        let (keep, chunks) = (Keep::new(0.0), OnceLock::new());
+        Side { index, encoding, vertices, data, weights, shared, keep, chunks }
+    }
+
+    /// Keeps this share of the bytes that scans read in memory, if they are on the SSD.
+    pub(crate) fn keep(&mut self, share: f64) {
+        self.keep = Keep::new(share);
+    }
+
+    /// Gives the memory of kept chunks back; nothing is kept from now on.
+    pub(crate) fn release(&self) {
+        self.keep.release();
+    }
+
+    /// What is kept in memory of lists on the SSD.
+    pub(crate) fn kept(&self) -> Option<Arc<Kept>> {
+        match self.data {
+            Data::Memory(_) => None,
+            Data::Ssd(_) => self.keep.kept(self),
+        }
+    }
+
+    /// Bytes of a page of the lists; in memory there are none.
+    fn page_size(&self) -> u32 {
+        match &self.data {
+            Data::Memory(_) => 1,
+            Data::Ssd(file) => file.page_size(),
+        }
     }
 
     /// Byte range of the list of `v`.

@@ -87,7 +87,8 @@ impl Algorithm for Bc {
 
     fn needs(&self, _summary: &Summary) -> Needs {
         // Level, paths, score, and four bitmaps.
-        Needs::new(2.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In])
+        let needs = Needs::new(2.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In]);
+        Needs { gathers: true, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {

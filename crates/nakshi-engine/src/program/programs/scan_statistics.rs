@@ -56,11 +56,7 @@ impl VertexProgram for ScanStatistics {
     type Scratch = Locality;
 
     fn needs(&self) -> ProgramNeeds {
-        ProgramNeeds {
-            degrees: vec![Direction::Out],
-            other_lists: true,
-            ..ProgramNeeds::lists(&[Direction::Out])
-        }
+        ProgramNeeds { degrees: vec![Direction::Out], ..ProgramNeeds::lists(&[Direction::Out]) }
     }
 
     fn init(&self, _vertex: VertexId, _facts: &Facts) -> Option<u64> {

@@ -73,11 +73,7 @@ impl VertexProgram for Triangles {
     const COMBINES: bool = true;
 
     fn needs(&self) -> ProgramNeeds {
-        ProgramNeeds {
-            degrees: vec![Direction::Out],
-            other_lists: true,
-            ..ProgramNeeds::lists(&[Direction::Out])
-        }
+        ProgramNeeds { degrees: vec![Direction::Out], ..ProgramNeeds::lists(&[Direction::Out]) }
     }
 
     fn init(&self, _vertex: VertexId, _facts: &Facts) -> u64 {

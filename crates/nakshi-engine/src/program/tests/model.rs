@@ -155,8 +155,7 @@ impl VertexProgram for Lists {
     type Scratch = u8;
 
     fn needs(&self) -> ProgramNeeds {
-        let other_lists = true;
-        ProgramNeeds { other_lists, ..ProgramNeeds::lists(&[Direction::Out, Direction::In]) }
+        ProgramNeeds::lists(&[Direction::Out, Direction::In])
     }
 
     fn init(&self, _: VertexId, _: &Facts) {}
@@ -250,8 +249,7 @@ impl VertexProgram for Walk {
     type Scratch = u32;
 
     fn needs(&self) -> ProgramNeeds {
-        let other_lists = true;
-        ProgramNeeds { other_lists, ..ProgramNeeds::lists(&[Direction::Out]) }
+        ProgramNeeds::lists(&[Direction::Out])
     }
 
     fn init(&self, _: VertexId, _: &Facts) {}

@@ -52,7 +52,7 @@ impl VertexProgram for Reader {
 
     fn needs(&self) -> ProgramNeeds {
         let column = self.kind.has_column().then(|| "weight".to_owned());
-        ProgramNeeds { other_lists: true, column, ..ProgramNeeds::lists(&[Direction::Out]) }
+        ProgramNeeds { column, ..ProgramNeeds::lists(&[Direction::Out]) }
     }
 
     fn init(&self, _: VertexId, _: &Facts) {}
