@@ -92,7 +92,8 @@ fn measure(store: &Path, name: &str, parameters: &Value) -> (u64, u64) {
     (took.parse().unwrap(), estimated.parse().unwrap())
 }
 
-/// Seen red with messages of vertex programs counted by destination instead of by byte.
+/// Seen red with messages of vertex programs counted by destination instead of by byte, and
+/// with PageRank making its ranks beside the lists that it keeps.
 #[test]
 fn every_algorithm_keeps_to_its_estimate() {
     let folder = tempfile::tempdir().unwrap();
