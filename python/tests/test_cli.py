@@ -86,6 +86,8 @@ def test_stripes(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
     for disk in disks:
         disk.mkdir()
+    done = run_cli(*words, *given, "--stripe", disks[0] / ".." / "a")
+    assert done.code == 1 and "named twice" in done.err and not (tmp_path / "s").exists()
     done = run_cli(*words, *given)
     assert done.code == 0, done.err
     parts = [path for disk in disks for path in disk.rglob("*.adj")]

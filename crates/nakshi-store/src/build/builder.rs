@@ -111,6 +111,11 @@ struct Lists {
     max_list_bytes: u64,
 }
 
+/// A directory that is there more than once.
+fn twice(dirs: &[PathBuf]) -> Option<&PathBuf> {
+    dirs.iter().enumerate().find(|(k, dir)| dirs.iter().take(*k).any(|d| d == *dir)).map(|d| d.1)
+}
+
 /// The directory under construction, and the numbers of its files.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -134,6 +139,13 @@ impl Files {
             None => None,
             Some(wanted) => {
                 let dirs = wanted.dirs.iter().map(absolute).collect::<Result<Vec<_>>>()?;
+                if let Some(twice) = twice(&dirs) {
+                    let what = format!(
+                        "{} is named twice as a directory for stripes; name each disk once",
+                        twice.display()
+                    );
+                    return Err(Error::Invalid(what));
+                }
                 let parts: Vec<_> = dirs.iter().map(|dir| files::stripe_dir(dir, &tag)).collect();
                 dir.annex(&parts)?;
                 Some(StripeEntry { unit: wanted.unit, dirs })
