@@ -18,11 +18,23 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-__all__ = ["Graph", "Id", "Engine", "RunOptions"]
+__all__ = ["Graph", "Id", "Engine", "Order", "RunOptions"]
 
 Id = int | str | bytes
 """A vertex as the imported edges named it."""
 Engine = Literal["auto", "memory", "ssd"]
+Order = Literal[
+    "original",
+    "random",
+    "degree",
+    "pagerank",
+    "norder",
+    "gorder",
+    "organ-pipe",
+    "bondhu-parcom",
+    "bondhu-modcom",
+    "bisection",
+]
 
 
 class RunOptions(TypedDict, total=False):
@@ -362,6 +374,130 @@ class Graph:
             Summary: ``mean``.
         """
         return self.run("lcc", **run)
+
+    def layout_cost(
+        self,
+        *,
+        weight: str | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure the order in which the vertices lie on disk; reads all out-lists once.
+
+        Args:
+            weight: edge column for the linear arrangement; 1 for every edge by default.
+            memory: cap; one that is too small is refused at once with the smallest that works.
+            threads: worker threads; all cores by default. Does not change the figures.
+            progress: as for algorithms.
+
+        Returns:
+            ``layout``; ``linear_arrangement``, the sum over all edges of weight times distance of
+            the places of its ends (Bondhu), and ``linear_arrangement_per_vertex``; ``norder``,
+            the sum of in-degree times variance of the neighbours' places; on average
+            ``pages_per_neighbourhood``, in which the lists of a vertex's neighbours begin;
+            ``list_bytes``, ``bytes_per_entry``, and ``log2_gap`` between neighbours.
+        """
+        with reporting(progress, "cost") as sink:
+            text = self._core.layout_cost(
+                weight=weight, memory=parse_size(memory), threads=threads, progress=sink
+            )
+        costs: dict[str, Any] = json.loads(text)
+        return costs
+
+    def relayout(
+        self,
+        path: str | os.PathLike[str],
+        order: Order,
+        *,
+        seed: int | None = None,
+        by: Literal["in", "out", "total"] | None = None,
+        depth: int | None = None,
+        window: int | None = None,
+        communities: int | None = None,
+        level: int | None = None,
+        model: Literal["uniform", "preferential", "overlap"] | None = None,
+        weight: str | None = None,
+        page_size: int | str | None = None,
+        encoding: Literal["packed", "raw"] | None = None,
+        stripes: Sequence[str | os.PathLike[str]] | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: ProgressArgument = None,
+    ) -> Graph:
+        """Write the graph to a new store with its vertices in another order, and open that.
+
+        Ids, weights and edges stay; this store is only read. Nothing appears at ``path`` before
+        the new store is complete.
+
+        Args:
+            path: directory to create; must not exist.
+            order: ``"original"`` (by id), ``"random"``, ``"degree"`` (hubs first),
+                ``"pagerank"``, ``"norder"`` (neighbours of hubs side by side), ``"gorder"``
+                (vertices with edges or sources in common within a window), ``"organ-pipe"``
+                (hubs in the middle), ``"bondhu-parcom"`` and ``"bondhu-modcom"`` (communities by
+                METIS or by modularity, placed greedily) or ``"bisection"`` (recursive bisection
+                by the cost of a linear arrangement).
+            seed: ``random``, ``bondhu-*``, ``bisection``: decides between equals; default 1.
+            by: ``degree``: which edges count; default ``"total"``.
+            depth: ``norder``: edges that a search goes along; default 2.
+            window: ``gorder``: vertices; default as many as have lists in a page.
+            communities: ``bondhu-parcom``: how many, from 1 to the number of vertices; default
+                one for a thousand vertices, two at least.
+            level: ``bondhu-modcom``: levels of merging; default as many as gain anything.
+            model: ``bondhu-*``: an edge weighs 1 or what ``weight`` says (``"uniform"``,
+                default), the mean degree of its ends (``"preferential"``), or the number of
+                their common neighbours and 1 (``"overlap"``).
+            weight: ``bondhu-*``, ``bisection``: edge column with weights.
+            page_size, encoding: of the new store; by default as in this one.
+            stripes: directories over which edge lists and weights are spread.
+            memory: cap, 1 GiB for writing by default. ``gorder``, ``bondhu-*`` and ``bisection``
+                hold the graph: a cap that is too small is refused at once with the smallest that
+                works.
+            threads: worker threads; all cores by default. Does not change the order.
+            progress: as for algorithms.
+
+        Raises:
+            ParameterError: an unknown order, or a parameter that it has not.
+            StoreExistsError: ``path`` exists.
+            BudgetError, StorageError: not enough memory or disk; the directory is not writable.
+        """
+        request = {
+            "order": order,
+            "seed": seed,
+            "by": by,
+            "depth": depth,
+            "window": window,
+            "communities": communities,
+            "level": level,
+            "model": model,
+            "weight": weight,
+            "page_size": parse_size(page_size),
+            "encoding": encoding,
+            "stripes": None if stripes is None else [os.fspath(folder) for folder in stripes],
+            "memory": parse_size(memory),
+            "threads": threads,
+        }
+        self._relayout(path, request, progress)
+        return Graph(path)
+
+    def _relayout(
+        self,
+        path: str | os.PathLike[str],
+        options: dict[str, Any],
+        progress: ProgressArgument,
+    ) -> dict[str, Any]:
+        """Relayout with options as a dictionary and return the report; what the CLI calls."""
+        given = {name: value for name, value in options.items() if value is not None}
+        limits = {name: given.pop(name, None) for name in ("memory", "threads")}
+        written = ("page_size", "encoding", "stripes")
+        output = {name: given.pop(name) for name in written if name in given}
+        with reporting(progress, "layout") as sink:
+            text = self._core.relayout(
+                os.fspath(path), json.dumps(given), json.dumps(output), **limits, progress=sink
+            )
+        report: dict[str, Any] = json.loads(text)
+        return report
 
     def run(
         self,

@@ -101,12 +101,16 @@ impl Options {
     }
 }
 
-fn hooks(call: &Call) -> Hooks {
+pub(crate) fn hooks(call: &Call) -> Hooks {
     let meter: Arc<Meter> = call.meter.clone();
     Hooks {
         cancel: call.cancel.clone(),
         progress: Some(Arc::new(move |now: Progress| {
-            let unit = if now.phase == "read" { "bytes" } else { "edges" };
+            let unit = match now.phase {
+                "read" => "bytes",
+                "layout" | "cost" => "",
+                _ => "edges",
+            };
             meter.note(now.phase, now.done, now.total.unwrap_or(0), unit);
         })),
     }

@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nakshi::engine::{Context, EngineMode};
-use nakshi::{analysis, store};
+use nakshi::store::layout::Source;
+use nakshi::store::layout::cost::layout_cost;
+use nakshi::{analysis, layout, store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 
+use crate::builders::hooks;
 use crate::call::long;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
@@ -140,10 +143,7 @@ impl Store {
             "ssd" => EngineMode::Ssd,
             other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
         };
-        let mut context = Context::new().with_memory(memory).with_mode(mode);
-        if let Some(threads) = threads {
-            context = context.with_threads(threads);
-        }
+        let mut context = context(memory, threads).with_mode(mode);
         if let Some(seconds) = timeout {
             let allowed = Duration::try_from_secs_f64(seconds)
                 .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
@@ -155,6 +155,52 @@ impl Store {
             Ok(analysis::run(&store, &algorithm, &parameters, &context)?)
         })?;
         Ok(Outcome::new(algorithm, answer))
+    }
+
+    /// Writes the graph to a new store in another order; `request` and `output` are JSON objects.
+    /// Returns what was done, as JSON.
+    #[pyo3(signature = (path, request, output, *, memory = None, threads = None, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn relayout(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        request: &str,
+        output: &str,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let store = self.opened()?;
+        let request: layout::Request = serde_json::from_str(request).map_err(Failure::from)?;
+        let output: layout::Output = serde_json::from_str(output).map_err(Failure::from)?;
+        let context = context(memory, threads);
+        let done = long(py, progress, |call| {
+            let context =
+                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            Ok(layout::relayout(&store, &path, &request, &output, &context, &hooks(call))?)
+        })?;
+        Ok(serde_json::to_string(&done).map_err(Failure::from)?)
+    }
+
+    /// What the order of the vertices costs, as JSON.
+    #[pyo3(signature = (*, weight = None, memory = None, threads = None, progress = None))]
+    fn layout_cost(
+        &self,
+        py: Python<'_>,
+        weight: Option<String>,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let store = self.opened()?;
+        let threads = context(memory, threads).threads();
+        let cost = long(py, progress, |call| {
+            let source =
+                Source { store: &store, weight: weight.clone(), memory, threads, hooks: hooks(call) };
+            Ok(layout_cost(&source)?)
+        })?;
+        Ok(serde_json::to_string(&cost).map_err(Failure::from)?)
     }
 
     /// Memory that a run would need, as JSON.
@@ -171,5 +217,14 @@ impl Store {
         let estimate =
             analysis::estimate(&store, algorithm, &parameters, threads).map_err(Failure::from)?;
         Ok(serde_json::to_string(&estimate).map_err(Failure::from)?)
+    }
+}
+
+/// A context with these limits.
+fn context(memory: Option<u64>, threads: Option<usize>) -> Context {
+    let context = Context::new().with_memory(memory);
+    match threads {
+        Some(threads) => context.with_threads(threads),
+        None => context,
     }
 }

@@ -276,6 +276,19 @@ impl<'a> ColumnSlice<'a> {
         }
     }
 
+    /// Value number `i` as the bits of an `i64`, or of an `f64` if the column holds floats; 0
+    /// beyond the end.
+    #[inline]
+    pub(crate) fn bits(&self, i: usize) -> u64 {
+        if self.ty.is_integer() {
+            let mut out = [0];
+            self.decode_i64(i, &mut out);
+            out[0].cast_unsigned()
+        } else {
+            self.get_f64(i).unwrap_or_default().to_bits()
+        }
+    }
+
     /// Value number `i` as a float.
     #[inline]
     pub fn get_f64(&self, i: usize) -> Option<f64> {

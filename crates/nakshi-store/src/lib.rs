@@ -10,7 +10,7 @@
 //! - [`Manifest`]: which files make up a store;
 //! - [`import`], [`layout`]: edges of any format in, vertices in a good order;
 //! - [`generate`], [`export`]: synthetic power-law graphs; stores as files for others;
-//! - [`Permutation`]: what a layout computes.
+//! - [`Permutation`]: what a layout computes, and [`rewrite()`] applies.
 
 #![deny(missing_docs)]
 
@@ -32,7 +32,9 @@ pub mod layout;
 mod list;
 mod manifest;
 mod permutation;
+mod rewrite;
 mod store;
+mod stream;
 mod varint;
 
 pub use adjacency::{Adjacency, Direction, VertexId};
@@ -50,4 +52,5 @@ pub use manifest::{
     AdjacencyEntry, ColumnEntry, FORMAT_VERSION, FileEntry, IdsEntry, Manifest, StripeEntry,
 };
 pub use permutation::Permutation;
+pub use rewrite::{BYTES_PER_VERTEX, RewriteOptions, rewrite, rewrite_with};
 pub use store::{OpenOptions, Store};

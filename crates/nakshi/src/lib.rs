@@ -9,6 +9,7 @@
 //! and what needs several of them at once, shared by the faces:
 //!
 //! - [`analysis`]: from the name of an algorithm to an answer in the users' ids;
+//! - [`layout`]: from the name of an order to a store in that order;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
 //! - [`describe`]: what a store holds.
 //!
@@ -142,6 +143,7 @@ pub mod analysis;
 pub mod describe;
 mod error;
 pub mod files;
+pub mod layout;
 pub mod names;
 pub mod table;
 

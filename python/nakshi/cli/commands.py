@@ -1,4 +1,4 @@
-"""``import``, ``info``, ``check``, ``export``, ``generate``: the life of a store."""
+"""``import``, ``info``, ``check``, ``cost``, ``layout``, ``export``, ``generate``: the life of a store."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ FORMATS = [
     "graphalytics",
     "parquet",
     "arrow",
+]
+
+ORDERS = [
+    "original",
+    "random",
+    "degree",
+    "pagerank",
+    "norder",
+    "gorder",
+    "organ-pipe",
+    "bondhu-parcom",
+    "bondhu-modcom",
+    "bisection",
 ]
 
 
@@ -147,6 +160,74 @@ def check(store: str, as_json: bool, **chosen: Any) -> int:
     for problem in report["problems"]:
         click.echo(f"nakshi: {problem}", err=True)
     return 0 if report["ok"] else 1
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.option("--weight", metavar="COLUMN", help="Edge column for the arrangement; default: 1.")
+@options.long_call
+def cost(store: str, as_json: bool, **chosen: Any) -> None:
+    """Measure the order in which the vertices of STORE lie on disk.
+
+    Linear arrangement (Bondhu), degree-weighted variance (Norder), pages a neighbourhood, and
+    what compression makes of the gaps between neighbours.
+    """
+    from ..graph import Graph
+
+    costs = Graph(store).layout_cost(**chosen)
+    if as_json:
+        print_json({"store": store, **costs})
+    else:
+        print_pairs(_lines(costs))
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.argument("new", type=options.STORE)
+@click.option(
+    "--order",
+    type=click.Choice(ORDERS),
+    required=True,
+    help="Hubs first, neighbours together, or communities together; see the guide.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of random, bondhu and bisection [1].")
+@click.option("--by", type=click.Choice(["in", "out", "total"]), help="degree: edges [total].")
+@click.option("--depth", type=click.IntRange(1), help="norder: edges that a search follows [2].")
+@click.option("--window", type=click.IntRange(1), help="gorder: vertices [lists in a page].")
+@click.option("--communities", type=int, help="bondhu-parcom: how many [V / 1000].")
+@click.option("--level", type=click.IntRange(0), help="bondhu-modcom: levels of merging [all].")
+@click.option(
+    "--model",
+    type=click.Choice(["uniform", "preferential", "overlap"]),
+    help="bondhu: what edges weigh [uniform].",
+)
+@click.option("--weight", metavar="COLUMN", help="bondhu, bisection: column with weights.")
+@click.option(
+    "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default: as in STORE."
+)
+@click.option("--encoding", type=click.Choice(["packed", "raw"]), help="Default: as in STORE.")
+@click.option(
+    "--stripe",
+    "stripes",
+    multiple=True,
+    type=click.Path(path_type=str),
+    metavar="DIR",
+    help="Spread edge lists over these directories, one a disk; once for each.",
+)
+@options.long_call
+def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen: Any) -> None:
+    """Write STORE once more as NEW, with its vertices in another order.
+
+    Ids, weights and edges stay, and STORE is only read. gorder, bondhu and bisection hold the
+    graph in memory, the others a few bytes a vertex.
+    """
+    from ..graph import Graph
+
+    report = Graph(store)._relayout(new, chosen, progress)
+    if as_json:
+        print_json({"store": new, **report})
+    else:
+        print_pairs([("store", new), *_lines(report)])
 
 
 @click.command()

@@ -97,7 +97,7 @@ fn for_each_batch(
             written += 1;
             rows.sources.push(list.vertex);
             rows.targets.push(neighbour);
-            if let Some(weights) = &list.weights {
+            if let Some(weights) = &list.values {
                 let (mut int, mut float) = ([0], [0.0]);
                 if weights.decode_i64(at, &mut int) == 1 {
                     rows.ints.push(int[0]);

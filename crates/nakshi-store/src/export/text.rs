@@ -60,7 +60,7 @@ fn lines(
             names.write(list.vertex, separator, &mut text)?;
             text.push(separator);
             names.write(neighbour, separator, &mut text)?;
-            if let Some(weights) = &list.weights {
+            if let Some(weights) = &list.values {
                 text.push(separator);
                 put_weight(weights, at, &mut text);
             }
@@ -149,7 +149,7 @@ pub(super) fn matrix_market(source: &Source<'_>, path: &Path) -> Result<u64> {
             text.extend_from_slice(decimal(row, &mut digits));
             text.push(b' ');
             text.extend_from_slice(decimal(column, &mut digits));
-            if let Some(weights) = &list.weights {
+            if let Some(weights) = &list.values {
                 text.push(b' ');
                 put_weight(weights, at, &mut text);
             }

@@ -4,6 +4,7 @@
 //! - `read`: one reader a format
 //! - `collect`: reads side by side, gives ids provisional numbers, spools edges
 //! - `dictionary`: merges ids under the cap and gives them their places in the layout
+//! - `budget`: memory and threads of the phases
 //! - `choose`: hubs first, or the order of the ids, by what lists take
 //! - `sort`: range partition by source, radix sort, runs for what does not fit
 //! - `emit`: duplicates, encoding, lists
@@ -11,22 +12,26 @@
 //! What is built depends on the graph and the options alone: not on the order of the input, nor
 //! on memory, nor on the number of threads.
 
+mod budget;
 mod choose;
 mod collect;
 mod dictionary;
-mod emit;
+pub(crate) mod emit;
 mod input;
 mod options;
 mod pipeline;
 mod read;
-mod sort;
-mod workers;
+pub(crate) mod sort;
+pub(crate) mod workers;
 
+pub(crate) use budget::Budget;
+pub use budget::MINIMUM_MEMORY;
 pub(crate) use collect::decimal;
 pub use input::{Input, Ints, Numbers};
 pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};
 #[doc(hidden)]
 pub use pipeline::import_tightly;
-pub use pipeline::{MINIMUM_MEMORY, import, import_with};
+pub(crate) use pipeline::STRIPE;
+pub use pipeline::{import, import_with};
 #[doc(hidden)]
 pub use read::read_bytes;

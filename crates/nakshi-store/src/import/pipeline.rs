@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use nakshi_io::write::WriteFs;
 
+use super::budget::{Budget, threads_of};
 use super::choose::Sample;
 use super::collect::{Collected, Totals, collect};
 use super::dictionary::{Census, Dictionary, Key, Order};
@@ -23,22 +24,8 @@ use crate::{
     BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
 };
 
-/// The least memory with which an import works, whatever the input.
-pub const MINIMUM_MEMORY: u64 = 64 << 20;
-
-/// Memory for each thread at least: blocks of text, the edges in them, and what waits to be written
-/// take up to 8 MiB, beside the tables that the threads share.
-const THREAD_MEMORY: u64 = 16 << 20;
-
-/// What is kept back for that which no phase counts: lists that are longer than expected, the
-/// allocator's leftovers.
-const RESERVE: u64 = 16 << 20;
-
-/// Largest bucket that is sorted in memory, in records; larger ones only miss the caches.
-const BUCKET: u64 = 2 << 20;
-
 /// Bytes that lie together in a striped store.
-const STRIPE: u64 = 1 << 20;
+pub(crate) const STRIPE: u64 = 1 << 20;
 
 /// Builds the store `destination`, which must not exist, from all edges of `inputs`.
 ///
@@ -66,20 +53,8 @@ pub fn import_with(
     options: &ImportOptions,
     hooks: &Hooks,
 ) -> Result<Report> {
-    if options.memory < MINIMUM_MEMORY {
-        return Err(Error::Budget { needed: MINIMUM_MEMORY, given: options.memory });
-    }
-    let affordable = usize::try_from(options.memory / THREAD_MEMORY).unwrap_or(usize::MAX);
-    let threads = threads(options).min(affordable);
-    let memory = options.memory - RESERVE.min(options.memory / 4);
+    let Budget { memory, threads } = Budget::new(options.memory, 0, options.threads)?;
     run(fs, inputs, destination, &ImportOptions { threads, memory, ..options.clone() }, hooks)
-}
-
-fn threads(options: &ImportOptions) -> usize {
-    match options.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    }
 }
 
 /// Like [`import`], but without a least memory: buffers take what they need, and everything that
@@ -106,7 +81,7 @@ fn run(
     let started = Instant::now();
     let mut options = options.clone();
     options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
-    options.threads = threads(&options);
+    options.threads = threads_of(options.threads);
     let job = Job { fs, options: &options, hooks };
     let done = if options.weighted {
         job.run::<Weighted>(inputs, destination)
@@ -161,7 +136,8 @@ impl Job<'_> {
         builder.set_shape(census.vertices, self.columns(&totals, rules))?;
         let cells = self.assign(layout, &mut dictionary, &census, &totals, &mut builder)?;
         self.phase()?;
-        let limit = self.bucket_limit::<R>();
+        let budget = Budget { memory: self.options.memory, threads: self.options.threads };
+        let limit = budget.bucket::<R>();
         let ranges = cells.ranges(if self.options.directed { limit * 2 } else { limit } / 10 * 9);
         drop(cells);
         let arcs_spill = spill("arcs")?;
@@ -320,13 +296,6 @@ impl Job<'_> {
             builder.finish_ids(None)?;
         }
         Ok(cells)
-    }
-
-    /// Records of a bucket: every sorter holds one as read and one as scratch, and about as much
-    /// again twice in lists that were encoded and wait to be written.
-    fn bucket_limit<R: Record>(&self) -> u64 {
-        let share = self.options.memory / 2 / self.options.threads.max(1) as u64;
-        (share / (4 * 8 * R::WORDS as u64)).clamp(1 << 10, BUCKET)
     }
 
     fn scatter<'s, R: Record>(

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Invalid`] if one of them panicked.
-pub(super) fn side_by_side<T: Send>(
+pub(crate) fn side_by_side<T: Send>(
     threads: usize,
     work: impl Fn(usize) -> T + Sync,
 ) -> Result<Vec<T>> {

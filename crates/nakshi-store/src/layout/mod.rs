@@ -3,120 +3,138 @@
 //! A layout is a bijection from *ranks* (vertices ascending by external id) to *places*. It is
 //! defined without reference to memory, threads or the order of the input, so that the same
 //! graph always gets the same store.
+//!
+//! - [`Ordering`] with [`Source`]: what every layout is, and what it is computed from
+//! - [`Original`], [`Random`], [`Degree`], [`ByScore`], [`OrganPipe`]: from degrees and scores
+//! - [`Norder`], [`Gorder`]: neighbours side by side
+//! - [`Bondhu`]: communities, placed greedily
+//! - [`Bisection`]: our own, by the cost of a linear arrangement
+//! - [`cost`]: what a layout costs, by each paper's measure
+//! - [`Csr`]: a graph in memory
 
+mod arrange;
+mod bisection;
+mod bondhu;
+mod community;
+pub mod cost;
+mod csr;
+mod gorder;
+mod norder;
+mod place;
 mod random;
+mod simple;
 
-use std::collections::HashMap;
+use crate::import::Hooks;
+use crate::{Error, Manifest, Permutation, Result, Store, VertexId};
 
-use crate::{Error, Permutation, Result, VertexId};
-
+pub use bisection::Bisection;
+pub use bondhu::{Bondhu, Communities, Model};
+pub use csr::Csr;
+pub use gorder::Gorder;
+pub use norder::Norder;
+pub(crate) use place::Placer;
 pub(crate) use random::{Shuffle, mix};
+pub use simple::{By, ByScore, Degree, Original, OrganPipe, Random};
 
-/// Vertices in the order of their external ids.
-///
-/// # Errors
-/// [`Error::Unsupported`] for more than 2^32 vertices.
-pub fn original(vertices: u64) -> Result<Permutation> {
-    Permutation::identity(vertices)
-}
+/// An order of the vertices, with its parameters.
+pub trait Ordering: std::fmt::Debug {
+    /// Name, as in the manifest.
+    fn name(&self) -> &'static str;
 
-/// Vertices by descending degree, ties in the order of `degrees`.
-///
-/// Hub-first order packs the lists that traversals touch into few pages and shortens the gaps in
-/// compressed lists.
-///
-/// # Errors
-/// [`Error::Unsupported`] for more than 2^32 vertices.
-pub fn degree(degrees: &[u64]) -> Result<Permutation> {
-    let mut histogram = HashMap::new();
-    for &degree in degrees {
-        *histogram.entry(degree).or_insert(0) += 1;
-    }
-    let mut placer = Placer::degree(&histogram);
-    Permutation::from_new_of_old(
-        degrees.iter().map(|&degree| placer.place(degree)).collect::<Result<_>>()?,
-    )
-}
+    /// Bytes of memory that [`Ordering::order`] takes at its peak, beside a page cache.
+    fn memory(&self, store: &Store) -> u64;
 
-/// Vertices shuffled by a seed.
-///
-/// # Errors
-/// [`Error::Unsupported`] for more than 2^32 vertices.
-pub fn random(vertices: u64, seed: u64) -> Result<Permutation> {
-    let mut placer = Placer::random(vertices, seed);
-    Permutation::from_new_of_old((0..vertices).map(|_| placer.place(0)).collect::<Result<_>>()?)
-}
+    /// The new internal id of every internal id, whatever the memory.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for parameters that do not fit the graph; [`Error::Budget`] if the
+    /// system has no such memory; those of reading; [`Error::Cancelled`].
+    fn places(&self, source: &Source<'_>) -> Result<Permutation>;
 
-/// A layout as a stream: takes the vertices in rank order and needs no memory per vertex.
-#[derive(Debug)]
-pub(crate) enum Placer {
-    Original {
-        next: u64,
-    },
-    /// The next place of each degree.
-    Degree {
-        next: HashMap<u64, u64>,
-    },
-    Random {
-        next: u64,
-        shuffle: Shuffle,
-    },
-}
-
-impl Placer {
-    /// Descending by degree, given how many vertices have each.
-    pub fn degree(histogram: &HashMap<u64, u64>) -> Self {
-        let mut degrees: Vec<_> = histogram.iter().collect();
-        degrees.sort_unstable_by(|a, b| b.0.cmp(a.0));
-        let starts = degrees.iter().scan(0, |sum, &(&degree, &count)| {
-            let start = *sum;
-            *sum += count;
-            Some((degree, start))
-        });
-        Self::Degree { next: starts.collect() }
-    }
-
-    pub fn random(vertices: u64, seed: u64) -> Self {
-        Self::Random { next: 0, shuffle: Shuffle::new(vertices, seed) }
-    }
-
-    /// The place of the next vertex.
-    #[inline]
-    pub fn place(&mut self, degree: u64) -> Result<VertexId> {
-        let place = match self {
-            Self::Original { next } => post_increment(next),
-            Self::Degree { next } => post_increment(next.entry(degree).or_default()),
-            Self::Random { next, shuffle } => shuffle.apply(post_increment(next)),
-        };
-        VertexId::try_from(place)
-            .map_err(|_| Error::Unsupported(format!("vertex {place}; this version holds 2^32")))
-    }
-}
-
-fn post_increment(next: &mut u64) -> u64 {
-    let value = *next;
-    *next += 1;
-    value
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hubs_come_first_and_ties_keep_their_order() -> Result<()> {
-        assert_eq!(degree(&[1, 5, 1, 0, 5])?.as_slice(), [2, 0, 3, 4, 1]);
-        assert!(original(4)?.is_identity());
-        Ok(())
-    }
-
-    #[test]
-    fn shuffles_are_permutations() -> Result<()> {
-        for n in [0, 1, 2, 3, 100, 65_537] {
-            let one = random(n, 1)?;
-            assert_eq!(one.len() as u64, n);
-            assert!(n < 100 || one != random(n, 2)?);
+    /// The new internal id of every internal id: the argument of [`crate::rewrite()`].
+    ///
+    /// # Errors
+    /// [`Error::Budget`] at once if the memory of `source` is less than [`Ordering::memory`];
+    /// [`Error::Unsupported`] for 2^32 vertices; as [`Ordering::places`].
+    fn order(&self, source: &Source<'_>) -> Result<Permutation> {
+        Error::afford(self.memory(source.store), source.memory)?;
+        if source.store.num_vertices() > u64::from(VertexId::MAX) {
+            return Err(Error::Unsupported("a layout of 2^32 vertices".into()));
         }
-        Ok(())
+        self.places(source)
     }
+}
+
+/// What a layout is computed from.
+#[derive(Clone, Debug)]
+pub struct Source<'s> {
+    /// The graph.
+    pub store: &'s Store,
+    /// The column whose values are the weights of edges, for layouts that use weights.
+    pub weight: Option<String>,
+    /// Bytes of memory; as much as it needs if not given.
+    pub memory: Option<u64>,
+    /// Threads; does not change the layout.
+    pub threads: usize,
+    /// Cancellation and progress.
+    pub hooks: Hooks,
+}
+
+impl<'s> Source<'s> {
+    /// A graph without weights, memory cap or progress; one thread.
+    pub fn new(store: &'s Store) -> Self {
+        Source { store, weight: None, memory: None, threads: 1, hooks: Hooks::default() }
+    }
+
+    /// The rank of every internal id; `None` if they are the same.
+    pub(crate) fn ranks(&self) -> Result<Option<Vec<u32>>> {
+        let ids = self.store.ids()?.until(&self.hooks.cancel);
+        if ids.ranks_are_internal() { Ok(None) } else { ids.rank_of().map(Some) }
+    }
+
+    /// Places by rank as places by internal id.
+    fn by_rank(&self, places: Permutation) -> Result<Permutation> {
+        let Some(mut ranks) = self.ranks()? else { return Ok(places) };
+        for rank in &mut ranks {
+            *rank = places.new_of(*rank).unwrap_or(*rank);
+        }
+        Permutation::from_new_of_old(ranks)
+    }
+
+    /// The degrees in a direction, by rank.
+    pub(crate) fn degrees(&self, direction: crate::Direction) -> Result<Vec<u32>> {
+        let degrees = self.store.degrees(direction, &self.hooks.cancel)?;
+        let ids = self.store.ids()?.until(&self.hooks.cancel);
+        if ids.ranks_are_internal() {
+            return Ok(degrees);
+        }
+        let degree = |v: VertexId| degrees.get(v as usize).copied().unwrap_or(0);
+        Ok(ids.internal_by_rank()?.into_iter().map(degree).collect())
+    }
+}
+
+/// Bytes of the orders between ranks and internal ids that a layout holds; none where they agree.
+fn ranks_memory(store: &Store) -> u64 {
+    let ids = &store.manifest().ids;
+    let apart = ids.internal.is_some() || ids.ranks.is_some();
+    if apart { 8 * store.num_vertices() } else { 0 }
+}
+
+/// Bytes of a [`Csr`] of all edges without direction, and of one direction beside it while it is
+/// made.
+fn csr_memory(store: &Store, weighted: bool) -> u64 {
+    let manifest = store.manifest();
+    let directions = if manifest.directed { 2 } else { 1 };
+    let entry = if weighted { 8 } else { 4 };
+    let index: u64 = manifest.adjacency.iter().map(Manifest::index_memory).sum();
+    // Joined with weights, then without.
+    let joined = 8u64.saturating_mul(directions * store.arcs());
+    let loaded = u64::saturating_mul(entry, directions * store.arcs());
+    joined + loaded + (directions + 1) * 8 * store.num_vertices() + ranks_memory(store) + index
+}
+
+/// The numbers of vertices.
+fn all(vertices: u64) -> Result<Vec<VertexId>> {
+    let n = crate::permutation::check_count(vertices)?;
+    Ok((0..=VertexId::MAX).take(n).collect())
 }

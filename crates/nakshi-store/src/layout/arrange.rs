@@ -1,0 +1,170 @@
+//! Bondhu's greedy placement: Algorithms 3.1 to 3.3 of I. Hoque's thesis (University of Illinois,
+//! 2013), with a queue in place of combined nodes.
+//!
+//! The vertex of the largest degree comes first; then always the one that is tied most strongly to
+//! all that are placed, alternately to their left and right. Of equals that of the larger degree
+//! comes first, then one by a seeded draw. Where nobody placed has a friend left, the next largest
+//! degree follows. The degree is the sum of weights inside the community.
+
+use std::cmp::Ordering as Cmp;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::csr::{Csr, reserved};
+use super::mix;
+use crate::{Result, VertexId};
+
+/// Places communities of a graph, one after the other.
+pub(super) struct Arranger<'g> {
+    graph: &'g Csr,
+    /// The community of each vertex.
+    community: &'g [u32],
+    seed: u64,
+    /// Weight of the edges to what is placed of a vertex's community; of what is placed itself, -1.
+    tie: Vec<f64>,
+    degree: Vec<f64>,
+}
+
+/// A vertex that waits, with the tie that it had when it was queued.
+#[derive(PartialEq)]
+struct Waiting {
+    tie: f64,
+    degree: f64,
+    draw: u64,
+    vertex: VertexId,
+}
+
+impl Eq for Waiting {}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> Cmp {
+        self.tie
+            .total_cmp(&other.tie)
+            .then(self.degree.total_cmp(&other.degree))
+            .then(self.draw.cmp(&other.draw))
+            .then(other.vertex.cmp(&self.vertex))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<Cmp> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'g> Arranger<'g> {
+    pub fn new(graph: &'g Csr, community: &'g [u32], seed: u64) -> Result<Self> {
+        let of = |v: VertexId| community.get(v as usize).copied();
+        let mut degree = reserved(graph.len())?;
+        for v in graph.vertices() {
+            let inside = graph.edges(v).filter(|&(u, _)| u != v && of(u) == of(v));
+            degree.push(inside.map(|(_, weight)| f64::from(weight)).sum());
+        }
+        let mut tie = reserved(graph.len())?;
+        tie.resize(graph.len(), 0.0);
+        Ok(Self { graph, community, seed, tie, degree })
+    }
+
+    /// The members of one community, from left to right.
+    pub fn arrange(&mut self, members: &[VertexId]) -> Vec<VertexId> {
+        let mut by_degree: Vec<Waiting> = members.iter().map(|&v| self.waiting(v)).collect();
+        by_degree.sort_unstable_by(|a, b| b.cmp(a));
+        let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
+        let mut row = VecDeque::with_capacity(members.len());
+        for next in by_degree {
+            // Whoever is tied to someone placed goes before the next largest degree.
+            while let Some(friend) = queue.pop() {
+                if friend.tie == self.tie_of(friend.vertex) {
+                    self.place(friend.vertex, &mut row, &mut queue);
+                }
+            }
+            if self.tie_of(next.vertex) >= 0.0 {
+                self.place(next.vertex, &mut row, &mut queue);
+            }
+        }
+        while let Some(friend) = queue.pop() {
+            if friend.tie == self.tie_of(friend.vertex) {
+                self.place(friend.vertex, &mut row, &mut queue);
+            }
+        }
+        row.into()
+    }
+
+    fn tie_of(&self, v: VertexId) -> f64 {
+        self.tie.get(v as usize).copied().unwrap_or(-1.0)
+    }
+
+    fn waiting(&self, vertex: VertexId) -> Waiting {
+        let degree = self.degree.get(vertex as usize).copied().unwrap_or_default();
+        let draw = mix(self.seed ^ mix(vertex.into()));
+        Waiting { tie: self.tie_of(vertex), degree, draw, vertex }
+    }
+
+    fn place(
+        &mut self,
+        v: VertexId,
+        row: &mut VecDeque<VertexId>,
+        queue: &mut BinaryHeap<Waiting>,
+    ) {
+        if row.len() % 2 == 1 {
+            row.push_front(v);
+        } else {
+            row.push_back(v);
+        }
+        if let Some(tie) = self.tie.get_mut(v as usize) {
+            *tie = -1.0;
+        }
+        let community = self.community.get(v as usize);
+        for (u, weight) in self.graph.edges(v) {
+            if self.community.get(u as usize) != community {
+                continue;
+            }
+            match self.tie.get_mut(u as usize) {
+                Some(tie) if *tie >= 0.0 => *tie += f64::from(weight),
+                _ => continue,
+            }
+            queue.push(self.waiting(u));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figure 3.3 with the ten edges of Table 3.2, vertices counted from 0.
+    pub(crate) const FIGURE_3_3: [(u32, u32); 10] =
+        [(0, 1), (0, 2), (0, 4), (1, 2), (1, 3), (2, 3), (2, 4), (3, 5), (3, 6), (5, 6)];
+
+    /// The example of section 3.3.4, whichever way the draws go.
+    #[test]
+    fn the_working_example() -> Result<()> {
+        let graph = Csr::of_edges(7, &FIGURE_3_3);
+        let community = [0, 0, 0, 1, 0, 1, 1];
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for seed in 0..64 {
+            let mut arranger = Arranger::new(&graph, &community, seed)?;
+            first.push(arranger.arrange(&[0, 1, 2, 4]));
+            second.push(arranger.arrange(&[3, 5, 6]));
+        }
+        // {V2, V1, V3, V5} and {V7, V6, V4}.
+        assert!(first.contains(&vec![1, 0, 2, 4]), "{first:?}");
+        assert!(second.contains(&vec![6, 5, 3]), "{second:?}");
+        // V1 or V3 is second from the left or in the middle, the other one beside it.
+        assert!(first.iter().all(|row| [row[1], row[2]].iter().all(|v| [0, 2].contains(v))));
+        Ok(())
+    }
+
+    #[test]
+    fn alone_apart_and_weighted() -> Result<()> {
+        let mut graph = Csr::of_edges(5, &[(0, 1), (0, 2), (0, 3)]);
+        graph.weights = Some(vec![1.0, 5.0, 2.0, 1.0, 5.0, 2.0]);
+        let community = [0; 5];
+        let mut arranger = Arranger::new(&graph, &community, 1)?;
+        // Heaviest edge first: 2 to the left, 3 to the right; 4 has no friends at all.
+        assert_eq!(arranger.arrange(&[0, 1, 2, 3, 4]), [1, 2, 0, 3, 4]);
+        let mut arranger = Arranger::new(&graph, &community, 1)?;
+        assert_eq!(arranger.arrange(&[4]), [4]);
+        assert!(arranger.arrange(&[]).is_empty());
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Bondhu: communities, placed greedily inside and among each other.
+//!
+//! I. Hoque, I. Gupta, "Disk Layout Techniques for Online Social Network Data", IEEE Internet
+//! Computing 16(3), 2012; I. Hoque's thesis (University of Illinois, 2013), chapter 3. Directed
+//! edges lose their direction, and weights in both directions are added.
+
+use super::arrange::Arranger;
+use super::csr::{Csr, reserved};
+use super::{Ordering, Source, community, csr_memory};
+use crate::{Error, Permutation, Result, Store, VertexId};
+
+/// Communities, then places inside and among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bondhu {
+    /// How communities are found.
+    pub communities: Communities,
+    /// What edges weigh.
+    pub model: Model,
+    /// Of communities, and of the last ties of placement.
+    pub seed: u64,
+}
+
+/// How communities are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Communities {
+    /// So many of about equal size, by METIS; by default one for a thousand vertices, two at
+    /// least.
+    ParCom(Option<u32>),
+    /// By modularity, after so many levels, or as many as gain anything.
+    ModCom(Option<u32>),
+}
+
+/// What edges weigh, as in section 3.5 of the thesis: how likely one end asks for the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// As much as the store says, 1 without weights.
+    #[default]
+    Uniform,
+    /// The mean degree of both ends.
+    Preferential,
+    /// The number of common neighbours and 1.
+    Overlap,
+}
+
+impl Ordering for Bondhu {
+    fn name(&self) -> &'static str {
+        match self.communities {
+            Communities::ParCom(_) => "bondhu-parcom",
+            Communities::ModCom(_) => "bondhu-modcom",
+        }
+    }
+
+    fn memory(&self, store: &Store) -> u64 {
+        // Communities and their members, ties, degrees, draws and the queue; METIS has the graph
+        // twice more while it coarsens it.
+        let graph = csr_memory(store, true);
+        let again = match self.communities {
+            Communities::ParCom(_) => 4,
+            Communities::ModCom(_) => 2,
+        };
+        let arcs = if store.directed() { 2 * store.arcs() } else { store.arcs() };
+        graph + again * 8 * arcs + 64 * store.num_vertices()
+    }
+
+    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+        let vertices = source.store.num_vertices();
+        if let Communities::ParCom(Some(wanted)) = self.communities
+            && (wanted == 0 || u64::from(wanted) > vertices.max(1))
+        {
+            return Err(Error::Invalid(format!(
+                "{wanted} communities of {vertices} vertices; choose from 1 to {}",
+                vertices.max(1)
+            )));
+        }
+        let mut graph = Csr::symmetric(source)?;
+        self.model.weigh(&mut graph)?;
+        source.hooks.check()?;
+        let community = match self.communities {
+            Communities::ParCom(wanted) => {
+                // Lossless: there are fewer than 2^32 vertices.
+                let parts = wanted.unwrap_or((vertices / 1000).max(2).min(vertices.max(1)) as u32);
+                community::metis(&graph, parts, self.seed)?
+            }
+            Communities::ModCom(levels) => {
+                community::louvain(&graph, levels, self.seed, &source.hooks)?
+            }
+        };
+        let order = arrange(&graph, &community, self.seed, source)?;
+        source.by_rank(Permutation::from_order(&order)?)
+    }
+}
+
+/// The order inside communities, those in the order of the graph of communities.
+fn arrange(
+    graph: &Csr,
+    community: &[u32],
+    seed: u64,
+    source: &Source<'_>,
+) -> Result<Vec<VertexId>> {
+    let count = community.iter().max().map_or(0, |most| *most as usize + 1);
+    let mut rows = community::members(community, count)?;
+    let (among, _) = community::contract(graph, &[], community, count)?;
+    let mut arranger = Arranger::new(graph, community, seed)?;
+    for row in &mut rows {
+        source.hooks.check()?;
+        *row = arranger.arrange(row);
+    }
+    let together = vec![0; count];
+    let all: Vec<u32> = among.vertices().collect();
+    let mut order = reserved(graph.len())?;
+    for c in Arranger::new(&among, &together, seed)?.arrange(&all) {
+        order.extend(rows.get(c as usize).into_iter().flatten());
+    }
+    Ok(order)
+}
+
+impl Model {
+    /// Gives every edge its weight.
+    fn weigh(self, graph: &mut Csr) -> Result<()> {
+        let mut weights: Vec<f32> = match self {
+            Model::Uniform => return Ok(()),
+            Model::Preferential | Model::Overlap => reserved(graph.targets.len())?,
+        };
+        for v in graph.vertices() {
+            for &u in graph.list(v) {
+                weights.push(match self {
+                    Model::Overlap => common(graph.list(v), graph.list(u)) as f32 + 1.0,
+                    _ => (graph.degree(v) + graph.degree(u)) as f32 / 2.0,
+                });
+            }
+        }
+        graph.weights = Some(weights);
+        Ok(())
+    }
+}
+
+/// Number of values in both of two ascending lists.
+fn common(mut a: &[VertexId], mut b: &[VertexId]) -> usize {
+    let mut found = 0;
+    while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
+        found += usize::from(x == y);
+        if x <= y {
+            a = more_a;
+        }
+        if y <= x {
+            b = more_b;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_weigh_as_written() -> Result<()> {
+        // A triangle 0, 1, 2 with a tail 2, 3.
+        let edges = [(0, 1), (0, 2), (1, 2), (2, 3)];
+        let weights = |model: Model| -> Result<Vec<f32>> {
+            let mut graph = Csr::of_edges(4, &edges);
+            model.weigh(&mut graph)?;
+            Ok(graph.edges(2).map(|(_, weight)| weight).collect())
+        };
+        assert_eq!(weights(Model::Uniform)?, [1.0, 1.0, 1.0]);
+        assert_eq!(weights(Model::Preferential)?, [2.5, 2.5, 2.0]);
+        assert_eq!(weights(Model::Overlap)?, [2.0, 2.0, 1.0]);
+        Ok(())
+    }
+}

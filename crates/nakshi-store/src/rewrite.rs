@@ -1,0 +1,264 @@
+//! A store once more, with its vertices in another order.
+//!
+//! Lists are streamed, moved to their new places and sorted on disk, as an import does it; ids,
+//! weights and the shape of the graph stay what they are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use nakshi_io::write::WriteFs;
+
+use crate::import::emit::{Place, Rules, emit};
+use crate::import::sort::pairs::sortable;
+use crate::import::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
+use crate::import::sort::radix::{Record, Weighted};
+use crate::import::sort::spill::Spill;
+use crate::import::workers::side_by_side;
+use crate::import::{Budget, Duplicates, Hooks, Progress, STRIPE};
+use crate::stream::ListStream;
+use crate::{
+    BuildOptions, Column, ColumnSpec, Direction, Encoding, Error, IdKind, Manifest, Permutation,
+    Result, Store, StoreBuilder, Stripes,
+};
+
+/// Memory per vertex at the peak: the new order, and the order of the ids or the degrees.
+pub const BYTES_PER_VERTEX: u64 = 8;
+
+/// Options of [`rewrite`], shared by Rust, the command line and Python.
+#[derive(Clone, Debug)]
+pub struct RewriteOptions {
+    /// Name of the layout, for the manifest.
+    pub layout: String,
+    /// Memory in bytes. Default 1 GiB, at least [`crate::import::MINIMUM_MEMORY`] and
+    /// [`BYTES_PER_VERTEX`].
+    pub memory: u64,
+    /// Threads; 0 takes what the machine has. Does not change what is written.
+    pub threads: usize,
+    /// Page size in bytes. Default: that of the source.
+    pub page_size: Option<u32>,
+    /// Encoding of lists. Default: that of the source.
+    pub encoding: Option<Encoding>,
+    /// Directories over which lists and weights are striped.
+    pub stripes: Vec<PathBuf>,
+}
+
+impl Default for RewriteOptions {
+    fn default() -> Self {
+        Self {
+            layout: "custom".into(),
+            memory: 1 << 30,
+            threads: 0,
+            page_size: None,
+            encoding: None,
+            stripes: Vec::new(),
+        }
+    }
+}
+
+/// Writes the graph of `source` to the new store `destination`, each vertex at its place in
+/// `order` (new internal id of each internal id). The source is only read.
+///
+/// # Errors
+/// [`Error::Invalid`] if `order` is for another number of vertices; [`Error::Budget`] at once if
+/// the memory is too little; [`Error::Unsupported`] for a store with several columns;
+/// [`Error::Exists`], [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
+pub fn rewrite(
+    source: &Store,
+    destination: &Path,
+    order: &Permutation,
+    options: &RewriteOptions,
+    hooks: &Hooks,
+) -> Result<Manifest> {
+    rewrite_with(&nakshi_io::write::default_fs(), source, destination, order, options, hooks)
+}
+
+/// Like [`rewrite`], through a file system of the caller's, such as one that fails on purpose.
+///
+/// # Errors
+/// As [`rewrite`].
+pub fn rewrite_with(
+    fs: &Arc<dyn WriteFs>,
+    source: &Store,
+    destination: &Path,
+    order: &Permutation,
+    options: &RewriteOptions,
+    hooks: &Hooks,
+) -> Result<Manifest> {
+    if order.len() as u64 != source.num_vertices() {
+        return Err(Error::Invalid(format!(
+            "an order of {} vertices for a graph of {}",
+            order.len(),
+            source.num_vertices()
+        )));
+    }
+    let budget = Budget::new(options.memory, BYTES_PER_VERTEX * source.num_vertices(), options.threads)?;
+    let job = Job { fs, source, order, options, hooks, budget };
+    let done = match job.column()? {
+        Some(column) => job.run::<Weighted>(destination, &column),
+        None => job.run::<u64>(destination, ""),
+    };
+    // Whatever a cancelled job stumbled over, it is its caller who ended it.
+    done.map_err(|e| hooks.check().err().unwrap_or(e))
+}
+
+struct Job<'j> {
+    fs: &'j Arc<dyn WriteFs>,
+    source: &'j Store,
+    order: &'j Permutation,
+    options: &'j RewriteOptions,
+    hooks: &'j Hooks,
+    budget: Budget,
+}
+
+impl Job<'_> {
+    /// The name of the column, if there is one.
+    fn column(&self) -> Result<Option<String>> {
+        let columns = &self.source.manifest().columns;
+        let mut names: Vec<&String> = columns.iter().map(|column| &column.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        match names.as_slice() {
+            [] => Ok(None),
+            [name] => Ok(Some((*name).clone())),
+            _ => Err(Error::Unsupported("a new layout of a store with several columns".into())),
+        }
+    }
+
+    fn run<R: Record>(&self, destination: &Path, column: &str) -> Result<Manifest> {
+        let mut builder =
+            StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options(column))?;
+        self.write_ids(&mut builder)?;
+        let scratch = builder.scratch_dir()?;
+        for &direction in self.directions() {
+            self.hooks.check()?;
+            nakshi_io::release_freed_memory();
+            let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
+            let column = match R::WEIGHTED {
+                true => Some(self.source.column_until(column, direction, &self.hooks.cancel)?),
+                false => None,
+            };
+            let float = column.as_ref().is_some_and(|column| !column.ty().is_integer());
+            let ranges = self.ranges::<R>(direction)?;
+            let arcs = spill("arcs")?;
+            let buckets = self.scatter::<R>(direction, column.as_ref(), &ranges, &arcs)?;
+            drop(column);
+            let (runs, lists) = (spill("runs")?, spill("lists")?);
+            let place = Place {
+                arcs: &arcs,
+                runs: &runs,
+                lists: &lists,
+                limit: usize::try_from(self.budget.bucket::<R>()).unwrap_or(usize::MAX),
+                sorters: self.budget.threads,
+            };
+            let rules = Rules { duplicates: Duplicates::Keep, valued: R::WEIGHTED, float };
+            builder.begin_adjacency(direction)?;
+            emit::<R>(&buckets, place, rules, self.hooks, &mut builder)?;
+            builder.finish_adjacency()?;
+        }
+        self.hooks.check()?;
+        builder.set_report(self.source.manifest().report.clone());
+        builder.commit()
+    }
+
+    fn directions(&self) -> &'static [Direction] {
+        if self.source.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
+    }
+
+    fn build_options(&self, column: &str) -> BuildOptions {
+        let from = self.source.manifest();
+        let page_size = self.options.page_size.unwrap_or(from.page_size);
+        let found = from.columns.iter().find(|entry| entry.name == column);
+        let stripes =
+            Stripes { dirs: self.options.stripes.clone(), unit: STRIPE.max(page_size.into()) };
+        BuildOptions {
+            directed: from.directed,
+            vertices: from.vertices,
+            encoding: self.options.encoding.unwrap_or(from.encoding),
+            page_size,
+            layout: self.options.layout.clone(),
+            columns: found.map(|c| ColumnSpec { name: c.name.clone(), ty: c.ty }).into_iter().collect(),
+            stripes: (!self.options.stripes.is_empty()).then_some(stripes),
+            memory: self.budget.memory / 4,
+        }
+    }
+
+    fn write_ids(&self, builder: &mut StoreBuilder) -> Result<()> {
+        let ids = self.source.ids()?.until(&self.hooks.cancel);
+        if ids.kind() != IdKind::Dense {
+            builder.begin_ids(ids.kind())?;
+            ids.for_each(|_, key| builder.push_id(key))?;
+        }
+        builder.begin_order()?;
+        let places = self.order.as_slice();
+        if ids.ranks_are_internal() {
+            places.iter().try_for_each(|&place| builder.push_order(place))?;
+        } else {
+            for v in ids.internal_by_rank()? {
+                let place = places.get(v as usize).copied();
+                builder.push_order(place.ok_or_else(|| misfit(v))?)?;
+            }
+        }
+        match ids.dense_first() {
+            Some(first) => builder.set_dense_ids(first, None),
+            None => builder.finish_ids(None),
+        }
+    }
+
+    /// Ranges of new places whose lists are sorted at once.
+    fn ranges<R: Record>(&self, direction: Direction) -> Result<Ranges> {
+        let degrees = self.source.degrees(direction, &self.hooks.cancel)?;
+        let mut cells = Cells::new(self.source.num_vertices());
+        for (&place, &degree) in self.order.as_slice().iter().zip(&degrees) {
+            cells.add(place, degree.into());
+        }
+        Ok(cells.ranges(self.budget.bucket::<R>() / 10 * 9))
+    }
+
+    /// Moves all list entries to the buckets of their new places.
+    fn scatter<R: Record>(
+        &self,
+        direction: Direction,
+        column: Option<&Column>,
+        ranges: &Ranges,
+        arcs: &Spill,
+    ) -> Result<Vec<Bucket>> {
+        let stream = ListStream::new(self.source, direction, column)?;
+        let float = column.is_some_and(|column| !column.ty().is_integer());
+        let (next, moved) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let total = Some(stream.entries());
+        let memory = self.budget.memory / 4 / self.budget.threads as u64;
+        let workers = side_by_side(self.budget.threads, |_| -> Result<Vec<Bucket>> {
+            let mut out = Scatter::new(arcs, ranges, memory);
+            let mut reader = stream.reader()?;
+            loop {
+                self.hooks.check()?;
+                let chunk = next.fetch_add(1, Relaxed);
+                if chunk >= stream.chunks() {
+                    return out.finish();
+                }
+                let entries = reader.visit(chunk, |list| {
+                    let source = self.place(list.vertex)?;
+                    for (i, &neighbour) in list.neighbours.iter().enumerate() {
+                        let value =
+                            list.values.as_ref().map_or(0, |values| sortable(values.bits(i), float));
+                        out.push::<R>(source, self.place(neighbour)?, value)?;
+                    }
+                    Ok(())
+                })?;
+                let done = moved.fetch_add(entries, Relaxed) + entries;
+                self.hooks.tell(Progress { phase: "sort", done, total, edges: done });
+            }
+        })?;
+        Ok(join(workers.into_iter().collect::<Result<_>>()?))
+    }
+
+    #[inline]
+    fn place(&self, v: u32) -> Result<u32> {
+        self.order.new_of(v).ok_or_else(|| misfit(v))
+    }
+}
+
+fn misfit(v: u32) -> Error {
+    Error::Invalid(format!("vertex {v} is beyond the graph; check the store with `nakshi check`"))
+}

@@ -1,0 +1,201 @@
+//! From the name of an order to a store in that order, for faces that know names only.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::engine::algo::{Algorithm, pagerank::PageRank};
+use crate::engine::{Context, Graph, Summary};
+use crate::store::import::Hooks;
+use crate::store::layout::{
+    Bisection, Bondhu, By, ByScore, Communities, Degree, Gorder, Model, Norder, Ordering,
+    Original, OrganPipe, Random, Source,
+};
+use crate::store::{Encoding, Error, RewriteOptions, Store, rewrite};
+
+/// The orders that a [`Request`] may name, and a line on each.
+pub const ORDERS: [(&str, &str); 10] = [
+    ("original", "ascending by id"),
+    ("random", "shuffled by --seed"),
+    ("degree", "hubs first, --by in, out or total degree"),
+    ("pagerank", "descending by PageRank"),
+    ("norder", "neighbours of hubs side by side, to --depth"),
+    ("gorder", "vertices with edges or sources in common within a --window"),
+    ("organ-pipe", "hubs in the middle"),
+    ("bondhu-parcom", "--communities of equal size by METIS, placed greedily"),
+    ("bondhu-modcom", "communities by modularity at --level, placed greedily"),
+    ("bisection", "recursive bisection by the cost of a linear arrangement"),
+];
+
+/// An order by name, with its parameters; those that it has not are refused.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// One of [`ORDERS`].
+    pub order: String,
+    /// `random`, `bondhu-*`, `bisection`: draws that decide between equals. Default 1.
+    pub seed: Option<u64>,
+    /// `degree`: which edges count. Default all.
+    pub by: Option<By>,
+    /// `norder`: edges that a search goes along. Default 2.
+    pub depth: Option<u32>,
+    /// `gorder`: vertices of the window. Default as many as have lists in a page.
+    pub window: Option<u32>,
+    /// `bondhu-parcom`: how many. Default one for a thousand vertices, two at least.
+    pub communities: Option<u32>,
+    /// `bondhu-modcom`: levels of merging. Default as many as gain anything.
+    pub level: Option<u32>,
+    /// `bondhu-*`: what edges weigh. Default uniform.
+    pub model: Option<Model>,
+    /// `bondhu-*`, `bisection`: the column with the weights of edges. Default none.
+    pub weight: Option<String>,
+}
+
+impl Request {
+    /// The order of this name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an unknown name, and for a parameter that the order has not.
+    pub fn ordering(&self, store: &Arc<Store>, cx: &Context) -> Result<Box<dyn Ordering>> {
+        self.refuse_others()?;
+        let seed = self.seed.unwrap_or(1);
+        let bondhu = |communities| {
+            let model = self.model.unwrap_or_default();
+            Box::new(Bondhu { communities, model, seed })
+        };
+        Ok(match self.order.as_str() {
+            "original" => Box::new(Original),
+            "random" => Box::new(Random { seed }),
+            "degree" => Box::new(Degree { by: self.by.unwrap_or_default() }),
+            "pagerank" => Box::new(ByScore { name: "pagerank", scores: pagerank(store, cx)? }),
+            "norder" => Box::new(Norder { depth: self.depth.unwrap_or(Norder::default().depth) }),
+            "gorder" => Box::new(Gorder { window: self.window }),
+            "organ-pipe" => Box::new(OrganPipe),
+            "bondhu-parcom" => bondhu(Communities::ParCom(self.communities)),
+            "bondhu-modcom" => bondhu(Communities::ModCom(self.level)),
+            _ => Box::new(Bisection { seed }),
+        })
+    }
+
+    fn refuse_others(&self) -> Result<()> {
+        let name = self.order.as_str();
+        if !ORDERS.iter().any(|(known, _)| *known == name) {
+            let known: Vec<&str> = ORDERS.iter().map(|(name, _)| *name).collect();
+            let known = known.join(", ");
+            return Err(Error::Invalid(format!("unknown order '{name}'; choose {known}")).into());
+        }
+        let bondhu = name.starts_with("bondhu");
+        let given = [
+            ("seed", self.seed.is_some(), bondhu || ["random", "bisection"].contains(&name)),
+            ("by", self.by.is_some(), name == "degree"),
+            ("depth", self.depth.is_some(), name == "norder"),
+            ("window", self.window.is_some(), name == "gorder"),
+            ("communities", self.communities.is_some(), name == "bondhu-parcom"),
+            ("level", self.level.is_some(), name == "bondhu-modcom"),
+            ("model", self.model.is_some(), bondhu),
+            ("weight", self.weight.is_some(), bondhu || name == "bisection"),
+        ];
+        match given.iter().find(|(_, given, fits)| *given && !fits) {
+            Some((parameter, ..)) => {
+                Err(Error::Invalid(format!("the order '{name}' has no parameter '{parameter}'")).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// PageRank of every internal id, under the memory of `cx`.
+fn pagerank(store: &Arc<Store>, cx: &Context) -> Result<Vec<f64>> {
+    let algorithm = PageRank { iterations: 20, tolerance: 0.0, ..PageRank::default() };
+    let needs = algorithm.needs(&Summary::of_store(store));
+    let graph = Graph::open(store, &needs, cx)?;
+    Ok(algorithm.run(&graph, cx)?.ranks)
+}
+
+/// How [`relayout`] writes.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Output {
+    /// Page size in bytes. Default: that of the source.
+    pub page_size: Option<u32>,
+    /// Encoding of lists. Default: that of the source.
+    pub encoding: Option<Encoding>,
+    /// Directories over which lists and weights are striped.
+    pub stripes: Vec<PathBuf>,
+}
+
+/// What [`relayout`] did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Relayout {
+    /// Name of the order.
+    pub layout: String,
+    /// Vertices of the store.
+    pub vertices: u64,
+    /// Edges of the store.
+    pub edges: u64,
+    /// Seconds that the order took, and writing.
+    pub seconds: Seconds,
+    /// Bytes of all edge lists.
+    pub list_bytes: u64,
+    /// Content hash of the new store.
+    pub content_hash: String,
+}
+
+/// Wall-clock time of the two halves of [`relayout`], in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Seconds {
+    /// Computing the order.
+    pub order: f64,
+    /// Writing the new store.
+    pub write: f64,
+}
+
+/// Writes the graph of `store` to the new store `destination`, in the order that `request` names.
+/// Memory and threads are those of `cx`; ids, weights and the shape of the graph stay.
+///
+/// # Errors
+/// [`Error::Invalid`] for an order that cannot be; too small a budget, at once, with the memory
+/// that works; those of reading and writing; cancellation. Nothing is left behind then.
+pub fn relayout(
+    store: &Arc<Store>,
+    destination: &Path,
+    request: &Request,
+    output: &Output,
+    cx: &Context,
+    hooks: &Hooks,
+) -> Result<Relayout> {
+    if destination.exists() {
+        return Err(Error::Exists(destination.to_path_buf()).into());
+    }
+    let started = Instant::now();
+    let ordering = request.ordering(store, cx)?;
+    let source = Source {
+        store,
+        weight: request.weight.clone(),
+        memory: cx.memory(),
+        threads: cx.threads(),
+        hooks: hooks.clone(),
+    };
+    let order = ordering.order(&source)?;
+    let ordered = started.elapsed().as_secs_f64();
+    let options = RewriteOptions {
+        layout: ordering.name().to_owned(),
+        memory: cx.memory().unwrap_or(RewriteOptions::default().memory),
+        threads: cx.threads(),
+        page_size: output.page_size,
+        encoding: output.encoding,
+        stripes: output.stripes.clone(),
+    };
+    let manifest = rewrite(store, destination, &order, &options, hooks)?;
+    Ok(Relayout {
+        layout: options.layout,
+        vertices: manifest.vertices,
+        edges: manifest.edges,
+        seconds: Seconds { order: ordered, write: started.elapsed().as_secs_f64() - ordered },
+        list_bytes: manifest.adjacency.iter().map(|entry| entry.lists.len).sum(),
+        content_hash: manifest.content_hash(),
+    })
+}
