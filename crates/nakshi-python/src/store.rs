@@ -196,8 +196,13 @@ impl Store {
         let store = self.opened()?;
         let threads = context(memory, threads).threads();
         let cost = long(py, progress, |call| {
-            let source =
-                Source { store: &store, weight: weight.clone(), memory, threads, hooks: hooks(call) };
+            let source = Source {
+                store: &store,
+                weight: weight.clone(),
+                memory,
+                threads,
+                hooks: hooks(call),
+            };
             Ok(layout_cost(&source)?)
         })?;
         Ok(serde_json::to_string(&cost).map_err(Failure::from)?)

@@ -92,7 +92,8 @@ pub fn rewrite_with(
             source.num_vertices()
         )));
     }
-    let budget = Budget::new(options.memory, BYTES_PER_VERTEX * source.num_vertices(), options.threads)?;
+    let budget =
+        Budget::new(options.memory, BYTES_PER_VERTEX * source.num_vertices(), options.threads)?;
     let job = Job { fs, source, order, options, hooks, budget };
     let done = match job.column()? {
         Some(column) => job.run::<Weighted>(destination, &column),
@@ -177,7 +178,10 @@ impl Job<'_> {
             encoding: self.options.encoding.unwrap_or(from.encoding),
             page_size,
             layout: self.options.layout.clone(),
-            columns: found.map(|c| ColumnSpec { name: c.name.clone(), ty: c.ty }).into_iter().collect(),
+            columns: found
+                .map(|c| ColumnSpec { name: c.name.clone(), ty: c.ty })
+                .into_iter()
+                .collect(),
             stripes: (!self.options.stripes.is_empty()).then_some(stripes),
             memory: self.budget.memory / 4,
         }
@@ -240,8 +244,10 @@ impl Job<'_> {
                 let entries = reader.visit(chunk, |list| {
                     let source = self.place(list.vertex)?;
                     for (i, &neighbour) in list.neighbours.iter().enumerate() {
-                        let value =
-                            list.values.as_ref().map_or(0, |values| sortable(values.bits(i), float));
+                        let value = list
+                            .values
+                            .as_ref()
+                            .map_or(0, |values| sortable(values.bits(i), float));
                         out.push::<R>(source, self.place(neighbour)?, value)?;
                     }
                     Ok(())

@@ -27,11 +27,7 @@ pub(crate) struct ListStream<'s> {
 }
 
 impl<'s> ListStream<'s> {
-    pub fn new(
-        store: &'s Store,
-        direction: Direction,
-        column: Option<&'s Column>,
-    ) -> Result<Self> {
+    pub fn new(store: &'s Store, direction: Direction, column: Option<&'s Column>) -> Result<Self> {
         let adjacency = store.adjacency(direction)?;
         let vertices = store.num_vertices();
         let (mut starts, mut start) = (vec![0], 0);

@@ -12,7 +12,7 @@ use crate::engine::{Context, Graph, Summary};
 use crate::store::import::Hooks;
 use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Gorder, Model, Norder, Ordering,
-    Original, OrganPipe, Random, Source,
+    OrganPipe, Original, Random, Source,
 };
 use crate::store::{Encoding, Error, RewriteOptions, Store, rewrite};
 
@@ -100,7 +100,8 @@ impl Request {
         ];
         match given.iter().find(|(_, given, fits)| *given && !fits) {
             Some((parameter, ..)) => {
-                Err(Error::Invalid(format!("the order '{name}' has no parameter '{parameter}'")).into())
+                Err(Error::Invalid(format!("the order '{name}' has no parameter '{parameter}'"))
+                    .into())
             }
             None => Ok(()),
         }

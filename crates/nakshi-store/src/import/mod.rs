@@ -29,9 +29,9 @@ pub use budget::MINIMUM_MEMORY;
 pub(crate) use collect::decimal;
 pub use input::{Input, Ints, Numbers};
 pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};
+pub(crate) use pipeline::STRIPE;
 #[doc(hidden)]
 pub use pipeline::import_tightly;
-pub(crate) use pipeline::STRIPE;
 pub use pipeline::{import, import_with};
 #[doc(hidden)]
 pub use read::read_bytes;

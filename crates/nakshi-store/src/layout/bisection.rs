@@ -126,13 +126,17 @@ impl Bisection {
                         // Lossless: vertices.
                         let vertices = (piece * PIECE) as VertexId..end as VertexId;
                         let average = |v: VertexId| {
-                            let (mut sum, mut weights) = (0.0, 0.0);
-                            for (u, weight) in graph.edges(v) {
-                                sum += weight * value(u);
-                                weights += weight;
-                            }
-                            let own = value(v);
-                            if weights > 0.0 { 0.5 * (own + sum / weights) } else { own }
+                            let (sum, weight) = match graph.weights {
+                                None => {
+                                    let list = graph.list(v);
+                                    (list.iter().map(|&u| value(u)).sum(), list.len() as f32)
+                                }
+                                Some(_) => graph.edges(v).fold((0.0, 0.0), |sums, (u, weight)| {
+                                    (sums.0 + weight * value(u), sums.1 + weight)
+                                }),
+                            };
+                            let (own, sum): (f32, f32) = (value(v), sum);
+                            if weight > 0.0 { 0.5 * (own + sum / weight) } else { own }
                         };
                         (piece, vertices.map(average).collect())
                     })
@@ -297,13 +301,19 @@ impl<'g> Cutter<'g> {
 
     /// How much heavier each vertex of the range is tied to what is right of the cut.
     fn gains(&self, cut: usize, range: &[VertexId], threads: usize) -> Result<Vec<f32>> {
-        let gain = |&v: &VertexId| {
-            let mut gain = 0.0;
-            for (u, weight) in self.graph.edges(v) {
-                let place = self.place.get(u as usize).map_or(0, |place| place.load(Relaxed));
-                gain += if place as usize >= cut { weight } else { -weight };
+        let is_right = |u: VertexId| {
+            self.place.get(u as usize).is_some_and(|place| place.load(Relaxed) as usize >= cut)
+        };
+        let gain = |&v: &VertexId| match self.graph.weights {
+            None => {
+                let list = self.graph.list(v);
+                let right: u32 = list.iter().map(|&u| u32::from(is_right(u))).sum();
+                2.0 * right as f32 - list.len() as f32
             }
-            gain
+            Some(_) => {
+                let edges = self.graph.edges(v);
+                edges.map(|(u, weight)| if is_right(u) { weight } else { -weight }).sum()
+            }
         };
         if threads == 1 || range.len() <= PIECE {
             return Ok(range.iter().map(gain).collect());

@@ -122,8 +122,7 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
             if k % (1 << 12) == 0 {
                 hooks.check()?;
             }
-            let (Some(&at), Some(&degree)) =
-                (community.get(v as usize), strength.get(v as usize))
+            let (Some(&at), Some(&degree)) = (community.get(v as usize), strength.get(v as usize))
             else {
                 continue;
             };
@@ -250,8 +249,7 @@ fn modularity(graph: &Csr, community: &[u32]) -> f64 {
             if community[v as usize] != community[u as usize] {
                 continue;
             }
-            let edge: f64 =
-                graph.edges(v).filter(|e| e.0 == u).map(|e| f64::from(e.1)).sum();
+            let edge: f64 = graph.edges(v).filter(|e| e.0 == u).map(|e| f64::from(e.1)).sum();
             sum += edge - graph.strength(v) * graph.strength(u) / whole;
         }
     }

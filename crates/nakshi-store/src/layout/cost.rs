@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::csr::reserved;
 use super::{Csr, Source};
-use crate::import::workers::side_by_side;
 use crate::import::Progress;
+use crate::import::workers::side_by_side;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Manifest, Result, Store, VertexId};
 

@@ -76,7 +76,8 @@ impl Csr {
     pub fn load(source: &Source<'_>, direction: Direction) -> Result<Self> {
         let store = source.store;
         let ranks = source.ranks()?;
-        let rank = |v: VertexId| ranks.as_ref().map_or(v, |r| r.get(v as usize).copied().unwrap_or(v));
+        let rank =
+            |v: VertexId| ranks.as_ref().map_or(v, |r| r.get(v as usize).copied().unwrap_or(v));
         let degrees = store.degrees(direction, &source.hooks.cancel)?;
         let mut offsets = reserved(degrees.len() + 1)?;
         offsets.resize(degrees.len() + 1, 0);

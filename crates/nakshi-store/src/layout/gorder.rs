@@ -33,7 +33,9 @@ impl Ordering for Gorder {
 
     fn places(&self, source: &Source<'_>) -> Result<Permutation> {
         let window = match self.window {
-            Some(0) => return Err(Error::Invalid("a window of 0 vertices; choose 1 or more".into())),
+            Some(0) => {
+                return Err(Error::Invalid("a window of 0 vertices; choose 1 or more".into()));
+            }
             Some(window) => window as usize,
             None => page_window(source.store)?,
         };
@@ -55,12 +57,7 @@ fn page_window(store: &Store) -> Result<usize> {
     Ok(usize::try_from((store.num_vertices() / pages).max(1)).unwrap_or(usize::MAX))
 }
 
-fn sequence(
-    out: &Csr,
-    into: &Csr,
-    window: usize,
-    source: &Source<'_>,
-) -> Result<Vec<VertexId>> {
+fn sequence(out: &Csr, into: &Csr, window: usize, source: &Source<'_>) -> Result<Vec<VertexId>> {
     let n = out.len();
     let mut order = reserved(n)?;
     let mut heap = UnitHeap::new(into)?;

@@ -34,7 +34,7 @@ pub use gorder::Gorder;
 pub use norder::Norder;
 pub(crate) use place::Placer;
 pub(crate) use random::{Shuffle, mix};
-pub use simple::{By, ByScore, Degree, Original, OrganPipe, Random};
+pub use simple::{By, ByScore, Degree, OrganPipe, Original, Random};
 
 /// An order of the vertices, with its parameters.
 pub trait Ordering: std::fmt::Debug {

@@ -50,9 +50,8 @@ impl Ordering for Norder {
 
     fn memory(&self, store: &Store) -> u64 {
         let entry = store.entry(Direction::Out);
-        let lists = entry.map_or(0, |e| {
-            Manifest::index_memory(e) + 2 * e.max_list_bytes + 16 * e.max_degree
-        });
+        let lists = entry
+            .map_or(0, |e| Manifest::index_memory(e) + 2 * e.max_list_bytes + 16 * e.max_degree);
         // One more bit than three tables, and while places are checked a byte.
         13 * store.num_vertices() + lists + 16 * BATCH_BYTES + LEAST_CACHE
     }
@@ -245,16 +244,17 @@ impl<'s> Lists<'s> {
     fn fetch(&mut self, vertices: &[VertexId], into: &mut [Vec<VertexId>]) -> Result<()> {
         let adjacency = self.adjacency;
         into.iter_mut().for_each(Vec::clear);
-        let decode = |bytes: &[u8], range: std::ops::Range<usize>, k: usize, to: &mut [Vec<u32>]| {
-            let blame = |error| adjacency.blame(vertices.get(k).copied().unwrap_or(0), error);
-            match to.get_mut(k) {
-                Some(to) => adjacency
-                    .list(bytes, range)
-                    .and_then(|list| list.decode_into(to))
-                    .map_err(blame),
-                None => Ok(()),
-            }
-        };
+        let decode =
+            |bytes: &[u8], range: std::ops::Range<usize>, k: usize, to: &mut [Vec<u32>]| {
+                let blame = |error| adjacency.blame(vertices.get(k).copied().unwrap_or(0), error);
+                match to.get_mut(k) {
+                    Some(to) => adjacency
+                        .list(bytes, range)
+                        .and_then(|list| list.decode_into(to))
+                        .map_err(blame),
+                    None => Ok(()),
+                }
+            };
         match &mut self.data {
             Data::Memory(lists) => {
                 for (k, &v) in vertices.iter().enumerate() {
@@ -266,10 +266,11 @@ impl<'s> Lists<'s> {
             }
             Data::Ssd(reader) => {
                 self.requests.clear();
-                self.requests.extend((0..).zip(vertices).map(|(token, &v)| Request {
-                    range: adjacency.extent(v),
-                    token,
-                }));
+                self.requests.extend(
+                    (0..)
+                        .zip(vertices)
+                        .map(|(token, &v)| Request { range: adjacency.extent(v), token }),
+                );
                 let scratch = &mut self.scratch;
                 let mut failed = None;
                 let done = reader.gather(&self.requests, &mut |token, pages| {

@@ -146,7 +146,8 @@ impl Ordering for ByScore {
             )));
         }
         let ranks = source.ranks()?;
-        let rank = |v: VertexId| ranks.as_ref().and_then(|r| r.get(v as usize)).copied().unwrap_or(v);
+        let rank =
+            |v: VertexId| ranks.as_ref().and_then(|r| r.get(v as usize)).copied().unwrap_or(v);
         let score = |v: VertexId| self.scores.get(v as usize).copied().unwrap_or_default();
         let mut order = all(self.scores.len() as u64)?;
         order.sort_unstable_by(|&a, &b| {
