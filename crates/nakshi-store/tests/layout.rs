@@ -236,7 +236,7 @@ fn norder_is_what_the_paper_says() -> Outcome {
         x ^= x << 5;
         x % n
     };
-    let edges: Vec<(u32, u32)> = (0..60_000)
+    let edges: Vec<(u32, u32)> = (0..250_000)
         .map(|_| {
             (draw(20_000), {
                 let n = draw(20_000) + 1;
@@ -251,6 +251,8 @@ fn norder_is_what_the_paper_says() -> Outcome {
         let source = Source::new(&store);
         let (out, into) = (Csr::load(&source, Direction::Out)?, Csr::load(&source, Direction::In)?);
         let least = Norder::default().memory(&store);
+        // More than the smallest page cache.
+        assert!(store.entry(Direction::Out)?.lists.len > 300 << 10);
         for depth in 1..4 {
             let plain = norder_plainly(&out, &into, depth);
             // In memory, and from pages under the least memory.

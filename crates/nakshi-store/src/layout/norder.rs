@@ -26,7 +26,7 @@ const BATCH: usize = 512;
 /// Bytes of lists that are asked for at once.
 const BATCH_BYTES: u64 = 256 << 10;
 /// The smallest page cache.
-const LEAST_CACHE: u64 = 4 << 20;
+const LEAST_CACHE: u64 = 256 << 10;
 /// Page cache beside lists that do not fit, without a cap.
 const DEFAULT_CACHE: u64 = 256 << 20;
 
