@@ -11,7 +11,7 @@ from . import _core
 from .errors import ParameterError
 from .progress import ProgressArgument, reporting
 from .result import Result
-from .units import parse_size
+from .units import parse_share, parse_size
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,6 +49,10 @@ class RunOptions(TypedDict, total=False):
         threads: worker threads; by default all cores that the process may use. Integer results
             are the same for any number of threads.
         timeout: seconds after which the call stops with ``DeadlineError``; none by default.
+        selective: read pages of selected lists only, as the engines of the papers do: no heads in
+            memory, no whole chunks; for experiments.
+        static_cache: keep the lists in memory that the store's plan names; see
+            :meth:`Graph.cache_plan`. ``memory`` has to have room for them.
         progress: ``None`` (default) draws bars in a terminal or notebook and is silent elsewhere,
             ``True`` always draws, ``False`` never; or a callable
             ``(phase, done, total, unit)``.
@@ -58,6 +62,8 @@ class RunOptions(TypedDict, total=False):
     memory: int | str | None
     threads: int | None
     timeout: float | None
+    selective: bool
+    static_cache: bool
     progress: ProgressArgument
 
 
@@ -281,9 +287,7 @@ class Graph:
         """
         return self.run("triangles", per_vertex=per_vertex, **run)
 
-    def scan_statistics(
-        self, *, per_vertex: bool = False, **run: Unpack[RunOptions]
-    ) -> Result:
+    def scan_statistics(self, *, per_vertex: bool = False, **run: Unpack[RunOptions]) -> Result:
         """Scan statistic: the most edges inside the closed neighbourhood of a vertex.
 
         Edges are taken as undirected. Vertices are tried by descending degree, and the search
@@ -405,6 +409,54 @@ class Graph:
         costs: dict[str, Any] = json.loads(text)
         return costs
 
+    def cache_plan(
+        self,
+        size: float | str = "20%",
+        *,
+        iterations: int | None = None,
+        select: Literal["gvs", "highd", "lowd", "random"] = "gvs",
+        seed: int | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Choose edge lists to keep in memory, and write the plan into the store's directory.
+
+        Runs with ``static_cache=True`` load these lists before they start. The plan is for this
+        store and its layout; it stays good while edges change a little.
+
+        Args:
+            size: share of the bytes of all lists, such as ``"20%"`` or ``0.2``.
+            iterations: of Greedy Vertex Selection; default 50.
+            select: ``"gvs"`` (Greedy Vertex Selection, BASC, USENIX ATC 2019), or for comparison
+                the lists of the largest or smallest degree, or a random choice.
+            seed: of ``"random"``; default 1.
+            memory: cap; one that is too small is refused at once with the smallest that works.
+            threads: worker threads; all cores by default. Does not change the plan.
+            progress: as for algorithms.
+
+        Returns:
+            ``store``, ``layout``, ``select``, ``iterations``, ``budget`` in bytes; ``lists`` and
+            ``bytes`` that were chosen; ``seconds``.
+
+        Raises:
+            ParameterError: a size of 0 % or less or over 100 %.
+            StorageError: the directory is not writable.
+        """
+        config = {
+            "share": parse_share(size),
+            "iterations": iterations,
+            "select": select,
+            "seed": seed,
+        }
+        given = {name: value for name, value in config.items() if value is not None}
+        with reporting(progress, "cache-plan") as sink:
+            text = self._core.cache_plan(
+                json.dumps(given), memory=parse_size(memory), threads=threads, progress=sink
+            )
+        report: dict[str, Any] = json.loads(text)
+        return report
+
     def relayout(
         self,
         path: str | os.PathLike[str],
@@ -507,6 +559,8 @@ class Graph:
         memory: int | str | None = None,
         threads: int | None = None,
         timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
         progress: ProgressArgument = None,
         **parameters: Any,
     ) -> Result:
@@ -525,6 +579,8 @@ class Graph:
                 memory=parse_size(memory),
                 threads=threads,
                 timeout=timeout,
+                selective=selective,
+                static_cache=static_cache,
                 progress=sink,
             )
         return Result(core)
@@ -565,7 +621,9 @@ class Graph:
         if algorithm == "sssp" and not given.pop("unit", False) and "weight" not in given:
             if len(self.weights) > 1:
                 known = ", ".join(self.weights)
-                raise ParameterError(f"which lengths? name one with weight= ({known}), or unit=True")
+                raise ParameterError(
+                    f"which lengths? name one with weight= ({known}), or unit=True"
+                )
             if self.weights:
                 given["weight"] = self.weights[0]
         try:

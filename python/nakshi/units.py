@@ -54,6 +54,25 @@ def parse_size(size: int | str | None) -> int | None:
     return number
 
 
+def parse_share(share: float | str) -> float:
+    """Turn ``"20%"`` or ``0.2`` into 0.2.
+
+    Raises:
+        ParameterError: not a share above 0 and at most 1.
+    """
+    number = None
+    if isinstance(share, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*%\s*", share)
+        number = float(match[1]) / 100 if match else None
+    elif isinstance(share, (int, float)) and not isinstance(share, bool):
+        number = float(share)
+    if number is None or not 0 < number <= 1:
+        raise ParameterError(
+            f"{share!r} is not a share; give more than 0 % and at most 100 %, such as '20%' or 0.2"
+        )
+    return number
+
+
 def format_size(size: int | float) -> str:
     """Bytes for people: ``format_size(1536)`` is ``'1.5 KiB'``."""
     value = float(size)

@@ -53,6 +53,8 @@ pub struct Context {
     memory: Option<u64>,
     threads: usize,
     mode: EngineMode,
+    selective: bool,
+    static_cache: bool,
     progress: Arc<dyn Progress>,
 }
 
@@ -63,6 +65,8 @@ impl fmt::Debug for Context {
             .field("memory", &self.memory)
             .field("threads", &self.threads)
             .field("mode", &self.mode)
+            .field("selective", &self.selective)
+            .field("static_cache", &self.static_cache)
             .finish_non_exhaustive()
     }
 }
@@ -84,6 +88,8 @@ impl Context {
             memory: None,
             threads,
             mode: EngineMode::Auto,
+            selective: false,
+            static_cache: false,
             progress: Arc::new(NoProgress),
         }
     }
@@ -120,6 +126,20 @@ impl Context {
         self
     }
 
+    /// Reads pages of selected lists only, as the papers' engines do: no heads, no whole chunks,
+    /// no steps against the direction of a search. For experiments; passes over all lists, as
+    /// PageRank's, are not affected.
+    pub fn with_selective(mut self, selective: bool) -> Self {
+        self.selective = selective;
+        self
+    }
+
+    /// Keeps the lists in memory that the store's [`nakshi_store::CachePlan`] names.
+    pub fn with_static_cache(mut self, wanted: bool) -> Self {
+        self.static_cache = wanted;
+        self
+    }
+
     /// Sends progress to `sink`.
     pub fn with_progress(mut self, sink: Arc<dyn Progress>) -> Self {
         self.progress = sink;
@@ -144,6 +164,16 @@ impl Context {
     /// Where the edge lists shall be.
     pub fn mode(&self) -> EngineMode {
         self.mode
+    }
+
+    /// Whether pages of selected lists are all that is read.
+    pub fn selective(&self) -> bool {
+        self.selective
+    }
+
+    /// Whether lists that the store's cache plan names are kept in memory.
+    pub fn static_cache(&self) -> bool {
+        self.static_cache
     }
 
     /// The progress sink.

@@ -18,6 +18,7 @@ use crate::source::{Data, Side, unit_weights, within};
 use crate::vertex_set::VertexSet;
 use nakshi_io::{CachedReader, Request};
 use nakshi_store::{Direction, List, VertexId};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of lists below which a pass is not worth a second thread.
 const INLINE_BYTES: u64 = 32 << 10;
@@ -118,6 +119,8 @@ impl Plan {
             return plan;
         }
         let (in_memory, kept) = (matches!(side.data, Data::Memory(_)), side.kept());
+        // In the papers' way of reading, pages of single lists are all that is asked for.
+        let selective = side.shared.selective;
         let at_hand = |chunk| {
             let found = kept.as_ref().and_then(|kept| kept.get(chunk, weighted));
             in_memory || found.is_some()
@@ -129,7 +132,8 @@ impl Plan {
             let found = members.take(DENSE).count();
             if found > 0 {
                 let alone = to == from + 1;
-                let whole = found == DENSE || alone || at_hand(chunk);
+                let dense = !selective && (found == DENSE || alone);
+                let whole = dense || at_hand(chunk);
                 if whole { &mut plan.dense } else { &mut plan.sparse }.push(chunk);
             }
         }
@@ -227,6 +231,8 @@ pub struct ListReader<'g> {
     weights: Option<CachedReader>,
     requests: Vec<Request>,
     scratch: Vec<u8>,
+    /// Lists found in the static cache, not yet counted.
+    pinned_hits: u64,
 }
 
 impl<'g> ListReader<'g> {
@@ -240,7 +246,8 @@ impl<'g> ListReader<'g> {
             None => None,
         };
         let ssd = open(&side.data)?;
-        Ok(ListReader { side, ssd, weights, requests: Vec::new(), scratch: Vec::new() })
+        let (requests, scratch) = (Vec::new(), Vec::new());
+        Ok(ListReader { side, ssd, weights, requests, scratch, pinned_hits: 0 })
     }
 
     /// Visits the list of each `(vertex, token)`, once per request, in the order in which
@@ -324,11 +331,20 @@ impl<'g> ListReader<'g> {
         }
         let Some(reader) = &mut self.ssd else { return Ok(()) };
         self.requests.clear();
-        self.requests.extend(
-            (0..)
-                .zip(requests)
-                .map(|(k, &(v, _))| Request { range: side.extent(v.into()), token: k }),
-        );
+        for (k, &(v, _)) in requests.iter().enumerate() {
+            match side.pinned.as_ref().and_then(|pinned| Some((pinned, pinned.find(v)?))) {
+                Some((pinned, range)) => {
+                    self.pinned_hits += 1;
+                    visit(k, &side.list(pinned.bytes(), range)?)?;
+                }
+                None => {
+                    let range = side.extent(v.into());
+                    self.requests.push(Request { range, token: k as u64 });
+                }
+            }
+        }
+        let hits = std::mem::take(&mut self.pinned_hits);
+        side.shared.stats.pinned_hits.fetch_add(hits, Relaxed);
         let scratch = &mut self.scratch;
         let mut failed = None;
         let result = reader.gather(&self.requests, &mut |token, pages| {

@@ -88,6 +88,11 @@ impl Graph {
         self.mode
     }
 
+    /// Whether pages of selected lists are all that is read; see [`Context::with_selective`].
+    pub fn selective(&self) -> bool {
+        self.shared.selective
+    }
+
     /// The store behind the graph, if there is one.
     pub fn store(&self) -> Option<&Arc<Store>> {
         self.store.as_ref()

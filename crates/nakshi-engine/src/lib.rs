@@ -12,6 +12,7 @@
 //! * [`Outcome`]: what an algorithm hands to the faces.
 
 pub mod algo;
+pub mod cache_plan;
 mod context;
 mod error;
 mod estimate;

@@ -122,7 +122,7 @@ impl Store {
 
     /// Runs an algorithm; `parameters` is a JSON object, vertices in it are the user's ids.
     #[pyo3(signature = (algorithm, parameters, *, engine = "auto", memory = None, threads = None,
-                        timeout = None, progress = None))]
+                        timeout = None, selective = false, static_cache = false, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn run(
         &self,
@@ -133,6 +133,8 @@ impl Store {
         memory: Option<u64>,
         threads: Option<usize>,
         timeout: Option<f64>,
+        selective: bool,
+        static_cache: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Outcome> {
         let store = self.opened()?;
@@ -143,7 +145,10 @@ impl Store {
             "ssd" => EngineMode::Ssd,
             other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
         };
-        let mut context = context(memory, threads).with_mode(mode);
+        let mut context = context(memory, threads)
+            .with_mode(mode)
+            .with_selective(selective)
+            .with_static_cache(static_cache);
         if let Some(seconds) = timeout {
             let allowed = Duration::try_from_secs_f64(seconds)
                 .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
@@ -179,6 +184,28 @@ impl Store {
             let context =
                 context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
             Ok(layout::relayout(&store, &path, &request, &output, &context, &hooks(call))?)
+        })?;
+        Ok(serde_json::to_string(&done).map_err(Failure::from)?)
+    }
+
+    /// Chooses edge lists to keep in memory and writes the plan beside the store; `config` is a
+    /// JSON object. Returns what was chosen, as JSON.
+    #[pyo3(signature = (config, *, memory = None, threads = None, progress = None))]
+    fn cache_plan(
+        &self,
+        py: Python<'_>,
+        config: &str,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let store = self.opened()?;
+        let request: layout::PlanRequest = serde_json::from_str(config).map_err(Failure::from)?;
+        let context = context(memory, threads);
+        let done = long(py, progress, |call| {
+            let context =
+                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            Ok(layout::plan_cache(&store, &request, &context)?)
         })?;
         Ok(serde_json::to_string(&done).map_err(Failure::from)?)
     }

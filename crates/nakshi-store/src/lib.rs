@@ -32,6 +32,7 @@ pub mod layout;
 mod list;
 mod manifest;
 mod permutation;
+mod plan;
 mod rewrite;
 mod store;
 mod stream;
@@ -52,5 +53,6 @@ pub use manifest::{
     AdjacencyEntry, ColumnEntry, FORMAT_VERSION, FileEntry, IdsEntry, Manifest, StripeEntry,
 };
 pub use permutation::Permutation;
+pub use plan::{CachePlan, PlanInfo, PlanSide};
 pub use rewrite::{BYTES_PER_VERTEX, RewriteOptions, rewrite, rewrite_with};
 pub use store::{OpenOptions, Store};

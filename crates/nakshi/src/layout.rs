@@ -1,4 +1,5 @@
-//! From the name of an order to a store in that order, for faces that know names only.
+//! From the name of an order to a store in that order, and from a share to a plan of what stays in
+//! memory, for faces that know names only.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,13 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::engine::algo::{Algorithm, pagerank::PageRank};
+use crate::engine::cache_plan::{self, Select};
 use crate::engine::{Context, Graph, Summary};
+use crate::io::write::default_fs;
 use crate::store::import::Hooks;
 use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Gorder, Model, Norder, Ordering,
     OrganPipe, Original, Random, Source,
 };
-use crate::store::{Encoding, Error, RewriteOptions, Store, rewrite};
+use crate::store::{Encoding, Error, PlanInfo, RewriteOptions, Store, rewrite};
 
 /// The orders that a [`Request`] may name, and a line on each.
 pub const ORDERS: [(&str, &str); 10] = [
@@ -198,5 +201,57 @@ pub fn relayout(
         seconds: Seconds { order: ordered, write: started.elapsed().as_secs_f64() - ordered },
         list_bytes: manifest.adjacency.iter().map(|entry| entry.lists.len).sum(),
         content_hash: manifest.content_hash(),
+    })
+}
+
+/// How [`plan_cache`] chooses; what is not given has its default.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlanRequest {
+    /// Share of the bytes of all lists, above 0 and at most 1. Default 0.2.
+    pub share: Option<f64>,
+    /// How often charges follow what was chosen. Default 50.
+    pub iterations: Option<u32>,
+    /// How vertices are chosen.
+    pub select: Select,
+    /// Of a random choice. Default 1.
+    pub seed: Option<u64>,
+}
+
+/// What [`plan_cache`] chose.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanReport {
+    /// What the plan is for, and how it was made.
+    #[serde(flatten)]
+    pub about: PlanInfo,
+    /// Lists of all directions.
+    pub lists: u64,
+    /// Bytes of these lists.
+    pub bytes: u64,
+    /// Wall-clock time.
+    pub seconds: f64,
+}
+
+/// Chooses lists that shall stay in memory and writes the plan beside the files of `store`.
+///
+/// # Errors
+/// A share or a number of iterations that cannot be; too small a budget; reading and writing;
+/// cancellation.
+pub fn plan_cache(store: &Arc<Store>, request: &PlanRequest, cx: &Context) -> Result<PlanReport> {
+    let started = Instant::now();
+    let usual = cache_plan::Config::default();
+    let config = cache_plan::Config {
+        share: request.share.unwrap_or(usual.share),
+        iterations: request.iterations.unwrap_or(usual.iterations),
+        select: request.select,
+        seed: request.seed.unwrap_or(usual.seed),
+    };
+    let plan = cache_plan::make(store, &config, cx)?;
+    plan.save(default_fs().as_ref(), store)?;
+    Ok(PlanReport {
+        lists: plan.sides.iter().map(|side| side.vertices.len() as u64).sum(),
+        bytes: plan.sides.iter().map(|side| side.bytes).sum(),
+        about: plan.about,
+        seconds: started.elapsed().as_secs_f64(),
     })
 }

@@ -4,7 +4,8 @@ Exit code 0, or one line on standard error and exit code 2 for wrong usage, 1 fo
 Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpreter's own share of
 memory small, so that a memory cap is spent on the graph.
 
-Inside: ``commands`` (import, info, check, cost, layout, export, generate), ``algorithms`` (run, estimate),
+Inside: ``commands`` (import, info, check, cost, layout, cache-plan, export,
+generate), ``algorithms`` (run, estimate),
 ``options`` (what they share), ``output`` (text, JSON).
 """
 
@@ -17,7 +18,7 @@ from typing import NoReturn
 import click
 
 from .algorithms import estimate, run
-from .commands import check, cost, export, generate, import_, info, layout
+from .commands import cache_plan, check, cost, export, generate, import_, info, layout
 
 __all__ = ["main", "nakshi"]
 
@@ -57,7 +58,18 @@ def nakshi() -> None:
     """
 
 
-for _command in (import_, info, run, estimate, cost, layout, export, check, generate):
+for _command in (
+    import_,
+    info,
+    run,
+    estimate,
+    cost,
+    layout,
+    cache_plan,
+    export,
+    check,
+    generate,
+):
     nakshi.add_command(_command)
 
 

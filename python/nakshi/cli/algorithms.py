@@ -65,7 +65,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         "PageRank, normalised to sum 1.",
         (
             _option("--damping", "Probability of following an edge [0.85].", type=float),
-            _option("--iterations", "Exactly this many; with --tolerance at most.", type=_ITERATIONS),
+            _option(
+                "--iterations", "Exactly this many; with --tolerance at most.", type=_ITERATIONS
+            ),
             _option("--tolerance", "Stop when ranks change by less in sum [1e-7].", type=float),
             _variant("pull", "delta", "vertex"),
         ),
@@ -75,7 +77,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Shortest paths by non-negative weights.",
         (
             _SOURCE,
-            _option("--weight", "Edge column with the weights; default: the only one.", metavar="COLUMN"),
+            _option(
+                "--weight", "Edge column with the weights; default: the only one.", metavar="COLUMN"
+            ),
             _option(
                 "--weighted",
                 "Fail if the store has no weights (without it, edges then count as 1).",
@@ -146,6 +150,9 @@ def estimate() -> None:
     """Tell the memory that a run needs: nakshi estimate ALGO STORE."""
 
 
+_SETTINGS = ("engine", "memory", "threads", "timeout", "selective", "static_cache")
+
+
 def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -> None:
     from ..graph import Graph
 
@@ -154,7 +161,7 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
     if out is not None and "per_vertex" in chosen:
         chosen["per_vertex"] = True
     graph = Graph(store)
-    settings = {key: chosen.pop(key) for key in ("engine", "memory", "threads", "timeout")}
+    settings = {key: chosen.pop(key) for key in _SETTINGS}
     settings["progress"] = chosen.pop("progress")
     result = graph.run(name, **settings, **_parameters(graph, chosen))
     if out is not None:
@@ -212,7 +219,9 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
 
 def _parameters(graph: Any, chosen: dict[str, Any]) -> dict[str, Any]:
     """Options as arguments: ids of the kind that the store has, no unset ones."""
-    given = {key: value for key, value in chosen.items() if value is not None and value is not False}
+    given = {
+        key: value for key, value in chosen.items() if value is not None and value is not False
+    }
     if given.pop("weighted", False) and not graph.weighted:
         raise ParameterError(
             f"{graph.path} has no weights; import the edges with --weighted, "
@@ -260,6 +269,12 @@ def _add(name: str, algorithm: Algorithm) -> None:
     for decorate in (
         options.as_json,
         options.quiet,
+        click.option(
+            "--selective", is_flag=True, help="Read pages of selected lists only; for experiments."
+        ),
+        click.option(
+            "--static-cache", is_flag=True, help="Keep the lists of `nakshi cache-plan` in memory."
+        ),
         click.option("--timeout", type=float, metavar="SECONDS", help="Stop after this long."),
         options.threads,
         options.memory,

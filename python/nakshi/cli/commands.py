@@ -88,9 +88,7 @@ ORDERS = [
     show_default=True,
     help="Of edge lists.",
 )
-@click.option(
-    "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096."
-)
+@click.option("--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096.")
 @click.option(
     "--stripe",
     "stripes",
@@ -228,6 +226,33 @@ def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen:
         print_json({"store": new, **report})
     else:
         print_pairs([("store", new), *_lines(report)])
+
+
+@click.command("cache-plan")
+@click.argument("store", type=options.STORE)
+@click.option("--size", default="20%", show_default=True, help="Share of the bytes of all lists.")
+@click.option("--iterations", type=click.IntRange(1), help="Of the greedy choice [50].")
+@click.option(
+    "--select",
+    type=click.Choice(["gvs", "highd", "lowd", "random"]),
+    default="gvs",
+    show_default=True,
+    help="Greedy Vertex Selection (BASC), or by degree or at random for comparison.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of --select random [1].")
+@options.long_call
+def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
+    """Choose edge lists of STORE to keep in memory during traversals.
+
+    The plan is written into the directory of STORE; `nakshi run ... --static-cache` uses it.
+    """
+    from ..graph import Graph
+
+    report = Graph(store).cache_plan(**chosen)
+    if as_json:
+        print_json({**report, "path": store})
+    else:
+        print_pairs(_lines(report))
 
 
 @click.command()

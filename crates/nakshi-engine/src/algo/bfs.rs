@@ -165,13 +165,17 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(graph: &'a Graph, cx: &'a Context, levels: &'a [AtomicU32]) -> Result<Self> {
         let end = graph.last_list(Direction::In)?;
-        let heads = graph.heads(Direction::In, cx)?;
+        let heads =
+            if graph.selective() { Arc::default() } else { graph.heads(Direction::In, cx)? };
         let visited = AtomicBitmap::new(graph.num_vertices());
         Ok(Search { graph, cx, levels, visited, heads, level: 0, end, open: end })
     }
 
     /// Compares what both kinds of step would cost, in nanoseconds.
     fn bottom_up_is_cheaper(&self, frontier: &VertexSet) -> Result<bool> {
+        if self.graph.selective() {
+            return Ok(false);
+        }
         // Measured: a list in memory costs a few cache misses, one on the SSD its share of
         // a request; a byte of list is decoded in about a nanosecond, or read and decoded.
         let (per_list, per_byte) = match self.graph.mode() {

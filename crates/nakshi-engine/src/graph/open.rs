@@ -4,9 +4,10 @@ use super::Graph;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Needs, Summary};
+use crate::source::pinned::Pinned;
 use crate::source::{Data, Shared, Side, WeightColumn};
 use nakshi_io::PagedFile;
-use nakshi_store::{Direction, Store};
+use nakshi_store::{CachePlan, Direction, Store};
 use std::sync::Arc;
 
 /// For lists in memory beyond what a run needs, when no budget is given.
@@ -60,19 +61,32 @@ impl Graph {
         let summary = Summary::of_store(store);
         let estimate = Estimate::new(needs, &summary, cx.threads());
         let mode = choose(&estimate, cx)?;
+        let plan = match mode {
+            // Who uses the spare memory itself reads lists in turn, and has no use for a cache.
+            EngineMode::Ssd if cx.static_cache() && !needs.takes_spare => Some(plan_of(store)?),
+            _ => None,
+        };
+        let pinned = plan.as_ref().map_or(0, |plan| pinned_memory(store, needs, plan));
         let spare = match cx.memory() {
             _ if needs.takes_spare => 0,
-            Some(budget) => budget.saturating_sub(estimate.minimum),
+            Some(budget) => {
+                let needed = estimate.minimum.saturating_add(pinned);
+                budget.checked_sub(needed).ok_or_else(|| Error::Budget {
+                    what: "this run with its static cache".into(),
+                    needed,
+                    given: budget,
+                })?
+            }
             None => DEFAULT_SPARE,
         };
         let lists = estimate.in_memory - estimate.minimum;
-        let (cache, kept) = divide(needs, spare, &summary);
+        let (cache, kept) = divide(needs, spare, cx.selective(), &summary);
         let cache = cache
             .min(lists)
             .max(LEAST_CACHE)
             .max(LEAST_PAGES * u64::from(store.manifest().page_size));
         let cache = usize::try_from(cache).unwrap_or(usize::MAX);
-        let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 });
+        let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 }, cx.selective());
         let mut graph = Graph {
             n: usize::try_from(store.num_vertices()).map_err(|_| too_large(store))?,
             arcs: store.arcs(),
@@ -95,8 +109,19 @@ impl Graph {
                 }
             }
         }
-        if let Some(direction) = needs.heads {
+        if let Some(direction) = needs.heads
+            && !cx.selective()
+        {
             graph.heads(direction, cx)?;
+        }
+        for side in plan.iter().flat_map(|plan| &plan.sides) {
+            let slot = match side.direction {
+                Direction::Out => &mut graph.out,
+                Direction::In => &mut graph.incoming,
+            };
+            if let Some(slot) = slot {
+                slot.pinned = Some(Pinned::load(slot, &side.vertices, cx)?);
+            }
         }
         graph.keep(kept as f64 / lists.max(1) as f64);
         Ok(graph)
@@ -157,10 +182,29 @@ fn too_large(store: &Store) -> Error {
 }
 
 /// Bytes for the page cache and for kept chunks, of what a run leaves of its budget.
-fn divide(needs: &Needs, spare: u64, summary: &Summary) -> (u64, u64) {
+fn divide(needs: &Needs, spare: u64, selective: bool, summary: &Summary) -> (u64, u64) {
+    if selective {
+        return (spare, 0);
+    }
     let late = needs.late_bytes_per_vertex * summary.vertices as f64;
     let kept = if needs.gathers { spare / 2 } else { spare };
     (spare - kept, kept.saturating_add(late as u64))
+}
+
+/// The cache plan of a store that shall have one.
+fn plan_of(store: &Store) -> Result<CachePlan> {
+    CachePlan::load(store)?.ok_or_else(|| {
+        let path = store.path().display();
+        let what = format!("there is no cache plan in {path}; make one with `nakshi cache-plan`");
+        Error::parameter("static_cache", what)
+    })
+}
+
+/// Bytes that the static cache takes of the directions that a run reads.
+fn pinned_memory(store: &Store, needs: &Needs, plan: &CachePlan) -> u64 {
+    let wanted: Vec<Direction> = needs.directions.iter().map(|&d| store.resolve(d)).collect();
+    let sides = plan.sides.iter().filter(|side| wanted.contains(&side.direction));
+    sides.map(|side| Pinned::memory(store.num_vertices(), side.vertices.len(), side.bytes)).sum()
 }
 
 /// Where the lists shall be.

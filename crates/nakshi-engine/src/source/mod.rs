@@ -5,10 +5,12 @@
 //! * [`Side`]: the lists of one direction with their index and weight column;
 //! * [`chunks`]: the fixed division of a side into chunks, and reading ahead over them;
 //! * [`kept`]: chunks that stay in memory from one scan to the next;
+//! * [`pinned`]: the static cache, lists of chosen vertices that stay in memory;
 //! * [`weights`]: the weights beside one list.
 
 pub(crate) mod chunks;
 mod kept;
+pub(crate) mod pinned;
 pub(crate) mod weights;
 
 use crate::context::Context;
@@ -18,6 +20,7 @@ use nakshi_io::{
     CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions, Resident,
 };
 use nakshi_store::{Encoding, List, ListIndex};
+use pinned::Pinned;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use weights::{WeightKind, Weights};
@@ -63,12 +66,15 @@ impl WeightColumn {
 pub(crate) struct Shared {
     pub(crate) stats: Arc<IoStats>,
     pub(crate) cache_bytes: usize,
+    /// Whether pages of single lists are all that is read.
+    pub(crate) selective: bool,
     cache: OnceLock<Arc<PageCache>>,
 }
 
 impl Shared {
-    pub(crate) fn new(cache_bytes: usize) -> Arc<Self> {
-        Arc::new(Shared { stats: Arc::new(IoStats::new()), cache_bytes, cache: OnceLock::new() })
+    pub(crate) fn new(cache_bytes: usize, selective: bool) -> Arc<Self> {
+        let stats = Arc::new(IoStats::new());
+        Arc::new(Shared { stats, cache_bytes, selective, cache: OnceLock::new() })
     }
 
     /// The page cache, made when the first gather needs it.
@@ -84,7 +90,7 @@ impl Shared {
     pub(crate) fn cached(&self, file: &Arc<PagedFile>, cx: &Context) -> Result<CachedReader> {
         let options = GatherOptions {
             depth: GATHER_DEPTH,
-            gap: u64::from(GATHER_GAP_BYTES / file.page_size()),
+            gap: if self.selective { 0 } else { u64::from(GATHER_GAP_BYTES / file.page_size()) },
             cancel: Some(cx.cancel_token().clone()),
             ..GatherOptions::default()
         };
@@ -126,6 +132,8 @@ pub(crate) struct Side {
     pub(crate) weights: Option<WeightColumn>,
     pub(crate) shared: Arc<Shared>,
     keep: Keep,
+    /// The static cache of this direction.
+    pub(crate) pinned: Option<Pinned>,
     /// First vertex of each chunk, then the number of vertices; made at the first use.
     chunks: OnceLock<Vec<u64>>,
 }
@@ -140,7 +148,7 @@ impl Side {
     ) -> Self {
         let vertices = index.len();
         let (keep, chunks) = (Keep::new(0.0), OnceLock::new());
-        Side { index, encoding, vertices, data, weights, shared, keep, chunks }
+        Side { index, encoding, vertices, data, weights, shared, keep, pinned: None, chunks }
     }
 
     /// Keeps this share of the bytes that scans read in memory, if they are on the SSD.

@@ -272,7 +272,7 @@ impl<'g> Cutter<'g> {
             // Some stay at random, or two friends would change sides for ever.
             let stays = |at: usize| {
                 let v = range.get(at).copied().unwrap_or(0);
-                round > 0 && mix(self.seed ^ mix(u64::from(v) << 8 | round)) % 10 == 0
+                round > 0 && mix(self.seed ^ mix(u64::from(v) << 8 | round)).is_multiple_of(10)
             };
             leavers.retain(|&(_, at)| !stays(at as usize));
             comers.retain(|&(_, at)| !stays(at as usize + left.len()));

@@ -102,7 +102,6 @@ pub(super) fn louvain(
 /// Moves vertices to the community of a neighbour while modularity grows; returns whether any
 /// moved, and the communities, named 0, 1, ... by their first vertex.
 fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(bool, Vec<u32>)> {
-    let n = graph.len();
     let own = |v: VertexId| inner.get(v as usize).copied().unwrap_or(0.0);
     let strength: Vec<f64> = graph.vertices().map(|v| graph.strength(v) + own(v)).collect();
     let whole: f64 = strength.iter().sum();
@@ -113,8 +112,7 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
     let mut total = strength.clone();
     let mut order: Vec<VertexId> = graph.vertices().collect();
     order.sort_unstable_by_key(|&v| mix(seed ^ mix(v.into())));
-    // Weight from the vertex at hand to each community, and which ones are not 0.
-    let (mut tie, mut tied) = (vec![0.0f64; n], Vec::new());
+    let mut ties = Ties::new(graph.len());
     let mut any = false;
     loop {
         let mut gained = 0.0;
@@ -127,24 +125,18 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
                 continue;
             };
             for (u, weight) in graph.edges(v) {
-                let Some(&c) = community.get(u as usize) else { continue };
-                let Some(slot) = tie.get_mut(c as usize) else { continue };
-                if *slot == 0.0 {
-                    tied.push(c);
-                }
-                *slot += f64::from(weight);
+                ties.add(community.get(u as usize).copied().unwrap_or(u32::MAX), weight);
             }
             if let Some(sum) = total.get_mut(at as usize) {
                 *sum -= degree;
             }
             // Proportional to the modularity that joining a community adds.
             let worth = |c: u32| {
-                let (tie, total) = (tie.get(c as usize), total.get(c as usize));
-                tie.copied().unwrap_or(0.0) - total.copied().unwrap_or(0.0) * degree / whole
+                ties.to(c) - total.get(c as usize).copied().unwrap_or(0.0) * degree / whole
             };
             let stay = worth(at);
             let mut best = (stay, at);
-            for &c in &tied {
+            for &c in &ties.found {
                 let worth = worth(c);
                 if worth > best.0 || (worth == best.0 && best.1 != at && c < best.1) {
                     best = (worth, c);
@@ -160,18 +152,20 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
                     *slot = best.1;
                 }
             }
-            for c in tied.drain(..) {
-                if let Some(slot) = tie.get_mut(c as usize) {
-                    *slot = 0.0;
-                }
-            }
+            ties.clear();
         }
         if gained < GAIN {
             break;
         }
     }
-    let (mut names, mut next) = (vec![u32::MAX; n], 0);
-    for c in &mut community {
+    rename(&mut community);
+    Ok((any, community))
+}
+
+/// Names communities 0, 1, ... by their first vertex.
+fn rename(community: &mut [u32]) {
+    let (mut names, mut next) = (vec![u32::MAX; community.len()], 0);
+    for c in community {
         let Some(name) = names.get_mut(*c as usize) else { continue };
         if *name == u32::MAX {
             *name = next;
@@ -179,7 +173,40 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
         }
         *c = *name;
     }
-    Ok((any, community))
+}
+
+/// Weight from one vertex to each community.
+#[derive(Default)]
+struct Ties {
+    weight: Vec<f64>,
+    /// Communities whose weight is not 0.
+    found: Vec<u32>,
+}
+
+impl Ties {
+    fn new(communities: usize) -> Self {
+        Ties { weight: vec![0.0; communities], found: Vec::new() }
+    }
+
+    fn add(&mut self, community: u32, weight: f32) {
+        let Some(slot) = self.weight.get_mut(community as usize) else { return };
+        if *slot == 0.0 {
+            self.found.push(community);
+        }
+        *slot += f64::from(weight);
+    }
+
+    fn to(&self, community: u32) -> f64 {
+        self.weight.get(community as usize).copied().unwrap_or(0.0)
+    }
+
+    fn clear(&mut self) {
+        for c in self.found.drain(..) {
+            if let Some(slot) = self.weight.get_mut(c as usize) {
+                *slot = 0.0;
+            }
+        }
+    }
 }
 
 /// The graph of communities, and the weight inside each (edges counted from both ends).
@@ -193,7 +220,7 @@ pub(super) fn contract(
     let mut inside = vec![0.0; count];
     let mut coarse = Csr { offsets: vec![0], targets: Vec::new(), weights: None };
     let mut weights = Vec::new();
-    let (mut tie, mut tied) = (vec![0.0f64; count], Vec::new());
+    let mut ties = Ties::new(count);
     for (c, members) in (0..).zip(&members) {
         let mut own = 0.0;
         for &v in members {
@@ -202,25 +229,20 @@ pub(super) fn contract(
                 let Some(&other) = community.get(u as usize) else { continue };
                 if other == c {
                     own += f64::from(weight);
-                    continue;
+                } else {
+                    ties.add(other, weight);
                 }
-                let Some(slot) = tie.get_mut(other as usize) else { continue };
-                if *slot == 0.0 {
-                    tied.push(other);
-                }
-                *slot += f64::from(weight);
             }
         }
         if let Some(slot) = inside.get_mut(c as usize) {
             *slot = own;
         }
-        tied.sort_unstable();
-        for other in tied.drain(..) {
-            let Some(slot) = tie.get_mut(other as usize) else { continue };
+        ties.found.sort_unstable();
+        for &other in &ties.found {
             coarse.targets.push(other);
-            weights.push(*slot as f32);
-            *slot = 0.0;
+            weights.push(ties.to(other) as f32);
         }
+        ties.clear();
         coarse.offsets.push(coarse.targets.len() as u64);
     }
     coarse.weights = Some(weights);

@@ -98,7 +98,7 @@ impl Ordering for Norder {
             }
             search.fetch(&batch, &mut fetched)?;
             for (&root, neighbours) in batch.iter().zip(&fetched) {
-                search.from_root(root, neighbours, self.depth)?;
+                search.search_from(root, neighbours, self.depth)?;
             }
         }
         Permutation::from_new_of_old(search.places)
@@ -155,7 +155,7 @@ impl Search<'_> {
         }
     }
 
-    fn from_root(&mut self, root: VertexId, neighbours: &[VertexId], depth: u32) -> Result<()> {
+    fn search_from(&mut self, root: VertexId, neighbours: &[VertexId], depth: u32) -> Result<()> {
         if self.is_expanded(root) {
             return Ok(());
         }

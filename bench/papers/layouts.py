@@ -1,0 +1,168 @@
+"""Orders of the vertices: what they cost and how long they take to compute.
+
+    bench/papers/layouts.py --data DIR                       # rutgers89, ego-twitter, cnr-2000, facebook100
+    bench/papers/layouts.py --data DIR --graphs rutgers89    # a small try
+
+In kind: Bondhu's cost against the number of communities (I. Hoque's thesis, Figure 5.6a), levels of
+merging (5.7a), organ pipe (5.8) and models (5.9); Norder's Table 3 (USENIX ATC 2019). Writes
+docs/results/layouts.md and .svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import product  # noqa: E402
+import study  # noqa: E402
+import tables  # noqa: E402
+
+GRAPHS = {
+    "rutgers89": ("rutgers89.edges.tsv.zst", False),
+    "ego-twitter": ("ego-twitter-dir.edges.tsv.zst", True),
+    "cnr-2000": ("cnr-2000.edges.tsv.zst", True),
+    "facebook100": ("facebook100.edges.parquet", False),
+}
+ORDERS: dict[str, list[str]] = {
+    "random": [],
+    "original": [],
+    "degree": [],
+    "pagerank": [],
+    "organ-pipe": [],
+    "norder": [],
+    "gorder": [],
+    "bondhu-parcom": [],
+    "bondhu-modcom": [],
+    "bisection": [],
+}
+COMMUNITIES = [2, 8, 32, 64, 128, 256]
+LEVELS = [0, 1, 2, 3, 4]
+MODELS = ["uniform", "preferential", "overlap"]
+
+
+class Layouts:
+    """Orders of one graph, each written once and measured."""
+
+    def __init__(self, name: str, data: Path, work: Path, threads: int) -> None:
+        file, directed = GRAPHS[name]
+        self.name, self.work, self.threads = name, work, threads
+        extra = ["--layout", "original"]
+        store = work / f"{name}-original.nakshi"
+        self.store = product.ensure(store, data / file, directed, extra, threads)
+
+    def measure(self, order: str, *parameters: object) -> dict[str, Any]:
+        """Seconds of the order, and its costs."""
+        new = self.work / f"{self.name}-new.nakshi"
+        shutil.rmtree(new, ignore_errors=True)
+        threads = ["--threads", str(self.threads), "--no-progress", "--json"]
+        told = ["--order", order, *map(str, parameters)]
+        made = _json([*product.NAKSHI, "layout", str(self.store), str(new), *told, *threads])
+        costs = _json([*product.NAKSHI, "cost", str(new), *threads])
+        return {**costs, "seconds": made["seconds"]["order"], "new": new}
+
+
+def _json(command: list[str]) -> dict[str, Any]:
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def orders(page: tables.Page, layouts: Layouts, command: str) -> None:
+    """All orders of a graph in one table."""
+    rows, chance = [], None
+    for order, parameters in ORDERS.items():
+        print(f"{layouts.name} {order}", file=sys.stderr, flush=True)
+        wanted = parameters
+        if order == "bondhu-parcom" and layouts.name == "rutgers89":
+            wanted = ["--communities", "64"]
+        found = layouts.measure(order, *wanted)
+        chance = chance or found
+        rows.append(
+            [
+                " ".join([order, *wanted]),
+                tables.seconds(found["seconds"]),
+                _share(found, chance, "linear_arrangement"),
+                _share(found, chance, "norder"),
+                f"{found['pages_per_neighbourhood']:.2f}",
+                f"{found['log2_gap']:.2f}",
+                f"{found['bytes_per_entry']:.3f}",
+            ]
+        )
+    head = ["Order", "computed, s", "linear arrangement / random", "Norder's cost / random"]
+    head += ["pages a neighbourhood", "log2 gap", "B per entry"]
+    notes = [
+        "linear arrangement: equation 3.2 of the thesis; Norder's cost: equation 1 of its paper"
+    ]
+    page.section(layouts.name, command, tables.table(head, rows), notes)
+
+
+def _share(found: dict[str, Any], chance: dict[str, Any], measure: str) -> str:
+    return f"{found[measure] / chance[measure]:.3f}"
+
+
+def bondhu(page: tables.Page, layouts: Layouts, command: str, out: Path) -> None:
+    """Communities, levels and models of Bondhu on one graph, and a picture of the first."""
+    chance = layouts.measure("random")
+    rows, costs = [], []
+    tries: list[tuple[str, list[object]]] = [
+        *[("bondhu-parcom", ["--communities", count]) for count in COMMUNITIES],
+        *[("bondhu-modcom", ["--level", level]) for level in LEVELS],
+        *[("bondhu-parcom", ["--communities", 64, "--model", model]) for model in MODELS],
+    ]
+    for order, parameters in tries:
+        found = layouts.measure(order, *parameters)
+        costs.append(found["linear_arrangement"] / chance["linear_arrangement"])
+        name = " ".join([order, *map(str, parameters)])
+        rows.append([name, tables.seconds(found["seconds"]), f"{costs[-1]:.3f}"])
+    head = ["Order", "computed, s", "linear arrangement / random"]
+    figure, axes = study._axes()
+    count = len(COMMUNITIES)
+    axes.plot(range(count), costs[:count], marker="o", label="ParCom")
+    pipe = layouts.measure("organ-pipe")["linear_arrangement"]
+    ours = layouts.measure("bisection")["linear_arrangement"]
+    for label, value in (("organ pipe", pipe), ("bisection", ours)):
+        axes.axhline(value / chance["linear_arrangement"], linestyle="--", label=label)
+    axes.set_xticks(range(count), map(str, COMMUNITIES))
+    axes.set_xlabel("communities")
+    axes.set_ylabel("linear arrangement / random")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    figure.savefig(out / "layouts.svg", metadata={"Date": None})
+    picture = "![linear arrangement against communities](layouts.svg)"
+    title = f"Bondhu on {layouts.name}: communities, levels, models"
+    notes = ["the thesis: a steep gain up to 32 communities, flat from 64; levels and models alike"]
+    page.section(title, command, tables.table(head, rows) + "\n\n" + picture, notes)
+
+
+def main() -> None:
+    root = HERE.parent.parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with the graphs")
+    parser.add_argument("--graphs", default=",".join(GRAPHS), help="default: %(default)s")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
+    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
+    options = parser.parse_args()
+    for folder in (options.work, options.out):
+        folder.mkdir(parents=True, exist_ok=True)
+    command = tables.invocation("bench/papers/layouts.py")
+    conditions = [f"threads: {options.threads}; Gorder uses one"]
+    page = tables.Page("Orders of the vertices", command, conditions)
+    for name in options.graphs.split(","):
+        layouts = Layouts(name, options.data, options.work, options.threads)
+        orders(page, layouts, command)
+        if name == "rutgers89":
+            bondhu(page, layouts, command, options.out)
+    page.write(options.out / "layouts.md")
+
+
+if __name__ == "__main__":
+    main()

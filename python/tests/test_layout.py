@@ -1,0 +1,137 @@
+"""Orders, what they cost, and cache plans, from Python and from the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import nakshi
+import numpy as np
+import pytest
+from nakshi.errors import (
+    BudgetError,
+    CorruptError,
+    NakshiError,
+    ParameterError,
+    StoreExistsError,
+)
+
+from .conftest import run_cli
+
+ORDERS = [
+    "original",
+    "random",
+    "degree",
+    "pagerank",
+    "norder",
+    "gorder",
+    "organ-pipe",
+    "bondhu-parcom",
+    "bondhu-modcom",
+    "bisection",
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Communities whose members have ids far apart, with a few edges between them."""
+    source = np.random.default_rng(3)
+    path: Path = tmp_path_factory.mktemp("layout") / "s"
+    group = source.integers(0, 20, 20_000)
+    ends = np.stack([group + 20 * source.integers(0, 100, 20_000) for _ in range(2)], axis=1)
+    far = source.integers(0, 2000, (500, 2))
+    nakshi.build(path, np.concatenate([ends, far]), directed=False, layout="original")
+    return path
+
+
+def test_every_order(store: Path, tmp_path: Path) -> None:
+    """Results do not depend on the order. Seen red with ids left in the order of the source."""
+    graph = nakshi.open(store)
+    levels = graph.bfs(source=7).to_dict()
+    costs = {}
+    for order in ORDERS:
+        done = run_cli("layout", store, tmp_path / order, "--order", order, "--json")
+        assert done.code == 0, done.err
+        report = json.loads(done.out)
+        assert report["layout"] == order and report["vertices"] == graph.num_vertices
+        again = nakshi.open(tmp_path / order)
+        assert again.bfs(source=7).to_dict() == levels
+        costs[order] = again.layout_cost()["linear_arrangement"]
+    # Twenty communities of a hundred: those who look for them find them.
+    for order in ("bondhu-parcom", "bondhu-modcom", "bisection"):
+        assert costs[order] < costs["random"] / 2, costs
+    assert graph.layout_cost(threads=1) == graph.layout_cost(threads=3)
+    shown = run_cli("cost", store)
+    assert shown.code == 0 and "linear arrangement" in shown.out
+
+
+def test_relayout_from_python(store: Path, tmp_path: Path) -> None:
+    graph = nakshi.open(store)
+    new = graph.relayout(tmp_path / "new", "norder", depth=1, page_size=512, encoding="raw")
+    assert new.info()["layout"] == "norder" and new.info()["page_size"] == 512
+    back = new.relayout(tmp_path / "back", "original", page_size=4096, encoding="packed")
+    assert back.info()["content_hash"] == graph.info()["content_hash"]
+    for error, order, more in (
+        (ParameterError, "sideways", {}),
+        (ParameterError, "degree", {"communities": 3}),
+        (ParameterError, "bondhu-parcom", {"communities": 0}),
+        (ParameterError, "bondhu-parcom", {"communities": 3000}),
+        (BudgetError, "gorder", {"memory": "4KiB"}),
+        (NakshiError, "bisection", {"weight": "price"}),
+    ):
+        with pytest.raises(error):
+            graph.relayout(tmp_path / "never", order, **more)  # type: ignore[arg-type]
+        assert not (tmp_path / "never").exists()
+    with pytest.raises(StoreExistsError):
+        graph.relayout(tmp_path / "new", "degree")
+
+
+def test_cache_plan(store: Path, tmp_path: Path) -> None:
+    """Lists of the plan are not read. Seen red with a plan that is made and never loaded."""
+    home = tmp_path / "s"
+    shutil.copytree(store, home)
+    graph = nakshi.open(home)
+    how = {"engine": "ssd", "selective": True}
+    plain = graph.bfs(source=7, **how)
+    with pytest.raises(ParameterError, match="nakshi cache-plan"):
+        graph.bfs(source=7, static_cache=True, **how)
+    done = run_cli("cache-plan", home, "--size", "100%", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["select"] == "gvs" and report["bytes"] <= report["budget"]
+    pinned = graph.bfs(source=7, static_cache=True, **how)
+    assert pinned.to_dict() == plain.to_dict()
+    assert pinned.stats["io"]["bytes_read"] < plain.stats["io"]["bytes_read"] / 10
+    assert pinned.stats["io"]["hits"] > plain.stats["io"]["hits"]
+    least = graph.estimate("bfs", source=7)["minimum"]
+    with pytest.raises(BudgetError):
+        graph.bfs(source=7, static_cache=True, memory=least, **how)
+    for select in ("highd", "lowd", "random"):
+        chosen = graph.cache_plan("10%", select=select)  # type: ignore[arg-type]
+        assert 0 < chosen["bytes"] <= chosen["budget"]
+        assert graph.bfs(source=7, static_cache=True, **how).to_dict() == plain.to_dict()
+
+
+def test_plans_that_do_not_fit(store: Path, tmp_path: Path) -> None:
+    """Of another store, of another layout, damaged; sizes that cannot be."""
+    home = tmp_path / "s"
+    shutil.copytree(store, home)
+    graph = nakshi.open(home)
+    for size in ("0%", "101%", "20", "x", 0, -0.1, 1.5):
+        with pytest.raises(ParameterError, match="share"):
+            graph.cache_plan(size)
+    assert run_cli("cache-plan", home, "--size", "0%").code == 1
+    assert not (home / "cache.plan").exists()
+    graph.cache_plan("20%")
+    other = graph.relayout(tmp_path / "other", "degree")
+    shutil.copy(home / "cache.plan", tmp_path / "other" / "cache.plan")
+    with pytest.raises(ParameterError, match="another store"):
+        other.bfs(source=7, engine="ssd", static_cache=True)
+    whole = (home / "cache.plan").read_bytes()
+    for damaged in (b"", whole[:30], whole[:-1], whole[:40] + b"?" + whole[41:]):
+        (home / "cache.plan").write_bytes(damaged)
+        with pytest.raises(CorruptError, match=r"cache\.plan"):
+            graph.bfs(source=7, engine="ssd", static_cache=True)
+    assert graph.bfs(source=7, engine="ssd").summary["reached"] > 0
+    assert run_cli("check", home).code == 0
