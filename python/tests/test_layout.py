@@ -135,3 +135,26 @@ def test_plans_that_do_not_fit(store: Path, tmp_path: Path) -> None:
             graph.bfs(source=7, engine="ssd", static_cache=True)
     assert graph.bfs(source=7, engine="ssd").summary["reached"] > 0
     assert run_cli("check", home).code == 0
+
+
+def test_plots(store: Path, tmp_path: Path) -> None:
+    """Every read is a dot; the matrix has every list entry once."""
+    graph = nakshi.open(store)
+    squares = np.asarray(graph._core.matrix(64)).reshape(64, 64)
+    assert squares.sum() == 2 * graph.num_edges - graph.info()["self_loops"]
+    assert (squares == squares.T).all()
+    from nakshi import plot
+
+    figure = plot.access(graph, "bfs", source=7)
+    requests = graph.bfs(source=7, engine="ssd", selective=True).stats["io"]["requests"]
+    dots = sum(len(drawn.get_offsets()) for drawn in figure.axes[0].collections)
+    assert 0 < dots <= requests
+    for words in (("matrix", store, "--bins", 32), ("access", store, "--source", 7)):
+        out = tmp_path / "picture.png"
+        done = run_cli("plot", *words, "--out", out)
+        assert done.code == 0, done.err
+        assert out.read_bytes().startswith(b"\x89PNG")
+        out.unlink()
+    assert run_cli("plot", "matrix", store, "--bins", 0).code == 1
+    with pytest.raises(ParameterError):
+        plot.matrix(store, bins=5000)

@@ -55,6 +55,7 @@ pub struct Context {
     mode: EngineMode,
     selective: bool,
     static_cache: bool,
+    traced: bool,
     progress: Arc<dyn Progress>,
 }
 
@@ -90,6 +91,7 @@ impl Context {
             mode: EngineMode::Auto,
             selective: false,
             static_cache: false,
+            traced: false,
             progress: Arc::new(NoProgress),
         }
     }
@@ -140,6 +142,12 @@ impl Context {
         self
     }
 
+    /// Notes every read of the run; see [`crate::Graph::accesses`].
+    pub fn with_trace(mut self, wanted: bool) -> Self {
+        self.traced = wanted;
+        self
+    }
+
     /// Sends progress to `sink`.
     pub fn with_progress(mut self, sink: Arc<dyn Progress>) -> Self {
         self.progress = sink;
@@ -174,6 +182,11 @@ impl Context {
     /// Whether lists that the store's cache plan names are kept in memory.
     pub fn static_cache(&self) -> bool {
         self.static_cache
+    }
+
+    /// Whether every read is noted.
+    pub fn traced(&self) -> bool {
+        self.traced
     }
 
     /// The progress sink.

@@ -37,6 +37,19 @@ impl Heads {
     }
 }
 
+/// A read of edge lists, or of a column beside them.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ListAccess {
+    /// When, since the graph was opened.
+    pub seconds: f64,
+    /// `out`, `in` or `column`.
+    pub lists: &'static str,
+    /// Where in the file.
+    pub offset: u64,
+    /// How much.
+    pub bytes: u64,
+}
+
 /// A graph prepared for runs: index in memory, lists in memory or on the SSD.
 ///
 /// Vertices are `0..num_vertices()` in layout order (internal ids).
@@ -107,6 +120,26 @@ impl Graph {
     /// What was read from the SSD by runs since the graph was opened.
     pub fn io_stats(&self) -> IoSnapshot {
         self.shared.stats.snapshot()
+    }
+
+    /// The reads of runs since the graph was opened, by time, if they are noted
+    /// ([`Context::with_trace`]).
+    pub fn accesses(&self) -> Vec<ListAccess> {
+        let name = |key: u32| {
+            let sides = [(&self.out, "out"), (&self.incoming, "in")];
+            let found = sides.into_iter().filter_map(|(side, name)| Some((side.as_ref()?, name)));
+            found.into_iter().find(|(side, _)| side.key() == Some(key)).map_or("column", |f| f.1)
+        };
+        let mut all = self.shared.stats.accesses();
+        all.sort_unstable_by_key(|access| (access.since, access.file, access.offset));
+        all.into_iter()
+            .map(|access| ListAccess {
+                seconds: access.since.as_secs_f64(),
+                lists: name(access.file),
+                offset: access.offset,
+                bytes: access.bytes,
+            })
+            .collect()
     }
 
     /// Bytes that were read to open the graph: indexes, heads and, in memory mode, lists.

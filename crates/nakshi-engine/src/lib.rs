@@ -32,7 +32,7 @@ pub use context::{Context, EngineMode, NoProgress, Progress};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Needs, Summary};
 pub use gather::ListReader;
-pub use graph::{Graph, Heads};
+pub use graph::{Graph, Heads, ListAccess};
 pub use nakshi_io::CancelToken;
 pub use nakshi_store::{Direction, List, VertexId};
 pub use outcome::{Column, Outcome, Values};

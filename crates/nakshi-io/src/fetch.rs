@@ -120,6 +120,7 @@ impl Fetcher {
         let asked: usize = bufs.iter().map(AlignedBuf::len).sum();
         let end = start.saturating_add(asked as u64);
         self.pending += 1;
+        self.stats.note(self.file.key, start, asked as u64);
         if asked == 0 {
             self.done.push_back(Fetched { token, bufs, result: Ok(()) });
             return;

@@ -43,6 +43,6 @@ pub use heap::{prefer_huge_pages, release_freed_memory};
 pub use paged::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
 pub use scan::{Block, BlockReader, ReaderOptions};
-pub use stats::{IoSnapshot, IoStats};
+pub use stats::{Access, IoSnapshot, IoStats};
 pub use stripe::Striping;
 pub use wait::wait_readable;

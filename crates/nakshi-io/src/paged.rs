@@ -102,6 +102,11 @@ impl PagedFile {
         self.spec.len == 0
     }
 
+    /// A number that no other file of this process has.
+    pub fn key(&self) -> u32 {
+        self.key
+    }
+
     /// Bytes per page.
     pub fn page_size(&self) -> u32 {
         self.spec.page_size

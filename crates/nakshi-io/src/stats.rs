@@ -2,6 +2,8 @@
 
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Counters that the readers of one job share. All relaxed: they order nothing.
 #[derive(Debug, Default)]
@@ -22,6 +24,26 @@ pub struct IoStats {
     pub evicted_units_total: AtomicU64,
     /// Nanoseconds that workers waited for the device (summed over workers).
     pub wait_ns: AtomicU64,
+    trace: Option<Trace>,
+}
+
+/// One read of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// When it was asked for, since the counters were made.
+    pub since: Duration,
+    /// Which file; see [`PagedFile::key`](crate::PagedFile::key).
+    pub file: u32,
+    /// Where in the file.
+    pub offset: u64,
+    /// Bytes, whole pages.
+    pub bytes: u64,
+}
+
+#[derive(Debug)]
+struct Trace {
+    started: Instant,
+    accesses: Mutex<Vec<Access>>,
 }
 
 /// The values of [`IoStats`] at one moment, or a difference of two moments.
@@ -49,6 +71,28 @@ impl IoStats {
     /// All counters at zero.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// All counters at zero, and every read noted: 32 bytes each.
+    pub fn tracing() -> Self {
+        let trace = Trace { started: Instant::now(), accesses: Mutex::default() };
+        Self { trace: Some(trace), ..Self::default() }
+    }
+
+    /// The reads that were noted so far, in no particular order; none without
+    /// [`IoStats::tracing`].
+    pub fn accesses(&self) -> Vec<Access> {
+        let lock =
+            |trace: &Trace| trace.accesses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.trace.as_ref().map(lock).unwrap_or_default()
+    }
+
+    pub(crate) fn note(&self, file: u32, offset: u64, bytes: u64) {
+        if let Some(trace) = &self.trace {
+            let since = trace.started.elapsed();
+            let mut accesses = trace.accesses.lock().unwrap_or_else(PoisonError::into_inner);
+            accesses.push(Access { since, file, offset, bytes });
+        }
     }
 
     /// The counters now.

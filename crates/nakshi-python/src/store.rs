@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nakshi::engine::{Context, EngineMode};
 use nakshi::store::layout::Source;
-use nakshi::store::layout::cost::layout_cost;
+use nakshi::store::layout::cost::{layout_cost, matrix};
 use nakshi::{analysis, layout, store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -122,7 +122,8 @@ impl Store {
 
     /// Runs an algorithm; `parameters` is a JSON object, vertices in it are the user's ids.
     #[pyo3(signature = (algorithm, parameters, *, engine = "auto", memory = None, threads = None,
-                        timeout = None, selective = false, static_cache = false, progress = None))]
+                        timeout = None, selective = false, static_cache = false, trace = false,
+                        progress = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn run(
         &self,
@@ -135,6 +136,7 @@ impl Store {
         timeout: Option<f64>,
         selective: bool,
         static_cache: bool,
+        trace: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Outcome> {
         let store = self.opened()?;
@@ -148,7 +150,8 @@ impl Store {
         let mut context = context(memory, threads)
             .with_mode(mode)
             .with_selective(selective)
-            .with_static_cache(static_cache);
+            .with_static_cache(static_cache)
+            .with_trace(trace);
         if let Some(seconds) = timeout {
             let allowed = Duration::try_from_secs_f64(seconds)
                 .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
@@ -233,6 +236,23 @@ impl Store {
             Ok(layout_cost(&source)?)
         })?;
         Ok(serde_json::to_string(&cost).map_err(Failure::from)?)
+    }
+
+    /// Counts the list entries in each square of the adjacency matrix, row by row.
+    #[pyo3(signature = (bins, *, memory = None, progress = None))]
+    fn matrix(
+        &self,
+        py: Python<'_>,
+        bins: usize,
+        memory: Option<u64>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<u64>> {
+        let store = self.opened()?;
+        let squares = long(py, progress, |call| {
+            let source = Source { memory, hooks: hooks(call), ..Source::new(&store) };
+            Ok(matrix(&source, bins)?)
+        })?;
+        Ok(squares)
     }
 
     /// Memory that a run would need, as JSON.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
-use crate::engine::{Context, Estimate, Graph, Iteration, Outcome, Summary, algo};
+use crate::engine::{Context, Estimate, Graph, Iteration, ListAccess, Outcome, Summary, algo};
 use crate::names::{Names, json_id};
 use crate::store::Store;
 use crate::table::Table;
@@ -41,6 +41,9 @@ pub struct Stats {
     pub io: Io,
     /// The same for each pass over the graph, with what it did.
     pub per_iteration: Vec<Iteration>,
+    /// Every read, if [`Context::with_trace`] asked for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accesses: Vec<ListAccess>,
 }
 
 /// Wall-clock time of the two halves of a call, in seconds.
@@ -120,6 +123,7 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
             misses: stats.misses,
         },
         per_iteration: stats.iterations.clone(),
+        accesses: graph.accesses(),
     }
 }
 

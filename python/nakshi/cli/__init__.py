@@ -4,9 +4,8 @@ Exit code 0, or one line on standard error and exit code 2 for wrong usage, 1 fo
 Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpreter's own share of
 memory small, so that a memory cap is spent on the graph.
 
-Inside: ``commands`` (import, info, check, cost, layout, cache-plan, export,
-generate), ``algorithms`` (run, estimate),
-``options`` (what they share), ``output`` (text, JSON).
+Inside: ``commands`` (import, info, check, cost, layout, cache-plan, export, generate), ``plots``
+(plot), ``algorithms`` (run, estimate), ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import click
 
 from .algorithms import estimate, run
 from .commands import cache_plan, check, cost, export, generate, import_, info, layout
+from .plots import plot
 
 __all__ = ["main", "nakshi"]
 
@@ -66,6 +66,7 @@ for _command in (
     cost,
     layout,
     cache_plan,
+    plot,
     export,
     check,
     generate,

@@ -1,7 +1,7 @@
 //! Small graphs from edges, in memory or as files of a backend in memory.
 
 use super::Graph;
-use crate::context::EngineMode;
+use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::source::weights::WeightKind;
 use crate::source::{Data, Shared, Side, WeightColumn};
@@ -32,7 +32,7 @@ impl Graph {
         weights: Option<&[f64]>,
     ) -> Result<Graph> {
         let edges = Edges { n, edges, directed, weights };
-        edges.build(Shared::new(0, false), EngineMode::Memory, &|_, bytes| {
+        edges.build(Shared::new(0, &Context::new()), EngineMode::Memory, &|_, bytes| {
             Ok(Data::Memory(Resident::from_bytes(&bytes)?))
         })
     }
@@ -55,7 +55,7 @@ impl Graph {
         let files = MemoryBackend::new();
         let backend = wrap(Arc::new(files.clone()));
         let edges = Edges { n, edges, directed, weights };
-        edges.build(Shared::new(cache_bytes, false), EngineMode::Ssd, &|name, bytes| {
+        edges.build(Shared::new(cache_bytes, &Context::new()), EngineMode::Ssd, &|name, bytes| {
             let spec = describe(name, &bytes);
             files.insert(name, bytes);
             Ok(Data::Ssd(PagedFile::open(&backend, &spec)?))

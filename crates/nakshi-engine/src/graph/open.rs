@@ -67,26 +67,16 @@ impl Graph {
             _ => None,
         };
         let pinned = plan.as_ref().map_or(0, |plan| pinned_memory(store, needs, plan));
-        let spare = match cx.memory() {
-            _ if needs.takes_spare => 0,
-            Some(budget) => {
-                let needed = estimate.minimum.saturating_add(pinned);
-                budget.checked_sub(needed).ok_or_else(|| Error::Budget {
-                    what: "this run with its static cache".into(),
-                    needed,
-                    given: budget,
-                })?
-            }
-            None => DEFAULT_SPARE,
-        };
+        let spare = spare(needs, estimate.minimum, pinned, cx)?;
         let lists = estimate.in_memory - estimate.minimum;
         let (cache, kept) = divide(needs, spare, cx.selective(), &summary);
         let cache = cache
             .min(lists)
-            .max(LEAST_CACHE)
+            // Experiments have caches that are shares of small graphs.
+            .max(if cx.selective() { 0 } else { LEAST_CACHE })
             .max(LEAST_PAGES * u64::from(store.manifest().page_size));
         let cache = usize::try_from(cache).unwrap_or(usize::MAX);
-        let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 }, cx.selective());
+        let shared = Shared::new(if mode == EngineMode::Ssd { cache } else { 0 }, cx);
         let mut graph = Graph {
             n: usize::try_from(store.num_vertices()).map_err(|_| too_large(store))?,
             arcs: store.arcs(),
@@ -181,6 +171,22 @@ fn too_large(store: &Store) -> Error {
     Error::Unsupported { what: format!("{} vertices on this machine", store.num_vertices()) }
 }
 
+/// What a run leaves of its budget, beside a static cache of `pinned` bytes.
+fn spare(needs: &Needs, minimum: u64, pinned: u64, cx: &Context) -> Result<u64> {
+    match cx.memory() {
+        _ if needs.takes_spare => Ok(0),
+        Some(budget) => {
+            let needed = minimum.saturating_add(pinned);
+            budget.checked_sub(needed).ok_or_else(|| Error::Budget {
+                what: "this run with its static cache".into(),
+                needed,
+                given: budget,
+            })
+        }
+        None => Ok(DEFAULT_SPARE),
+    }
+}
+
 /// Bytes for the page cache and for kept chunks, of what a run leaves of its budget.
 fn divide(needs: &Needs, spare: u64, selective: bool, summary: &Summary) -> (u64, u64) {
     if selective {
@@ -204,7 +210,7 @@ fn plan_of(store: &Store) -> Result<CachePlan> {
 fn pinned_memory(store: &Store, needs: &Needs, plan: &CachePlan) -> u64 {
     let wanted: Vec<Direction> = needs.directions.iter().map(|&d| store.resolve(d)).collect();
     let sides = plan.sides.iter().filter(|side| wanted.contains(&side.direction));
-    sides.map(|side| Pinned::memory(store.num_vertices(), side.vertices.len(), side.bytes)).sum()
+    sides.map(|side| Pinned::memory(store.num_vertices(), side.bytes)).sum()
 }
 
 /// Where the lists shall be.

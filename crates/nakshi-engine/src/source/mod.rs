@@ -72,8 +72,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(cache_bytes: usize, selective: bool) -> Arc<Self> {
-        let stats = Arc::new(IoStats::new());
+    pub(crate) fn new(cache_bytes: usize, cx: &Context) -> Arc<Self> {
+        let stats = Arc::new(if cx.traced() { IoStats::tracing() } else { IoStats::new() });
+        let selective = cx.selective();
         Arc::new(Shared { stats, cache_bytes, selective, cache: OnceLock::new() })
     }
 
@@ -166,6 +167,14 @@ impl Side {
         match self.data {
             Data::Memory(_) => None,
             Data::Ssd(_) => self.keep.kept(self),
+        }
+    }
+
+    /// The key of the file of lists, if there is one.
+    pub(crate) fn key(&self) -> Option<u32> {
+        match &self.data {
+            Data::Memory(_) => None,
+            Data::Ssd(file) => Some(file.key()),
         }
     }
 

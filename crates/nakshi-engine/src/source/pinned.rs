@@ -14,52 +14,50 @@ const BATCH: usize = 4096;
 /// Page cache while lists are loaded.
 const CACHE: usize = 1 << 20;
 
-/// Encoded lists of chosen vertices.
+/// Encoded lists of chosen vertices, one behind the other. Where each begins follows from the
+/// lengths in the side's index and a place for every 64 vertices, so that short lists cost little
+/// more than their bytes.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     members: Bitmap,
-    /// Members before each word of the bitmap.
-    before: Vec<u32>,
-    /// Where the list of each member begins in `bytes`, then the end of the last.
+    /// Where the lists of the members in each word of the bitmap begin in `bytes`.
     starts: Vec<u64>,
     /// The lists, and what decoders may read behind them.
     bytes: Vec<u8>,
 }
 
 impl Pinned {
-    /// Bytes of memory for these lists.
-    pub(crate) fn memory(side_vertices: u64, lists: usize, bytes: u64) -> u64 {
-        side_vertices / 8 + side_vertices / 16 + 8 * (lists as u64 + 1) + bytes + SLACK as u64
+    /// Bytes of memory for lists of so many bytes.
+    pub(crate) fn memory(side_vertices: u64, bytes: u64) -> u64 {
+        side_vertices / 4 + 16 + bytes + SLACK as u64
     }
 
     /// Reads the lists of `vertices`, which ascend, from the SSD.
     pub(crate) fn load(side: &Side, vertices: &[VertexId], cx: &Context) -> Result<Self> {
         let n = usize::try_from(side.vertices).unwrap_or(usize::MAX);
         let mut members = Bitmap::new(n);
-        vertices.iter().for_each(|&v| members.set(v as usize));
-        let mut count = 0u32;
-        let before = members
-            .words()
-            .iter()
-            .map(|word| {
-                let before = count;
-                count += word.count_ones();
-                before
-            })
-            .collect();
-        let mut starts = vec![0];
+        let mut starts = vec![0; n.div_ceil(64)];
         let mut end = 0;
         for &v in vertices {
+            members.set(v as usize);
             let extent = side.extent(v.into());
             end += extent.end - extent.start;
-            starts.push(end);
+            if let Some(next) = starts.get_mut(v as usize / 64 + 1) {
+                *next = end;
+            }
+        }
+        // Words without members begin where the one before ends.
+        let mut last = 0;
+        for start in &mut starts {
+            last = last.max(*start);
+            *start = last;
         }
         let refuse = || Error::Budget { what: "the static cache".into(), needed: end, given: 0 };
         let len = usize::try_from(end).map_err(|_| refuse())?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len + SLACK).map_err(|_| refuse())?;
         bytes.resize(len + SLACK, 0);
-        let mut pinned = Pinned { members, before, starts, bytes };
+        let mut pinned = Pinned { members, starts, bytes };
         if let Data::Ssd(file) = &side.data {
             let page = file.page_size();
             let cache = PageCache::new(CACHE.max(8 * page as usize), page)?;
@@ -80,17 +78,24 @@ impl Pinned {
         vertices: &[VertexId],
         cx: &Context,
     ) -> Result<()> {
-        let mut first = 0;
+        let mut end = 0;
         for batch in vertices.chunks(BATCH) {
             cx.check()?;
+            let mut places = Vec::with_capacity(batch.len());
             let requests: Vec<Request> = (0..)
                 .zip(batch)
-                .map(|(token, &v)| Request { range: side.extent(v.into()), token })
+                .map(|(token, &v)| {
+                    let range = side.extent(v.into());
+                    places.push(end);
+                    // Lossless: within a vector.
+                    end += (range.end - range.start) as usize;
+                    Request { range, token }
+                })
                 .collect();
-            let (starts, bytes) = (&self.starts, &mut self.bytes);
+            let bytes = &mut self.bytes;
             reader.gather(&requests, &mut |token, pages| {
-                let place = usize::try_from(token).ok().and_then(|k| starts.get(first + k));
-                let mut at = place.map_or(usize::MAX, |&at| at as usize);
+                let place = usize::try_from(token).ok().and_then(|k| places.get(k));
+                let mut at = place.copied().unwrap_or(usize::MAX);
                 for segment in pages.segments() {
                     if let Some(to) = bytes.get_mut(at..at.saturating_add(segment.len())) {
                         to.copy_from_slice(segment);
@@ -99,24 +104,27 @@ impl Pinned {
                 }
                 Ok(())
             })?;
-            first += batch.len();
         }
         Ok(())
     }
 
-    /// Where the list of `v` lies in [`Pinned::bytes`], if it is here.
+    /// Where the list of `v` of `side` lies in [`Pinned::bytes`], if it is here.
     #[inline]
-    pub(crate) fn find(&self, v: VertexId) -> Option<Range<usize>> {
+    pub(crate) fn find(&self, side: &Side, v: VertexId) -> Option<Range<usize>> {
         let v = v as usize;
         if !self.members.get(v) {
             return None;
         }
-        let word = self.members.words().get(v / 64).copied().unwrap_or(0);
-        let below = word & ((1u64 << (v % 64)) - 1);
-        let number = (self.before.get(v / 64)? + below.count_ones()) as usize;
-        let &[from, to] = self.starts.get(number..number + 2)? else { return None };
+        let word = v / 64;
+        let mut start = *self.starts.get(word)?;
+        let before = self.members.iter_in(word * 64, v);
+        for other in before {
+            let extent = side.extent(other as u64);
+            start += extent.end - extent.start;
+        }
+        let extent = side.extent(v as u64);
         // Lossless: within a vector.
-        Some(from as usize..to as usize)
+        Some(start as usize..(start + extent.end - extent.start) as usize)
     }
 
     /// All lists, and what decoders may read behind them.

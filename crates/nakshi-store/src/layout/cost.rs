@@ -106,6 +106,40 @@ pub fn layout_cost(source: &Source<'_>) -> Result<LayoutCost> {
     })
 }
 
+/// List entries in each of `bins` times `bins` squares of the adjacency matrix in the order that
+/// the store has, row by row: a picture of it. Reads all out-lists once.
+///
+/// # Errors
+/// [`Error::Invalid`] for no bins or more than 4,096; as [`layout_cost`].
+pub fn matrix(source: &Source<'_>, bins: usize) -> Result<Vec<u64>> {
+    if bins == 0 || bins > 4096 {
+        return Err(Error::Invalid(format!("{bins} squares a side; choose from 1 to 4,096")));
+    }
+    let store = source.store;
+    Error::afford(memory(store) + 8 * (bins * bins) as u64, source.memory)?;
+    let vertices = store.num_vertices().max(1);
+    // Lossless: below the number of bins.
+    let bin = |v: VertexId| (u64::from(v) * bins as u64 / vertices) as usize;
+    let mut squares = vec![0; bins * bins];
+    let stream = ListStream::new(store, Direction::Out, None)?;
+    let mut reader = stream.reader()?;
+    for chunk in 0..stream.chunks() {
+        source.hooks.check()?;
+        reader.visit(chunk, |list| {
+            let row = bin(list.vertex) * bins;
+            for &u in list.neighbours {
+                if let Some(square) = squares.get_mut(row + bin(u)) {
+                    *square += 1;
+                }
+            }
+            Ok(())
+        })?;
+        let (done, total) = (chunk as u64 + 1, Some(stream.chunks() as u64));
+        source.hooks.tell(Progress { phase: "cost", done, total, edges: 0 });
+    }
+    Ok(squares)
+}
+
 /// Sums over the lists of a chunk.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {

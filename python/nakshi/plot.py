@@ -1,0 +1,131 @@
+"""Pictures of a layout: the blocks that a run reads, and the adjacency matrix. Needs matplotlib."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .errors import NakshiError, ParameterError
+from .graph import Graph
+from .progress import ProgressArgument, reporting
+from .units import parse_size
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["access", "matrix"]
+
+
+def access(
+    graph: Graph | str | os.PathLike[str],
+    algorithm: str,
+    *,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    selective: bool = True,
+    static_cache: bool = False,
+    progress: ProgressArgument = None,
+    **parameters: Any,
+) -> Figure:
+    """Run an algorithm from the SSD and draw every read: its place in the file against time.
+
+    After Figures 3.1 and 5.1 of I. Hoque's thesis (University of Illinois, 2013), where a layout
+    that fits the run shows as few and narrow bands.
+
+    Args:
+        graph: the graph, or the path of its store.
+        algorithm: as on the command line, such as ``"bfs"``.
+        memory, threads, selective, static_cache, progress: as for algorithms; only selected pages
+            are read by default.
+        parameters: of the algorithm.
+
+    Returns:
+        A matplotlib figure with a dot for each read, out-lists, in-lists and columns apart.
+
+    Raises:
+        NakshiError: matplotlib is not installed.
+        Others as the algorithm.
+    """
+    figure, axes = _axes(7, 3.5)
+    opened = graph if isinstance(graph, Graph) else Graph(graph)
+    with reporting(progress, algorithm) as sink:
+        result = opened._core.run(
+            algorithm,
+            opened._given(algorithm, parameters),
+            engine="ssd",
+            memory=parse_size(memory),
+            threads=threads,
+            selective=selective,
+            static_cache=static_cache,
+            trace=True,
+            progress=sink,
+        )
+    reads = _accesses(result)
+    for lists in sorted({read["lists"] for read in reads}):
+        own = [read for read in reads if read["lists"] == lists]
+        times = [1000 * read["seconds"] for read in own]
+        places = [read["offset"] / 2**20 for read in own]
+        axes.scatter(times, places, s=2, linewidths=0, label=f"{lists} ({len(own):,} reads)")
+    axes.set_xlabel("time, ms")
+    axes.set_ylabel("place in the file, MiB")
+    axes.set_title(f"{algorithm} on {opened.info()['layout']} order", loc="left")
+    if reads:
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), markerscale=4)
+    return figure
+
+
+def matrix(
+    graph: Graph | str | os.PathLike[str],
+    *,
+    bins: int = 512,
+    memory: int | str | None = None,
+    progress: ProgressArgument = None,
+) -> Figure:
+    """Draw the adjacency matrix in the order in which the vertices lie on disk.
+
+    Args:
+        graph: the graph, or the path of its store.
+        bins: squares a side, from 1 to 4,096; the darker, the more edges.
+        memory: cap; one that is too small is refused at once with the smallest that works.
+        progress: as for algorithms.
+
+    Returns:
+        A matplotlib figure; sources from top to bottom, targets from left to right.
+
+    Raises:
+        ParameterError: a number of bins that cannot be.
+        NakshiError: matplotlib is not installed.
+    """
+    if not 0 < bins <= 4096:
+        raise ParameterError(f"bins={bins!r} cannot work; give 1 to 4096")
+    figure, axes = _axes(5, 5)
+    import numpy as np
+
+    opened = graph if isinstance(graph, Graph) else Graph(graph)
+    with reporting(progress, "matrix") as sink:
+        squares = opened._core.matrix(bins, memory=parse_size(memory), progress=sink)
+    counts = np.asarray(squares, dtype=np.float64).reshape(bins, bins)
+    axes.imshow(np.log1p(counts), cmap="Greys", interpolation="nearest", aspect="equal")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_title(f"{opened.info()['layout']} order", loc="left")
+    return figure
+
+
+def _accesses(result: Any) -> list[dict[str, Any]]:
+    import json
+
+    found: list[dict[str, Any]] = json.loads(result.stats()).get("accesses", [])
+    return found
+
+
+def _axes(width: float, height: float) -> tuple[Figure, Any]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise NakshiError("pictures need matplotlib; run: pip install matplotlib") from None
+    # Not pyplot: it would keep every figure, and choose a window system.
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
