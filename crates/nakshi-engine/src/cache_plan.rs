@@ -20,6 +20,7 @@ use crate::estimate::Needs;
 use crate::graph::Graph;
 use crate::shared::{share_u64, zeroed};
 use crate::vertex_set::{Bitmap, VertexSet};
+use nakshi_store::layout::mix;
 use nakshi_store::{CachePlan, Direction, List, PlanInfo, PlanSide, Store, VertexId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -154,7 +155,7 @@ pub(crate) fn choose(
         match config.select {
             Select::HighD => order.sort_unstable_by_key(|&v| (Reverse(degree(v)), v)),
             Select::LowD => order.sort_unstable_by_key(|&v| (degree(v), v)),
-            _ => order.sort_unstable_by_key(|&v| (shuffled(config.seed, v), v)),
+            _ => order.sort_unstable_by_key(|&v| (mix(config.seed ^ mix(v.into())), v)),
         }
         let mut taken = 0;
         for v in order {
@@ -167,14 +168,6 @@ pub(crate) fn choose(
     }
     // Lossless: vertices.
     Ok(chosen.iter_in(0, n).map(|v| v as VertexId).collect())
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-fn shuffled(seed: u64, v: VertexId) -> u64 {
-    let x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(v.into());
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// What every list is charged with.

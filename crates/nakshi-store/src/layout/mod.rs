@@ -33,7 +33,8 @@ pub use csr::Csr;
 pub use gorder::Gorder;
 pub use norder::Norder;
 pub(crate) use place::Placer;
-pub(crate) use random::{Shuffle, mix};
+pub(crate) use random::Shuffle;
+pub use random::mix;
 pub use simple::{By, ByScore, Degree, OrganPipe, Original, Random};
 
 /// An order of the vertices, with its parameters.

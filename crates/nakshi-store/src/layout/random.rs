@@ -41,8 +41,9 @@ impl Shuffle {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-pub(crate) fn mix(value: u64) -> u64 {
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a seeded draw for every vertex.
+/// Not for secrets.
+pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
