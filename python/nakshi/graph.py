@@ -586,22 +586,35 @@ class Graph:
         return Result(core)
 
     def estimate(
-        self, algorithm: str, *, threads: int | None = None, **parameters: Any
+        self,
+        algorithm: str,
+        *,
+        threads: int | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        **parameters: Any,
     ) -> dict[str, Any]:
         """Memory that a run would need, told without running it.
 
         Args:
             algorithm: name as on the command line, such as ``"pagerank"``.
             threads: worker threads of the planned run.
+            selective: whether the run shall read selected pages only.
+            static_cache: whether it shall keep the lists of the store's plan.
             parameters: arguments of the planned run.
 
         Returns:
             ``minimum``: smallest ``memory=`` that works, edge lists on the SSD; ``in_memory``:
-            budget with which they are loaded; ``parts``: what the minimum consists of. Bytes.
+            budget with which they are loaded; ``parts``: what the minimum consists of;
+            ``lists``: the edge lists that the run reads, weights included. Bytes.
         """
         _check_run("auto", threads, None)
         given = self._given(algorithm, parameters)
-        found = _object(self._core.estimate(algorithm, given, threads=threads))
+        found = _object(
+            self._core.estimate(
+                algorithm, given, threads=threads, selective=selective, static_cache=static_cache
+            )
+        )
         found["parts"] = dict(found["parts"])
         return found
 

@@ -104,9 +104,14 @@ def test_cache_plan(store: Path, tmp_path: Path) -> None:
     assert pinned.to_dict() == plain.to_dict()
     assert pinned.stats["io"]["bytes_read"] < plain.stats["io"]["bytes_read"] / 10
     assert pinned.stats["io"]["hits"] > plain.stats["io"]["hits"]
-    least = graph.estimate("bfs", source=7)["minimum"]
+    mode = {"source": 7, "selective": True}
+    least = graph.estimate("bfs", **mode)
+    with_lists = graph.estimate("bfs", static_cache=True, **mode)
+    assert with_lists["minimum"] == least["minimum"] + with_lists["parts"]["static cache"]
+    assert report["bytes"] <= with_lists["parts"]["static cache"] < 1.1 * report["bytes"] + 4096
+    graph.bfs(source=7, static_cache=True, memory=with_lists["minimum"], **how)
     with pytest.raises(BudgetError):
-        graph.bfs(source=7, static_cache=True, memory=least, **how)
+        graph.bfs(source=7, static_cache=True, memory=with_lists["minimum"] - 1, **how)
     for select in ("highd", "lowd", "random"):
         chosen = graph.cache_plan("10%", select=select)  # type: ignore[arg-type]
         assert 0 < chosen["bytes"] <= chosen["budget"]

@@ -1,7 +1,10 @@
 //! What a run needs in memory, told before it starts.
 
+use crate::context::Context;
+use crate::error::Result;
+use crate::source::pinned::{self, Pinned};
 use crate::source::{SCAN_DEPTH, weight_block};
-use nakshi_store::Direction;
+use nakshi_store::{Direction, Store};
 use serde::Serialize;
 
 /// What an estimate knows about a graph.
@@ -37,6 +40,9 @@ pub struct Needs {
     pub state_bytes_fixed: u64,
     /// Directions whose lists are read.
     pub directions: Vec<Direction>,
+    /// The direction among them that is read only in steps against a search, which selective
+    /// mode does not take.
+    pub against: Option<Direction>,
     /// The direction whose first two neighbours of each vertex are held in memory.
     pub heads: Option<Direction>,
     /// Bytes of that state which are taken only after [`Graph::release`](crate::Graph::release):
@@ -58,6 +64,15 @@ impl Needs {
     pub fn new(bytes: f64, directions: &[Direction]) -> Self {
         Needs { state_bytes_per_vertex: bytes, directions: directions.to_vec(), ..Needs::default() }
     }
+
+    /// What is needed in the mode of `cx`; see [`Context::with_selective`].
+    pub(crate) fn within(mut self, cx: &Context) -> Self {
+        if cx.selective() {
+            self.heads = None;
+            self.directions.retain(|d| Some(*d) != self.against);
+        }
+        self
+    }
 }
 
 /// Memory that a run needs, in bytes.
@@ -69,6 +84,8 @@ pub struct Estimate {
     pub in_memory: u64,
     /// What the minimum consists of: name and bytes.
     pub parts: Vec<(String, u64)>,
+    /// Bytes of the lists that are read, weights included.
+    pub lists: u64,
 }
 
 /// Read-ahead buffers per worker, in bytes, for lists of ordinary length: those of a scan
@@ -78,6 +95,22 @@ const BUFFERS_PER_WORKER: u64 = 3 << 20;
 const BASE: u64 = 24 << 20;
 
 impl Estimate {
+    /// The estimate of a run on `store` with the threads and in the mode of `cx`, its static
+    /// cache included.
+    ///
+    /// # Errors
+    /// [`crate::Error::Parameter`] for a static cache without a plan, or with one of another layout.
+    pub fn of_run(store: &Store, needs: &Needs, cx: &Context) -> Result<Estimate> {
+        let needs = needs.clone().within(cx);
+        let mut estimate = Estimate::new(&needs, &Summary::of_store(store), cx.threads());
+        if let Some(plan) = pinned::plan(store, &needs, cx)? {
+            let pinned = Pinned::memory_of(store, &needs, &plan);
+            estimate.parts.push(("static cache".to_owned(), pinned));
+            estimate.minimum = estimate.minimum.saturating_add(pinned);
+        }
+        Ok(estimate)
+    }
+
     /// The estimate of a run with `needs` on a graph like `summary` with `threads` workers.
     pub fn new(needs: &Needs, summary: &Summary, threads: usize) -> Estimate {
         let threads = threads.max(1) as u64;
@@ -119,6 +152,6 @@ impl Estimate {
             let column = summary.arcs.saturating_mul(summary.weight_width);
             lists = lists.saturating_add(column.saturating_mul(directions));
         }
-        Estimate { minimum, in_memory: minimum.saturating_add(lists), parts }
+        Estimate { minimum, in_memory: minimum.saturating_add(lists), parts, lists }
     }
 }

@@ -256,18 +256,20 @@ impl Store {
     }
 
     /// Memory that a run would need, as JSON.
-    #[pyo3(signature = (algorithm, parameters, *, threads = None))]
+    #[pyo3(signature = (algorithm, parameters, *, threads = None, selective = false, static_cache = false))]
     fn estimate(
         &self,
         algorithm: &str,
         parameters: &str,
         threads: Option<usize>,
+        selective: bool,
+        static_cache: bool,
     ) -> PyResult<String> {
         let store = self.opened()?;
         let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
-        let threads = threads.unwrap_or_else(|| Context::new().threads());
+        let cx = context(None, threads).with_selective(selective).with_static_cache(static_cache);
         let estimate =
-            analysis::estimate(&store, algorithm, &parameters, threads).map_err(Failure::from)?;
+            analysis::estimate(&store, algorithm, &parameters, &cx).map_err(Failure::from)?;
         Ok(serde_json::to_string(&estimate).map_err(Failure::from)?)
     }
 }

@@ -127,17 +127,16 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
     }
 }
 
-/// Memory that the run would need.
+/// Memory that [`run`] would need with the threads and in the mode of `cx`.
 ///
 /// # Errors
-/// Unknown algorithm or parameter; reading.
+/// Unknown algorithm or parameter; a static cache without a plan; reading.
 pub fn estimate(
     store: &Arc<Store>,
     name: &str,
     parameters: &Value,
-    threads: usize,
+    cx: &Context,
 ) -> Result<Estimate> {
-    let summary = Summary::of_store(store);
-    let needs = (algo::find(name)?.needs)(parameters, &summary)?;
-    Ok(Estimate::new(&needs, &summary, threads))
+    let needs = (algo::find(name)?.needs)(parameters, &Summary::of_store(store))?;
+    Ok(Estimate::of_run(store, &needs, cx)?)
 }

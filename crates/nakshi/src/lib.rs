@@ -57,8 +57,8 @@
 //! # import(vec![Input::Path(edges)], &path, &options, &Hooks::default())?;
 //! # let store = Store::open(&path, &OpenOptions::default())?;
 //! let parameters = json!({ "source": "dora" });
-//! let needed = analysis::estimate(&store, "bfs", &parameters, 2)?;
-//! let cx = Context::new().with_threads(2).with_memory(Some(needed.minimum));
+//! let needed = analysis::estimate(&store, "bfs", &parameters, &Context::new())?;
+//! let cx = Context::new().with_memory(Some(needed.minimum));
 //! let answer = analysis::run(&store, "bfs", &parameters, &cx)?;
 //! assert_eq!(answer.summary["depth"], 2);
 //! assert_eq!(answer.stats.engine, "ssd");

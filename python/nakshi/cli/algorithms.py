@@ -240,7 +240,8 @@ def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chose
 
     graph = Graph(store)
     memory = chosen.pop("memory")
-    found = graph.estimate(name, threads=threads, **_parameters(graph, chosen))
+    mode = {key: chosen.pop(key) for key in ("selective", "static_cache")}
+    found = graph.estimate(name, threads=threads, **mode, **_parameters(graph, chosen))
     if memory is not None:
         found["fits"] = memory >= found["minimum"]
         found["engine"] = "memory" if memory >= found["in_memory"] else "ssd"
@@ -266,15 +267,17 @@ def _add(name: str, algorithm: Algorithm) -> None:
     def estimating(**chosen: Any) -> None:
         _estimate(name, **chosen)
 
+    selective = click.option(
+        "--selective", is_flag=True, help="Read pages of selected lists only; for experiments."
+    )
+    static_cache = click.option(
+        "--static-cache", is_flag=True, help="Keep the lists of `nakshi cache-plan` in memory."
+    )
     for decorate in (
         options.as_json,
         options.quiet,
-        click.option(
-            "--selective", is_flag=True, help="Read pages of selected lists only; for experiments."
-        ),
-        click.option(
-            "--static-cache", is_flag=True, help="Keep the lists of `nakshi cache-plan` in memory."
-        ),
+        selective,
+        static_cache,
         click.option("--timeout", type=float, metavar="SECONDS", help="Stop after this long."),
         options.threads,
         options.memory,
@@ -287,7 +290,13 @@ def _add(name: str, algorithm: Algorithm) -> None:
         ),
     ):
         running = decorate(running)
-    for decorate in (options.as_json, options.threads, options.memory):
+    for decorate in (
+        options.as_json,
+        selective,
+        static_cache,
+        options.threads,
+        options.memory,
+    ):
         estimating = decorate(estimating)
     for group, function in ((run, running), (estimate, estimating)):
         command = click.command(name, help=algorithm.about)(

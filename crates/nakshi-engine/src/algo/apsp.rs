@@ -128,7 +128,7 @@ impl Algorithm for Apsp {
         let words = if count <= 64 { 8.0 } else { 16.0 };
         let results = if self.distances { 4.0 * count as f64 } else { 12.0 };
         let needs = Needs::new(3.0 * words + 0.5 + results, &[Direction::Out, Direction::In]);
-        Needs { gathers: true, ..needs }
+        Needs { gathers: true, against: Some(Direction::In), ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<HopDistances> {
@@ -300,7 +300,7 @@ impl<const W: usize> Traversal<W> {
         while !self.frontier.is_empty() {
             depth += 1;
             let open = self.open(cx)?;
-            let touched = if self.frontier.count() * 16 < open.count() {
+            let touched = if graph.selective() || self.frontier.count() * 16 < open.count() {
                 self.push(graph, cx)?
             } else {
                 self.pull(graph, &open, cx)?

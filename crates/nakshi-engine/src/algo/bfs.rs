@@ -72,7 +72,8 @@ impl Algorithm for Bfs {
         let parents = if self.parents { 8.0 } else { 0.0 };
         if self.variant == Variant::Direct {
             let needs = Needs::new(4.5 + parents, &[Direction::Out, Direction::In]);
-            return Needs { heads: Some(Direction::In), gathers: true, ..needs };
+            let against = (!self.parents).then_some(Direction::In);
+            return Needs { heads: Some(Direction::In), against, gathers: true, ..needs };
         }
         let mut needs = Config::default().needs(&self.program());
         // What was reached, besides.
@@ -164,9 +165,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(graph: &'a Graph, cx: &'a Context, levels: &'a [AtomicU32]) -> Result<Self> {
-        let end = graph.last_list(Direction::In)?;
-        let heads =
-            if graph.selective() { Arc::default() } else { graph.heads(Direction::In, cx)? };
+        let (end, heads) = if graph.selective() {
+            (graph.num_vertices(), Arc::default())
+        } else {
+            (graph.last_list(Direction::In)?, graph.heads(Direction::In, cx)?)
+        };
         let visited = AtomicBitmap::new(graph.num_vertices());
         Ok(Search { graph, cx, levels, visited, heads, level: 0, end, open: end })
     }

@@ -171,7 +171,7 @@ fn sweep(
     loop {
         // Vertices stand for edges here: the frontier of a power-law graph soon has the
         // hubs, after which the unvisited vertices have the shorter lists by far.
-        let next = if frontier.count() * 16 < left {
+        let next = if graph.selective() || frontier.count() * 16 < left {
             reach(graph, along, &frontier, &visited, cx)?
         } else {
             pull(graph, back, &frontier, &visited, cx)?

@@ -52,14 +52,20 @@ impl Graph {
         cache_bytes: usize,
         wrap: &dyn Fn(Arc<dyn StorageBackend>) -> Arc<dyn StorageBackend>,
     ) -> Result<Graph> {
-        let files = MemoryBackend::new();
-        let backend = wrap(Arc::new(files.clone()));
         let edges = Edges { n, edges, directed, weights };
-        edges.build(Shared::new(cache_bytes, &Context::new()), EngineMode::Ssd, &|name, bytes| {
-            let spec = describe(name, &bytes);
-            files.insert(name, bytes);
-            Ok(Data::Ssd(PagedFile::open(&backend, &spec)?))
-        })
+        edges.on_ssd(Shared::new(cache_bytes, &Context::new()), wrap)
+    }
+
+    /// As [`Graph::from_edges_on_ssd`], read as [`Context::with_selective`] says.
+    #[cfg(test)]
+    pub(crate) fn from_edges_selective(
+        n: usize,
+        edges: &[(VertexId, VertexId)],
+        directed: bool,
+        cache_bytes: usize,
+    ) -> Result<Graph> {
+        let edges = Edges { n, edges, directed, weights: None };
+        edges.on_ssd(Shared::new(cache_bytes, &Context::new().with_selective(true)), &|b| b)
     }
 }
 
@@ -129,6 +135,20 @@ impl Edges<'_> {
             store: None,
             heads: Default::default(),
             opened: 0,
+        })
+    }
+
+    fn on_ssd(
+        &self,
+        shared: Arc<Shared>,
+        wrap: &dyn Fn(Arc<dyn StorageBackend>) -> Arc<dyn StorageBackend>,
+    ) -> Result<Graph> {
+        let files = MemoryBackend::new();
+        let backend = wrap(Arc::new(files.clone()));
+        self.build(shared, EngineMode::Ssd, &|name, bytes| {
+            let spec = describe(name, &bytes);
+            files.insert(name, bytes);
+            Ok(Data::Ssd(PagedFile::open(&backend, &spec)?))
         })
     }
 

@@ -4,10 +4,10 @@ use super::Graph;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Needs, Summary};
-use crate::source::pinned::Pinned;
+use crate::source::pinned::{self, Pinned};
 use crate::source::{Data, Shared, Side, WeightColumn};
 use nakshi_io::PagedFile;
-use nakshi_store::{CachePlan, Direction, Store};
+use nakshi_store::{Direction, Store};
 use std::sync::Arc;
 
 /// For lists in memory beyond what a run needs, when no budget is given.
@@ -58,17 +58,12 @@ impl Graph {
     /// the store.
     pub fn open(store: &Arc<Store>, needs: &Needs, cx: &Context) -> Result<Graph> {
         cx.check()?;
+        let needs = &needs.clone().within(cx);
         let summary = Summary::of_store(store);
-        let estimate = Estimate::new(needs, &summary, cx.threads());
+        let estimate = Estimate::of_run(store, needs, cx)?;
         let mode = choose(&estimate, cx)?;
-        let plan = match mode {
-            // Who uses the spare memory itself reads lists in turn, and has no use for a cache.
-            EngineMode::Ssd if cx.static_cache() && !needs.takes_spare => Some(plan_of(store)?),
-            _ => None,
-        };
-        let pinned = plan.as_ref().map_or(0, |plan| pinned_memory(store, needs, plan));
-        let spare = spare(needs, estimate.minimum, pinned, cx)?;
-        let lists = estimate.in_memory - estimate.minimum;
+        let spare = spare(needs, estimate.minimum, cx);
+        let lists = estimate.lists;
         let (cache, kept) = divide(needs, spare, cx.selective(), &summary);
         let cache = cache
             .min(lists)
@@ -99,11 +94,10 @@ impl Graph {
                 }
             }
         }
-        if let Some(direction) = needs.heads
-            && !cx.selective()
-        {
+        if let Some(direction) = needs.heads {
             graph.heads(direction, cx)?;
         }
+        let plan = if mode == EngineMode::Ssd { pinned::plan(store, needs, cx)? } else { None };
         for side in plan.iter().flat_map(|plan| &plan.sides) {
             let slot = match side.direction {
                 Direction::Out => &mut graph.out,
@@ -171,19 +165,12 @@ fn too_large(store: &Store) -> Error {
     Error::Unsupported { what: format!("{} vertices on this machine", store.num_vertices()) }
 }
 
-/// What a run leaves of its budget, beside a static cache of `pinned` bytes.
-fn spare(needs: &Needs, minimum: u64, pinned: u64, cx: &Context) -> Result<u64> {
+/// What a run leaves of its budget.
+fn spare(needs: &Needs, minimum: u64, cx: &Context) -> u64 {
     match cx.memory() {
-        _ if needs.takes_spare => Ok(0),
-        Some(budget) => {
-            let needed = minimum.saturating_add(pinned);
-            budget.checked_sub(needed).ok_or_else(|| Error::Budget {
-                what: "this run with its static cache".into(),
-                needed,
-                given: budget,
-            })
-        }
-        None => Ok(DEFAULT_SPARE),
+        _ if needs.takes_spare => 0,
+        Some(budget) => budget.saturating_sub(minimum),
+        None => DEFAULT_SPARE,
     }
 }
 
@@ -195,22 +182,6 @@ fn divide(needs: &Needs, spare: u64, selective: bool, summary: &Summary) -> (u64
     let late = needs.late_bytes_per_vertex * summary.vertices as f64;
     let kept = if needs.gathers { spare / 2 } else { spare };
     (spare - kept, kept.saturating_add(late as u64))
-}
-
-/// The cache plan of a store that shall have one.
-fn plan_of(store: &Store) -> Result<CachePlan> {
-    CachePlan::load(store)?.ok_or_else(|| {
-        let path = store.path().display();
-        let what = format!("there is no cache plan in {path}; make one with `nakshi cache-plan`");
-        Error::parameter("static_cache", what)
-    })
-}
-
-/// Bytes that the static cache takes of the directions that a run reads.
-fn pinned_memory(store: &Store, needs: &Needs, plan: &CachePlan) -> u64 {
-    let wanted: Vec<Direction> = needs.directions.iter().map(|&d| store.resolve(d)).collect();
-    let sides = plan.sides.iter().filter(|side| wanted.contains(&side.direction));
-    sides.map(|side| Pinned::memory(store.num_vertices(), side.bytes)).sum()
 }
 
 /// Where the lists shall be.

@@ -3,9 +3,10 @@
 use super::{Data, Side};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::estimate::Needs;
 use crate::vertex_set::Bitmap;
 use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, Request, SLACK};
-use nakshi_store::VertexId;
+use nakshi_store::{CachePlan, Direction, Store, VertexId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,6 +14,20 @@ use std::sync::Arc;
 const BATCH: usize = 4096;
 /// Page cache while lists are loaded.
 const CACHE: usize = 1 << 20;
+
+/// The cache plan of `store`, where `cx` asks for one and a run with `needs` has use for it.
+pub(crate) fn plan(store: &Store, needs: &Needs, cx: &Context) -> Result<Option<CachePlan>> {
+    // Who uses the spare memory itself reads lists in turn.
+    if !cx.static_cache() || needs.takes_spare {
+        return Ok(None);
+    }
+    let plan = CachePlan::load(store)?.ok_or_else(|| {
+        let path = store.path().display();
+        let what = format!("there is no cache plan in {path}; make one with `nakshi cache-plan`");
+        Error::parameter("static_cache", what)
+    })?;
+    Ok(Some(plan))
+}
 
 /// Encoded lists of chosen vertices, one behind the other. Where each begins follows from the
 /// lengths in the side's index and a place for every 64 vertices, so that short lists cost little
@@ -27,9 +42,11 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Bytes of memory for lists of so many bytes.
-    pub(crate) fn memory(side_vertices: u64, bytes: u64) -> u64 {
-        side_vertices / 4 + 16 + bytes + SLACK as u64
+    /// Bytes of memory that the lists of `plan` take in the directions that a run reads.
+    pub(crate) fn memory_of(store: &Store, needs: &Needs, plan: &CachePlan) -> u64 {
+        let wanted: Vec<Direction> = needs.directions.iter().map(|&d| store.resolve(d)).collect();
+        let sides = plan.sides.iter().filter(|side| wanted.contains(&side.direction));
+        sides.map(|side| store.num_vertices() / 4 + 16 + side.bytes + SLACK as u64).sum()
     }
 
     /// Reads the lists of `vertices`, which ascend, from the SSD.

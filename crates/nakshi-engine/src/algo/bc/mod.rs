@@ -88,7 +88,7 @@ impl Algorithm for Bc {
     fn needs(&self, _summary: &Summary) -> Needs {
         // Level, paths, score, and four bitmaps.
         let needs = Needs::new(2.0 + 8.0 + 8.0 + 0.5, &[Direction::Out, Direction::In]);
-        Needs { gathers: true, ..needs }
+        Needs { gathers: true, against: Some(Direction::In), ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Betweenness> {
@@ -174,14 +174,18 @@ impl State {
         loop {
             visited.unite(frontier.bits());
             self.levels.push(&frontier, cx)?;
-            // Candidates: what the frontier reaches, or all that is left, by their edges.
-            let candidates = if near < left / 8 {
-                reach(graph, &[Direction::Out], &frontier, &visited, cx)?
-            } else {
-                visited.complement().into()
-            };
             let level = Level { members: &frontier, values: share_f64(&mut self.paths) };
-            let (next, edges) = level.count_paths(graph, &candidates, cx)?;
+            let (next, edges) = if graph.selective() {
+                (level.hand_on_paths(graph, &visited, cx)?, 0)
+            } else {
+                // Candidates: what the frontier reaches, or all that is left, by their edges.
+                let candidates = if near < left / 8 {
+                    reach(graph, &[Direction::Out], &frontier, &visited, cx)?
+                } else {
+                    visited.complement().into()
+                };
+                level.count_paths(graph, &candidates, cx)?
+            };
             log.end("search", frontier.count() as u64);
             if next.is_empty() {
                 return Ok(self.levels.depth());
@@ -265,6 +269,30 @@ impl Level<'_> {
             },
         )?;
         Ok((next.into(), edges.into_iter().sum()))
+    }
+
+    /// The vertices next to this level, with their path counts, found along its lists alone.
+    /// Counts above 2^53 are rounded in the order of the schedule.
+    fn hand_on_paths(&self, graph: &Graph, visited: &Bitmap, cx: &Context) -> Result<VertexSet> {
+        let next = AtomicBitmap::new(graph.num_vertices());
+        graph.gather(
+            Direction::Out,
+            self.members,
+            cx,
+            |_| (),
+            |(), v, list| {
+                let paths = self.values.get(v as usize).map_or(0.0, SharedF64::get);
+                Ok(list.for_each(|u| {
+                    if !visited.get(u as usize)
+                        && let Some(slot) = self.values.get(u as usize)
+                    {
+                        slot.add(paths);
+                        next.set(u as usize);
+                    }
+                })?)
+            },
+        )?;
+        Ok(next.into())
     }
 
     /// Dependencies of `above`, the level before this one.

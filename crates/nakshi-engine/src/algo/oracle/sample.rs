@@ -35,10 +35,16 @@ impl Sample {
         Graph::from_edges_on_ssd(self.n, &self.edges, self.directed, None, cache, &|b| b).unwrap()
     }
 
-    /// The graph in memory and in SSD mode, each with one and with two threads.
+    /// As [`Sample::graph_on_ssd`], in selective mode.
+    fn graph_selective(&self) -> Graph {
+        Graph::from_edges_selective(self.n, &self.edges, self.directed, 16 << 10).unwrap()
+    }
+
+    /// The graph in memory, in SSD mode and in selective mode, each with one and with two threads.
     pub(crate) fn settings(&self) -> Vec<(Graph, Context)> {
-        let graphs = contexts().map(|_| [self.graph(), self.graph_on_ssd()]);
-        let with = |(graphs, cx): ([Graph; 2], Context)| graphs.map(|graph| (graph, cx.clone()));
+        let graphs =
+            contexts().map(|_| [self.graph(), self.graph_on_ssd(), self.graph_selective()]);
+        let with = |(graphs, cx): ([Graph; 3], Context)| graphs.map(|graph| (graph, cx.clone()));
         graphs.into_iter().zip(contexts()).flat_map(with).collect()
     }
 
