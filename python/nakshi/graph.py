@@ -414,7 +414,7 @@ class Graph:
         size: float | str = "20%",
         *,
         iterations: int | None = None,
-        select: Literal["gvs", "highd", "lowd", "random"] = "gvs",
+        select: Literal["levels", "gvs", "highd", "lowd", "random"] = "levels",
         seed: int | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
@@ -428,9 +428,10 @@ class Graph:
         Args:
             size: share of the bytes of all lists, such as ``"20%"`` or ``0.2``.
             iterations: of Greedy Vertex Selection; default 50.
-            select: ``"gvs"`` (Greedy Vertex Selection, BASC, USENIX ATC 2019), or for comparison
-                the lists of the largest or smallest degree, or a random choice.
-            seed: of ``"random"``; default 1.
+            select: how lists are charged with the pages that they waste: ``"levels"`` by the
+                levels of sampled searches, ``"gvs"`` by neighbourhoods (BASC, USENIX ATC 2019);
+                or for comparison the lists of the largest or smallest degree, or a random choice.
+            seed: of ``"levels"`` and ``"random"``; default 1.
             memory: cap; one that is too small is refused at once with the smallest that works.
             threads: worker threads; all cores by default. Does not change the plan.
             progress: as for algorithms.

@@ -39,8 +39,10 @@ class Result:
         summary: what the whole graph amounts to (components found, iterations, residual ...).
         stats: how it ran: ``engine``, ``threads``, ``iterations``, ``seconds`` (``open``,
             ``run``), ``memory`` (``budget``, ``peak_rss`` in bytes), ``io`` (``bytes_read``,
-            ``requests``, ``hits``, ``misses``) and ``per_iteration``, a list of the same per
-            iteration.
+            ``requests``, ``hits``, ``misses``), ``per_iteration``, a list of the same per
+            iteration; in ``io`` also ``pinned_hits`` (of the hits, lists of the static cache and
+            pages kept from one pass to the next) and ``page_utilisation`` (share of the 64-byte
+            units of cached pages that the run touched, or ``None``).
     """
 
     def __init__(self, core: _core.Outcome) -> None:

@@ -34,6 +34,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "lcc": {},
 }
 
+#: What a run says about its reads.
+IO_FIELDS = {"bytes_read", "requests", "hits", "misses", "pinned_hits", "page_utilisation"}
+
 
 @dataclass
 class Outcome:

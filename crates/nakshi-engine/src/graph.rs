@@ -122,6 +122,15 @@ impl Graph {
         self.shared.stats.snapshot()
     }
 
+    /// Share of the 64-byte units of pages read into the page cache that a run touched, by the time
+    /// they were evicted or until now (section 5.1 of the BASC paper); `None` without such pages.
+    pub fn page_utilisation(&self) -> Option<f64> {
+        let io = self.io_stats();
+        let (used, total) = self.shared.resident_units();
+        let (used, total) = (used + io.evicted_units_used, total + io.evicted_units_total);
+        (total > 0).then(|| used as f64 / total as f64)
+    }
+
     /// The reads of runs since the graph was opened, by time, if they are noted
     /// ([`Context::with_trace`]).
     pub fn accesses(&self) -> Vec<ListAccess> {

@@ -286,6 +286,19 @@ impl PageCache {
         stats.evicted_units_total.fetch_add((self.page_size / UNIT) as u64, Ordering::Relaxed);
     }
 
+    /// 64-byte units that tasks read of the pages that are here now, and all of their units: the
+    /// rest of the utilisation, beside what evictions count into [`IoStats`].
+    pub fn resident_units(&self) -> (u64, u64) {
+        let valid = |set: &Mutex<Set>| {
+            set.lock().unwrap_or_else(PoisonError::into_inner).valid.count_ones()
+        };
+        // Words of frames without a page are 0.
+        let used =
+            self.used.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()));
+        let pages = self.sets.iter().map(|set| u64::from(valid(set))).sum::<u64>();
+        (used.sum(), pages * (self.page_size / UNIT) as u64)
+    }
+
     /// The memory of a claimed frame, to be read into. Once per claim.
     pub(crate) fn buffer(&self, claim: &Claim) -> AlignedBuf {
         // SAFETY: the frame is marked as loading and pinned, so no look-up
@@ -478,9 +491,11 @@ mod tests {
         cache.note_used(&pin, 4000..4200);
         cache.note_used(&pin, 8191..8192);
         cache.unpin(pin);
+        assert_eq!(cache.resident_units(), (1 + 4 + 1, 128));
         for page in 1..9 {
             load(&cache, page, &stats);
         }
+        assert_eq!(cache.resident_units(), (0, 8 * 128));
         let seen = stats.snapshot();
         // 0; 62 to 65 (bytes 4000 to 4200); 127.
         assert_eq!((seen.evicted_units_used, seen.evicted_units_total), (1 + 4 + 1, 128));

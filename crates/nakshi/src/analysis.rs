@@ -73,6 +73,10 @@ pub struct Io {
     pub hits: u64,
     /// Pages not found in the cache.
     pub misses: u64,
+    /// Of the hits, lists of the static cache and pages of chunks kept from one pass to the next.
+    pub pinned_hits: u64,
+    /// Share of the 64-byte units of cached pages that the run touched; null without such pages.
+    pub page_utilisation: Option<f64>,
 }
 
 /// Runs the algorithm `name` with JSON `parameters` (vertices as users' ids) on a store.
@@ -121,6 +125,8 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
             requests: stats.requests,
             hits: stats.hits,
             misses: stats.misses,
+            pinned_hits: graph.io_stats().pinned_hits,
+            page_utilisation: graph.page_utilisation(),
         },
         per_iteration: stats.iterations.clone(),
         accesses: graph.accesses(),

@@ -214,7 +214,7 @@ pub struct PlanRequest {
     pub iterations: Option<u32>,
     /// How vertices are chosen.
     pub select: Select,
-    /// Of a random choice. Default 1.
+    /// Of sampled searches and of a random choice. Default 1.
     pub seed: Option<u64>,
 }
 

@@ -234,12 +234,13 @@ def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen:
 @click.option("--iterations", type=click.IntRange(1), help="Of the greedy choice [50].")
 @click.option(
     "--select",
-    type=click.Choice(["gvs", "highd", "lowd", "random"]),
-    default="gvs",
+    type=click.Choice(["levels", "gvs", "highd", "lowd", "random"]),
+    default="levels",
     show_default=True,
-    help="Greedy Vertex Selection (BASC), or by degree or at random for comparison.",
+    help="Greedy choice by levels of sampled searches or by neighbourhoods (BASC), or by degree or "
+    "at random for comparison.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Of --select random [1].")
+@click.option("--seed", type=click.IntRange(0), help="Of --select levels and random [1].")
 @options.long_call
 def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
     """Choose edge lists of STORE to keep in memory during traversals.

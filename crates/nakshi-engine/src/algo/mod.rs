@@ -14,7 +14,7 @@ pub mod lcc;
 pub mod oracle;
 pub mod pagerank;
 mod pagerank_delta;
-mod reach;
+pub(crate) mod reach;
 pub mod scan_statistics;
 mod sources;
 pub mod sssp;

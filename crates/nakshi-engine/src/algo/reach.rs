@@ -10,7 +10,7 @@ use nakshi_store::Direction;
 ///
 /// # Errors
 /// As [`Graph::gather`].
-pub(super) fn reach(
+pub(crate) fn reach(
     graph: &Graph,
     along: &[Direction],
     frontier: &VertexSet,

@@ -87,6 +87,11 @@ impl Shared {
         Ok(Arc::clone(self.cache.get_or_init(|| cache)))
     }
 
+    /// Units of the cache's pages that were used, and all of them.
+    pub(crate) fn resident_units(&self) -> (u64, u64) {
+        self.cache.get().map_or((0, 0), |cache| cache.resident_units())
+    }
+
     /// A reader of selected ranges of `file` through the cache, for one worker.
     pub(crate) fn cached(&self, file: &Arc<PagedFile>, cx: &Context) -> Result<CachedReader> {
         let options = GatherOptions {

@@ -1,0 +1,211 @@
+//! Greedy Vertex Selection: charges by neighbourhoods.
+//!
+//! E. Lee et al., "Pre-Select Static Caching and Neighborhood Ordering for BFS-like Algorithms on
+//! Disk-based Graph Engines", USENIX ATC 2019, section 3. A traversal asks for the lists of all
+//! neighbours of a vertex at once; a page that it reads for few of them is a waste. Every list is
+//! charged with the waste that it causes, `1 / (r t d)` for each edge to its vertex: `r` lists begin
+//! in its page, `t` bytes of them belong to neighbours of the same vertex, and `d` edges share the
+//! request.
+//!
+//! Charges are integers, so that adding and taking away leaves exactly what counting anew would.
+//! State: charge, in-degree, page and a queue entry a vertex, about 40 bytes; lists are scanned.
+
+use super::Charges;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::shared::{share_u64, zeroed};
+use crate::vertex_set::{Bitmap, VertexSet};
+use nakshi_store::{Direction, List, VertexId};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A charge of 1.
+pub(super) const ONE: f64 = (1u64 << 62) as f64;
+
+/// What every list is charged with.
+pub(super) struct Neighbourhoods<'g> {
+    graph: &'g Graph,
+    cx: &'g Context,
+    direction: Direction,
+    page_size: u64,
+    /// Edges to each vertex: between them the request for its list is shared.
+    requests: Vec<u32>,
+    /// Lists that begin in each page.
+    lists: Vec<u32>,
+    pub(super) charge: Vec<u64>,
+}
+
+impl<'g> Neighbourhoods<'g> {
+    pub(super) fn new(graph: &'g Graph, direction: Direction, cx: &'g Context) -> Result<Self> {
+        let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
+        let pages = graph.total_bytes(direction)? / page_size + 1;
+        let pages = usize::try_from(pages)
+            .map_err(|_| Error::Unsupported { what: "so many pages on this machine".into() })?;
+        let mut charges = Neighbourhoods {
+            graph,
+            cx,
+            direction,
+            page_size,
+            requests: graph.degrees(reverse(graph, direction), cx)?,
+            lists: zeroed(pages, "lists of pages")?,
+            charge: zeroed(graph.num_vertices(), "charges")?,
+        };
+        for v in 0..graph.num_vertices() {
+            let extent = graph.extent(direction, v);
+            if !extent.is_empty()
+                && let Some(lists) = charges.lists.get_mut((extent.start / page_size) as usize)
+            {
+                *lists += 1;
+            }
+        }
+        Ok(charges)
+    }
+
+    fn page(&self, v: VertexId) -> u64 {
+        self.graph.extent(self.direction, v as usize).start / self.page_size
+    }
+
+    /// What an edge to `v` costs, when `used` bytes of its page are asked for together.
+    fn term(&self, v: VertexId, page: u64, used: u64) -> u64 {
+        let lists = self.lists.get(page as usize).copied().unwrap_or(1);
+        let requests = self.requests.get(v as usize).copied().unwrap_or(1);
+        // Rounded the same way whenever it is added or taken away.
+        (ONE / (f64::from(lists) * f64::from(requests.max(1)) * used as f64)) as u64
+    }
+
+    /// Neighbours in one page whose lists are not empty: those outside `chosen` share the bytes
+    /// that they use; `change` gets the term of each.
+    fn page_terms(
+        &self,
+        page: u64,
+        neighbours: &[VertexId],
+        chosen: &Bitmap,
+        mut change: impl FnMut(VertexId, u64),
+    ) {
+        let open = |v: &&VertexId| !chosen.get(**v as usize) && self.bytes(**v) > 0;
+        let used: u64 = neighbours.iter().filter(open).map(|&v| self.bytes(v)).sum();
+        for &v in neighbours.iter().filter(open) {
+            change(v, self.term(v, page, used));
+        }
+    }
+}
+
+impl Charges for Neighbourhoods<'_> {
+    fn all(&mut self, chosen: &Bitmap) -> Result<()> {
+        let mut charge = std::mem::take(&mut self.charge);
+        charge.fill(0);
+        let shared = share_u64(&mut charge);
+        self.graph.scan(
+            self.direction,
+            self.cx,
+            |_| Vec::new(),
+            |neighbours, _, list| {
+                distinct(list, neighbours)?;
+                for run in neighbours.chunk_by(|a, b| self.page(*a) == self.page(*b)) {
+                    let page = run.first().map_or(0, |&v| self.page(v));
+                    self.page_terms(page, run, chosen, |v, term| add(shared, v, term));
+                }
+                Ok(())
+            },
+        )?;
+        self.charge = charge;
+        Ok(())
+    }
+
+    /// Only neighbours, in the pages of the news, of vertices that have an edge to one of them
+    /// (section 3.2).
+    fn update(&mut self, chosen: &Bitmap, news: &[VertexId]) -> Result<()> {
+        let requests =
+            |v: &VertexId| u64::from(self.requests.get(*v as usize).copied().unwrap_or(0));
+        // Beyond this the pairs would take more memory, and time, than to begin again.
+        if news.iter().map(requests).sum::<u64>() > self.graph.num_arcs() / 8 + 1024 {
+            return self.all(chosen);
+        }
+        let mut before = chosen.clone();
+        let mut set = VertexSet::new(self.graph.num_vertices());
+        for &v in news {
+            before.clear(v as usize);
+            set.insert(v);
+        }
+        // Who has an edge to a new one, and in which page.
+        let parts = self.graph.gather(
+            reverse(self.graph, self.direction),
+            &set,
+            self.cx,
+            |_| Vec::new(),
+            |pairs: &mut Vec<(VertexId, u64)>, v, list| {
+                let page = self.page(v);
+                list.for_each(|u| pairs.push((u, page)))?;
+                Ok(())
+            },
+        )?;
+        let mut pairs: Vec<(VertexId, u64)> = parts.into_iter().flatten().collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut touched = VertexSet::new(self.graph.num_vertices());
+        for run in pairs.chunk_by(|a, b| a.0 == b.0) {
+            run.first().into_iter().for_each(|pair| {
+                touched.insert(pair.0);
+            });
+        }
+        let mut charge = std::mem::take(&mut self.charge);
+        let shared = share_u64(&mut charge);
+        self.graph.gather(
+            self.direction,
+            &touched,
+            self.cx,
+            |_| Vec::new(),
+            |neighbours, v, list| {
+                distinct(list, neighbours)?;
+                let from = pairs.partition_point(|pair| pair.0 < v);
+                let mine = pairs.get(from..).unwrap_or_default();
+                for &(_, page) in mine.iter().take_while(|pair| pair.0 == v) {
+                    // Lists lie in the order of their vertices, and so do pages.
+                    let from = neighbours.partition_point(|&u| self.page(u) < page);
+                    let to = neighbours.partition_point(|&u| self.page(u) <= page);
+                    let run = neighbours.get(from..to).unwrap_or_default();
+                    self.page_terms(page, run, &before, |u, term| take(shared, u, term));
+                    self.page_terms(page, run, chosen, |u, term| add(shared, u, term));
+                }
+                Ok(())
+            },
+        )?;
+        self.charge = charge;
+        Ok(())
+    }
+
+    fn bytes(&self, v: VertexId) -> u64 {
+        let extent = self.graph.extent(self.direction, v as usize);
+        extent.end - extent.start
+    }
+
+    fn rate(&self, v: VertexId) -> f64 {
+        self.charge.get(v as usize).map_or(0.0, |&charge| charge as f64 / self.bytes(v) as f64)
+    }
+}
+
+/// The direction in which the edges to a vertex are found.
+fn reverse(graph: &Graph, direction: Direction) -> Direction {
+    if graph.directed() { direction.reverse() } else { direction }
+}
+
+/// The neighbours of a list, each once.
+fn distinct(list: &List<'_>, neighbours: &mut Vec<VertexId>) -> Result<()> {
+    neighbours.clear();
+    list.decode_into(neighbours)?;
+    neighbours.dedup();
+    Ok(())
+}
+
+fn add(charges: &[AtomicU64], v: VertexId, term: u64) {
+    if let Some(charge) = charges.get(v as usize) {
+        charge.fetch_add(term, Relaxed);
+    }
+}
+
+fn take(charges: &[AtomicU64], v: VertexId, term: u64) {
+    if let Some(charge) = charges.get(v as usize) {
+        charge.fetch_sub(term, Relaxed);
+    }
+}
