@@ -470,6 +470,7 @@ class Graph:
         communities: int | None = None,
         level: int | None = None,
         model: Literal["uniform", "preferential", "overlap"] | None = None,
+        sides: Literal["nearer", "alternate"] | None = None,
         weight: str | None = None,
         page_size: int | str | None = None,
         encoding: Literal["packed", "raw"] | None = None,
@@ -501,6 +502,9 @@ class Graph:
             model: ``bondhu-*``: an edge weighs 1 or what ``weight`` says (``"uniform"``,
                 default), the mean degree of its ends (``"preferential"``), or the number of
                 their common neighbours and 1 (``"overlap"``).
+            sides: ``bondhu-*``: the next community goes to the side where its friends are
+                (``"nearer"``, default), or to the left and right by turns, as in the thesis
+                (``"alternate"``).
             weight: ``bondhu-*``, ``bisection``: edge column with weights.
             page_size, encoding: of the new store; by default as in this one.
             stripes: directories over which edge lists and weights are spread.
@@ -524,6 +528,7 @@ class Graph:
             "communities": communities,
             "level": level,
             "model": model,
+            "sides": sides,
             "weight": weight,
             "page_size": parse_size(page_size),
             "encoding": encoding,

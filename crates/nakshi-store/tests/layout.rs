@@ -9,7 +9,7 @@ use nakshi_store::import::{Hooks, ImportOptions, Input, Layout, import};
 use nakshi_store::layout::cost::{arrangement_by_vertex, layout_cost};
 use nakshi_store::layout::{
     Bisection, Bondhu, By, Communities, Csr, Degree, Gorder, Model, Norder, Ordering, OrganPipe,
-    Original, Random, Source,
+    Original, Random, Sides, Source,
 };
 use nakshi_store::*;
 use proptest::prelude::*;
@@ -33,9 +33,9 @@ fn orders() -> Vec<Box<dyn Ordering>> {
         Box::new(Bisection::default()),
     ];
     for model in [Model::Uniform, Model::Preferential, Model::Overlap] {
-        orders.push(Box::new(Bondhu { communities: parcom, model, seed: 3 }));
+        orders.push(Box::new(Bondhu { communities: parcom, model, sides: Sides::Nearer, seed: 3 }));
         let communities = Communities::ModCom(None);
-        orders.push(Box::new(Bondhu { communities, model, seed: 3 }));
+        orders.push(Box::new(Bondhu { communities, model, sides: Sides::Alternate, seed: 3 }));
     }
     orders
 }
@@ -345,7 +345,7 @@ fn parameters_that_cannot_be() -> Outcome {
     let source = Source::new(&store);
     let parcom = |wanted| {
         let communities = Communities::ParCom(Some(wanted));
-        Bondhu { communities, model: Model::Uniform, seed: 1 }.order(&source)
+        Bondhu { communities, model: Model::Uniform, sides: Sides::Nearer, seed: 1 }.order(&source)
     };
     for wanted in [0, 4] {
         let message = parcom(wanted).err().map(|e| e.to_string()).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::io::write::default_fs;
 use crate::store::import::Hooks;
 use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Gorder, Model, Norder, Ordering,
-    OrganPipe, Original, Random, Source,
+    OrganPipe, Original, Random, Sides, Source,
 };
 use crate::store::{Encoding, Error, PlanInfo, RewriteOptions, Store, rewrite};
 
@@ -53,6 +53,8 @@ pub struct Request {
     pub level: Option<u32>,
     /// `bondhu-*`: what edges weigh. Default uniform.
     pub model: Option<Model>,
+    /// `bondhu-*`: where the next community goes. Default nearer.
+    pub sides: Option<Sides>,
     /// `bondhu-*`, `bisection`: the column with the weights of edges. Default none.
     pub weight: Option<String>,
 }
@@ -66,8 +68,8 @@ impl Request {
         self.refuse_others()?;
         let seed = self.seed.unwrap_or(1);
         let bondhu = |communities| {
-            let model = self.model.unwrap_or_default();
-            Box::new(Bondhu { communities, model, seed })
+            let (model, sides) = (self.model.unwrap_or_default(), self.sides.unwrap_or_default());
+            Box::new(Bondhu { communities, model, sides, seed })
         };
         Ok(match self.order.as_str() {
             "original" => Box::new(Original),
@@ -99,6 +101,7 @@ impl Request {
             ("communities", self.communities.is_some(), name == "bondhu-parcom"),
             ("level", self.level.is_some(), name == "bondhu-modcom"),
             ("model", self.model.is_some(), bondhu),
+            ("sides", self.sides.is_some(), bondhu),
             ("weight", self.weight.is_some(), bondhu || name == "bisection"),
         ];
         match given.iter().find(|(_, given, fits)| *given && !fits) {

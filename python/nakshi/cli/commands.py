@@ -199,6 +199,11 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
     type=click.Choice(["uniform", "preferential", "overlap"]),
     help="bondhu: what edges weigh [uniform].",
 )
+@click.option(
+    "--sides",
+    type=click.Choice(["nearer", "alternate"]),
+    help="bondhu: where the next community goes [nearer].",
+)
 @click.option("--weight", metavar="COLUMN", help="bondhu, bisection: column with weights.")
 @click.option(
     "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default: as in STORE."

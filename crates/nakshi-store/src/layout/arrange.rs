@@ -5,6 +5,9 @@
 //! all that are placed, alternately to their left and right. Of equals that of the larger degree
 //! comes first, then one by a seeded draw. Where nobody placed has a friend left, the next largest
 //! degree follows. The degree is the sum of weights inside the community.
+//!
+//! Turns tear apart communities that belong together, half to the left and half to the right of
+//! everything else. [`Sides::Nearer`], ours, places each where its friends are.
 
 use std::cmp::Ordering as Cmp;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,6 +15,55 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::csr::{Csr, reserved};
 use super::mix;
 use crate::{Result, VertexId};
+
+/// Where the next community goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sides {
+    /// To the left or right of what is placed, as the mean of its friends lies.
+    #[default]
+    Nearer,
+    /// To the left and to the right by turns, as Algorithm 3.1 does.
+    Alternate,
+}
+
+/// Where what is placed lies, for [`Sides::Nearer`].
+struct Span {
+    /// Width of each vertex.
+    sizes: Vec<f64>,
+    /// Middle of each vertex that is placed.
+    middles: Vec<f64>,
+    left: f64,
+    right: f64,
+}
+
+impl Span {
+    /// Whether the mean of `friends`, of weight 1 or more, lies left of the middle; as in turns
+    /// where it does not matter.
+    fn is_left(&self, friends: impl Iterator<Item = (VertexId, f32)>, turn: bool) -> bool {
+        let (mut sum, mut whole) = (0.0, 0.0);
+        for (u, weight) in friends {
+            let middle = self.middles.get(u as usize).copied().unwrap_or_default();
+            sum += f64::from(weight) * middle;
+            whole += f64::from(weight);
+        }
+        let middle = whole * (self.left + self.right) / 2.0;
+        if sum == middle { turn } else { sum < middle }
+    }
+
+    fn place(&mut self, v: VertexId, left: bool) {
+        let size = self.sizes.get(v as usize).copied().unwrap_or_default();
+        let middle = if left { self.left - size / 2.0 } else { self.right + size / 2.0 };
+        if left {
+            self.left -= size;
+        } else {
+            self.right += size;
+        }
+        if let Some(slot) = self.middles.get_mut(v as usize) {
+            *slot = middle;
+        }
+    }
+}
 
 /// Places communities of a graph, one after the other.
 pub(super) struct Arranger<'g> {
@@ -22,6 +74,7 @@ pub(super) struct Arranger<'g> {
     /// Weight of the edges to what is placed of a vertex's community; of what is placed itself, -1.
     tie: Vec<f64>,
     degree: Vec<f64>,
+    span: Option<Span>,
 }
 
 /// A vertex that waits, with the tie that it had when it was queued.
@@ -61,7 +114,14 @@ impl<'g> Arranger<'g> {
         }
         let mut tie = reserved(graph.len())?;
         tie.resize(graph.len(), 0.0);
-        Ok(Self { graph, community, seed, tie, degree })
+        Ok(Self { graph, community, seed, tie, degree, span: None })
+    }
+
+    /// With vertices of these widths, each on the side where its friends are. One community only.
+    pub fn nearer(mut self, sizes: Vec<f64>) -> Self {
+        let middles = vec![0.0; sizes.len()];
+        self.span = Some(Span { sizes, middles, left: 0.0, right: 0.0 });
+        self
     }
 
     /// The members of one community, from left to right.
@@ -105,10 +165,19 @@ impl<'g> Arranger<'g> {
         row: &mut VecDeque<VertexId>,
         queue: &mut BinaryHeap<Waiting>,
     ) {
-        if row.len() % 2 == 1 {
+        let turn = row.len() % 2 == 1;
+        let placed = |&(u, _): &(VertexId, f32)| self.tie_of(u) < 0.0;
+        let left = match &self.span {
+            None => turn,
+            Some(span) => span.is_left(self.graph.edges(v).filter(placed), turn),
+        };
+        if left {
             row.push_front(v);
         } else {
             row.push_back(v);
+        }
+        if let Some(span) = &mut self.span {
+            span.place(v, left);
         }
         if let Some(tie) = self.tie.get_mut(v as usize) {
             *tie = -1.0;
@@ -151,6 +220,28 @@ mod tests {
         assert!(second.contains(&vec![6, 5, 3]), "{second:?}");
         // V1 or V3 is second from the left or in the middle, the other one beside it.
         assert!(first.iter().all(|row| [row[1], row[2]].iter().all(|v| [0, 2].contains(v))));
+        Ok(())
+    }
+
+    /// A path of five from its middle: turns put an end beside the wrong one, its friend's side
+    /// does not. Between two friends the wider one lies further. Seen red with sides swapped and
+    /// with widths of 1.
+    #[test]
+    fn on_the_side_of_its_friends() -> Result<()> {
+        let mut graph = Csr::of_edges(5, &[(0, 1), (0, 2), (1, 3), (2, 4)]);
+        graph.weights = Some(vec![9.0, 6.0, 9.0, 8.0, 6.0, 5.0, 8.0, 5.0]);
+        let one = [0; 5];
+        let turns = Arranger::new(&graph, &one, 1)?.arrange(&[0, 1, 2, 3, 4]);
+        assert_eq!(turns, [2, 0, 1, 3, 4]);
+        let mut nearer = Arranger::new(&graph, &one, 1)?.nearer(vec![1.0; 5]);
+        assert_eq!(nearer.arrange(&[0, 1, 2, 3, 4]), [4, 2, 0, 1, 3]);
+        let mut graph = Csr::of_edges(4, &[(0, 1), (0, 2), (0, 3), (1, 2)]);
+        graph.weights = Some(vec![4.0, 2.0, 1.0, 4.0, 2.0, 2.0, 2.0, 1.0]);
+        for (wide, expected) in [(1.0, [3, 1, 0, 2]), (7.0, [2, 1, 0, 3])] {
+            let widths = vec![wide, 1.0, 1.0, 1.0];
+            let mut nearer = Arranger::new(&graph, &one, 1)?.nearer(widths);
+            assert_eq!(nearer.arrange(&[0, 1, 2, 3]), expected);
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! Computing 16(3), 2012; I. Hoque's thesis (University of Illinois, 2013), chapter 3. Directed
 //! edges lose their direction, and weights in both directions are added.
 
-use super::arrange::Arranger;
+use super::arrange::{Arranger, Sides};
 use super::csr::{Csr, reserved};
 use super::{Ordering, Source, community, csr_memory};
 use crate::{Error, Permutation, Result, Store, VertexId};
@@ -16,6 +16,8 @@ pub struct Bondhu {
     pub communities: Communities,
     /// What edges weigh.
     pub model: Model,
+    /// Where the next community goes.
+    pub sides: Sides,
     /// Of communities, and of the last ties of placement.
     pub seed: u64,
 }
@@ -86,33 +88,39 @@ impl Ordering for Bondhu {
                 community::louvain(&graph, levels, self.seed, &source.hooks)?
             }
         };
-        let order = arrange(&graph, &community, self.seed, source)?;
+        let order = self.arrange(&graph, &community, source)?;
         source.by_rank(Permutation::from_order(&order)?)
     }
 }
 
-/// The order inside communities, those in the order of the graph of communities.
-fn arrange(
-    graph: &Csr,
-    community: &[u32],
-    seed: u64,
-    source: &Source<'_>,
-) -> Result<Vec<VertexId>> {
-    let count = community.iter().max().map_or(0, |most| *most as usize + 1);
-    let mut rows = community::members(community, count)?;
-    let (among, _) = community::contract(graph, &[], community, count)?;
-    let mut arranger = Arranger::new(graph, community, seed)?;
-    for row in &mut rows {
-        source.hooks.check()?;
-        *row = arranger.arrange(row);
+impl Bondhu {
+    /// The order inside communities, those in the order of the graph of communities.
+    fn arrange(
+        &self,
+        graph: &Csr,
+        community: &[u32],
+        source: &Source<'_>,
+    ) -> Result<Vec<VertexId>> {
+        let count = community.iter().max().map_or(0, |most| *most as usize + 1);
+        let mut rows = community::members(community, count)?;
+        let (among, _) = community::contract(graph, &[], community, count)?;
+        let mut arranger = Arranger::new(graph, community, self.seed)?;
+        for row in &mut rows {
+            source.hooks.check()?;
+            *row = arranger.arrange(row);
+        }
+        let together = vec![0; count];
+        let all: Vec<u32> = among.vertices().collect();
+        let mut arranger = Arranger::new(&among, &together, self.seed)?;
+        if self.sides == Sides::Nearer {
+            arranger = arranger.nearer(rows.iter().map(|row| row.len() as f64).collect());
+        }
+        let mut order = reserved(graph.len())?;
+        for c in arranger.arrange(&all) {
+            order.extend(rows.get(c as usize).into_iter().flatten());
+        }
+        Ok(order)
     }
-    let together = vec![0; count];
-    let all: Vec<u32> = among.vertices().collect();
-    let mut order = reserved(graph.len())?;
-    for c in Arranger::new(&among, &together, seed)?.arrange(&all) {
-        order.extend(rows.get(c as usize).into_iter().flatten());
-    }
-    Ok(order)
 }
 
 impl Model {

@@ -27,6 +27,7 @@ mod simple;
 use crate::import::Hooks;
 use crate::{Error, Manifest, Permutation, Result, Store, VertexId};
 
+pub use arrange::Sides;
 pub use bisection::Bisection;
 pub use bondhu::{Bondhu, Communities, Model};
 pub use csr::Csr;
