@@ -5,28 +5,27 @@
 //! sides are swapped until few do, and both halves are treated alike. What a vertex gains is
 //! Bondhu's cost here (equation 3.2 of I. Hoque's thesis) instead of the size of gaps: on which
 //! side of the cut it has the heavier edges, those to vertices outside the range included. The
-//! start is a smooth one: random values, averaged over neighbours a few times, which is a rough
-//! spectral order. Components are laid out one after the other, the largest first.
+//! start is a rough spectral order, which decides how good the end is. Components are laid out one
+//! after the other, the largest first.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::csr::{Csr, reserved};
+use super::smooth::Smoother;
 use super::{Ordering, Source, csr_memory, mix};
 use crate::import::Progress;
 use crate::import::workers::side_by_side;
 use crate::{Permutation, Result, Store, VertexId};
 
-/// Rounds of averaging before the first cut.
-const SMOOTHING: usize = 20;
 /// Most rounds of swaps at a cut.
-const ROUNDS: u64 = 16;
+const ROUNDS: u64 = 8;
 /// A cut is done when fewer than one in so many vertices is swapped.
 const FEW: usize = 200;
 /// Ranges of fewer places are left as they are.
 const LEAST: usize = 8;
 /// Places that a thread takes at once.
-const PIECE: usize = 1 << 14;
+const PIECE: usize = 1 << 12;
 
 /// Recursive bisection by the cost of a linear arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +46,9 @@ impl Ordering for Bisection {
     }
 
     fn memory(&self, store: &Store) -> u64 {
-        // Component, order, place, gain, and the halves of a range in order.
-        csr_memory(store, true) + 32 * store.num_vertices()
+        // Component, strength, values before and after; sizes, sums and steps of components, of
+        // which there are as many as vertices where none has an edge. Then order, place and gains.
+        csr_memory(store, true) + 72 * store.num_vertices()
     }
 
     fn places(&self, source: &Source<'_>) -> Result<Permutation> {
@@ -62,7 +62,7 @@ impl Bisection {
     fn sequence(&self, graph: &Csr, source: &Source<'_>) -> Result<Vec<VertexId>> {
         let threads = source.threads.max(1);
         let (component, sizes) = components(graph)?;
-        let smooth = self.smooth(graph, &component, &sizes, threads)?;
+        let smooth = Smoother::new(graph, &component, sizes.len(), threads)?.values(self.seed)?;
         let mut order = super::all(graph.len() as u64)?;
         let size_of = |c: u32| sizes.get(c as usize).copied().unwrap_or(0);
         let key = |v: VertexId| {
@@ -99,77 +99,6 @@ impl Bisection {
             source.hooks.tell(Progress { phase: "layout", done, total, edges: 0 });
         }
         Ok(cutter.order)
-    }
-
-    /// A value for each vertex, alike between neighbours, of mean 0 in every component.
-    fn smooth(
-        &self,
-        graph: &Csr,
-        component: &[u32],
-        sizes: &[u32],
-        threads: usize,
-    ) -> Result<Vec<f32>> {
-        let mut now: Vec<f32> = reserved(graph.len())?;
-        now.extend(graph.vertices().map(|v| {
-            let bits = mix(self.seed ^ mix(u64::from(v) + 1)) >> 40;
-            bits as f32 / (1 << 23) as f32 - 1.0
-        }));
-        for _ in 0..SMOOTHING {
-            centre(graph, component, sizes.len(), &mut now);
-            let value = |v: VertexId| now.get(v as usize).copied().unwrap_or_default();
-            let pieces = graph.len().div_ceil(PIECE);
-            let parts = side_by_side(threads, |worker| -> Vec<(usize, Vec<f32>)> {
-                (worker..pieces)
-                    .step_by(threads)
-                    .map(|piece| {
-                        let end = graph.len().min((piece + 1) * PIECE);
-                        // Lossless: vertices.
-                        let vertices = (piece * PIECE) as VertexId..end as VertexId;
-                        let average = |v: VertexId| {
-                            let (sum, weight) = match graph.weights {
-                                None => {
-                                    let list = graph.list(v);
-                                    (list.iter().map(|&u| value(u)).sum(), list.len() as f32)
-                                }
-                                Some(_) => graph.edges(v).fold((0.0, 0.0), |sums, (u, weight)| {
-                                    (sums.0 + weight * value(u), sums.1 + weight)
-                                }),
-                            };
-                            let (own, sum): (f32, f32) = (value(v), sum);
-                            if weight > 0.0 { 0.5 * (own + sum / weight) } else { own }
-                        };
-                        (piece, vertices.map(average).collect())
-                    })
-                    .collect()
-            })?;
-            for (piece, values) in parts.into_iter().flatten() {
-                let to = now.get_mut(piece * PIECE..piece * PIECE + values.len());
-                to.unwrap_or_default().copy_from_slice(&values);
-            }
-        }
-        Ok(now)
-    }
-}
-
-/// Takes the mean of every component away, by degree, and scales to a common size.
-fn centre(graph: &Csr, component: &[u32], components: usize, values: &mut [f32]) {
-    let mut sums = vec![(0.0f64, 0.0f64); components];
-    for ((v, value), &c) in graph.vertices().zip(values.iter()).zip(component) {
-        if let Some((sum, weight)) = sums.get_mut(c as usize) {
-            let degree = graph.degree(v) as f64;
-            *sum += degree * f64::from(*value);
-            *weight += degree;
-        }
-    }
-    let mut square = 0.0;
-    for (value, &c) in values.iter_mut().zip(component) {
-        let (sum, weight) = sums.get(c as usize).copied().unwrap_or_default();
-        *value -= (sum / weight.max(1.0)) as f32;
-        square += f64::from(*value) * f64::from(*value);
-    }
-    let scale = (values.len() as f64 / square.max(f64::MIN_POSITIVE)).sqrt() as f32;
-    if scale.is_finite() {
-        values.iter_mut().for_each(|value| *value *= scale);
     }
 }
 
@@ -227,10 +156,11 @@ impl<'g> Cutter<'g> {
     /// Cuts every range once. What lies outside a range stays on its side of the cut, so that
     /// ranges do not disturb each other, in whichever order they are treated.
     fn level(&mut self, ranges: &[(usize, usize)], source: &Source<'_>) -> Result<()> {
-        let widest = ranges.iter().map(|(from, to)| to - from).max().unwrap_or(0);
+        let wide = |(from, to): &(usize, usize)| to - from;
+        let widest = ranges.iter().map(wide).max().unwrap_or(0);
         let mut order = std::mem::take(&mut self.order);
-        if widest > 4 * PIECE || ranges.len() < 2 * self.threads {
-            // Few and wide: the gains of one range are found side by side.
+        if widest * self.threads > ranges.iter().map(wide).sum::<usize>() + PIECE {
+            // Not enough for all threads: the gains of one range are found side by side.
             for &(from, to) in ranges {
                 source.hooks.check()?;
                 let range = order.get_mut(from..to).unwrap_or_default();
@@ -263,26 +193,28 @@ impl<'g> Cutter<'g> {
     /// Swaps vertices between the halves of the range at `from` while that makes it cheaper.
     fn cut(&self, from: usize, range: &mut [VertexId], threads: usize) -> Result<()> {
         let cut = middle(from, from + range.len());
+        let half = cut - from;
+        let mut gains = self.gains(cut, range, threads)?;
         for round in 0..ROUNDS {
-            let gains = self.gains(cut, range, threads)?;
-            let (left, right) = gains.split_at(cut - from);
-            // Who wants to the right most, and to the left.
-            let mut leavers = sorted(left, |gain| -gain);
-            let mut comers = sorted(right, |gain| gain);
+            let (left, right) = gains.split_at(half);
             // Some stay at random, or two friends would change sides for ever.
-            let stays = |at: usize| {
+            let moves = |at: usize| {
                 let v = range.get(at).copied().unwrap_or(0);
-                round > 0 && mix(self.seed ^ mix(u64::from(v) << 8 | round)).is_multiple_of(10)
+                round == 0 || !mix(self.seed ^ mix(u64::from(v) << 8 | round)).is_multiple_of(10)
             };
-            leavers.retain(|&(_, at)| !stays(at as usize));
-            comers.retain(|&(_, at)| !stays(at as usize + left.len()));
-            let mut swapped = 0;
-            for (leaver, comer) in leavers.iter().zip(&comers) {
-                if -leaver.0 - comer.0 <= 0.0 {
-                    break;
-                }
-                let (a, b) = (leaver.1 as usize, comer.1 as usize + left.len());
+            // Who wants to the right most, and to the left; nobody else has a partner to gain by.
+            let most = |side: &[f32], sign: f32| {
+                side.iter().map(|gain| sign * gain).fold(f32::NEG_INFINITY, f32::max)
+            };
+            let leavers = wanting(left, 1.0, -most(right, -1.0), moves);
+            let comers = wanting(right, -1.0, -most(left, 1.0), |at| moves(at + half));
+            let pairs = leavers.iter().zip(&comers);
+            let pairs = pairs.take_while(|(leaver, comer)| leaver.0 + comer.0 > 0.0);
+            let swaps: Vec<(usize, usize)> =
+                pairs.map(|(leaver, comer)| (leaver.1 as usize, comer.1 as usize + half)).collect();
+            for &(a, b) in &swaps {
                 range.swap(a, b);
+                gains.swap(a, b);
                 for at in [a, b] {
                     let slot = range.get(at).and_then(|&v| self.place.get(v as usize));
                     if let Some(slot) = slot {
@@ -290,13 +222,31 @@ impl<'g> Cutter<'g> {
                         slot.store((from + at) as u32, Relaxed);
                     }
                 }
-                swapped += 1;
             }
-            if swapped * FEW < range.len().max(FEW) {
+            if swaps.len() * FEW < range.len().max(FEW) {
                 break;
+            }
+            if swaps.len() * 4 * threads > range.len() {
+                gains = self.gains(cut, range, threads)?;
+            } else {
+                for &(a, b) in &swaps {
+                    self.follow(from, range, a, -2.0, &mut gains);
+                    self.follow(from, range, b, 2.0, &mut gains);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Changes the gains of the friends in the range of the vertex at `at`, which changed sides.
+    fn follow(&self, from: usize, range: &[VertexId], at: usize, change: f32, gains: &mut [f32]) {
+        let Some(&v) = range.get(at) else { return };
+        for (u, weight) in self.graph.edges(v) {
+            let place = self.place.get(u as usize).map_or(0, |place| place.load(Relaxed) as usize);
+            if let Some(gain) = place.checked_sub(from).and_then(|at| gains.get_mut(at)) {
+                *gain += change * weight;
+            }
+        }
     }
 
     /// How much heavier each vertex of the range is tied to what is right of the cut.
@@ -328,11 +278,16 @@ impl<'g> Cutter<'g> {
     }
 }
 
-/// Key and number of every gain, ascending by key.
-fn sorted(gains: &[f32], key: impl Fn(f32) -> f32) -> Vec<(f32, u32)> {
-    let mut keys: Vec<(f32, u32)> = gains.iter().map(|&gain| key(gain)).zip(0..).collect();
-    keys.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    keys
+/// Gain times `sign` and number of those that gain more than `least` and may move, descending.
+fn wanting(gains: &[f32], sign: f32, least: f32, moves: impl Fn(usize) -> bool) -> Vec<(f32, u32)> {
+    let mut wanting: Vec<(f32, u32)> = gains
+        .iter()
+        .map(|gain| sign * gain)
+        .zip(0..)
+        .filter(|&(gain, at)| gain > least && moves(at as usize))
+        .collect();
+    wanting.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    wanting
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod norder;
 mod place;
 mod random;
 mod simple;
+mod smooth;
 
 use crate::import::Hooks;
 use crate::{Error, Manifest, Permutation, Result, Store, VertexId};
