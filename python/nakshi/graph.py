@@ -416,6 +416,7 @@ class Graph:
         iterations: int | None = None,
         select: Literal["levels", "gvs", "highd", "lowd", "random"] = "levels",
         seed: int | None = None,
+        like: str | os.PathLike[str] | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
         progress: ProgressArgument = None,
@@ -432,6 +433,8 @@ class Graph:
                 levels of sampled searches, ``"gvs"`` by neighbourhoods (BASC, USENIX ATC 2019);
                 or for comparison the lists of the largest or smallest degree, or a random choice.
             seed: of ``"levels"`` and ``"random"``; default 1.
+            like: another store, such as yesterday's of the same graph, whose plan is taken over by
+                ids instead of choosing anew; ``size`` and the others do not count then.
             memory: cap; one that is too small is refused at once with the smallest that works.
             threads: worker threads; all cores by default. Does not change the plan.
             progress: as for algorithms.
@@ -449,6 +452,7 @@ class Graph:
             "iterations": iterations,
             "select": select,
             "seed": seed,
+            "like": None if like is None else os.fspath(like),
         }
         given = {name: value for name, value in config.items() if value is not None}
         with reporting(progress, "cache-plan") as sink:

@@ -121,6 +121,26 @@ def test_cache_plan(store: Path, tmp_path: Path) -> None:
         assert graph.bfs(source=7, static_cache=True, **how).to_dict() == plain.to_dict()
 
 
+def test_a_plan_is_carried_over(tmp_path: Path) -> None:
+    """To a later store of the graph, in another order: the same ids, as far as they are there."""
+    edges = np.array([(u, (u * 7 + k) % 500) for u in range(500) for k in range(1, 9)])
+    first = nakshi.build(tmp_path / "first", edges)
+    with pytest.raises(ParameterError, match="no cache plan"):
+        first.cache_plan(like=first.path)
+    made = first.cache_plan("30%", select="random")
+    later = edges[(edges % 50 != 0).all(axis=1)]
+    second = nakshi.build(tmp_path / "second", later, layout="random")
+    taken = second.cache_plan(like=first.path)
+    assert taken["select"] == "random" and taken["store"] != made["store"]
+    assert 0.9 * made["lists"] < taken["lists"] < made["lists"]
+    plain, pinned = (
+        second.bfs(source=7, engine="ssd", selective=True, static_cache=static)
+        for static in (False, True)
+    )
+    assert pinned.to_dict() == plain.to_dict()
+    assert pinned.stats["io"]["pinned_hits"] > 0
+
+
 def test_plans_that_do_not_fit(store: Path, tmp_path: Path) -> None:
     """Of another store, of another layout, damaged; sizes that cannot be."""
     home = tmp_path / "s"

@@ -17,7 +17,7 @@ use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Gorder, Model, Norder, Ordering,
     OrganPipe, Original, Random, Sides, Source,
 };
-use crate::store::{Encoding, Error, PlanInfo, RewriteOptions, Store, rewrite};
+use crate::store::{Encoding, Error, OpenOptions, PlanInfo, RewriteOptions, Store, rewrite};
 
 /// The orders that a [`Request`] may name, and a line on each.
 pub const ORDERS: [(&str, &str); 10] = [
@@ -219,6 +219,8 @@ pub struct PlanRequest {
     pub select: Select,
     /// Of sampled searches and of a random choice. Default 1.
     pub seed: Option<u64>,
+    /// Another store whose plan is taken over, by ids, instead of choosing anew.
+    pub like: Option<PathBuf>,
 }
 
 /// What [`plan_cache`] chose.
@@ -249,7 +251,13 @@ pub fn plan_cache(store: &Arc<Store>, request: &PlanRequest, cx: &Context) -> Re
         select: request.select,
         seed: request.seed.unwrap_or(usual.seed),
     };
-    let plan = cache_plan::make(store, &config, cx)?;
+    let plan = match &request.like {
+        Some(path) => {
+            let other = Store::open(path, &OpenOptions::default())?;
+            cache_plan::carry_over(&other, store, cx)?
+        }
+        None => cache_plan::make(store, &config, cx)?,
+    };
     plan.save(default_fs().as_ref(), store)?;
     Ok(PlanReport {
         lists: plan.sides.iter().map(|side| side.vertices.len() as u64).sum(),

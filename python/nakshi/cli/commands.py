@@ -246,6 +246,12 @@ def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen:
     "at random for comparison.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Of --select levels and random [1].")
+@click.option(
+    "--like",
+    type=options.STORE,
+    metavar="OTHER",
+    help="Take over the plan of OTHER, an earlier store of the same graph, by ids.",
+)
 @options.long_call
 def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
     """Choose edge lists of STORE to keep in memory during traversals.

@@ -131,6 +131,47 @@ pub fn make(store: &Arc<Store>, config: &Config, cx: &Context) -> Result<CachePl
     Ok(CachePlan { about, sides })
 }
 
+/// The plan of `other` for `store`, a later state of the same graph: the lists of the same ids, as
+/// far as they are there and have a list. Lists that have grown take more than the plan's budget.
+///
+/// # Errors
+/// [`Error::Parameter`] if `other` has no plan; those of reading; [`Error::Cancelled`].
+pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<CachePlan> {
+    let plan = CachePlan::load(other)?.ok_or_else(|| {
+        let what = format!("{} has no cache plan", other.path().display());
+        Error::parameter("like", what)
+    })?;
+    let needs = Needs::new(4.0, &[Direction::Out, Direction::In]);
+    let graph = Graph::open(store, &needs, cx)?;
+    let (theirs, ours) = (other.ids()?, store.ids()?);
+    let mut sides = Vec::new();
+    for side in &plan.sides {
+        // Both kinds of graph have out-lists, only directed ones have others.
+        if side.direction != store.resolve(side.direction) {
+            continue;
+        }
+        let mut vertices = Vec::new();
+        for &v in &side.vertices {
+            if vertices.len() % 4096 == 0 {
+                cx.check()?;
+            }
+            if let Some(v) = ours.internal(&theirs.external(v)?)?
+                && graph.list_bytes(side.direction, v)? > 0
+            {
+                vertices.push(v);
+            }
+        }
+        vertices.sort_unstable();
+        let mut bytes = 0;
+        for &v in &vertices {
+            bytes += graph.list_bytes(side.direction, v)?;
+        }
+        sides.push(PlanSide { direction: side.direction, bytes, vertices });
+    }
+    let (store, layout) = (store.uuid().to_owned(), store.manifest().layout.clone());
+    Ok(CachePlan { about: PlanInfo { store, layout, ..plan.about }, sides })
+}
+
 /// Vertices whose lists of a direction take at most `budget` bytes, ascending.
 pub(crate) fn choose(
     graph: &Graph,
