@@ -20,6 +20,7 @@ from pathlib import Path
 MIB = 1 << 20
 CGROUP_V1 = Path("/sys/fs/cgroup/memory")
 CGROUP_V2 = Path("/sys/fs/cgroup")
+CGROUP_BLKIO = Path("/sys/fs/cgroup/blkio")
 
 
 class Skipped(Exception):
@@ -94,6 +95,33 @@ class Cap:
             return None
 
 
+class SlowDisk:
+    """A blkio cgroup (version 1) that reads at most so many bytes a second from the disk of `path`."""
+
+    def __init__(self, path: Path, rate: int) -> None:
+        self.device, self.rate = os.stat(path).st_dev, rate
+        self.path = CGROUP_BLKIO / f"nakshi-bench-{os.getpid()}-{time.monotonic_ns()}"
+
+    def __enter__(self) -> SlowDisk:
+        try:
+            self.path.mkdir()
+            # The throttle knows whole disks only.
+            major, minor = os.major(self.device), os.minor(self.device)
+            whole = Path(f"/sys/dev/block/{major}:{minor}")
+            if (whole / "partition").exists():
+                whole = whole.resolve().parent
+            device = (whole / "dev").read_text().strip()
+            throttle = self.path / "blkio.throttle.read_bps_device"
+            throttle.write_text(f"{device} {self.rate}")
+        except OSError as error:
+            self.__exit__()
+            raise Skipped(f"no disk can be slowed here ({error.strerror})") from error
+        return self
+
+    __exit__ = Cap.__exit__
+    enter = Cap.enter
+
+
 def drop_caches() -> bool:
     """Empties the page cache, so that the next read comes from the disk; False if not allowed."""
     os.sync()
@@ -121,13 +149,23 @@ def run(
     timeout: float | None = None,
     env: dict[str, str] | None = None,
     check: bool = True,
+    disk: int | None = None,
 ) -> Ran:
-    """Runs a command to its end in its own session."""
+    """Runs a command to its end in its own session; `disk` slows the disk of the working directory
+    to so many bytes a second."""
     environment = {**os.environ, **(env or {})}
     for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NAKSHI_THREADS"):
         environment[name] = str(threads)
     if cold:
         drop_caches()
+    if disk is not None:
+        with SlowDisk(Path.cwd(), disk) as slow:
+
+            def slow_down() -> None:
+                slow.enter()
+                _raise_priority()
+
+            return _run(command, environment, timeout, check, slow_down, None)
     if cap is None:
         return _run(command, environment, timeout, check, _raise_priority, None)
     with Cap(cap) as group:

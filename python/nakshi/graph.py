@@ -34,6 +34,7 @@ Order = Literal[
     "bondhu-parcom",
     "bondhu-modcom",
     "bisection",
+    "extend",
 ]
 
 
@@ -475,6 +476,7 @@ class Graph:
         level: int | None = None,
         model: Literal["uniform", "preferential", "overlap"] | None = None,
         sides: Literal["nearer", "alternate"] | None = None,
+        like: str | os.PathLike[str] | None = None,
         weight: str | None = None,
         page_size: int | str | None = None,
         encoding: Literal["packed", "raw"] | None = None,
@@ -494,8 +496,8 @@ class Graph:
                 ``"pagerank"``, ``"norder"`` (neighbours of hubs side by side), ``"gorder"``
                 (vertices with edges or sources in common within a window), ``"organ-pipe"``
                 (hubs in the middle), ``"bondhu-parcom"`` and ``"bondhu-modcom"`` (communities by
-                METIS or by modularity, placed greedily) or ``"bisection"`` (recursive bisection
-                by the cost of a linear arrangement).
+                METIS or by modularity, placed greedily), ``"bisection"`` (recursive bisection by
+                the cost of a linear arrangement) or ``"extend"`` (as ``like``).
             seed: ``random``, ``bondhu-*``, ``bisection``: decides between equals; default 1.
             by: ``degree``: which edges count; default ``"total"``.
             depth: ``norder``: edges that a search goes along; default 2.
@@ -509,6 +511,8 @@ class Graph:
             sides: ``bondhu-*``: the next community goes to the side where its friends are
                 (``"nearer"``, default), or to the left and right by turns, as in the thesis
                 (``"alternate"``).
+            like: ``extend``: an earlier store of the graph, whose order stays; vertices that it has
+                not are placed beside their neighbours.
             weight: ``bondhu-*``, ``bisection``: edge column with weights.
             page_size, encoding: of the new store; by default as in this one.
             stripes: directories over which edge lists and weights are spread.
@@ -533,6 +537,7 @@ class Graph:
             "level": level,
             "model": model,
             "sides": sides,
+            "like": None if like is None else os.fspath(like),
             "weight": weight,
             "page_size": parse_size(page_size),
             "encoding": encoding,

@@ -56,6 +56,24 @@ impl Default for RewriteOptions {
     }
 }
 
+/// Fails as [`rewrite()`] would, before an order is computed that takes `order` bytes itself.
+///
+/// # Errors
+/// [`Error::Budget`] with the memory that works for both; [`Error::Exists`]; [`Error::Io`] where
+/// nothing can be created.
+pub fn before_rewrite(
+    source: &Store,
+    destination: &Path,
+    order: u64,
+    memory: Option<u64>,
+) -> Result<()> {
+    let write = crate::import::MINIMUM_MEMORY + BYTES_PER_VERTEX * source.num_vertices();
+    Error::afford(write.max(order), memory)?;
+    let fs = nakshi_io::write::default_fs();
+    drop(StoreBuilder::create(fs, destination, BuildOptions::default())?);
+    Ok(())
+}
+
 /// Writes the graph of `source` to the new store `destination`, each vertex at its place in
 /// `order` (new internal id of each internal id). The source is only read.
 ///

@@ -10,17 +10,19 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::engine::algo::{Algorithm, pagerank::PageRank};
 use crate::engine::cache_plan::{self, Select};
-use crate::engine::{Context, Graph, Summary};
+use crate::engine::{Context, Estimate, Graph, Summary};
 use crate::io::write::default_fs;
 use crate::store::import::Hooks;
 use crate::store::layout::{
-    Bisection, Bondhu, By, ByScore, Communities, Degree, Gorder, Model, Norder, Ordering,
+    Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, Model, Norder, Ordering,
     OrganPipe, Original, Random, Sides, Source,
 };
-use crate::store::{Encoding, Error, OpenOptions, PlanInfo, RewriteOptions, Store, rewrite};
+use crate::store::{
+    Encoding, Error, OpenOptions, PlanInfo, RewriteOptions, Store, before_rewrite, rewrite,
+};
 
 /// The orders that a [`Request`] may name, and a line on each.
-pub const ORDERS: [(&str, &str); 10] = [
+pub const ORDERS: [(&str, &str); 11] = [
     ("original", "ascending by id"),
     ("random", "shuffled by --seed"),
     ("degree", "hubs first, --by in, out or total degree"),
@@ -31,6 +33,7 @@ pub const ORDERS: [(&str, &str); 10] = [
     ("bondhu-parcom", "--communities of equal size by METIS, placed greedily"),
     ("bondhu-modcom", "communities by modularity at --level, placed greedily"),
     ("bisection", "recursive bisection by the cost of a linear arrangement"),
+    ("extend", "as --like another store, new vertices beside their neighbours"),
 ];
 
 /// An order by name, with its parameters; those that it has not are refused.
@@ -55,6 +58,8 @@ pub struct Request {
     pub model: Option<Model>,
     /// `bondhu-*`: where the next community goes. Default nearer.
     pub sides: Option<Sides>,
+    /// `extend`: an earlier store of the graph, whose order stays.
+    pub like: Option<PathBuf>,
     /// `bondhu-*`, `bisection`: the column with the weights of edges. Default none.
     pub weight: Option<String>,
 }
@@ -81,6 +86,12 @@ impl Request {
             "organ-pipe" => Box::new(OrganPipe),
             "bondhu-parcom" => bondhu(Communities::ParCom(self.communities)),
             "bondhu-modcom" => bondhu(Communities::ModCom(self.level)),
+            "extend" => {
+                let like = self.like.as_ref().ok_or_else(|| {
+                    Error::Invalid("the order 'extend' needs 'like', an earlier store".into())
+                })?;
+                Box::new(Extend { like: Store::open(like, &OpenOptions::default())? })
+            }
             _ => Box::new(Bisection { seed }),
         })
     }
@@ -101,6 +112,7 @@ impl Request {
             ("communities", self.communities.is_some(), name == "bondhu-parcom"),
             ("level", self.level.is_some(), name == "bondhu-modcom"),
             ("model", self.model.is_some(), bondhu),
+            ("like", self.like.is_some(), name == "extend"),
             ("sides", self.sides.is_some(), bondhu),
             ("weight", self.weight.is_some(), bondhu || name == "bisection"),
         ];
@@ -114,9 +126,13 @@ impl Request {
     }
 }
 
+fn page_rank() -> PageRank {
+    PageRank { iterations: 20, tolerance: 0.0, ..PageRank::default() }
+}
+
 /// PageRank of every internal id, under the memory of `cx`.
 fn pagerank(store: &Arc<Store>, cx: &Context) -> Result<Vec<f64>> {
-    let algorithm = PageRank { iterations: 20, tolerance: 0.0, ..PageRank::default() };
+    let algorithm = page_rank();
     let needs = algorithm.needs(&Summary::of_store(store));
     let graph = Graph::open(store, &needs, cx)?;
     Ok(algorithm.run(&graph, cx)?.ranks)
@@ -178,7 +194,13 @@ pub fn relayout(
         return Err(Error::Exists(destination.to_path_buf()).into());
     }
     let started = Instant::now();
+    before_rewrite(store, destination, 0, None)?;
+    if request.order == "pagerank" {
+        let needed = Estimate::of_run(store, &page_rank().needs(&Summary::of_store(store)), cx)?;
+        before_rewrite(store, destination, needed.minimum, cx.memory())?;
+    }
     let ordering = request.ordering(store, cx)?;
+    before_rewrite(store, destination, ordering.memory(store), cx.memory())?;
     let source = Source {
         store,
         weight: request.weight.clone(),

@@ -21,6 +21,7 @@ FORMATS = [
     "arrow",
 ]
 
+_COUNT = click.IntRange(1, 2**32 - 1)
 ORDERS = [
     "original",
     "random",
@@ -32,6 +33,7 @@ ORDERS = [
     "bondhu-parcom",
     "bondhu-modcom",
     "bisection",
+    "extend",
 ]
 
 
@@ -190,10 +192,10 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
 )
 @click.option("--seed", type=click.IntRange(0), help="Of random, bondhu and bisection [1].")
 @click.option("--by", type=click.Choice(["in", "out", "total"]), help="degree: edges [total].")
-@click.option("--depth", type=click.IntRange(1), help="norder: edges that a search follows [2].")
-@click.option("--window", type=click.IntRange(1), help="gorder: vertices [lists in a page].")
-@click.option("--communities", type=int, help="bondhu-parcom: how many [V / 1000].")
-@click.option("--level", type=click.IntRange(0), help="bondhu-modcom: levels of merging [all].")
+@click.option("--depth", type=_COUNT, help="norder: edges that a search follows [2].")
+@click.option("--window", type=_COUNT, help="gorder: vertices [lists in a page].")
+@click.option("--communities", type=click.IntRange(0, 2**32 - 1), help="bondhu-parcom: how many [V / 1000].")
+@click.option("--level", type=click.IntRange(0, 2**32 - 1), help="bondhu-modcom: levels of merging [all].")
 @click.option(
     "--model",
     type=click.Choice(["uniform", "preferential", "overlap"]),
@@ -203,6 +205,12 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
     "--sides",
     type=click.Choice(["nearer", "alternate"]),
     help="bondhu: where the next community goes [nearer].",
+)
+@click.option(
+    "--like",
+    type=options.STORE,
+    metavar="OTHER",
+    help="extend: an earlier store of the graph, whose order stays.",
 )
 @click.option("--weight", metavar="COLUMN", help="bondhu, bisection: column with weights.")
 @click.option(
@@ -236,7 +244,7 @@ def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen:
 @click.command("cache-plan")
 @click.argument("store", type=options.STORE)
 @click.option("--size", default="20%", show_default=True, help="Share of the bytes of all lists.")
-@click.option("--iterations", type=click.IntRange(1), help="Of the greedy choice [50].")
+@click.option("--iterations", type=_COUNT, help="Of the greedy choice [50].")
 @click.option(
     "--select",
     type=click.Choice(["levels", "gvs", "highd", "lowd", "random"]),

@@ -54,11 +54,11 @@ impl Ordering for Bondhu {
     }
 
     fn memory(&self, store: &Store) -> u64 {
-        // Communities and their members, ties, degrees, draws and the queue; METIS has the graph
-        // twice more while it coarsens it.
+        // Communities and their members, ties, degrees, draws and the queue. METIS has the graph in
+        // its own integers, and as much again in each of the coarser graphs, which are smaller.
         let graph = csr_memory(store, true);
         let again = match self.communities {
-            Communities::ParCom(_) => 4,
+            Communities::ParCom(_) => 7,
             Communities::ModCom(_) => 2,
         };
         let arcs = if store.directed() { 2 * store.arcs() } else { store.arcs() };

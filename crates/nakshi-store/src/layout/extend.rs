@@ -1,0 +1,112 @@
+//! The order of an earlier store, with new vertices next to their neighbours.
+//!
+//! What a graph has gained since it was laid out is placed without moving the rest: a new vertex
+//! goes behind the median of its neighbours' places, those with new neighbours only follow in
+//! later rounds, and who has no neighbours goes to the end. The thesis of I. Hoque (section 3.7)
+//! leaves this out of its scope.
+
+use std::sync::Arc;
+
+use super::csr::{Csr, reserved};
+use super::{Ordering, Source, csr_memory};
+use crate::{Permutation, Result, Store, VertexId};
+
+/// Rounds in which new vertices find places beside new vertices.
+const ROUNDS: usize = 8;
+/// No place yet.
+const NONE: u32 = u32::MAX;
+
+/// The order of an earlier store of the graph, extended by what is new.
+#[derive(Debug, Clone)]
+pub struct Extend {
+    /// The earlier store.
+    pub like: Arc<Store>,
+}
+
+impl Ordering for Extend {
+    fn name(&self) -> &'static str {
+        "extend"
+    }
+
+    fn memory(&self, store: &Store) -> u64 {
+        // Places before and after a round, and the order with its keys.
+        csr_memory(store, true) + 28 * store.num_vertices()
+    }
+
+    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+        let graph = Csr::symmetric(&Source { weight: None, ..source.clone() })?;
+        let known = self.known(source)?;
+        let order = extended(&graph, &known)?;
+        source.by_rank(Permutation::from_order(&order)?)
+    }
+}
+
+impl Extend {
+    /// The place of every vertex, by rank, in the earlier store.
+    fn known(&self, source: &Source<'_>) -> Result<Vec<u32>> {
+        let (ours, theirs) = (source.store.ids()?, self.like.ids()?);
+        let ranks = source.ranks()?;
+        // Lossless: a layout refuses 2^32 vertices.
+        let n = source.store.num_vertices() as VertexId;
+        let mut known = reserved(n as usize)?;
+        known.resize(n as usize, NONE);
+        for v in 0..n {
+            if v % 4096 == 0 {
+                source.hooks.check()?;
+            }
+            let rank = ranks.as_ref().map_or(v, |r| r.get(v as usize).copied().unwrap_or(v));
+            if let (Some(place), Some(slot)) =
+                (theirs.internal(&ours.external(v)?)?, known.get_mut(rank as usize))
+            {
+                *slot = place;
+            }
+        }
+        Ok(known)
+    }
+}
+
+/// The vertices in the order of their known places, each new one behind the median of its
+/// neighbours.
+fn extended(graph: &Csr, known: &[u32]) -> Result<Vec<VertexId>> {
+    let of = |places: &[u32], v: VertexId| places.get(v as usize).copied().unwrap_or(NONE);
+    let mut places = known.to_vec();
+    let mut around = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut found = Vec::new();
+        for v in graph.vertices().filter(|&v| of(&places, v) == NONE) {
+            around.clear();
+            around.extend(graph.list(v).iter().map(|&u| of(&places, u)).filter(|&p| p != NONE));
+            around.sort_unstable();
+            if let Some(&median) = around.get(around.len().saturating_sub(1) / 2) {
+                found.push((v, median));
+            }
+        }
+        if found.is_empty() {
+            break;
+        }
+        for (v, place) in found {
+            if let Some(slot) = places.get_mut(v as usize) {
+                *slot = place;
+            }
+        }
+    }
+    let mut order = super::all(graph.len() as u64)?;
+    order.sort_unstable_by_key(|&v| (of(&places, v), of(known, v) == NONE, v));
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seen red with new vertices before the old ones of their place, and in one round only.
+    #[test]
+    fn new_vertices_follow_their_neighbours() -> Result<()> {
+        // Old: 0, 2, 4 at places 2, 0, 1. New: 1 beside 2 and 4, 3 beside 1 only, 5 alone.
+        let graph = Csr::of_edges(6, &[(0, 2), (2, 4), (1, 2), (1, 4), (3, 1)]);
+        let known = [2, NONE, 0, NONE, 1, NONE];
+        assert_eq!(extended(&graph, &known)?, [2, 1, 3, 4, 0, 5]);
+        assert_eq!(extended(&graph, &[NONE; 6])?, [0, 1, 2, 3, 4, 5]);
+        Ok(())
+    }
+}
