@@ -21,7 +21,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import nakshi  # noqa: E402
+import numpy as np  # noqa: E402
 import product  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
 import study  # noqa: E402
 import tables  # noqa: E402
 
@@ -46,6 +49,7 @@ ORDERS: dict[str, list[str]] = {
 COMMUNITIES = [2, 8, 32, 64, 128, 256]
 LEVELS = [0, 1, 2, 3, 4]
 MODELS = ["uniform", "preferential", "overlap"]
+REMOVED = [0.05, 0.1, 0.2, 0.4]
 
 
 class Layouts:
@@ -57,6 +61,14 @@ class Layouts:
         extra = ["--layout", "original"]
         store = work / f"{name}-original.nakshi"
         self.store = product.ensure(store, data / file, directed, extra, threads)
+
+    def edges(self) -> np.ndarray:
+        """All edges, by ids, of shape `(num_edges, 2)`."""
+        file = self.work / f"{self.name}-edges.parquet"
+        nakshi.export(self.store, file, progress=False)
+        table = pq.read_table(file)
+        file.unlink()
+        return np.stack([table.column(k).to_numpy().astype(np.int64) for k in (0, 1)], axis=1)
 
     def measure(self, order: str, *parameters: object) -> dict[str, Any]:
         """Seconds of the order, and its costs."""
@@ -116,6 +128,7 @@ def bondhu(page: tables.Page, layouts: Layouts, command: str, out: Path) -> None
         *[("bondhu-parcom", ["--communities", count]) for count in COMMUNITIES],
         *[("bondhu-modcom", ["--level", level]) for level in LEVELS],
         *[("bondhu-parcom", ["--communities", 64, "--model", model]) for model in MODELS],
+        ("bondhu-parcom", ["--communities", 64, "--sides", "alternate"]),
     ]
     for order, parameters in tries:
         found = layouts.measure(order, *parameters)
@@ -142,6 +155,46 @@ def bondhu(page: tables.Page, layouts: Layouts, command: str, out: Path) -> None
     page.section(title, command, tables.table(head, rows) + "\n\n" + picture, notes)
 
 
+def evolution(page: tables.Page, layouts: Layouts, command: str) -> None:
+    """Figure 5.10, and incremental layouts: an order of less of the graph, used for all of it."""
+    directed = GRAPHS[layouts.name][1]
+    edges = layouts.edges()
+    draw = np.random.default_rng(1)
+    chance = layouts.measure("random")["linear_arrangement"]
+    rows = []
+    for part, shares in (("edges", REMOVED), ("vertices", REMOVED)):
+        for share in shares:
+            if part == "edges":
+                less = edges[draw.random(len(edges)) >= share]
+            else:
+                gone = draw.random(edges.max() + 1) < share
+                less = edges[~gone[edges].any(axis=1)]
+            cells = [f"{share:.0%} of the {part} unknown"]
+            for order, parameters in (("bondhu-parcom", {"communities": 64}), ("bisection", {})):
+                old, laid = (layouts.work / f"{layouts.name}-{name}.nakshi" for name in ("old", "laid"))
+                for path in (old, laid):
+                    shutil.rmtree(path, ignore_errors=True)
+                first = nakshi.build(
+                    old, less, directed=directed, layout="original", progress=False
+                )
+                first.relayout(laid, order, progress=False, **parameters)
+                found = layouts.measure("extend", "--like", laid)
+                whole = layouts.measure(order, *[f"--{k}={v}" for k, v in parameters.items()])
+                cells.append(f"{found['linear_arrangement'] / chance:.3f}")
+                cells.append(f"{whole['linear_arrangement'] / chance:.3f}")
+                cells.append(tables.seconds(found["seconds"]))
+            rows.append(cells)
+    head = ["Known when the order was made"]
+    for order in ("ParCom 64", "bisection"):
+        head += [f"{order}, extended", f"{order}, of all", "extending, s"]
+    notes = [
+        "linear arrangement / random; extended: known vertices keep their order, others are placed "
+        "beside their neighbours (--order extend)",
+    ]
+    title = f"A graph that grows: {layouts.name}"
+    page.section(title, command, tables.table(head, rows), notes)
+
+
 def main() -> None:
     root = HERE.parent.parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -161,6 +214,7 @@ def main() -> None:
         orders(page, layouts, command)
         if name == "rutgers89":
             bondhu(page, layouts, command, options.out)
+            evolution(page, layouts, command)
     page.write(options.out / "layouts.md")
 
 

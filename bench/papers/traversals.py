@@ -23,7 +23,6 @@ import measure  # noqa: E402
 import nakshi  # noqa: E402
 import numpy as np  # noqa: E402
 import product  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
 
 #: The paper's names of its six algorithms.
 ALGORITHMS = {
@@ -59,16 +58,13 @@ class Graph:
     def __init__(self, name: str, options: argparse.Namespace) -> None:
         self.name, self.options = name, options
         self.directed = layouts.GRAPHS[name][1]
-        self.original = layouts.Layouts(name, options.data, options.work, options.threads).store
+        self.layouts = layouts.Layouts(name, options.data, options.work, options.threads)
+        self.original = self.layouts.store
         self.source = self._hub()
 
     def edges(self) -> np.ndarray:
         """All edges, by ids, of shape `(num_edges, 2)`."""
-        file = self.options.work / f"{self.name}-edges.parquet"
-        nakshi.export(self.original, file, progress=False)
-        table = pq.read_table(file)
-        file.unlink()
-        return np.stack([table.column(k).to_numpy().astype(np.int64) for k in (0, 1)], axis=1)
+        return self.layouts.edges()
 
     def ids(self, order: str) -> np.ndarray:
         """All ids in the order of a store."""

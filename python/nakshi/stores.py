@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from . import _core
+from . import _core, reorder
 from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
@@ -20,7 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["build", "open_store", "generate", "algorithms", "check", "export"]
 
 Path = Union[str, "os.PathLike[str]"]
-Layout = Literal["auto", "degree", "original", "random"]
+Layout = Literal[
+    "auto",
+    "degree",
+    "original",
+    "random",
+    "pagerank",
+    "norder",
+    "gorder",
+    "organ-pipe",
+    "bondhu-parcom",
+    "bondhu-modcom",
+    "bisection",
+]
 Format = Literal[
     "auto",
     "edge-list",
@@ -100,7 +112,8 @@ def build(
         header: whether a text file begins with a line of column names; found out by default.
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
-            of vertices shorter; ``graph.info()`` says which.
+            of vertices shorter; ``graph.info()`` says which. The other orders of
+            :meth:`Graph.relayout` take a second store beside ``path`` until they are done.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
             weight stays), ``"keep"`` all, or ``"sum"`` their weights.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
@@ -109,7 +122,7 @@ def build(
         stripes: directories that exist, best one a disk, over which edge lists and weights are
             spread, a mebibyte at a time; ``path`` keeps the rest. They must stay where they are:
             the store knows them by their absolute paths.
-        seed: of ``layout="random"``.
+        seed: of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``.
         memory: cap for the import, 1 GiB by default, 64 MiB at least; what does not fit is sorted
             on disk.
         threads: worker threads; all cores by default, and no more than one for 16 MiB of memory.
@@ -153,6 +166,12 @@ def report(
     progress: ProgressArgument,
 ) -> dict[str, Any]:
     """Import with options as a dictionary and return the report; what the CLI calls."""
+    if options["layout"] not in reorder.IMPORTED:
+
+        def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:
+            return report(first, edges, nodes, plain, progress)
+
+        return reorder.import_in_order(path, options, progress, run)
     options = dict(options)
     source = prepare(edges, options)
     with nodes_file(nodes) as names, reporting(progress, "import") as sink:

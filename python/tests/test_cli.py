@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from nakshi.cli.algorithms import ALGORITHMS as COMMANDS
 
-from .conftest import ALGORITHMS, run_cli
+from .conftest import ALGORITHMS, IO_FIELDS, run_cli
 
 EDGES = "1 2\n2 3\n3 1\n3 4\n"
 

@@ -121,6 +121,43 @@ def test_cache_plan(store: Path, tmp_path: Path) -> None:
         assert graph.bfs(source=7, static_cache=True, **how).to_dict() == plain.to_dict()
 
 
+@pytest.mark.parametrize("order", ["norder", "bisection"])
+def test_import_in_order(store: Path, tmp_path: Path, order: str) -> None:
+    """At once what import and layout give one after the other; nothing else is left."""
+    edges = tmp_path / "edges.tsv"
+    nakshi.export(store, edges)
+    words = ["import", edges, tmp_path / "new", "--undirected", "--layout", order]
+    (tmp_path / ".new.unordered").mkdir()
+    done = run_cli(*words, "--page-size", "512", "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    new = nakshi.open(tmp_path / "new")
+    expected = nakshi.open(store).relayout(tmp_path / "expected", order, page_size=512)
+    assert new.info()["layout"] == order and new.info()["page_size"] == 512
+    assert new.info()["content_hash"] == expected.info()["content_hash"]
+    assert report["layout"] == order and report["edges"] == expected.num_edges
+    again = run_cli(*words)
+    assert again.code != 0 and "exists already" in again.err
+    assert {entry.name for entry in tmp_path.iterdir()} == {"edges.tsv", "new", "expected"}
+
+
+def test_extend(tmp_path: Path) -> None:
+    """Old vertices keep their order, new ones lie beside their neighbours."""
+    edges = np.array([(v, v + 10) for v in range(0, 2000, 10)])
+    old = nakshi.build(tmp_path / "old", edges, directed=False, layout="random")
+    more = np.concatenate([edges, [(v, v + 1) for v in range(5, 2000, 10)], [(5, 10), (105, 110)]])
+    grown = nakshi.build(tmp_path / "grown", more, directed=False)
+    nodes = {}
+    for name, graph in (("old", old), ("new", grown.relayout(tmp_path / "new", "extend", like=old.path))):
+        nakshi.export(graph.path, tmp_path / "e.tsv", nodes=tmp_path / "n.tsv")
+        nodes[name] = [int(line) for line in (tmp_path / "n.tsv").read_text().split()]
+    assert [v for v in nodes["new"] if v % 10 == 0] == nodes["old"]
+    at = nodes["new"].index
+    assert at(5) == at(10) + 1 and at(6) == at(10) + 2
+    with pytest.raises(ParameterError, match="needs 'like'"):
+        grown.relayout(tmp_path / "never", "extend")
+
+
 def test_a_plan_is_carried_over(tmp_path: Path) -> None:
     """To a later store of the graph, in another order: the same ids, as far as they are there."""
     edges = np.array([(u, (u * 7 + k) % 500) for u in range(500) for k in range(1, 9)])

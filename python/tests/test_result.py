@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from .conftest import IO_FIELDS
+
 
 def test_numpy(diamond: nakshi.Graph) -> None:
     result = diamond.sssp(source="a")

@@ -299,14 +299,14 @@ ORDERS = [
 def test_an_order_takes_what_it_tells(
     sparse: Sparse, order: str, kind: str, vertices: int, streamed: bool, tmp_path: Path
 ) -> None:
-    """The peak until the first file is created, where the process dies, or is refused."""
+    """The peak until the first byte is written, where the process dies."""
     store, new = sparse.store(vertices, kind), tmp_path / "new.nakshi"
     words = ["layout", store, new, "--order", *order.split(), "--threads", 2]
     refused = sparse.nakshi.run(*words, "--memory", "4KiB")
     sparse.nakshi.assert_clean_error(refused)
     assert not list(tmp_path.iterdir())
     memory = told(refused.stderr)
-    fault = {"NAKSHI_FAULT": "create:0:kill"}
+    fault = {"NAKSHI_FAULT": "write:0:kill"}
     status, errors, peak = peak_of(*words, "--memory", memory, env=fault)
     assert status == -signal.SIGKILL or told(errors) > memory, errors
     took = peak - sparse.baseline(store)

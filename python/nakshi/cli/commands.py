@@ -64,11 +64,11 @@ ORDERS = [
 )
 @click.option(
     "--layout",
-    type=click.Choice(["auto", "degree", "original", "random"]),
+    type=click.Choice(["auto", *(order for order in ORDERS if order != "extend")]),
     default="auto",
     help="Order of the vertices on disk; auto takes degree or original, by a sample.",
 )
-@click.option("--seed", type=int, help="Seed of --layout random.")
+@click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
 @click.option(
     "--duplicates",
     type=click.Choice(["drop", "keep", "sum"]),

@@ -1,0 +1,64 @@
+"""Import in an order that has to see the whole graph: a store beside the destination, then its layout."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .errors import StorageError, StoreExistsError
+from .graph import Graph
+from .progress import ProgressArgument
+
+#: Orders that an import finds out itself.
+IMPORTED = ("auto", "degree", "original", "random")
+#: Options of an import that its layout takes as well.
+PASSED_ON = ("page_size", "encoding", "stripes", "seed", "memory", "threads")
+
+
+def import_in_order(
+    path: str | os.PathLike[str],
+    options: dict[str, Any],
+    progress: ProgressArgument,
+    run: Callable[[str, dict[str, Any]], dict[str, Any]],
+) -> dict[str, Any]:
+    """Imports by `run` into a store aside, then writes `path` in the order of ``options``."""
+    with aside(Path(path)) as first:
+        report = run(str(first), {**options, "layout": "original", "seed": None, "stripes": None})
+        chosen = {name: options.get(name) for name in PASSED_ON}
+        done = Graph(first)._relayout(path, {"order": options["layout"], **chosen}, progress)
+        return {**report, **{name: done[name] for name in report.keys() & done.keys()}}
+
+
+@contextlib.contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """Where the first store is built; afterwards, and after a killed import, it is removed."""
+    if path.exists():
+        raise StoreExistsError(f"{path} exists already; choose another name or remove it first")
+    first = path.parent / f".{path.name}.unordered"
+    lock = path.parent / f".{path.name}.unordered.lock"
+    try:
+        held = lock.open("w")
+    except OSError as error:
+        raise StorageError(f"cannot write to {path.parent}: {error.strerror}") from error
+    with held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StorageError(f"another import of {path} is running; wait for it") from None
+        try:
+            _remove(first)
+            yield first
+        finally:
+            _remove(first)
+            lock.unlink(missing_ok=True)
+
+
+def _remove(first: Path) -> None:
+    shutil.rmtree(first, ignore_errors=True)
+    for left in first.parent.glob(f".{first.name}.importing*"):
+        shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
