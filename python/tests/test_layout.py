@@ -199,7 +199,9 @@ def test_plans_that_do_not_fit(store: Path, tmp_path: Path) -> None:
         with pytest.raises(CorruptError, match=r"cache\.plan"):
             graph.bfs(source=7, engine="ssd", static_cache=True)
     assert graph.bfs(source=7, engine="ssd").summary["reached"] > 0
-    assert run_cli("check", home).code == 0
+    assert run_cli("check", store).code == 0
+    checked = run_cli("check", home)
+    assert checked.code == 1 and "cache.plan" in checked.out + checked.err
 
 
 def test_plots(store: Path, tmp_path: Path) -> None:

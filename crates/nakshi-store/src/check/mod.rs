@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::{Error, Manifest, OpenOptions, Result, Store};
+use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
 const KEPT: usize = 1000;
@@ -79,6 +79,10 @@ pub fn check(
     if checker.report.damage == 0 {
         checker.lists()?;
         checker.ids()?;
+    }
+    // The manifest does not name it.
+    if let Err(error) = CachePlan::load(&store) {
+        checker.note(error)?;
     }
     let mut report = checker.report;
     report.ok = report.damage == 0;
