@@ -141,9 +141,17 @@ pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<Cac
         let what = format!("{} has no cache plan", other.path().display());
         Error::parameter("like", what)
     })?;
-    let needs = Needs::new(4.0, &[Direction::Out, Direction::In]);
+    let needs = Needs::new(20.0, &[Direction::Out, Direction::In]);
     let graph = Graph::open(store, &needs, cx)?;
-    let (theirs, ours) = (other.ids()?, store.ids()?);
+    let (theirs, ours) = (other.ids()?, store.ids()?.until(cx.cancel_token()));
+    // For each rank, the vertex here and there.
+    let places = ours.internal_in(&theirs.until(cx.cancel_token()))?;
+    let pairs: Vec<(VertexId, VertexId)> = ours
+        .internal_by_rank()?
+        .into_iter()
+        .zip(places)
+        .filter_map(|(here, there)| Some((here, there?)))
+        .collect();
     let mut sides = Vec::new();
     for side in &plan.sides {
         // Both kinds of graph have out-lists, only directed ones have others.
@@ -151,14 +159,11 @@ pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<Cac
             continue;
         }
         let mut vertices = Vec::new();
-        for &v in &side.vertices {
-            if vertices.len() % 4096 == 0 {
-                cx.check()?;
-            }
-            if let Some(v) = ours.internal(&theirs.external(v)?)?
-                && graph.list_bytes(side.direction, v)? > 0
+        for &(here, there) in &pairs {
+            if side.vertices.binary_search(&there).is_ok()
+                && graph.list_bytes(side.direction, here)? > 0
             {
-                vertices.push(v);
+                vertices.push(here);
             }
         }
         vertices.sort_unstable();

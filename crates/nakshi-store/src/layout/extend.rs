@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::csr::{Csr, reserved};
+use super::csr::Csr;
 use super::{Ordering, Source, csr_memory};
 use crate::{Permutation, Result, Store, VertexId};
 
@@ -30,7 +30,7 @@ impl Ordering for Extend {
 
     fn memory(&self, store: &Store) -> u64 {
         // Places before and after a round, and the order with its keys.
-        csr_memory(store, true) + 28 * store.num_vertices()
+        csr_memory(store, true) + 28 * store.num_vertices() + 4 * self.like.num_vertices()
     }
 
     fn places(&self, source: &Source<'_>) -> Result<Permutation> {
@@ -44,24 +44,9 @@ impl Ordering for Extend {
 impl Extend {
     /// The place of every vertex, by rank, in the earlier store.
     fn known(&self, source: &Source<'_>) -> Result<Vec<u32>> {
-        let (ours, theirs) = (source.store.ids()?, self.like.ids()?);
-        let ranks = source.ranks()?;
-        // Lossless: a layout refuses 2^32 vertices.
-        let n = source.store.num_vertices() as VertexId;
-        let mut known = reserved(n as usize)?;
-        known.resize(n as usize, NONE);
-        for v in 0..n {
-            if v % 4096 == 0 {
-                source.hooks.check()?;
-            }
-            let rank = ranks.as_ref().map_or(v, |r| r.get(v as usize).copied().unwrap_or(v));
-            if let (Some(place), Some(slot)) =
-                (theirs.internal(&ours.external(v)?)?, known.get_mut(rank as usize))
-            {
-                *slot = place;
-            }
-        }
-        Ok(known)
+        let ours = source.store.ids()?.until(&source.hooks.cancel);
+        let places = ours.internal_in(&self.like.ids()?)?;
+        Ok(places.into_iter().map(|place| place.unwrap_or(NONE)).collect())
     }
 }
 
