@@ -197,6 +197,21 @@ impl Key<'_> {
         })
     }
 
+    /// The order of integers, whether or not one of them has a sign; `None` for others.
+    pub(crate) fn compare_numbers(self, other: &ExternalId) -> Option<Ordering> {
+        let ours = match self {
+            Key::U64(v) => i128::from(v),
+            Key::I64(v) => i128::from(v),
+            Key::Bytes(_) => return None,
+        };
+        let theirs = match other {
+            ExternalId::U64(v) => i128::from(*v),
+            ExternalId::I64(v) => i128::from(*v),
+            _ => return None,
+        };
+        Some(ours.cmp(&theirs))
+    }
+
     /// The order of ids of one kind.
     pub(crate) fn compare(self, kind: IdKind, other: &ExternalId) -> Ordering {
         match (self, other) {

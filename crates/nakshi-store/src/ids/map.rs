@@ -113,8 +113,9 @@ impl IdMap {
                 *slot = internal;
             }
         };
-        if self.kind != other.kind {
-            // Dense integers among sparse ones, say: rare enough for look-ups.
+        let whole = |kind: IdKind| matches!(kind, IdKind::Dense | IdKind::U64 | IdKind::I64);
+        if self.kind != other.kind && !(whole(self.kind) && whole(other.kind)) {
+            // Numbers here and text there, say: rare enough for look-ups.
             self.for_each(|rank, key| {
                 set(rank, other.internal(&key.to_external(self.kind)?)?);
                 Ok(())
@@ -132,7 +133,8 @@ impl IdMap {
                 }
                 let theirs = usize::try_from(at % BLOCK).ok().and_then(|k| block.get(k));
                 let theirs = theirs.ok_or(Error::BadList("the id dictionary is too short"))?;
-                let order = key.compare(self.kind, theirs);
+                let order =
+                    key.compare_numbers(theirs).unwrap_or_else(|| key.compare(self.kind, theirs));
                 if order == Ordering::Equal {
                     let at = usize::try_from(at).ok();
                     set(rank, at.and_then(|at| internal.get(at)).copied());
