@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::source::pinned::{self, Pinned};
 use crate::source::{SCAN_DEPTH, weight_block};
-use nakshi_store::{Direction, Store};
+use nakshi_store::{CachePlan, Direction, Store};
 use serde::Serialize;
 
 /// What an estimate knows about a graph.
@@ -101,14 +101,23 @@ impl Estimate {
     /// # Errors
     /// [`crate::Error::Parameter`] for a static cache without a plan, or with one of another layout.
     pub fn of_run(store: &Store, needs: &Needs, cx: &Context) -> Result<Estimate> {
-        let needs = needs.clone().within(cx);
-        let mut estimate = Estimate::new(&needs, &Summary::of_store(store), cx.threads());
-        if let Some(plan) = pinned::plan(store, &needs, cx)? {
-            let pinned = Pinned::memory_of(store, &needs, &plan);
+        Ok(Estimate::with_plan(store, &needs.clone().within(cx), cx)?.0)
+    }
+
+    /// As [`Estimate::of_run`], for needs within `cx`, and the plan of the static cache.
+    pub(crate) fn with_plan(
+        store: &Store,
+        needs: &Needs,
+        cx: &Context,
+    ) -> Result<(Estimate, Option<CachePlan>)> {
+        let mut estimate = Estimate::new(needs, &Summary::of_store(store), cx.threads());
+        let plan = pinned::plan(store, needs, cx)?;
+        if let Some(plan) = &plan {
+            let pinned = Pinned::memory_of(store, needs, plan);
             estimate.parts.push(("static cache".to_owned(), pinned));
             estimate.minimum = estimate.minimum.saturating_add(pinned);
         }
-        Ok(estimate)
+        Ok((estimate, plan))
     }
 
     /// The estimate of a run with `needs` on a graph like `summary` with `threads` workers.

@@ -54,5 +54,7 @@ pub use manifest::{
 };
 pub use permutation::Permutation;
 pub use plan::{CachePlan, PlanInfo, PlanSide};
-pub use rewrite::{BYTES_PER_VERTEX, RewriteOptions, before_rewrite, rewrite, rewrite_with};
+pub use rewrite::{
+    BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, rewrite, rewrite_with,
+};
 pub use store::{OpenOptions, Store};

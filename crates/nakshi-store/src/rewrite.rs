@@ -56,22 +56,23 @@ impl Default for RewriteOptions {
     }
 }
 
-/// Fails as [`rewrite()`] would, before an order is computed that takes `order` bytes itself.
+/// Fails as [`rewrite()`] would for this destination, before an order is computed.
 ///
 /// # Errors
-/// [`Error::Budget`] with the memory that works for both; [`Error::Exists`]; [`Error::Io`] where
-/// nothing can be created.
-pub fn before_rewrite(
-    source: &Store,
-    destination: &Path,
-    order: u64,
-    memory: Option<u64>,
-) -> Result<()> {
-    let write = crate::import::MINIMUM_MEMORY + BYTES_PER_VERTEX * source.num_vertices();
-    Error::afford(write.max(order), memory)?;
+/// [`Error::Exists`]; [`Error::Locked`]; [`Error::Io`] where nothing can be created.
+pub fn check_destination(destination: &Path) -> Result<()> {
     let fs = nakshi_io::write::default_fs();
-    drop(StoreBuilder::create(fs, destination, BuildOptions::default())?);
-    Ok(())
+    StoreBuilder::create(fs, destination, BuildOptions::default()).map(drop)
+}
+
+/// Fails as [`rewrite()`] would for so little memory, before an order is computed that takes `order`
+/// bytes itself.
+///
+/// # Errors
+/// [`Error::Budget`] with the memory that works for both.
+pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result<()> {
+    let write = crate::import::MINIMUM_MEMORY + BYTES_PER_VERTEX * source.num_vertices();
+    Error::afford(write.max(order), memory)
 }
 
 /// Writes the graph of `source` to the new store `destination`, each vertex at its place in

@@ -18,7 +18,8 @@ use crate::store::layout::{
     OrganPipe, Original, Random, Sides, Source,
 };
 use crate::store::{
-    Encoding, Error, OpenOptions, PlanInfo, RewriteOptions, Store, before_rewrite, rewrite,
+    Encoding, Error, OpenOptions, PlanInfo, RewriteOptions, Store, afford_rewrite,
+    check_destination, rewrite,
 };
 
 /// The orders that a [`Request`] may name, and a line on each.
@@ -190,17 +191,14 @@ pub fn relayout(
     cx: &Context,
     hooks: &Hooks,
 ) -> Result<Relayout> {
-    if destination.exists() {
-        return Err(Error::Exists(destination.to_path_buf()).into());
-    }
     let started = Instant::now();
-    before_rewrite(store, destination, 0, None)?;
+    check_destination(destination)?;
     if request.order == "pagerank" {
         let needed = Estimate::of_run(store, &page_rank().needs(&Summary::of_store(store)), cx)?;
-        before_rewrite(store, destination, needed.minimum, cx.memory())?;
+        afford_rewrite(store, needed.minimum, cx.memory())?;
     }
     let ordering = request.ordering(store, cx)?;
-    before_rewrite(store, destination, ordering.memory(store), cx.memory())?;
+    afford_rewrite(store, ordering.memory(store), cx.memory())?;
     let source = Source {
         store,
         weight: request.weight.clone(),

@@ -10,7 +10,7 @@
 //! Charges are integers, so that adding and taking away leaves exactly what counting anew would.
 //! State: charge, in-degree, page and a queue entry a vertex, about 40 bytes; lists are scanned.
 
-use super::Charges;
+use super::{Charges, Lists};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -25,45 +25,38 @@ pub(super) const ONE: f64 = (1u64 << 62) as f64;
 
 /// What every list is charged with.
 pub(super) struct Neighbourhoods<'g> {
-    graph: &'g Graph,
+    at: Lists<'g>,
     cx: &'g Context,
-    direction: Direction,
-    page_size: u64,
     /// Edges to each vertex: between them the request for its list is shared.
     requests: Vec<u32>,
     /// Lists that begin in each page.
     lists: Vec<u32>,
-    pub(super) charge: Vec<u64>,
+    charge: Vec<u64>,
 }
 
 impl<'g> Neighbourhoods<'g> {
     pub(super) fn new(graph: &'g Graph, direction: Direction, cx: &'g Context) -> Result<Self> {
-        let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
-        let pages = graph.total_bytes(direction)? / page_size + 1;
+        let at = Lists::new(graph, direction);
+        let pages = graph.total_bytes(direction)? / at.page_size + 1;
         let pages = usize::try_from(pages)
             .map_err(|_| Error::Unsupported { what: "so many pages on this machine".into() })?;
         let mut charges = Neighbourhoods {
-            graph,
+            at,
             cx,
-            direction,
-            page_size,
             requests: graph.degrees(reverse(graph, direction), cx)?,
             lists: zeroed(pages, "lists of pages")?,
             charge: zeroed(graph.num_vertices(), "charges")?,
         };
-        for v in 0..graph.num_vertices() {
-            let extent = graph.extent(direction, v);
-            if !extent.is_empty()
-                && let Some(lists) = charges.lists.get_mut((extent.start / page_size) as usize)
+        // Lossless: vertices.
+        for v in 0..graph.num_vertices() as VertexId {
+            let page = charges.at.page(v) as usize;
+            if charges.at.bytes(v) > 0
+                && let Some(lists) = charges.lists.get_mut(page)
             {
                 *lists += 1;
             }
         }
         Ok(charges)
-    }
-
-    fn page(&self, v: VertexId) -> u64 {
-        self.graph.extent(self.direction, v as usize).start / self.page_size
     }
 
     /// What an edge to `v` costs, when `used` bytes of its page are asked for together.
@@ -83,8 +76,8 @@ impl<'g> Neighbourhoods<'g> {
         chosen: &Bitmap,
         mut change: impl FnMut(VertexId, u64),
     ) {
-        let open = |v: &&VertexId| !chosen.get(**v as usize) && self.bytes(**v) > 0;
-        let used: u64 = neighbours.iter().filter(open).map(|&v| self.bytes(v)).sum();
+        let open = |v: &&VertexId| !chosen.get(**v as usize) && self.at.bytes(**v) > 0;
+        let used: u64 = neighbours.iter().filter(open).map(|&v| self.at.bytes(v)).sum();
         for &v in neighbours.iter().filter(open) {
             change(v, self.term(v, page, used));
         }
@@ -96,14 +89,14 @@ impl Charges for Neighbourhoods<'_> {
         let mut charge = std::mem::take(&mut self.charge);
         charge.fill(0);
         let shared = share_u64(&mut charge);
-        self.graph.scan(
-            self.direction,
+        self.at.graph.scan(
+            self.at.direction,
             self.cx,
             |_| Vec::new(),
             |neighbours, _, list| {
                 distinct(list, neighbours)?;
-                for run in neighbours.chunk_by(|a, b| self.page(*a) == self.page(*b)) {
-                    let page = run.first().map_or(0, |&v| self.page(v));
+                for run in neighbours.chunk_by(|a, b| self.at.page(*a) == self.at.page(*b)) {
+                    let page = run.first().map_or(0, |&v| self.at.page(v));
                     self.page_terms(page, run, chosen, |v, term| add(shared, v, term));
                 }
                 Ok(())
@@ -119,23 +112,23 @@ impl Charges for Neighbourhoods<'_> {
         let requests =
             |v: &VertexId| u64::from(self.requests.get(*v as usize).copied().unwrap_or(0));
         // Beyond this the pairs would take more memory, and time, than to begin again.
-        if news.iter().map(requests).sum::<u64>() > self.graph.num_arcs() / 8 + 1024 {
+        if news.iter().map(requests).sum::<u64>() > self.at.graph.num_arcs() / 8 + 1024 {
             return self.all(chosen);
         }
         let mut before = chosen.clone();
-        let mut set = VertexSet::new(self.graph.num_vertices());
+        let mut set = VertexSet::new(self.at.graph.num_vertices());
         for &v in news {
             before.clear(v as usize);
             set.insert(v);
         }
         // Who has an edge to a new one, and in which page.
-        let parts = self.graph.gather(
-            reverse(self.graph, self.direction),
+        let parts = self.at.graph.gather(
+            reverse(self.at.graph, self.at.direction),
             &set,
             self.cx,
             |_| Vec::new(),
             |pairs: &mut Vec<(VertexId, u64)>, v, list| {
-                let page = self.page(v);
+                let page = self.at.page(v);
                 list.for_each(|u| pairs.push((u, page)))?;
                 Ok(())
             },
@@ -143,7 +136,7 @@ impl Charges for Neighbourhoods<'_> {
         let mut pairs: Vec<(VertexId, u64)> = parts.into_iter().flatten().collect();
         pairs.sort_unstable();
         pairs.dedup();
-        let mut touched = VertexSet::new(self.graph.num_vertices());
+        let mut touched = VertexSet::new(self.at.graph.num_vertices());
         for run in pairs.chunk_by(|a, b| a.0 == b.0) {
             run.first().into_iter().for_each(|pair| {
                 touched.insert(pair.0);
@@ -151,8 +144,8 @@ impl Charges for Neighbourhoods<'_> {
         }
         let mut charge = std::mem::take(&mut self.charge);
         let shared = share_u64(&mut charge);
-        self.graph.gather(
-            self.direction,
+        self.at.graph.gather(
+            self.at.direction,
             &touched,
             self.cx,
             |_| Vec::new(),
@@ -162,8 +155,8 @@ impl Charges for Neighbourhoods<'_> {
                 let mine = pairs.get(from..).unwrap_or_default();
                 for &(_, page) in mine.iter().take_while(|pair| pair.0 == v) {
                     // Lists lie in the order of their vertices, and so do pages.
-                    let from = neighbours.partition_point(|&u| self.page(u) < page);
-                    let to = neighbours.partition_point(|&u| self.page(u) <= page);
+                    let from = neighbours.partition_point(|&u| self.at.page(u) < page);
+                    let to = neighbours.partition_point(|&u| self.at.page(u) <= page);
                     let run = neighbours.get(from..to).unwrap_or_default();
                     self.page_terms(page, run, &before, |u, term| take(shared, u, term));
                     self.page_terms(page, run, chosen, |u, term| add(shared, u, term));
@@ -175,13 +168,8 @@ impl Charges for Neighbourhoods<'_> {
         Ok(())
     }
 
-    fn bytes(&self, v: VertexId) -> u64 {
-        let extent = self.graph.extent(self.direction, v as usize);
-        extent.end - extent.start
-    }
-
     fn rate(&self, v: VertexId) -> f64 {
-        self.charge.get(v as usize).map_or(0.0, |&charge| charge as f64 / self.bytes(v) as f64)
+        self.charge.get(v as usize).map_or(0.0, |&charge| charge as f64 / self.at.bytes(v) as f64)
     }
 }
 

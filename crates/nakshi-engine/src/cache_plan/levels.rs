@@ -8,7 +8,7 @@
 //! State: two bytes a sample and a rate a vertex. A search reads the lists once; charges are
 //! counted from the samples.
 
-use super::Charges;
+use super::{Charges, Lists};
 use crate::algo::reach::reach;
 use crate::context::Context;
 use crate::error::Result;
@@ -28,10 +28,8 @@ const NEVER: u16 = u16::MAX;
 
 /// What every list is charged with.
 pub(super) struct Sampled<'g> {
-    graph: &'g Graph,
+    at: Lists<'g>,
     cx: &'g Context,
-    direction: Direction,
-    page_size: u64,
     /// For each sample the step in which each list was asked for.
     steps: Vec<Vec<u16>>,
     rate: Vec<f64>,
@@ -48,17 +46,15 @@ impl<'g> Sampled<'g> {
     ) -> Result<Self> {
         let n = graph.num_vertices();
         let mut sampled = Sampled {
-            graph,
+            at: Lists::new(graph, direction),
             cx,
-            direction,
-            page_size: graph.store().map_or(4096, |store| u64::from(store.manifest().page_size)),
             steps: Vec::with_capacity(SAMPLES),
             rate: zeroed(n, "charges")?,
             used: vec![0; usize::from(NEVER)],
         };
         // Lossless: vertices.
         let mut order: Vec<VertexId> =
-            (0..n as VertexId).filter(|&v| sampled.bytes(v) > 0).collect();
+            (0..n as VertexId).filter(|&v| sampled.at.bytes(v) > 0).collect();
         order.sort_unstable_by_key(|&v| mix(seed ^ mix(v.into())));
         for sample in 0..SAMPLES.min(order.len()) {
             cx.progress().update("searches", sample as u64, SAMPLES as u64);
@@ -77,12 +73,12 @@ impl<'g> Sampled<'g> {
         sources: impl Iterator<Item = VertexId>,
         along: &[Direction],
     ) -> Result<Vec<u16>> {
-        let n = self.graph.num_vertices();
+        let n = self.at.graph.num_vertices();
         let mut steps = zeroed::<u16>(n, "steps")?;
         steps.fill(NEVER);
         let mut visited = Bitmap::new(n);
         let mut step = 0;
-        for source in sources.filter(|&v| self.bytes(v) > 0).take(SOURCES) {
+        for source in sources.filter(|&v| self.at.bytes(v) > 0).take(SOURCES) {
             if visited.get(source as usize) {
                 continue;
             }
@@ -96,32 +92,23 @@ impl<'g> Sampled<'g> {
                 }
                 step += 1;
                 visited.unite(frontier.bits());
-                frontier = reach(self.graph, along, &frontier, &visited, self.cx)?;
+                frontier = reach(self.at.graph, along, &frontier, &visited, self.cx)?;
             }
         }
         Ok(steps)
-    }
-
-    fn extent(&self, v: VertexId) -> Range<u64> {
-        self.graph.extent(self.direction, v as usize)
-    }
-
-    /// The first page of the list of `v`.
-    fn page(&self, v: VertexId) -> u64 {
-        self.extent(v).start / self.page_size
     }
 
     /// Charges the lists of `vertices`, all that begin in one page, outside `chosen`.
     fn charge(&mut self, vertices: Range<VertexId>, chosen: &Bitmap) {
         let open: Vec<(VertexId, u64)> = vertices
             .filter(|&v| !chosen.get(v as usize))
-            .map(|v| (v, self.bytes(v)))
+            .map(|v| (v, self.at.bytes(v)))
             .filter(|&(_, bytes)| bytes > 0)
             .collect();
         for &(v, bytes) in &open {
-            let extent = self.extent(v);
-            let alone =
-                (extent.end / self.page_size).saturating_sub(extent.start.div_ceil(self.page_size));
+            let extent = self.at.extent(v);
+            let alone = (extent.end / self.at.page_size)
+                .saturating_sub(extent.start.div_ceil(self.at.page_size));
             let asked = self.steps.iter().filter(|s| s.get(v as usize) != Some(&NEVER)).count();
             if let Some(rate) = self.rate.get_mut(v as usize) {
                 *rate = (alone * asked as u64) as f64 / bytes as f64;
@@ -149,14 +136,13 @@ impl<'g> Sampled<'g> {
         }
     }
 
-    /// The vertices behind `v` whose lists begin before `offset`, and so on to the first that
-    /// does not.
+    /// The first vertex from `v` on whose list begins behind `page`.
     fn end_of(&self, v: VertexId, page: u64) -> VertexId {
-        let (mut low, mut high) = (u64::from(v), self.graph.num_vertices() as u64);
+        let (mut low, mut high) = (u64::from(v), self.at.graph.num_vertices() as u64);
         while low < high {
             let middle = low + (high - low) / 2;
             // Lossless: vertices.
-            if self.page(middle as VertexId) <= page { low = middle + 1 } else { high = middle }
+            if self.at.page(middle as VertexId) <= page { low = middle + 1 } else { high = middle }
         }
         low as VertexId
     }
@@ -164,11 +150,11 @@ impl<'g> Sampled<'g> {
 
 impl Charges for Sampled<'_> {
     fn all(&mut self, chosen: &Bitmap) -> Result<()> {
-        let n = self.graph.num_vertices() as VertexId;
+        let n = self.at.graph.num_vertices() as VertexId;
         let mut v = 0;
         while v < n {
             self.cx.check()?;
-            let end = self.end_of(v, self.page(v));
+            let end = self.end_of(v, self.at.page(v));
             self.charge(v..end, chosen);
             v = end;
         }
@@ -176,7 +162,7 @@ impl Charges for Sampled<'_> {
     }
 
     fn update(&mut self, chosen: &Bitmap, news: &[VertexId]) -> Result<()> {
-        let mut pages: Vec<u64> = news.iter().map(|&v| self.page(v)).collect();
+        let mut pages: Vec<u64> = news.iter().map(|&v| self.at.page(v)).collect();
         pages.sort_unstable();
         pages.dedup();
         for page in pages {
@@ -186,11 +172,6 @@ impl Charges for Sampled<'_> {
             self.charge(from..end, chosen);
         }
         Ok(())
-    }
-
-    fn bytes(&self, v: VertexId) -> u64 {
-        let extent = self.extent(v);
-        extent.end - extent.start
     }
 
     fn rate(&self, v: VertexId) -> f64 {
@@ -214,7 +195,7 @@ mod tests {
             let cx = Context::new().with_threads(2);
             let mut sampled = Sampled::new(&graph, Direction::Out, 1, &cx).unwrap();
             let n = sample.n as u32;
-            let mut order: Vec<u32> = (0..n).filter(|&v| sampled.bytes(v) > 0).collect();
+            let mut order: Vec<u32> = (0..n).filter(|&v| sampled.at.bytes(v) > 0).collect();
             order.sort_unstable_by_key(|&v| mix(1 ^ mix(v.into())));
             let chosen = (0..n).step_by(3).fold(Bitmap::new(sample.n), |mut set, v| {
                 set.set(v as usize);
@@ -232,20 +213,20 @@ mod tests {
                 for v in (0..n).filter(|&v| reached(v)) {
                     assert_eq!(Some(steps[v as usize].into()), first[v as usize]);
                 }
-                let open = |v: &u32| !chosen.get(*v as usize) && sampled.bytes(*v) > 0;
+                let open = |v: &u32| !chosen.get(*v as usize) && sampled.at.bytes(*v) > 0;
                 for v in (0..n).filter(open).filter(|&v| steps[v as usize] != NEVER) {
                     let same = |u: &u32| {
                         steps[*u as usize] == steps[v as usize]
-                            && sampled.page(*u) == sampled.page(v)
+                            && sampled.at.page(*u) == sampled.at.page(v)
                     };
                     let used: u64 =
-                        (0..n).filter(open).filter(same).map(|u| sampled.bytes(u)).sum();
+                        (0..n).filter(open).filter(same).map(|u| sampled.at.bytes(u)).sum();
                     expected[v as usize] += 1.0 / used as f64;
                 }
             }
-            let longest = (0..n).map(|v| sampled.bytes(v)).max().unwrap();
-            assert!(longest < sampled.page_size, "no list has a page for itself");
-            for v in (0..n).filter(|&v| !chosen.get(v as usize) && sampled.bytes(v) > 0) {
+            let longest = (0..n).map(|v| sampled.at.bytes(v)).max().unwrap();
+            assert!(longest < sampled.at.page_size, "no list has a page for itself");
+            for v in (0..n).filter(|&v| !chosen.get(v as usize) && sampled.at.bytes(v) > 0) {
                 let (found, expected) = (sampled.rate(v), expected[v as usize]);
                 assert!((found - expected).abs() <= 1e-12 * expected, "{v}: {found}, {expected}");
             }

@@ -26,6 +26,7 @@ use nakshi_store::{CachePlan, Direction, PlanInfo, PlanSide, Store, VertexId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How vertices are chosen.
@@ -64,7 +65,7 @@ pub struct Config {
     pub share: f64,
     /// K: the more, the more often charges follow what was chosen. Default 50.
     pub iterations: u32,
-    /// How vertices are chosen. Default [`Select::Gvs`].
+    /// How vertices are chosen. Default [`Select::Levels`].
     pub select: Select,
     /// Of [`Select::Random`] and [`Select::Levels`]. Default 1.
     pub seed: u64,
@@ -72,7 +73,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Config { share: 0.2, iterations: 50, select: Select::Gvs, seed: 1 }
+        Config { share: 0.2, iterations: 50, select: Select::default(), seed: 1 }
     }
 }
 
@@ -115,11 +116,7 @@ pub fn make(store: &Arc<Store>, config: &Config, cx: &Context) -> Result<CachePl
         let budget = (graph.total_bytes(direction)? as f64 * config.share) as u64;
         whole += budget;
         let vertices = choose(&graph, direction, budget, config, cx)?;
-        let mut bytes = 0;
-        for &v in &vertices {
-            bytes += graph.list_bytes(direction, v)?;
-        }
-        sides.push(PlanSide { direction, bytes, vertices });
+        sides.push(side(&graph, direction, vertices)?);
     }
     let about = PlanInfo {
         store: store.uuid().to_owned(),
@@ -167,14 +164,19 @@ pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<Cac
             }
         }
         vertices.sort_unstable();
-        let mut bytes = 0;
-        for &v in &vertices {
-            bytes += graph.list_bytes(side.direction, v)?;
-        }
-        sides.push(PlanSide { direction: side.direction, bytes, vertices });
+        sides.push(self::side(&graph, side.direction, vertices)?);
     }
     let (store, layout) = (store.uuid().to_owned(), store.manifest().layout.clone());
     Ok(CachePlan { about: PlanInfo { store, layout, ..plan.about }, sides })
+}
+
+/// The plan of a direction, from its vertices in ascending order.
+fn side(graph: &Graph, direction: Direction, vertices: Vec<VertexId>) -> Result<PlanSide> {
+    let mut bytes = 0;
+    for &v in &vertices {
+        bytes += graph.list_bytes(direction, v)?;
+    }
+    Ok(PlanSide { direction, bytes, vertices })
 }
 
 /// Vertices whose lists of a direction take at most `budget` bytes, ascending.
@@ -186,7 +188,8 @@ pub(crate) fn choose(
     cx: &Context,
 ) -> Result<Vec<VertexId>> {
     let n = graph.num_vertices();
-    let bytes = |v: VertexId| graph.list_bytes(direction, v).unwrap_or(0);
+    let lists = Lists::new(graph, direction);
+    let bytes = |v: VertexId| lists.bytes(v);
     let mut chosen = Bitmap::new(n);
     if config.iterates() {
         let mut charges: Box<dyn Charges> = match config.select {
@@ -199,7 +202,7 @@ pub(crate) fn choose(
             cx.check()?;
             cx.progress().update("cache-plan", k.into(), config.iterations.into());
             let limit = (budget as f64 * f64::from(k) / f64::from(config.iterations)) as u64;
-            let news = highest(charges.as_ref(), n, &mut chosen, &mut taken, limit);
+            let news = highest(charges.as_ref(), &lists, &mut chosen, &mut taken, limit);
             if k < config.iterations && !news.is_empty() {
                 charges.update(&chosen, &news)?;
             }
@@ -227,6 +230,34 @@ pub(crate) fn choose(
     Ok(chosen.iter_in(0, n).map(|v| v as VertexId).collect())
 }
 
+/// Where the lists of a direction lie.
+struct Lists<'g> {
+    graph: &'g Graph,
+    direction: Direction,
+    page_size: u64,
+}
+
+impl<'g> Lists<'g> {
+    fn new(graph: &'g Graph, direction: Direction) -> Self {
+        let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
+        Lists { graph, direction, page_size }
+    }
+
+    fn extent(&self, v: VertexId) -> Range<u64> {
+        self.graph.extent(self.direction, v as usize)
+    }
+
+    fn bytes(&self, v: VertexId) -> u64 {
+        let extent = self.extent(v);
+        extent.end - extent.start
+    }
+
+    /// The page in which the list of `v` begins.
+    fn page(&self, v: VertexId) -> u64 {
+        self.extent(v).start / self.page_size
+    }
+}
+
 /// What lists are charged with.
 trait Charges {
     /// Charges all lists outside `chosen`.
@@ -234,9 +265,6 @@ trait Charges {
 
     /// Charges anew what changes by `news`, which are in `chosen` now.
     fn update(&mut self, chosen: &Bitmap, news: &[VertexId]) -> Result<()>;
-
-    /// Bytes of the list of `v`.
-    fn bytes(&self, v: VertexId) -> u64;
 
     /// The charge of `v` for each of its bytes, of which there is at least one.
     fn rate(&self, v: VertexId) -> f64;
@@ -246,22 +274,22 @@ trait Charges {
 /// Algorithm 1); returns the new ones.
 fn highest(
     charges: &dyn Charges,
-    n: usize,
+    lists: &Lists<'_>,
     chosen: &mut Bitmap,
     taken: &mut u64,
     limit: u64,
 ) -> Vec<VertexId> {
     // Lossless: vertices.
-    let mut queue: BinaryHeap<Rated> = (0..n as VertexId)
-        .filter(|&v| !chosen.get(v as usize) && charges.bytes(v) > 0)
+    let mut queue: BinaryHeap<Rated> = (0..lists.graph.num_vertices() as VertexId)
+        .filter(|&v| !chosen.get(v as usize) && lists.bytes(v) > 0)
         .map(|v| Rated { rate: charges.rate(v), v })
         .collect();
     let mut news = Vec::new();
     while let Some(Rated { v, .. }) = queue.pop() {
-        if *taken + charges.bytes(v) > limit {
+        if *taken + lists.bytes(v) > limit {
             break;
         }
-        *taken += charges.bytes(v);
+        *taken += lists.bytes(v);
         chosen.set(v as usize);
         news.push(v);
     }
@@ -359,7 +387,7 @@ mod tests {
             for graph in [sample.graph(), sample.graph_on_ssd()] {
                 let budget = (graph.total_bytes(Direction::Out).unwrap() as f64 * share) as u64;
                 let expected = plainly(&sample, &graph, budget, k);
-                let config = Config { iterations: k, ..Config::default() };
+                let config = Config { iterations: k, select: Select::Gvs, ..Config::default() };
                 for cx in contexts() {
                     let found = choose(&graph, Direction::Out, budget, &config, &cx).unwrap();
                     prop_assert_eq!(&found, &expected);
@@ -377,21 +405,23 @@ mod tests {
             let cx = Context::new().with_threads(2);
             for direction in [Direction::Out, Direction::In] {
                 let neighbourhoods = Neighbourhoods::new(&graph, direction, &cx).unwrap();
-                updates_as_anew(neighbourhoods, sample.n);
-                updates_as_anew(Sampled::new(&graph, direction, 1, &cx).unwrap(), sample.n);
+                let lists = Lists::new(&graph, direction);
+                updates_as_anew(neighbourhoods, &lists);
+                updates_as_anew(Sampled::new(&graph, direction, 1, &cx).unwrap(), &lists);
             }
         }
     }
 
-    fn updates_as_anew(mut charges: impl Charges, n: usize) {
+    fn updates_as_anew(mut charges: impl Charges, lists: &Lists<'_>) {
+        let n = lists.graph.num_vertices();
         let mut chosen = Bitmap::new(n);
         charges.all(&chosen).unwrap();
         let mut taken = 0;
         for step in 1..6 {
-            let news = highest(&charges, n, &mut chosen, &mut taken, step * 1500);
+            let news = highest(&charges, lists, &mut chosen, &mut taken, step * 1500);
             assert!(!news.is_empty());
             charges.update(&chosen, &news).unwrap();
-            let open = |v: &u32| !chosen.get(*v as usize) && charges.bytes(*v) > 0;
+            let open = |v: &u32| !chosen.get(*v as usize) && lists.bytes(*v) > 0;
             let open: Vec<u32> = (0..n as u32).filter(open).collect();
             let updated: Vec<f64> = open.iter().map(|&v| charges.rate(v)).collect();
             charges.all(&chosen).unwrap();

@@ -4,7 +4,7 @@ use super::Graph;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Needs, Summary};
-use crate::source::pinned::{self, Pinned};
+use crate::source::pinned::Pinned;
 use crate::source::{Data, Shared, Side, WeightColumn};
 use nakshi_io::PagedFile;
 use nakshi_store::{Direction, Store};
@@ -60,7 +60,7 @@ impl Graph {
         cx.check()?;
         let needs = &needs.clone().within(cx);
         let summary = Summary::of_store(store);
-        let estimate = Estimate::of_run(store, needs, cx)?;
+        let (estimate, plan) = Estimate::with_plan(store, needs, cx)?;
         let mode = choose(&estimate, cx)?;
         let spare = spare(needs, estimate.minimum, cx);
         let lists = estimate.lists;
@@ -97,8 +97,7 @@ impl Graph {
         if let Some(direction) = needs.heads {
             graph.heads(direction, cx)?;
         }
-        let plan = if mode == EngineMode::Ssd { pinned::plan(store, needs, cx)? } else { None };
-        for side in plan.iter().flat_map(|plan| &plan.sides) {
+        for side in plan.iter().filter(|_| mode == EngineMode::Ssd).flat_map(|plan| &plan.sides) {
             let slot = match side.direction {
                 Direction::Out => &mut graph.out,
                 Direction::In => &mut graph.incoming,

@@ -651,10 +651,12 @@ mod tests {
             let coded = Coded { bytes: &bytes, end, at, degree, first, max: 4999 };
             let fast = sum(&coded, &values);
             let slow = sum_scalar(&Coded { max: 4989, ..coded }, &values);
-            prop_assert_eq!(fast.map(f64::to_bits), slow.map(f64::to_bits));
+            // Of a list with two faults either twin may name the other one.
+            let bits = |sum: Result<f64, Fault>| sum.ok().map(f64::to_bits);
+            prop_assert_eq!(bits(fast), bits(slow));
             let wide: Vec<f64> = values.iter().map(|&v| v.into()).collect();
             let fast = sum(&coded, &wide);
-            prop_assert_eq!(fast.map(f64::to_bits), slow.map(f64::to_bits));
+            prop_assert_eq!(bits(fast), bits(slow));
             if end == bytes.len() - slack && slow.is_ok() {
                 let exact: f64 = ids.iter().map(|&v| wide[v as usize]).sum();
                 prop_assert!((slow.unwrap() - exact).abs() < 1e-9 * exact);

@@ -60,7 +60,10 @@ impl Csr {
 
     /// Sum of the weights of the edges of `v`.
     pub fn strength(&self, v: VertexId) -> f64 {
-        self.edges(v).map(|(_, weight)| f64::from(weight)).sum()
+        match self.weights {
+            None => self.degree(v) as f64,
+            Some(_) => self.edges(v).map(|(_, weight)| f64::from(weight)).sum(),
+        }
     }
 
     /// All vertices.

@@ -46,10 +46,7 @@ impl<'g> Smoother<'g> {
         let mut strength = reserved(graph.len())?;
         let mut whole = vec![0.0; components];
         for (v, &c) in graph.vertices().zip(component) {
-            let sum = match graph.weights {
-                None => graph.degree(v) as f64,
-                Some(_) => graph.strength(v),
-            };
+            let sum = graph.strength(v);
             strength.push(sum as f32);
             if let Some(whole) = whole.get_mut(c as usize) {
                 *whole += sum;
