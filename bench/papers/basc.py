@@ -3,16 +3,16 @@
     bench/papers/basc.py --data DIR                       # rutgers89, ego-twitter, cnr-2000
     bench/papers/basc.py --data DIR --only 6,8            # some figures
 
-Runs read selected pages only, from stores in the order of the ids. "Chosen" lists are the static cache.
-Writes docs/results/basc.md and basc-*.svg.
+Runs read selected pages only, from stores in the order of the ids. "Chosen" lists are the static
+cache. Writes docs/results/basc.md and basc-*.svg.
 """
 
 from __future__ import annotations
 
 import shutil
+import statistics
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -22,36 +22,17 @@ import nakshi  # noqa: E402
 import numpy as np  # noqa: E402
 import tables  # noqa: E402
 import traversals  # noqa: E402
-from traversals import ALGORITHMS, THREE, Graph, Sample, change, draw  # noqa: E402
+from traversals import ALGORITHMS, THREE, Sample, Study, change  # noqa: E402
 
 SELECTIONS = ["levels", "gvs", "lowd", "highd", "random"]
 CACHE, CHOSEN = 0.05, 0.20
 ITERATIONS = [1, 10, 50, 200]
 DAYS, DAILY = 30, 0.002
-
-
-class Study:
-    """The page, and what every figure needs."""
-
-    def __init__(self) -> None:
-        self.options = traversals.options(__doc__, "rutgers89,ego-twitter,cnr-2000")
-        self.command = tables.invocation("bench/papers/basc.py")
-        self.graphs = [Graph(name, self.options) for name in self.options.graphs.split(",")]
-        conditions = [
-            f"threads: {self.options.threads}; cold, O_DIRECT where the file system allows; "
-            "selective reads",
-            "shares are of the lists that an algorithm reads, beyond the least memory; loading "
-            "chosen lists is not counted",
-            f"medians of {self.options.runs} run(s); pages of 4 KiB where nothing else is said",
-        ]
-        self.page = tables.Page("A static cache beside the page cache", self.command, conditions)
-
-    def section(self, title: str, head: list[str], rows: list[list[str]], *notes: str) -> None:
-        self.page.section(title, self.command, tables.table(head, rows), [n for n in notes if n])
-
-    def draw(self, name: str, ticks: list[str], series: dict[str, list[float]], label: str) -> None:
-        picture = draw(self.options.out, f"basc-{name}", ticks, series, label)
-        self.page.parts.append(picture)
+CONDITIONS = [
+    "shares are of the lists that an algorithm reads, beyond the least memory; loading chosen "
+    "lists is not counted",
+    "pages of 4 KiB where nothing else is said",
+]
 
 
 def hit_ratios(study: Study) -> None:
@@ -156,7 +137,7 @@ def slow_disk(study: Study) -> None:
             rows.append([f"{graph.name}, {select}", *[f"{value:.2f}x" for value in faster]])
     head = ["Graph, choice", *[f"{ALGORITHMS[name]} faster" for name in THREE]]
     note = f"blkio throttle of {traversals.SLOW // 10**6} MB/s; "
-    note += f"levels, harmonic mean: {traversals.harmonic(ratios):.2f}x; the paper: 1.29x"
+    note += f"levels, harmonic mean: {statistics.harmonic_mean(ratios):.2f}x; the paper: 1.29x"
     study.section("Times on a slow disk", head, rows, note)
 
 
@@ -253,7 +234,7 @@ def small_pages(study: Study) -> None:
     study.section("Figure 13: pages of 512 B and 8 KiB", head, rows, note)
 
 
-FIGURES: dict[str, Callable[[Study], None]] = {
+FIGURES = {
     "2": hit_ratios,
     "6": sizes,
     "7": shares_of_one_size,
@@ -266,12 +247,8 @@ FIGURES: dict[str, Callable[[Study], None]] = {
 
 
 def main() -> None:
-    study = Study()
-    for name in (study.options.only or ",".join(FIGURES)).split(","):
-        began = time.perf_counter()
-        FIGURES[name](study)
-        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-    study.page.write(study.options.out / "basc.md")
+    study = Study(__doc__, "basc", "A static cache beside the page cache", CONDITIONS)
+    traversals.run(study, FIGURES)
 
 
 if __name__ == "__main__":

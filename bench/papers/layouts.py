@@ -1,6 +1,6 @@
 """Orders of the vertices: what they cost and how long they take to compute.
 
-    bench/papers/layouts.py --data DIR                       # rutgers89, ego-twitter, cnr-2000, facebook100
+    bench/papers/layouts.py --data DIR                       # all of GRAPHS
     bench/papers/layouts.py --data DIR --graphs rutgers89    # a small try
 
 In kind: Bondhu's cost against the number of communities (I. Hoque's thesis, Figure 5.6a), levels of
@@ -23,9 +23,9 @@ sys.path.insert(0, str(HERE.parent))
 
 import nakshi  # noqa: E402
 import numpy as np  # noqa: E402
+import pictures  # noqa: E402
 import product  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
-import study  # noqa: E402
 import tables  # noqa: E402
 
 GRAPHS = {
@@ -34,18 +34,18 @@ GRAPHS = {
     "cnr-2000": ("cnr-2000.edges.tsv.zst", True),
     "facebook100": ("facebook100.edges.parquet", False),
 }
-ORDERS: dict[str, list[str]] = {
-    "random": [],
-    "original": [],
-    "degree": [],
-    "pagerank": [],
-    "organ-pipe": [],
-    "norder": [],
-    "gorder": [],
-    "bondhu-parcom": [],
-    "bondhu-modcom": [],
-    "bisection": [],
-}
+ORDERS = [
+    "random",
+    "original",
+    "degree",
+    "pagerank",
+    "organ-pipe",
+    "norder",
+    "gorder",
+    "bondhu-parcom",
+    "bondhu-modcom",
+    "bisection",
+]
 COMMUNITIES = [2, 8, 32, 64, 128, 256]
 LEVELS = [0, 1, 2, 3, 4]
 MODELS = ["uniform", "preferential", "overlap"]
@@ -79,7 +79,7 @@ class Layouts:
         told = ["--order", order, *map(str, parameters)]
         made = _json([*product.NAKSHI, "layout", str(self.store), str(new), *told, *threads])
         costs = _json([*product.NAKSHI, "cost", str(new), *threads])
-        return {**costs, "seconds": made["seconds"]["order"], "new": new}
+        return {**costs, "seconds": made["seconds"]["order"]}
 
 
 def _json(command: list[str]) -> dict[str, Any]:
@@ -91,9 +91,9 @@ def _json(command: list[str]) -> dict[str, Any]:
 def orders(page: tables.Page, layouts: Layouts, command: str) -> None:
     """All orders of a graph in one table."""
     rows, chance = [], None
-    for order, parameters in ORDERS.items():
+    for order in ORDERS:
         print(f"{layouts.name} {order}", file=sys.stderr, flush=True)
-        wanted = parameters
+        wanted: list[str] = []
         if order == "bondhu-parcom" and layouts.name == "rutgers89":
             wanted = ["--communities", "64"]
         found = layouts.measure(order, *wanted)
@@ -137,20 +137,20 @@ def bondhu(page: tables.Page, layouts: Layouts, command: str, out: Path) -> None
         name = " ".join([order, *map(str, parameters)])
         rows.append([name, tables.seconds(found["seconds"]), f"{costs[-1]:.3f}"])
     head = ["Order", "computed, s", "linear arrangement / random"]
-    figure, axes = study._axes()
-    count = len(COMMUNITIES)
-    axes.plot(range(count), costs[:count], marker="o", label="ParCom")
-    pipe = layouts.measure("organ-pipe")["linear_arrangement"]
-    ours = layouts.measure("bisection")["linear_arrangement"]
-    for label, value in (("organ pipe", pipe), ("bisection", ours)):
-        axes.axhline(value / chance["linear_arrangement"], linestyle="--", label=label)
-    axes.set_xticks(range(count), map(str, COMMUNITIES))
-    axes.set_xlabel("communities")
-    axes.set_ylabel("linear arrangement / random")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-    figure.savefig(out / "layouts.svg", metadata={"Date": None})
-    picture = "![linear arrangement against communities](layouts.svg)"
+    levels = {}
+    for order in ("organ-pipe", "bisection"):
+        found = layouts.measure(order)
+        share = found["linear_arrangement"] / chance["linear_arrangement"]
+        levels[order.replace("-", " ")] = share
+    picture = pictures.lines(
+        out,
+        "layouts",
+        list(map(str, COMMUNITIES)),
+        {"ParCom": costs[: len(COMMUNITIES)]},
+        "linear arrangement / random",
+        steps="communities",
+        levels=levels,
+    )
     title = f"Bondhu on {layouts.name}: communities, levels, models"
     notes = ["the thesis: a steep gain up to 32 communities, flat from 64; levels and models alike"]
     page.section(title, command, tables.table(head, rows) + "\n\n" + picture, notes)
@@ -180,7 +180,8 @@ def evolution(page: tables.Page, layouts: Layouts, command: str) -> None:
         cells.append(f"{found['linear_arrangement'] / chance:.3f}")
         cells.append(tables.seconds(found["seconds"]))
     rows.append(cells)
-    head = ["Known when the order was made", "ParCom 64", "extending, s", "bisection", "extending, s"]
+    head = ["Known when the order was made"]
+    head += ["ParCom 64", "extending, s", "bisection", "extending, s"]
     notes = [
         "linear arrangement / random; known vertices keep their order, others are placed beside "
         "their neighbours (--order extend); the last row: the order of all, and its seconds",
@@ -202,15 +203,20 @@ def _extended(
     return layouts.measure("extend", "--like", laid)
 
 
-def main() -> None:
+def parser(text: str, graphs: str) -> argparse.ArgumentParser:
+    """The arguments that every study of orders takes."""
     root = HERE.parent.parent
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with the graphs")
-    parser.add_argument("--graphs", default=",".join(GRAPHS), help="default: %(default)s")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
-    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
-    options = parser.parse_args()
+    made = argparse.ArgumentParser(description=text.splitlines()[0])
+    made.add_argument("--data", type=Path, required=True, help="folder with the graphs")
+    made.add_argument("--graphs", default=graphs, help="default: %(default)s")
+    made.add_argument("--threads", type=int, default=2)
+    made.add_argument("--work", type=Path, default=root / "target" / "bench")
+    made.add_argument("--out", type=Path, default=root / "docs" / "results")
+    return made
+
+
+def main() -> None:
+    options = parser(__doc__, ",".join(GRAPHS)).parse_args()
     for folder in (options.work, options.out):
         folder.mkdir(parents=True, exist_ok=True)
     command = tables.invocation("bench/papers/layouts.py")

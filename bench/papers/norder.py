@@ -10,43 +10,21 @@ docs/results/norder.md and norder-*.svg.
 from __future__ import annotations
 
 import shutil
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
+import statistics
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import tables  # noqa: E402
-import traversals  # noqa: E402
-from traversals import ALGORITHMS, THREE, Graph, draw, harmonic  # noqa: E402
+import nakshi
+import numpy as np
+import traversals
+from traversals import ALGORITHMS, THREE, Graph, Study
 
 CACHE, CHOSEN = 0.05, 0.20
 ORDERS = ["gorder", "random", "pagerank", "degree", "norder", "original", "bisection"]
 SEARCHES = 16
 SHUFFLED = [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8]
-
-
-class Study:
-    """The page, and what every figure needs."""
-
-    def __init__(self) -> None:
-        self.options = traversals.options(__doc__, "rutgers89,ego-twitter,cnr-2000")
-        self.command = tables.invocation("bench/papers/norder.py")
-        self.graphs = [Graph(name, self.options) for name in self.options.graphs.split(",")]
-        conditions = [
-            f"threads: {self.options.threads}; cold, O_DIRECT where the file system allows; "
-            "selective reads, pages of 4 KiB",
-            "a quarter of the lists that an algorithm reads as page cache, beyond the least memory",
-            f"medians of {self.options.runs} run(s)",
-        ]
-        self.page = tables.Page("Orders under traversals", self.command, conditions)
-
-    def section(self, title: str, head: list[str], rows: list[list[str]], *notes: str) -> None:
-        self.page.section(title, self.command, tables.table(head, rows), notes)
+CONDITIONS = [
+    "pages of 4 KiB",
+    "a quarter of the lists that an algorithm reads as page cache, beyond the least memory",
+]
 
 
 def references(study: Study) -> None:
@@ -77,8 +55,9 @@ def random_and_gorder(study: Study) -> None:
     """Figure 3."""
     rows = []
     for graph in study.graphs:
-        samples = {o: [graph.run(graph.store(o), n, 0.25) for n in THREE] for o in ("random", "gorder")}
-        pairs = zip(samples["gorder"], samples["random"], strict=True)
+        gorder = [graph.run(graph.store("gorder"), name, 0.25) for name in THREE]
+        random = [graph.run(graph.store("random"), name, 0.25) for name in THREE]
+        pairs = zip(gorder, random, strict=True)
         rows.append([graph.name, *[f"{a.bytes_read / b.bytes_read:.2f}" for a, b in pairs]])
     head = ["Bytes, Gorder / random", *[ALGORITHMS[name] for name in THREE]]
     study.section("Figure 3: Gorder against a random order", head, rows)
@@ -91,19 +70,12 @@ def regression(study: Study) -> None:
         costs, read = [], {name: [] for name in THREE}
         for order in ("pagerank", "gorder", "original"):
             for share in SHUFFLED:
-                store, source = _shuffled(graph, order, share)
+                store, sources = _shuffled(graph, order, share)
                 costs.append(store.layout_cost(progress=False)["norder"])
                 for name in THREE:
-                    given = {**graph.arguments(name)}
-                    if "source" in given:
-                        given["source"] = source
-                    if "sources" in given:
-                        given["sources"] = [source]
                     memory = graph.memory(graph.store(), name, 0.25)
-                    done = store.run(
-                        name, engine="ssd", selective=True, memory=memory, progress=False, **given
-                    )
-                    read[name].append(done.stats["io"]["bytes_read"])
+                    ran = graph.run(store, name, 0.25, memory=memory, sources=sources)
+                    read[name].append(ran.bytes_read)
         squares = [np.corrcoef(costs, read[name])[0, 1] ** 2 for name in THREE]
         rows.append([graph.name, *[f"{square:.2f}" for square in squares]])
     head = ["r²", *[ALGORITHMS[name] for name in THREE]]
@@ -111,8 +83,8 @@ def regression(study: Study) -> None:
     study.section("Figure 5: the cost model against bytes read", head, rows, note)
 
 
-def _shuffled(graph: Graph, order: str, share: float) -> tuple[nakshi.Graph, int]:
-    """The graph with the places of a share of its vertices shuffled, and its source's new id."""
+def _shuffled(graph: Graph, order: str, share: float) -> tuple[nakshi.Graph, list[int]]:
+    """The graph with the places of a share of its vertices shuffled, and its sources' new ids."""
     ids = graph.ids(order)
     draw_from = np.random.default_rng(7)
     at = draw_from.choice(len(ids), int(share * len(ids)), replace=False)
@@ -122,10 +94,8 @@ def _shuffled(graph: Graph, order: str, share: float) -> tuple[nakshi.Graph, int
     path = graph.options.work / f"{graph.name}-shuffled.nakshi"
     shutil.rmtree(path, ignore_errors=True)
     edges = place[graph.edges()]
-    store = nakshi.build(
-        path, edges, directed=graph.directed, layout="original", progress=False
-    )
-    return store, int(place[graph.source])
+    store = nakshi.build(path, edges, directed=graph.directed, layout="original", progress=False)
+    return store, place[graph.sources].tolist()
 
 
 def orders(study: Study) -> None:
@@ -143,8 +113,28 @@ def orders(study: Study) -> None:
     head = ["Bytes / Gorder", *ALGORITHMS.values()]
     study.section("Figure 11: orders", head, rows)
     names = [graph.name for graph in study.graphs]
-    picture = draw(study.options.out, "norder-figure-11", names, series, "bytes / Gorder", True)
-    study.page.parts.append(picture)
+    study.draw("figure-11", names, series, "bytes / Gorder", bars=True)
+
+
+def predicted(study: Study) -> None:
+    """What ``--order auto`` goes by, against what traversals read."""
+    rows = []
+    for graph in study.graphs:
+        path = graph.options.work / f"{graph.name}-auto.nakshi"
+        shutil.rmtree(path, ignore_errors=True)
+        report = graph.store()._relayout(path, {"order": "auto"}, False)
+        base: list[float] = []
+        for considered in report["considered"]:
+            order = considered["order"]
+            ran = [graph.run(graph.store(order), name, 0.25) for name in THREE]
+            values = [considered["pages"], *[sample.bytes_read for sample in ran]]
+            base = base or values
+            cells = [f"{value / first:.2f}" for value, first in zip(values, base, strict=True)]
+            taken = ", taken" if order == report["layout"] else ""
+            rows.append([f"{graph.name}, {order}{taken}", *cells])
+    head = ["Order / original", "pages of sampled searches", *[ALGORITHMS[name] for name in THREE]]
+    note = "pages that nakshi layout --order auto counts, and bytes that traversals read"
+    study.section("What the order is chosen by", head, rows, note)
 
 
 def together(study: Study) -> None:
@@ -167,28 +157,26 @@ def together(study: Study) -> None:
                 means.setdefault(how, []).extend(less)
                 rows.append([f"{graph.name}, {how}", *[f"{value:.2f}x" for value in less]])
     for how, ratios in means.items():
-        rows.append([f"all, {how}", f"{harmonic(ratios):.2f}x", *[""] * (len(ALGORITHMS) - 1)])
+        mean = f"{statistics.harmonic_mean(ratios):.2f}x"
+        rows.append([f"all, {how}", mean, *[""] * (len(ALGORITHMS) - 1)])
     head = ["Bytes of Gorder with a page cache / bytes", *ALGORITHMS.values()]
     note = "the last rows: harmonic means over graphs and algorithms; the paper: 1.54x in time"
     study.section("Figure 12: orders and caches together", head, rows, note)
 
 
-FIGURES: dict[str, Callable[[Study], None]] = {
+FIGURES = {
     "1": references,
     "3": random_and_gorder,
     "5": regression,
     "11": orders,
     "12": together,
+    "auto": predicted,
 }
 
 
 def main() -> None:
-    study = Study()
-    for name in (study.options.only or ",".join(FIGURES)).split(","):
-        began = time.perf_counter()
-        FIGURES[name](study)
-        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-    study.page.write(study.options.out / "norder.md")
+    study = Study(__doc__, "norder", "Orders under traversals", CONDITIONS)
+    traversals.run(study, FIGURES)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import measure
+import pictures
 import product
 import tables
 from graphs import Graph
@@ -66,12 +67,9 @@ class Study:
         memory: int | None = None,
         store: Path | None = None,
         graph: Graph | None = None,
-        arguments: list[str] | None = None,
     ) -> Sample:
         """Cold runs, each in its own process."""
-        chosen = (
-            self.arguments(application, graph or self.graph) if arguments is None else arguments
-        )
+        chosen = self.arguments(application, graph or self.graph)
         call = [*product.NAKSHI, "run", application, str(store or self.store), "--engine", engine]
         call += ["--threads", str(self.options.threads), "--json", "--no-progress", *chosen]
         call += ["--memory", str(memory)] if memory else []
@@ -112,42 +110,10 @@ class Study:
         self, name: str, groups: Sequence[str], series: dict[str, list[float]], label: str
     ) -> str:
         """Draws grouped bars as SVG and returns the Markdown that shows them."""
-        figure, axes = _axes()
-        width = 0.8 / max(1, len(series))
-        for number, (legend, values) in enumerate(series.items()):
-            places = [at + (number - (len(series) - 1) / 2) * width for at in range(len(groups))]
-            axes.bar(places, values, width, label=legend)
-        axes.set_xticks(range(len(groups)), groups)
-        return self._save(figure, axes, name, label, len(series) > 1)
+        return pictures.bars(self.out, name, groups, series, label)
 
     def lines(
         self, name: str, ticks: Sequence[str], series: dict[str, list[float]], label: str
     ) -> str:
         """Draws lines over named steps as SVG and returns the Markdown that shows them."""
-        figure, axes = _axes()
-        for legend, values in series.items():
-            axes.plot(range(len(values)), values, marker="o", label=legend)
-        axes.set_xticks(range(len(ticks)), ticks)
-        return self._save(figure, axes, name, label, True)
-
-    def _save(self, figure: Any, axes: Any, name: str, label: str, legend: bool) -> str:
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-        if legend:
-            axes.legend(frameon=False)
-        self.out.mkdir(parents=True, exist_ok=True)
-        figure.savefig(self.out / f"{name}.svg", metadata={"Date": None})
-        return f"![{label}]({name}.svg)"
-
-
-def _axes() -> tuple[Any, Any]:
-    import matplotlib
-
-    matplotlib.use("svg")
-    # The same figures give the same file.
-    matplotlib.rcParams["svg.hashsalt"] = "nakshi"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+        return pictures.lines(self.out, name, ticks, series, label)

@@ -1,7 +1,7 @@
-"""What the studies of orders and caches share: graphs, stores in any order, selective runs.
+"""What the studies of orders and caches share: a page, graphs in any order, selective runs.
 
-Runs are cold, read selected pages only and count bytes, which do not depend on how fast this machine's
-disk is; where time is the question, a blkio throttle makes the disk slow.
+Runs are cold, read selected pages only and count bytes, which do not depend on how fast this
+machine's disk is; where time is the question, a blkio throttle makes the disk slow.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shutil
 import statistics
 import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ import layouts  # noqa: E402
 import measure  # noqa: E402
 import nakshi  # noqa: E402
 import numpy as np  # noqa: E402
+import pictures  # noqa: E402
 import product  # noqa: E402
+import tables  # noqa: E402
 
 #: The paper's names of its six algorithms.
 ALGORITHMS = {
@@ -34,21 +37,23 @@ ALGORITHMS = {
     "wcc": "WCC",
 }
 THREE = ["bfs", "diameter", "bc"]
+#: Searches of an algorithm that has a source.
+SOURCES = 4
 #: A slow disk, in bytes a second: a hundredth of this machine's, since graphs are as much smaller.
 SLOW = 20_000_000
 
 
 @dataclasses.dataclass
 class Sample:
-    """One run, or the medians of several."""
+    """One run, means over sources, or medians of several runs."""
 
     bytes_read: float
     seconds: float
     open_seconds: float
-    hits: int
-    misses: int
-    pinned_hits: int
-    requested: int
+    hits: float
+    misses: float
+    pinned_hits: float
+    requested: float
     utilisation: float | None
 
 
@@ -59,8 +64,7 @@ class Graph:
         self.name, self.options = name, options
         self.directed = layouts.GRAPHS[name][1]
         self.layouts = layouts.Layouts(name, options.data, options.work, options.threads)
-        self.original = self.layouts.store
-        self.source = self._hub()
+        self.sources = self._sources()
 
     def edges(self) -> np.ndarray:
         """All edges, by ids, of shape `(num_edges, 2)`."""
@@ -75,83 +79,91 @@ class Graph:
         nodes.unlink()
         return found
 
-    def _hub(self) -> int:
-        """The id of the vertex with most out-edges, as a source that reaches much."""
-        edges = self.edges()
-        ids, counts = np.unique(edges[:, 0] if self.directed else edges, return_counts=True)
-        return int(ids[counts.argmax()])
+    def _sources(self) -> list[int]:
+        """The ids of the vertex with most out-edges and of others that are drawn by them."""
+        ends = self.edges()[:, 0] if self.directed else self.edges().reshape(-1)
+        ids, counts = np.unique(ends, return_counts=True)
+        drawn = np.random.default_rng(1).choice(ends, SOURCES - 1)
+        return [int(ids[counts.argmax()]), *map(int, drawn)]
 
     def store(
-        self, order: str = "original", page: int = 4096, encoding: str = "packed", **parameters: Any
+        self, order: str = "original", page: int = 4096, encoding: str = "packed"
     ) -> nakshi.Graph:
         """The graph in this order; written once."""
-        words = [self.name, order, *map(str, parameters.values()), str(page), encoding]
-        path = self.options.work / f"{'-'.join(words)}.nakshi"
+        path = self.options.work / f"{self.name}-{order}-{page}-{encoding}.nakshi"
         if not path.exists():
-            self.relayout(path, order, page_size=page, encoding=encoding, **parameters)
+            given = {"order": order, "page_size": page, "encoding": encoding}
+            given["threads"] = self.options.threads
+            nakshi.open(self.layouts.store)._relayout(path, given, False)
         return nakshi.open(path)
-
-    def relayout(self, path: Path, order: str, **parameters: Any) -> dict[str, Any]:
-        """Writes the store anew and says what it took."""
-        shutil.rmtree(path, ignore_errors=True)
-        given = {"order": order, "threads": self.options.threads, **parameters}
-        return nakshi.open(self.original)._relayout(path, given, False)
-
-    def arguments(self, algorithm: str) -> dict[str, Any]:
-        """The paper's settings, with fewer sources of BC."""
-        return {
-            "bfs": {"source": self.source},
-            "bc": {"sources": [self.source]},
-            "sssp": {"source": self.source, "unit": True},
-            "apsp": {"sample": 128},
-            "wcc": {"variant": "vertex"},
-        }.get(algorithm, {})
 
     def memory(self, store: nakshi.Graph, algorithm: str, share: float) -> int:
         """The least that works, and this share of the lists that the algorithm reads."""
-        needed = store.estimate(
-            algorithm, threads=self.options.threads, selective=True, **self.arguments(algorithm)
-        )
+        given = settings(algorithm, self.sources)[0]
+        needed = store.estimate(algorithm, threads=self.options.threads, selective=True, **given)
         return int(needed["minimum"]) + int(share * needed["lists"])
 
     def run(
-        self, store: nakshi.Graph, algorithm: str, share: float, static: bool = False
+        self,
+        store: nakshi.Graph,
+        algorithm: str,
+        share: float,
+        static: bool = False,
+        *,
+        memory: int | None = None,
+        sources: Sequence[int] = (),
     ) -> Sample:
-        """Selective runs in this process with `share` of the lists as memory."""
-        memory = self.memory(store, algorithm, share)
+        """Selective runs in this process with `share` of the lists as memory, or as much as said."""
+        memory = memory or self.memory(store, algorithm, share)
         samples = []
         for _ in range(self.options.runs):
-            done = store.run(
-                algorithm,
-                engine="ssd",
-                selective=True,
-                static_cache=static,
-                memory=memory,
-                threads=self.options.threads,
-                progress=False,
-                **self.arguments(algorithm),
-            )
-            samples.append(_sample(done.stats))
-        return _median(samples)
+            each = []
+            for given in settings(algorithm, sources or self.sources):
+                done = store.run(
+                    algorithm,
+                    engine="ssd",
+                    selective=True,
+                    static_cache=static,
+                    memory=memory,
+                    threads=self.options.threads,
+                    progress=False,
+                    **given,
+                )
+                each.append(_sample(done.stats))
+            samples.append(_one(each, statistics.mean))
+        return _one(samples, statistics.median)
 
     def run_slowly(
         self, store: nakshi.Graph, algorithm: str, share: float, static: bool = False
     ) -> Sample:
         """As :meth:`run`, each in its own process, from a disk of :data:`SLOW` bytes a second."""
         memory = self.memory(store, algorithm, share)
-        words = {
-            "bfs": ["--source", str(self.source)],
-            "bc": ["--sources", str(self.source)],
-        }.get(algorithm, [])
-        call = [*product.NAKSHI, "run", algorithm, store.path, *words, "--engine", "ssd"]
-        call += ["--selective", "--json", "--no-progress", "--memory", str(memory)]
+        call = [*product.NAKSHI, "run", algorithm, store.path, "--engine", "ssd", "--selective"]
+        call += ["--json", "--no-progress", "--memory", str(memory)]
         call += ["--threads", str(self.options.threads)] + (["--static-cache"] if static else [])
+        option = {"bfs": "--source", "bc": "--sources"}.get(algorithm)
+        sources = [[option, str(source)] for source in self.sources] if option else [[]]
         samples = []
         for _ in range(self.options.runs):
-            ran = measure.run(call, threads=self.options.threads, cold=True, disk=SLOW)
-            said = json.loads(ran.stdout)
-            samples.append(_sample({**said, "per_iteration": []}))
-        return _median(samples)
+            each = []
+            for words in sources:
+                ran = measure.run(
+                    [*call, *words], threads=self.options.threads, cold=True, disk=SLOW
+                )
+                each.append(_sample({**json.loads(ran.stdout), "per_iteration": []}))
+            samples.append(_one(each, statistics.mean))
+        return _one(samples, statistics.median)
+
+
+def settings(algorithm: str, sources: Sequence[int]) -> list[dict[str, Any]]:
+    """The paper's settings, with fewer sources of BC; a run each."""
+    if algorithm == "bfs":
+        return [{"source": source} for source in sources]
+    if algorithm == "bc":
+        return [{"sources": [source]} for source in sources]
+    if algorithm == "sssp":
+        return [{"source": source, "unit": True} for source in sources]
+    return [{"apsp": {"sample": 128}, "wcc": {"variant": "vertex"}}.get(algorithm, {})]
 
 
 def _sample(stats: dict[str, Any]) -> Sample:
@@ -168,36 +180,11 @@ def _sample(stats: dict[str, Any]) -> Sample:
     )
 
 
-def _median(samples: list[Sample]) -> Sample:
+def _one(samples: list[Sample], middle: Callable[[list[float]], float]) -> Sample:
     """Field by field; the utilisation of the last."""
-    middle = {
-        field.name: statistics.median(getattr(sample, field.name) for sample in samples)
-        for field in dataclasses.fields(Sample)
-        if field.name != "utilisation"
-    }
-    return Sample(**middle, utilisation=samples[-1].utilisation)
-
-
-def options(text: str, graphs: str) -> argparse.Namespace:
-    """The arguments that every study takes."""
-    root = HERE.parent.parent
-    parser = argparse.ArgumentParser(description=text.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with the graphs")
-    parser.add_argument("--graphs", default=graphs, help="default: %(default)s")
-    parser.add_argument("--only", help="figures, separated by commas; default: all")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=1, help="medians of so many; default: %(default)s")
-    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
-    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
-    chosen = parser.parse_args()
-    for folder in (chosen.work, chosen.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    return chosen
-
-
-def harmonic(ratios: list[float]) -> float:
-    """The mean of ratios as the paper takes it."""
-    return statistics.harmonic_mean(ratios)
+    fields = [field.name for field in dataclasses.fields(Sample) if field.name != "utilisation"]
+    values = {name: middle([getattr(sample, name) for sample in samples]) for name in fields}
+    return Sample(**values, utilisation=samples[-1].utilisation)
 
 
 def change(share: float) -> str:
@@ -205,28 +192,57 @@ def change(share: float) -> str:
     return f"{share - 1:+.0%}"
 
 
-def draw(
-    out: Path,
-    name: str,
-    ticks: list[str],
-    series: dict[str, list[float]],
-    label: str,
-    bars: bool = False,
-) -> str:
-    """Lines or bars over named steps as SVG; returns the Markdown that shows them."""
-    import study
+class Study:
+    """The graphs of one study, and the page that its figures go to."""
 
-    figure, axes = study._axes()
-    width = 0.8 / max(1, len(series))
-    for number, (legend, values) in enumerate(series.items()):
-        if bars:
-            shift = (number - (len(series) - 1) / 2) * width
-            axes.bar([at + shift for at in range(len(ticks))], values, width, label=legend)
-        else:
-            axes.plot(range(len(ticks)), values, marker="o", label=legend)
-    axes.set_xticks(range(len(ticks)), ticks)
-    axes.set_ylabel(label)
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize="small")
-    figure.savefig(out / f"{name}.svg", metadata={"Date": None})
-    return f"![{label}]({name}.svg)"
+    def __init__(self, text: str, name: str, title: str, conditions: Sequence[str]) -> None:
+        self.name, self.options = name, _options(text)
+        self.command = tables.invocation(f"bench/papers/{name}.py")
+        self.graphs = [Graph(graph, self.options) for graph in self.options.graphs.split(",")]
+        shared = [
+            f"threads: {self.options.threads}; cold, O_DIRECT where the file system allows; "
+            "selective reads",
+            f"BFS, BC and SP: means over {SOURCES} sources, of which one is the vertex with most "
+            "out-edges and the others are drawn by degree",
+            f"medians of {self.options.runs} run(s)",
+        ]
+        self.page = tables.Page(title, self.command, [*shared, *conditions])
+
+    def section(self, title: str, head: list[str], rows: list[list[str]], *notes: str) -> None:
+        """One table under its heading."""
+        self.page.section(title, self.command, tables.table(head, rows), notes)
+
+    def draw(
+        self,
+        name: str,
+        ticks: list[str],
+        series: dict[str, list[float]],
+        label: str,
+        *,
+        bars: bool = False,
+    ) -> None:
+        """Lines or bars over named steps, below the last section."""
+        shape = pictures.bars if bars else pictures.lines
+        picture = shape(self.options.out, f"{self.name}-{name}", ticks, series, label)
+        self.page.parts.append(picture)
+
+
+def run(study: Study, figures: Mapping[str, Callable[[Study], None]]) -> None:
+    """Measures the figures that were asked for and writes the page."""
+    for name in (study.options.only or ",".join(figures)).split(","):
+        began = time.perf_counter()
+        figures[name](study)
+        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    study.page.write(study.options.out / f"{study.name}.md")
+
+
+def _options(text: str) -> argparse.Namespace:
+    parser = layouts.parser(text, "rutgers89,ego-twitter,cnr-2000")
+    parser.add_argument("--only", help="figures, separated by commas; default: all")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="medians of so many; default: %(default)s"
+    )
+    chosen = parser.parse_args()
+    for folder in (chosen.work, chosen.out):
+        folder.mkdir(parents=True, exist_ok=True)
+    return chosen

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _core
 from .errors import ParameterError
+from .orders import Order
 from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_share, parse_size
@@ -23,19 +24,6 @@ __all__ = ["Graph", "Id", "Engine", "Order", "RunOptions"]
 Id = int | str | bytes
 """A vertex as the imported edges named it."""
 Engine = Literal["auto", "memory", "ssd"]
-Order = Literal[
-    "original",
-    "random",
-    "degree",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-    "extend",
-]
 
 
 class RunOptions(TypedDict, total=False):
@@ -466,7 +454,7 @@ class Graph:
     def relayout(
         self,
         path: str | os.PathLike[str],
-        order: Order,
+        order: Order = "auto",
         *,
         seed: int | None = None,
         by: Literal["in", "out", "total"] | None = None,
@@ -492,13 +480,15 @@ class Graph:
 
         Args:
             path: directory to create; must not exist.
-            order: ``"original"`` (by id), ``"random"``, ``"degree"`` (hubs first),
-                ``"pagerank"``, ``"norder"`` (neighbours of hubs side by side), ``"gorder"``
-                (vertices with edges or sources in common within a window), ``"organ-pipe"``
-                (hubs in the middle), ``"bondhu-parcom"`` and ``"bondhu-modcom"`` (communities by
-                METIS or by modularity, placed greedily), ``"bisection"`` (recursive bisection by
-                the cost of a linear arrangement) or ``"extend"`` (as ``like``).
-            seed: ``random``, ``bondhu-*``, ``bisection``: decides between equals; default 1.
+            order: ``"auto"`` (that of ``original``, ``degree``, ``norder`` and ``bisection`` in
+                which sampled searches read fewest pages), ``"original"`` (by id), ``"random"``,
+                ``"degree"`` (hubs first), ``"pagerank"``, ``"norder"`` (neighbours of hubs side by
+                side), ``"gorder"`` (vertices with edges or sources in common within a window),
+                ``"organ-pipe"`` (hubs in the middle), ``"bondhu-parcom"`` and ``"bondhu-modcom"``
+                (communities by METIS or by modularity, placed greedily), ``"bisection"``
+                (recursive bisection by the cost of a linear arrangement) or ``"extend"`` (as
+                ``like``).
+            seed: ``auto``, ``random``, ``bondhu-*``, ``bisection``: of draws; default 1.
             by: ``degree``: which edges count; default ``"total"``.
             depth: ``norder``: edges that a search goes along; default 2.
             window: ``gorder``: vertices; default as many as have lists in a page.

@@ -48,6 +48,9 @@ def aside(path: Path) -> Iterator[Path]:
     with held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another import may have ended, and removed the file, since it was opened.
+            if not lock.exists() or not os.path.samestat(os.fstat(held.fileno()), lock.stat()):
+                raise BlockingIOError
         except BlockingIOError:
             raise StorageError(f"another import of {path} is running; wait for it") from None
         try:

@@ -11,6 +11,7 @@ from . import _core, reorder
 from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
+from .orders import Layout
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -20,19 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["build", "open_store", "generate", "algorithms", "check", "export"]
 
 Path = Union[str, "os.PathLike[str]"]
-Layout = Literal[
-    "auto",
-    "degree",
-    "original",
-    "random",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-]
 Format = Literal[
     "auto",
     "edge-list",

@@ -66,6 +66,22 @@ def test_every_order(store: Path, tmp_path: Path) -> None:
     assert shown.code == 0 and "linear arrangement" in shown.out
 
 
+def test_auto_takes_the_order_in_which_searches_read_fewest_pages(
+    store: Path, tmp_path: Path
+) -> None:
+    """Seen red with the last of the candidates taken."""
+    told = ["layout", store, tmp_path / "new", "--seed", "3", "--json"]
+    report = json.loads(run_cli(*told).out)
+    pages = {entry["order"]: entry["pages"] for entry in report["considered"]}
+    assert list(pages) == ["original", "degree", "norder", "bisection"]
+    assert pages[report["layout"]] == min(pages.values())
+    assert nakshi.open(tmp_path / "new").info()["layout"] == report["layout"]
+    new = nakshi.open(tmp_path / "new").relayout(tmp_path / "again")
+    assert new.num_edges == report["edges"]
+    with pytest.raises(BudgetError):
+        new.relayout(tmp_path / "never", memory="4KiB")
+
+
 def test_relayout_from_python(store: Path, tmp_path: Path) -> None:
     graph = nakshi.open(store)
     new = graph.relayout(tmp_path / "new", "norder", depth=1, page_size=512, encoding="raw")
@@ -148,7 +164,10 @@ def test_extend(tmp_path: Path) -> None:
     more = np.concatenate([edges, [(v, v + 1) for v in range(5, 2000, 10)], [(5, 10), (105, 110)]])
     grown = nakshi.build(tmp_path / "grown", more, directed=False)
     nodes = {}
-    for name, graph in (("old", old), ("new", grown.relayout(tmp_path / "new", "extend", like=old.path))):
+    for name, graph in (
+        ("old", old),
+        ("new", grown.relayout(tmp_path / "new", "extend", like=old.path)),
+    ):
         nakshi.export(graph.path, tmp_path / "e.tsv", nodes=tmp_path / "n.tsv")
         nodes[name] = [int(line) for line in (tmp_path / "n.tsv").read_text().split()]
     assert [v for v in nodes["new"] if v % 10 == 0] == nodes["old"]

@@ -366,7 +366,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *mentions: str) -> No
 
 
 BAD_ORDERS = [
-    ("", "--order"),
+    ("--communities 3", "communities"),
     ("--order sideways", "sideways"),
     ("--order bondhu-parcom --communities 0", "0 communities"),
     ("--order bondhu-parcom --communities 3001", "3001 communities"),

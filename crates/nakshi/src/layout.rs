@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::engine::algo::{Algorithm, pagerank::PageRank};
 use crate::engine::cache_plan::{self, Select};
-use crate::engine::{Context, Estimate, Graph, Summary};
+use crate::engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
 use crate::io::write::default_fs;
 use crate::store::import::Hooks;
 use crate::store::layout::{
@@ -18,12 +18,13 @@ use crate::store::layout::{
     OrganPipe, Original, Random, Sides, Source,
 };
 use crate::store::{
-    Encoding, Error, OpenOptions, PlanInfo, RewriteOptions, Store, afford_rewrite,
+    Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
     check_destination, rewrite,
 };
 
 /// The orders that a [`Request`] may name, and a line on each.
-pub const ORDERS: [(&str, &str); 11] = [
+pub const ORDERS: [(&str, &str); 12] = [
+    ("auto", "that of original, degree, norder and bisection in which searches read fewest pages"),
     ("original", "ascending by id"),
     ("random", "shuffled by --seed"),
     ("degree", "hubs first, --by in, out or total degree"),
@@ -43,7 +44,7 @@ pub const ORDERS: [(&str, &str); 11] = [
 pub struct Request {
     /// One of [`ORDERS`].
     pub order: String,
-    /// `random`, `bondhu-*`, `bisection`: draws that decide between equals. Default 1.
+    /// `auto`, `random`, `bondhu-*`, `bisection`: draws. Default 1.
     pub seed: Option<u64>,
     /// `degree`: which edges count. Default all.
     pub by: Option<By>,
@@ -66,12 +67,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The order of this name.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for an unknown name, and for a parameter that the order has not.
-    pub fn ordering(&self, store: &Arc<Store>, cx: &Context) -> Result<Box<dyn Ordering>> {
-        self.refuse_others()?;
+    /// The order of this name, which is known and not `auto`.
+    fn ordering(&self, store: &Arc<Store>, cx: &Context) -> Result<Box<dyn Ordering>> {
         let seed = self.seed.unwrap_or(1);
         let bondhu = |communities| {
             let (model, sides) = (self.model.unwrap_or_default(), self.sides.unwrap_or_default());
@@ -97,6 +94,18 @@ impl Request {
         })
     }
 
+    /// Computes the order of this name, within the memory of `cx`.
+    fn ordered(&self, source: &Source<'_>, store: &Arc<Store>, cx: &Context) -> Result<Ordered> {
+        self.refuse_others()?;
+        if self.order == "auto" {
+            return cheapest(source, store, self.seed.unwrap_or(1), cx);
+        }
+        let ordering = self.ordering(store, cx)?;
+        afford_rewrite(store, ordering.memory(store), cx.memory())?;
+        let places = ordering.order(source)?;
+        Ok(Ordered { layout: ordering.name(), places, considered: Vec::new() })
+    }
+
     fn refuse_others(&self) -> Result<()> {
         let name = self.order.as_str();
         if !ORDERS.iter().any(|(known, _)| *known == name) {
@@ -106,7 +115,11 @@ impl Request {
         }
         let bondhu = name.starts_with("bondhu");
         let given = [
-            ("seed", self.seed.is_some(), bondhu || ["random", "bisection"].contains(&name)),
+            (
+                "seed",
+                self.seed.is_some(),
+                bondhu || ["auto", "random", "bisection"].contains(&name),
+            ),
             ("by", self.by.is_some(), name == "degree"),
             ("depth", self.depth.is_some(), name == "norder"),
             ("window", self.window.is_some(), name == "gorder"),
@@ -139,6 +152,84 @@ fn pagerank(store: &Arc<Store>, cx: &Context) -> Result<Vec<f64>> {
     Ok(algorithm.run(&graph, cx)?.ranks)
 }
 
+/// The orders that `auto` chooses from. Gorder, which takes ten times as long as any of them, has
+/// to be asked for.
+const CANDIDATES: [&str; 4] = ["original", "degree", "norder", "bisection"];
+
+/// What `auto` found out about an order.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Considered {
+    /// Name of the order.
+    pub order: &'static str,
+    /// Pages that sampled searches read in this order; see [`Searches::pages`].
+    pub pages: u64,
+    /// Seconds that computing the order took.
+    pub seconds: f64,
+}
+
+/// A computed order.
+struct Ordered {
+    layout: &'static str,
+    places: Permutation,
+    considered: Vec<Considered>,
+}
+
+/// The first of [`CANDIDATES`] in which sampled searches read fewest pages. Orders that the memory
+/// does not allow are left out.
+fn cheapest(source: &Source<'_>, store: &Arc<Store>, seed: u64, cx: &Context) -> Result<Ordered> {
+    let mut found = Vec::new();
+    for order in CANDIDATES {
+        let seed = (order == "bisection").then_some(seed);
+        let request = Request { order: order.to_owned(), seed, ..Request::default() };
+        let ordering = request.ordering(store, cx)?;
+        let held = found.len() as u64 * 4 * store.num_vertices();
+        let memory = cx.memory().map(|cap| cap.saturating_sub(held));
+        if memory.is_some_and(|left| ordering.memory(store) > left) && !found.is_empty() {
+            continue;
+        }
+        let started = Instant::now();
+        let places = ordering.order(&Source { memory, ..source.clone() })?;
+        found.push((order, places, started.elapsed().as_secs_f64()));
+    }
+    let pages = pages_of_searches(store, found.iter().map(|(_, places, _)| places), seed, cx)?;
+    let considered: Vec<Considered> = std::iter::zip(&found, pages)
+        .map(|(&(order, _, seconds), pages)| Considered { order, pages, seconds })
+        .collect();
+    let fewest = considered.iter().map(|order| order.pages).min();
+    let mut best = std::iter::zip(found, &considered);
+    match best.find(|(_, considered)| Some(considered.pages) == fewest) {
+        Some(((layout, places, _), _)) => Ok(Ordered { layout, places, considered }),
+        None => Err(Error::Invalid("no order is known".into()).into()),
+    }
+}
+
+/// Pages that searches in the lists of all directions read, for each of these orders.
+fn pages_of_searches<'p>(
+    store: &Arc<Store>,
+    orders: impl Iterator<Item = &'p Permutation> + Clone,
+    seed: u64,
+    cx: &Context,
+) -> Result<Vec<u64>> {
+    let graph = Graph::open(store, &searching(), cx)?;
+    let mut pages = vec![0; orders.clone().count()];
+    let directions: &[Direction] =
+        if store.directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
+    for &direction in directions {
+        let searches = Searches::run(&graph, direction, seed, cx)?;
+        for (pages, places) in pages.iter_mut().zip(orders.clone()) {
+            *pages += searches.pages(&graph, places, cx)?;
+        }
+    }
+    Ok(pages)
+}
+
+/// Needs of searches beside all [`CANDIDATES`].
+fn searching() -> Needs {
+    let needs = Searches::needs();
+    let held = 4.0 * CANDIDATES.len() as f64;
+    Needs { state_bytes_per_vertex: needs.state_bytes_per_vertex + held, ..needs }
+}
+
 /// How [`relayout`] writes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -166,6 +257,9 @@ pub struct Relayout {
     pub list_bytes: u64,
     /// Content hash of the new store.
     pub content_hash: String,
+    /// The orders that `auto` chose from; empty otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub considered: Vec<Considered>,
 }
 
 /// Wall-clock time of the two halves of [`relayout`], in seconds.
@@ -193,12 +287,15 @@ pub fn relayout(
 ) -> Result<Relayout> {
     let started = Instant::now();
     check_destination(destination)?;
-    if request.order == "pagerank" {
-        let needed = Estimate::of_run(store, &page_rank().needs(&Summary::of_store(store)), cx)?;
+    let runs = match request.order.as_str() {
+        "auto" => Some(searching()),
+        "pagerank" => Some(page_rank().needs(&Summary::of_store(store))),
+        _ => None,
+    };
+    if let Some(needs) = runs {
+        let needed = Estimate::of_run(store, &needs, cx)?;
         afford_rewrite(store, needed.minimum, cx.memory())?;
     }
-    let ordering = request.ordering(store, cx)?;
-    afford_rewrite(store, ordering.memory(store), cx.memory())?;
     let source = Source {
         store,
         weight: request.weight.clone(),
@@ -206,24 +303,25 @@ pub fn relayout(
         threads: cx.threads(),
         hooks: hooks.clone(),
     };
-    let order = ordering.order(&source)?;
-    let ordered = started.elapsed().as_secs_f64();
+    let ordered = request.ordered(&source, store, cx)?;
+    let seconds = started.elapsed().as_secs_f64();
     let options = RewriteOptions {
-        layout: ordering.name().to_owned(),
+        layout: ordered.layout.to_owned(),
         memory: cx.memory().unwrap_or(RewriteOptions::default().memory),
         threads: cx.threads(),
         page_size: output.page_size,
         encoding: output.encoding,
         stripes: output.stripes.clone(),
     };
-    let manifest = rewrite(store, destination, &order, &options, hooks)?;
+    let manifest = rewrite(store, destination, &ordered.places, &options, hooks)?;
     Ok(Relayout {
         layout: options.layout,
         vertices: manifest.vertices,
         edges: manifest.edges,
-        seconds: Seconds { order: ordered, write: started.elapsed().as_secs_f64() - ordered },
+        seconds: Seconds { order: seconds, write: started.elapsed().as_secs_f64() - seconds },
         list_bytes: manifest.adjacency.iter().map(|entry| entry.lists.len).sum(),
         content_hash: manifest.content_hash(),
+        considered: ordered.considered,
     })
 }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
+from ..orders import Layout, Order
 from . import options
 from .output import print_json, print_pairs
 
@@ -22,19 +23,6 @@ FORMATS = [
 ]
 
 _COUNT = click.IntRange(1, 2**32 - 1)
-ORDERS = [
-    "original",
-    "random",
-    "degree",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-    "extend",
-]
 
 
 @click.command("import")
@@ -64,7 +52,7 @@ ORDERS = [
 )
 @click.option(
     "--layout",
-    type=click.Choice(["auto", *(order for order in ORDERS if order != "extend")]),
+    type=click.Choice(get_args(Layout)),
     default="auto",
     help="Order of the vertices on disk; auto takes degree or original, by a sample.",
 )
@@ -186,16 +174,22 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
 @click.argument("new", type=options.STORE)
 @click.option(
     "--order",
-    type=click.Choice(ORDERS),
-    required=True,
-    help="Hubs first, neighbours together, or communities together; see the guide.",
+    type=click.Choice(get_args(Order)),
+    default="auto",
+    show_default=True,
+    help="Hubs first, neighbours together, or communities together; auto takes the one of "
+    "original, degree, norder and bisection in which sampled searches read fewest pages.",
 )
-@click.option("--seed", type=click.IntRange(0), help="Of random, bondhu and bisection [1].")
+@click.option("--seed", type=click.IntRange(0), help="Of auto, random, bondhu, bisection [1].")
 @click.option("--by", type=click.Choice(["in", "out", "total"]), help="degree: edges [total].")
 @click.option("--depth", type=_COUNT, help="norder: edges that a search follows [2].")
 @click.option("--window", type=_COUNT, help="gorder: vertices [lists in a page].")
-@click.option("--communities", type=click.IntRange(0, 2**32 - 1), help="bondhu-parcom: how many [V / 1000].")
-@click.option("--level", type=click.IntRange(0, 2**32 - 1), help="bondhu-modcom: levels of merging [all].")
+@click.option(
+    "--communities", type=click.IntRange(0, 2**32 - 1), help="bondhu-parcom: how many [V / 1000]."
+)
+@click.option(
+    "--level", type=click.IntRange(0, 2**32 - 1), help="bondhu-modcom: levels of merging [all]."
+)
 @click.option(
     "--model",
     type=click.Choice(["uniform", "preferential", "overlap"]),
@@ -341,8 +335,9 @@ def _lines(counts: dict[str, Any]) -> list[tuple[str, Any]]:
             lines += [(f"{label}: {inner}", entry) for inner, entry in _lines(value)]
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for entry in value:
-                head = str(entry.get("name", ""))
-                rest = {k: v for k, v in entry.items() if k != "name"}
+                title = next(iter(entry))
+                head = str(entry[title])
+                rest = {k: v for k, v in entry.items() if k != title}
                 lines.append((f"{label}: {head}", rest))
         else:
             lines.append((label, value))

@@ -9,22 +9,14 @@
 //! counted from the samples.
 
 use super::{Charges, Lists};
-use crate::algo::reach::reach;
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
+use crate::searches::{NEVER, Searches};
 use crate::shared::zeroed;
-use crate::vertex_set::{Bitmap, VertexSet};
-use nakshi_store::layout::mix;
+use crate::vertex_set::Bitmap;
 use nakshi_store::{Direction, VertexId};
 use std::ops::Range;
-
-/// Sampled searches.
-pub(super) const SAMPLES: usize = 16;
-/// Sources of a sample: where one reaches little, the next begins.
-const SOURCES: usize = 8;
-/// In place of a step: not reached.
-const NEVER: u16 = u16::MAX;
 
 /// What every list is charged with.
 pub(super) struct Sampled<'g> {
@@ -44,58 +36,13 @@ impl<'g> Sampled<'g> {
         seed: u64,
         cx: &'g Context,
     ) -> Result<Self> {
-        let n = graph.num_vertices();
-        let mut sampled = Sampled {
+        Ok(Sampled {
             at: Lists::new(graph, direction),
             cx,
-            steps: Vec::with_capacity(SAMPLES),
-            rate: zeroed(n, "charges")?,
+            steps: Searches::run(graph, direction, seed, cx)?.steps,
+            rate: zeroed(graph.num_vertices(), "charges")?,
             used: vec![0; usize::from(NEVER)],
-        };
-        // Lossless: vertices.
-        let mut order: Vec<VertexId> =
-            (0..n as VertexId).filter(|&v| sampled.at.bytes(v) > 0).collect();
-        order.sort_unstable_by_key(|&v| mix(seed ^ mix(v.into())));
-        for sample in 0..SAMPLES.min(order.len()) {
-            cx.progress().update("searches", sample as u64, SAMPLES as u64);
-            let sources = order.iter().skip(sample).step_by(SAMPLES).copied();
-            let both = [direction, direction.reverse()];
-            let along = if graph.directed() && sample % 2 == 1 { &both[..] } else { &both[..1] };
-            let steps = sampled.search(sources, along)?;
-            sampled.steps.push(steps);
-        }
-        Ok(sampled)
-    }
-
-    /// The step in which each list is asked for, by searches from `sources` one after another.
-    fn search(
-        &self,
-        sources: impl Iterator<Item = VertexId>,
-        along: &[Direction],
-    ) -> Result<Vec<u16>> {
-        let n = self.at.graph.num_vertices();
-        let mut steps = zeroed::<u16>(n, "steps")?;
-        steps.fill(NEVER);
-        let mut visited = Bitmap::new(n);
-        let mut step = 0;
-        for source in sources.filter(|&v| self.at.bytes(v) > 0).take(SOURCES) {
-            if visited.get(source as usize) {
-                continue;
-            }
-            let mut frontier = VertexSet::new(n);
-            frontier.insert(source);
-            while !frontier.is_empty() && step < NEVER - 1 {
-                for v in frontier.iter() {
-                    if let Some(slot) = steps.get_mut(v as usize) {
-                        *slot = step;
-                    }
-                }
-                step += 1;
-                visited.unite(frontier.bits());
-                frontier = reach(self.at.graph, along, &frontier, &visited, self.cx)?;
-            }
-        }
-        Ok(steps)
+        })
     }
 
     /// Charges the lists of `vertices`, all that begin in one page, outside `chosen`.
@@ -184,6 +131,7 @@ mod tests {
     use super::*;
     use crate::algo::oracle::bfs;
     use crate::algo::oracle::sample::power_law;
+    use nakshi_store::layout::mix;
 
     /// Levels from an oracle, sums by plain loops. Seen red with bytes of the whole page, and with
     /// searches that all go both ways.

@@ -1,0 +1,70 @@
+"""Bars and lines as SVG beside a page of results; the same figures give the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def bars(
+    out: Path,
+    name: str,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    label: str,
+) -> str:
+    """Draws grouped bars as SVG and returns the Markdown that shows them."""
+    figure, axes = _axes(groups)
+    width = 0.8 / max(1, len(series))
+    for number, (legend, values) in enumerate(series.items()):
+        shift = (number - (len(series) - 1) / 2) * width
+        axes.bar([at + shift for at in range(len(groups))], values, width, label=legend)
+    return _save(figure, axes, out, name, label)
+
+
+def lines(
+    out: Path,
+    name: str,
+    ticks: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    label: str,
+    *,
+    steps: str = "",
+    levels: Mapping[str, float] | None = None,
+) -> str:
+    """Draws lines over named steps as SVG and returns the Markdown that shows them.
+
+    `steps` says what the ticks count; `levels` are dashed across, to compare with.
+    """
+    figure, axes = _axes(ticks)
+    for legend, values in series.items():
+        axes.plot(range(len(values)), values, marker="o", label=legend)
+    for legend, value in (levels or {}).items():
+        axes.axhline(value, linestyle="--", label=legend)
+    axes.set_xlabel(steps)
+    return _save(figure, axes, out, name, label)
+
+
+def _axes(ticks: Sequence[str]) -> tuple[Any, Any]:
+    import matplotlib
+
+    matplotlib.use("svg")
+    # Ids in the file are random otherwise.
+    matplotlib.rcParams["svg.hashsalt"] = "nakshi"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xticks(range(len(ticks)), ticks)
+    return figure, axes
+
+
+def _save(figure: Any, axes: Any, out: Path, name: str, label: str) -> str:
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    if len(axes.get_legend_handles_labels()[1]) > 1:
+        axes.legend(frameon=False, fontsize="small")
+    out.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out / f"{name}.svg", metadata={"Date": None})
+    return f"![{label}]({name}.svg)"

@@ -1,0 +1,24 @@
+"""The orders of vertices, by name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["Layout", "Order"]
+
+Layout = Literal[
+    "auto",
+    "original",
+    "random",
+    "degree",
+    "pagerank",
+    "norder",
+    "gorder",
+    "organ-pipe",
+    "bondhu-parcom",
+    "bondhu-modcom",
+    "bisection",
+]
+"""Of an import."""
+Order = Literal[Layout, "extend"]
+"""Of a store that is written once more."""
