@@ -54,14 +54,20 @@ GROWN: dict[str, dict[str, int]] = {"bondhu-parcom": {"communities": 64}, "bisec
 
 
 class Layouts:
-    """Orders of one graph, each written once and measured."""
+    """Orders of one graph, each written once and measured: one of :data:`GRAPHS`, or `kron` and the
+    scale of a Kronecker graph."""
 
     def __init__(self, name: str, data: Path, work: Path, threads: int) -> None:
-        file, directed = GRAPHS[name]
         self.name, self.work, self.threads = name, work, threads
+        file, self.directed = GRAPHS.get(name, ("", False))
+        edges = data / file
+        if name not in GRAPHS:
+            edges = work / f"{name}.tsv"
+            if not edges.exists():
+                nakshi.generate("kronecker", edges, scale=int(name.removeprefix("kron")))
         extra = ["--layout", "original"]
         store = work / f"{name}-original.nakshi"
-        self.store = product.ensure(store, data / file, directed, extra, threads)
+        self.store = product.ensure(store, edges, self.directed, extra, threads)
 
     def edges(self) -> np.ndarray:
         """All edges, by ids, of shape `(num_edges, 2)`."""

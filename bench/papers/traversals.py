@@ -37,6 +37,8 @@ ALGORITHMS = {
     "wcc": "WCC",
 }
 THREE = ["bfs", "diameter", "bc"]
+#: Graphs on which every figure is measured.
+SMALL = "rutgers89,ego-twitter,cnr-2000"
 #: Searches of an algorithm that has a source.
 SOURCES = 4
 #: A slow disk, in bytes a second: a hundredth of this machine's, since graphs are as much smaller.
@@ -62,8 +64,8 @@ class Graph:
 
     def __init__(self, name: str, options: argparse.Namespace) -> None:
         self.name, self.options = name, options
-        self.directed = layouts.GRAPHS[name][1]
         self.layouts = layouts.Layouts(name, options.data, options.work, options.threads)
+        self.directed = self.layouts.directed
         self.sources = self._sources()
 
     def edges(self) -> np.ndarray:
@@ -195,8 +197,10 @@ def change(share: float) -> str:
 class Study:
     """The graphs of one study, and the page that its figures go to."""
 
-    def __init__(self, text: str, name: str, title: str, conditions: Sequence[str]) -> None:
-        self.name, self.options = name, _options(text)
+    def __init__(
+        self, text: str, name: str, title: str, conditions: Sequence[str], graphs: str = SMALL
+    ) -> None:
+        self.name, self.options = name, _options(text, graphs)
         self.command = tables.invocation(f"bench/papers/{name}.py")
         self.graphs = [Graph(graph, self.options) for graph in self.options.graphs.split(",")]
         shared = [
@@ -236,8 +240,8 @@ def run(study: Study, figures: Mapping[str, Callable[[Study], None]]) -> None:
     study.page.write(study.options.out / f"{study.name}.md")
 
 
-def _options(text: str) -> argparse.Namespace:
-    parser = layouts.parser(text, "rutgers89,ego-twitter,cnr-2000")
+def _options(text: str, graphs: str) -> argparse.Namespace:
+    parser = layouts.parser(text, graphs)
     parser.add_argument("--only", help="figures, separated by commas; default: all")
     parser.add_argument(
         "--runs", type=int, default=1, help="medians of so many; default: %(default)s"
