@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import sparray, spmatrix  # type: ignore[import-untyped]
 
-__all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare"]
+__all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare", "stream"]
 
 
 class ArrowStream(Protocol):
@@ -118,10 +118,7 @@ def _rows(matrix: Any, options: dict[str, Any]) -> tuple[Any, Any, Any | None]:
 
 def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
     if hasattr(edges, "__arrow_c_stream__"):
-        frame = _without_pyarrow(edges)
-        if frame is None:
-            return _core.Batches.from_stream(edges)
-        return _core.Batches.from_arrays([(str(name), _array(frame[name])) for name in frame])
+        return stream(edges)
     arrays = _arrays(edges)
     names = ["source", "target", "weight"][: len(arrays)]
     if options.get("weighted") and len(arrays) < 3:
@@ -135,6 +132,14 @@ def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
             "must have one value an edge"
         )
     return _core.Batches.from_arrays(list(zip(names, columns)))
+
+
+def stream(table: Any) -> _core.Batches:
+    """A table with ``__arrow_c_stream__``, also where pandas would need pyarrow for it."""
+    frame = _without_pyarrow(table)
+    if frame is None:
+        return _core.Batches.from_stream(table)
+    return _core.Batches.from_arrays([(str(name), _array(frame[name])) for name in frame])
 
 
 def _arrays(edges: Any) -> list[Any]:

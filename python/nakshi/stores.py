@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from . import _core, reorder
+from . import _core, reorder, tables
 from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
@@ -17,6 +17,7 @@ from .units import parse_size
 
 if TYPE_CHECKING:
     from .edges import Edges, Nodes
+    from .tables import Tables
 
 __all__ = ["build", "open_store", "generate", "algorithms", "check", "export"]
 
@@ -50,9 +51,10 @@ def open_store(path: Path) -> Graph:
 
 def build(
     path: Path,
-    edges: Edges,
+    edges: Edges | Tables,
     *,
-    nodes: Nodes | None = None,
+    nodes: Nodes | Tables | None = None,
+    properties: bool = False,
     directed: bool = True,
     weighted: bool = False,
     format: Format = "auto",
@@ -90,6 +92,13 @@ def build(
               ``0`` to ``n - 1`` whether or not they have edges.
         nodes: vertices that may have no edge: a file's path, an array of ids, or a table whose
             first column (or column ``id``) has them.
+        properties: load tables with properties: ``edges`` and ``nodes`` are paths or objects with
+            ``__arrow_c_stream__``, lists of them, or dicts of them by type of the edges and label
+            of the nodes. Columns have typed headers (``:ID``, ``:START_ID``, ``:END_ID``,
+            ``:TYPE``, ``:LABEL``, ``name:type``) or well-known names (``id``, ``source``,
+            ``target``, ``type``, ``timestamp``); all others are properties, whose types values
+            tell. A label is an id space: the ids of its nodes are ``"Label:id"``. An edge with
+            source, type and target of another replaces it, unless ``duplicates="keep"``.
         directed: whether an edge leads from source to target only.
         weighted: read weights: the column after the target, or the third of ``columns``.
         format: of files; found out by content and name by default.
@@ -142,18 +151,22 @@ def build(
         "memory": parse_size(memory),
         "threads": threads,
     }
-    report(path, edges, nodes, options, progress)
+    report(path, edges, nodes, options, progress, properties=properties)
     return Graph(path)
 
 
 def report(
     path: Path,
-    edges: Edges,
-    nodes: Nodes | None,
+    edges: Any,
+    nodes: Any,
     options: dict[str, Any],
     progress: ProgressArgument,
+    *,
+    properties: bool = False,
 ) -> dict[str, Any]:
     """Import with options as a dictionary and return the report; what the CLI calls."""
+    if properties:
+        return tables.load(path, nodes, edges, options, progress)
     if options["layout"] not in reorder.IMPORTED:
 
         def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ impl Batches {
         Self(Mutex::new(Some(stream)))
     }
 
-    fn take(&self) -> Option<arrow_stream::Batches> {
+    pub(crate) fn take(&self) -> Option<arrow_stream::Batches> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

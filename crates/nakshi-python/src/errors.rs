@@ -113,6 +113,7 @@ fn of_store(error: &store::Error) -> PyErr {
         E::Unsupported(_) => UnsupportedError::new_err(text),
         E::Input { .. } => InputError::new_err(text),
         E::Invalid(_) | E::NoColumn { .. } => ParameterError::new_err(text),
+        E::NoNode { .. } => UnknownVertexError::new_err(text),
         E::Budget { .. } => BudgetError::new_err(text),
         _ => NakshiError::new_err(text),
     }

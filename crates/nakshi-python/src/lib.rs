@@ -1,6 +1,7 @@
 //! The compiled half of the `nakshi` Python package: wrappers without logic.
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
+//! - [`property`]: loading property graphs, and queries on them;
 //! - [`builders`]: what makes stores;
 //! - [`call`]: what makes a long call stoppable;
 //! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, in and out;
@@ -13,6 +14,7 @@ mod builders;
 mod call;
 mod errors;
 mod outcome;
+mod property;
 mod store;
 
 /// The compiled half of the `nakshi` package.
@@ -24,6 +26,8 @@ mod _core {
     use crate::builders::{Batches, build, check, export, generate};
     #[pymodule_export]
     use crate::outcome::Outcome;
+    #[pymodule_export]
+    use crate::property::{Properties, Record, load};
     #[pymodule_export]
     use crate::store::Store;
 

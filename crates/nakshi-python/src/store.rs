@@ -56,7 +56,7 @@ pub struct Store {
 }
 
 impl Store {
-    fn opened(&self) -> Result<Arc<store::Store>, Failure> {
+    pub(crate) fn opened(&self) -> Result<Arc<store::Store>, Failure> {
         let mut guard = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.as_ref().is_some_and(|opened| !opened.is_ours()) {
             *guard = Some(Opened::new(&self.path)?);

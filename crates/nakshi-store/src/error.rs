@@ -98,6 +98,14 @@ pub enum Error {
         /// The names there are, separated by commas.
         known: String,
     },
+    /// No node of that id.
+    #[error("there is no node {id} in {}", path.display())]
+    NoNode {
+        /// The id that was asked for.
+        id: String,
+        /// The store.
+        path: PathBuf,
+    },
     /// The memory budget is too small.
     #[error("{needed} bytes of memory are needed, {given} are allowed; raise the budget")]
     Budget {

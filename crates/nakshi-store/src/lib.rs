@@ -32,6 +32,7 @@ pub mod layout;
 mod list;
 mod manifest;
 mod permutation;
+pub mod property;
 mod plan;
 mod rewrite;
 mod store;

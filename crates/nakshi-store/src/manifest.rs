@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::property::PropertyEntry;
 use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
 /// The format that this version writes, and the newest that it reads.
@@ -122,6 +123,9 @@ pub struct Manifest {
     pub columns: Vec<ColumnEntry>,
     /// External ids.
     pub ids: IdsEntry,
+    /// Properties of nodes and edges, if the store has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub property: Option<PropertyEntry>,
     /// What the import counted.
     pub report: serde_json::Map<String, serde_json::Value>,
 }
@@ -133,7 +137,8 @@ impl Manifest {
             self.adjacency.iter().flat_map(|a| [&a.lists, &a.lengths, &a.degrees, &a.heads]);
         let ids = &self.ids;
         let ids = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks].into_iter().flatten();
-        lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids)
+        let property = self.property.iter().flat_map(PropertyEntry::files);
+        lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids).chain(property)
     }
 
     /// Bytes that reading takes whatever is read: buffers, and the checksums of all pages.

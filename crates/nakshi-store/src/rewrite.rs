@@ -113,13 +113,36 @@ pub fn rewrite_with(
     }
     let budget =
         Budget::new(options.memory, BYTES_PER_VERTEX * source.num_vertices(), options.threads)?;
-    let job = Job { fs, source, order, options, hooks, budget };
+    let job = Job { fs, source, order, options, hooks, budget, rows: None };
     let done = match job.column()? {
         Some(column) => job.run::<Weighted>(destination, &column),
         None => job.run::<u64>(destination, ""),
     };
     // Whatever a cancelled job stumbled over, it is its caller who ended it.
     done.map_err(|e| hooks.check().err().unwrap_or(e))
+}
+
+/// Writes the ids and edges of `source`, whose weights are numbers of rows, to a store under
+/// construction: without the weights, without edges of rows before `first`, and each edge once.
+pub(crate) fn without_rows(
+    builder: &mut StoreBuilder,
+    fs: &Arc<dyn WriteFs>,
+    source: &Store,
+    first: u64,
+    budget: Budget,
+    hooks: &Hooks,
+) -> Result<()> {
+    let order = Permutation::identity(source.num_vertices())?;
+    let options = RewriteOptions::default();
+    let rows = Some(first);
+    let job = Job { fs, source, order: &order, options: &options, hooks, budget, rows };
+    builder.set_shape(source.num_vertices(), Vec::new())?;
+    builder.set_layout(&source.manifest().layout);
+    match job.column()? {
+        Some(column) => job.fill::<u64>(builder, &column),
+        // A store without edges has no weights.
+        None => job.fill::<u64>(builder, ""),
+    }
 }
 
 struct Job<'j> {
@@ -129,6 +152,8 @@ struct Job<'j> {
     options: &'j RewriteOptions,
     hooks: &'j Hooks,
     budget: Budget,
+    /// The column has numbers of rows: edges of rows from here on are kept, each once.
+    rows: Option<u64>,
 }
 
 impl Job<'_> {
@@ -148,15 +173,22 @@ impl Job<'_> {
     fn run<R: Record>(&self, destination: &Path, column: &str) -> Result<Manifest> {
         let mut builder =
             StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options(column))?;
-        self.write_ids(&mut builder)?;
+        self.fill::<R>(&mut builder, column)?;
+        builder.set_report(self.source.manifest().report.clone());
+        builder.commit()
+    }
+
+    /// Writes ids and lists; reads `column`, unless it has no name.
+    fn fill<R: Record>(&self, builder: &mut StoreBuilder, column: &str) -> Result<()> {
+        self.write_ids(builder)?;
         let scratch = builder.scratch_dir()?;
         for &direction in self.directions() {
             self.hooks.check()?;
             nakshi_io::release_freed_memory();
             let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
-            let column = match R::WEIGHTED {
-                true => Some(self.source.column_until(column, direction, &self.hooks.cancel)?),
-                false => None,
+            let column = match column {
+                "" => None,
+                name => Some(self.source.column_until(name, direction, &self.hooks.cancel)?),
             };
             let float = column.as_ref().is_some_and(|column| !column.ty().is_integer());
             let ranges = self.ranges::<R>(direction)?;
@@ -171,14 +203,14 @@ impl Job<'_> {
                 limit: usize::try_from(self.budget.bucket::<R>()).unwrap_or(usize::MAX),
                 sorters: self.budget.threads,
             };
-            let rules = Rules { duplicates: Duplicates::Keep, valued: R::WEIGHTED, float };
+            let duplicates =
+                if self.rows.is_some() { Duplicates::Drop } else { Duplicates::Keep };
+            let rules = Rules { duplicates, valued: R::WEIGHTED, float };
             builder.begin_adjacency(direction)?;
-            emit::<R>(&buckets, place, rules, self.hooks, &mut builder)?;
+            emit::<R>(&buckets, place, rules, self.hooks, builder)?;
             builder.finish_adjacency()?;
         }
-        self.hooks.check()?;
-        builder.set_report(self.source.manifest().report.clone());
-        builder.commit()
+        self.hooks.check()
     }
 
     fn directions(&self) -> &'static [Direction] {
@@ -263,10 +295,11 @@ impl Job<'_> {
                 let entries = reader.visit(chunk, |list| {
                     let source = self.place(list.vertex)?;
                     for (i, &neighbour) in list.neighbours.iter().enumerate() {
-                        let value = list
-                            .values
-                            .as_ref()
-                            .map_or(0, |values| sortable(values.bits(i), float));
+                        let bits = list.values.as_ref().map_or(0, |values| values.bits(i));
+                        if self.rows.is_some_and(|first| bits < first) {
+                            continue;
+                        }
+                        let value = sortable(bits, float);
                         out.push::<R>(source, self.place(neighbour)?, value)?;
                     }
                     Ok(())

@@ -5,7 +5,7 @@ Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpre
 memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, cost, layout, cache-plan, export, generate), ``plots``
-(plot), ``algorithms`` (run, estimate), ``options`` (what they share), ``output`` (text, JSON).
+(plot), ``algorithms`` (run, estimate), ``queries`` (get, neighbors, find), ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import click
 from .algorithms import estimate, run
 from .commands import cache_plan, check, cost, export, generate, import_, info, layout
 from .plots import plot
+from .queries import find, get, neighbors
 
 __all__ = ["main", "nakshi"]
 
@@ -61,6 +62,9 @@ def nakshi() -> None:
 for _command in (
     import_,
     info,
+    get,
+    neighbors,
+    find,
     run,
     estimate,
     cost,

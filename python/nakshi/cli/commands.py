@@ -28,7 +28,17 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 @click.command("import")
 @click.argument("edges", nargs=-1, required=True, metavar="EDGES...")
 @click.argument("store", type=options.STORE)
-@click.option("--nodes", metavar="FILE", help="Vertices that may have no edge, one a line.")
+@click.option(
+    "--nodes",
+    multiple=True,
+    metavar="FILE",
+    help="Vertices that may have no edge, one a line; with --properties tables, [LABEL=]FILE.",
+)
+@click.option(
+    "--properties",
+    is_flag=True,
+    help="EDGES, as [TYPE=]FILE, and --nodes are tables with properties and headers.",
+)
 @click.option(
     "--format",
     type=click.Choice(FORMATS),
@@ -94,7 +104,8 @@ def import_(
     as_json: bool,
     progress: bool | None,
     columns: str | None,
-    nodes: str | None,
+    nodes: tuple[str, ...],
+    properties: bool,
     separator: str | None,
     **chosen: Any,
 ) -> None:
@@ -108,11 +119,29 @@ def import_(
 
     chosen["columns"] = None if columns is None else [c.strip() for c in columns.split(",")]
     chosen["separator"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(separator or "", separator)
-    counts = report(store, list(edges), nodes, chosen, progress)
+    if properties:
+        given: tuple[Any, Any] = _by_name(edges), _by_name(nodes)
+    else:
+        if len(nodes) > 1:
+            raise click.UsageError("--nodes takes one file; several need --properties")
+        given = list(edges), nodes[0] if nodes else None
+    counts = report(store, *given, chosen, progress, properties=properties)
     if as_json:
         print_json({"store": store, **counts})
     else:
         print_pairs([("store", store), *_lines(counts)])
+
+
+def _by_name(files: tuple[str, ...]) -> dict[str | None, list[str]]:
+    """``NAME=FILE`` by name; a file without one by ``None``."""
+    found: dict[str | None, list[str]] = {}
+    for file in files:
+        name, equals, path = file.partition("=")
+        if equals and "/" not in name:
+            found.setdefault(name, []).append(path)
+        else:
+            found.setdefault(None, []).append(file)
+    return found
 
 
 @click.command()

@@ -12,6 +12,7 @@ use super::sink::{Sink, write_small};
 use crate::column::Values;
 use crate::files::{self, Uuid};
 use crate::ids::keys::Key;
+use crate::property::{PropertyEntry, SegmentDirectory};
 use crate::{
     AdjacencyEntry, ColumnEntry, ColumnType, Direction, Encoding, Error, FileEntry, IdKind,
     IdsEntry, Manifest, Result, StripeEntry, VertexId,
@@ -91,6 +92,7 @@ pub struct StoreBuilder {
     ids: Option<IdsEntry>,
     done: Vec<(AdjacencyEntry, u64)>,
     columns: Vec<ColumnEntry>,
+    property: Option<PropertyEntry>,
     report: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -203,6 +205,7 @@ impl StoreBuilder {
             ids: None,
             done: Vec::new(),
             columns: Vec::new(),
+            property: None,
             report: serde_json::Map::new(),
         })
     }
@@ -472,6 +475,42 @@ impl StoreBuilder {
         self.report = report;
     }
 
+    /// A property file under construction.
+    ///
+    /// # Errors
+    /// Those of creating it.
+    pub(crate) fn property_sink(&mut self, name: &str) -> Result<Sink> {
+        self.files.sink(name, false)
+    }
+
+    /// Makes a property file durable.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn finish_sink(&mut self, sink: Sink) -> Result<FileEntry> {
+        self.files.finish(sink)
+    }
+
+    /// Takes the properties, whose files are complete, and writes their directory; returns the bytes of
+    /// all of them.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn finish_property(
+        &mut self,
+        mut entry: PropertyEntry,
+        directory: &SegmentDirectory,
+    ) -> Result<u64> {
+        let mut sink = self.files.sink("properties-1.json", false)?;
+        let bytes = serde_json::to_vec(directory)
+            .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
+        sink.append(&bytes)?;
+        entry.segments.directory = Some(self.files.finish(sink)?);
+        let bytes = entry.files().map(|file| file.len).sum();
+        self.property = Some(entry);
+        Ok(bytes)
+    }
+
     /// Makes everything durable and the store visible; returns its manifest.
     ///
     /// # Errors
@@ -522,6 +561,7 @@ impl StoreBuilder {
             adjacency: self.done.iter().map(|(a, _)| a.clone()).collect(),
             columns: std::mem::take(&mut self.columns),
             ids: self.ids.take().ok_or_else(no_ids)?,
+            property: self.property.take(),
             report: std::mem::take(&mut self.report),
         })
     }

@@ -8,7 +8,7 @@
 mod batch;
 mod builder;
 mod ids;
-mod sink;
+pub(crate) mod sink;
 
 pub use batch::ListBatch;
 pub use builder::{BuildOptions, ColumnSpec, StoreBuilder, Stripes};

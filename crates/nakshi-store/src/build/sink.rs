@@ -13,7 +13,7 @@ use crate::{FileEntry, Result};
 const BUFFER: usize = 64 << 10;
 
 /// A file under construction.
-pub(super) struct Sink {
+pub(crate) struct Sink {
     name: String,
     file: SyncFile,
     hash: crc_fast::Digest,
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Sink {
 }
 
 impl Sink {
-    pub(super) fn create(
+    pub(crate) fn create(
         fs: &dyn WriteFs,
         name: String,
         striping: Striping,
@@ -42,12 +42,12 @@ impl Sink {
     }
 
     /// Bytes so far.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.file.len() + self.buffer.len() as u64
     }
 
     /// Appends bytes.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() < BUFFER {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
@@ -58,7 +58,7 @@ impl Sink {
     }
 
     /// Appends `count` zero bytes.
-    pub(super) fn zeros(&mut self, count: u64) -> Result<()> {
+    pub(crate) fn zeros(&mut self, count: u64) -> Result<()> {
         let zeros = [0; 4096];
         let mut left = count;
         while left > 0 {
@@ -77,7 +77,7 @@ impl Sink {
     }
 
     /// Makes the file and its checksum table in `dir` durable.
-    pub(super) fn finish(mut self, fs: &dyn WriteFs, dir: &Path) -> Result<FileEntry> {
+    pub(crate) fn finish(mut self, fs: &dyn WriteFs, dir: &Path) -> Result<FileEntry> {
         self.flush()?;
         let written = self.file.finish()?;
         let (entry, sums) = describe(&self.name, &written, self.hash.finalize());
@@ -87,7 +87,7 @@ impl Sink {
 }
 
 /// Writes a whole small file durably.
-pub(super) fn write_small(fs: &dyn WriteFs, path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_small(fs: &dyn WriteFs, path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = fs.create(path)?;
     file.append(bytes)?;
     Ok(file.sync()?)

@@ -9,8 +9,10 @@
 
 pub(crate) mod keys;
 mod map;
+mod resident;
 
 pub use map::IdMap;
+pub(crate) use resident::ResidentIds;
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -20,7 +20,7 @@ pub(crate) mod emit;
 mod input;
 mod options;
 mod pipeline;
-mod read;
+pub(crate) mod read;
 pub(crate) mod sort;
 pub(crate) mod workers;
 

@@ -17,7 +17,7 @@ use super::header::{Columns, choose_columns};
 use super::ipc;
 use super::seek::Seekable;
 use super::{Feed, Opened, Task};
-use crate::import::ImportOptions;
+use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
 /// Rows that are converted at once.
@@ -104,6 +104,45 @@ pub(crate) fn parquet<'a>(
     let chosen = [Some(columns.source), Some(columns.target), columns.weight];
     projected.columns = Some(chosen.into_iter().flatten().map(numbers).collect());
     batches_by_number(name, &schema, reader, &projected)
+}
+
+/// A table with all its columns.
+pub(crate) type Whole<'a> =
+    (Schema, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>);
+
+/// All columns of a Parquet or Arrow file; a file of another format is handed back.
+pub(crate) fn whole<'a>(
+    name: &Path,
+    opened: Opened<'a>,
+    memory: u64,
+) -> Result<Result<Whole<'a>, Opened<'a>>> {
+    let broken = |what: &dyn std::fmt::Display| Error::Input {
+        file: name.into(),
+        line: 1,
+        what: format!("not a readable table: {what}"),
+    };
+    match super::detect(name, &opened.head) {
+        Format::Parquet => {
+            let file = Seekable::new(name, opened, memory)?;
+            file.check_parquet().map_err(|what| broken(&what))?;
+            let builder =
+                ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| broken(&e))?;
+            let reader = builder.with_batch_size(ROWS).build().map_err(|e| broken(&e))?;
+            let schema = arrow_array::RecordBatchReader::schema(&reader);
+            Ok(Ok((schema.as_ref().clone(), Box::new(reader))))
+        }
+        Format::Arrow if opened.head.starts_with(ipc::MAGIC) => {
+            let file = Seekable::new(name, opened, memory)?;
+            let reader = ipc::FileBatches::new(file).map_err(|e| broken(&e))?;
+            Ok(Ok((reader.schema().as_ref().clone(), Box::new(reader))))
+        }
+        Format::Arrow => {
+            let reader = ipc::StreamBatches::new(BufReader::new(opened.reader), memory);
+            let reader = reader.map_err(|e| broken(&e))?;
+            Ok(Ok((reader.schema().as_ref().clone(), Box::new(reader))))
+        }
+        _ => Ok(Err(opened)),
+    }
 }
 
 /// Like [`batches`], but a column called `2` is not mistaken for the second.

@@ -33,6 +33,7 @@ mod weight;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(crate) use arrow::whole;
 pub(crate) use batch::{Batch, Weights, as_float};
 pub(crate) use open::{Counters, Opened, open};
 

@@ -1,0 +1,416 @@
+//! Property graphs: loading, and queries of single nodes and edges.
+
+use std::path::PathBuf;
+
+use nakshi::store::ExternalId;
+use nakshi::store::property::{
+    EdgeData, EdgeRecord, LoadOptions, PropertyGraph, Rows, Table, Value, load as load_tables, tao,
+};
+use nakshi::store::{Encoding, import};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use serde::Deserialize;
+
+use crate::builders::{Batches, hooks};
+use crate::call::long;
+use crate::errors::Failure;
+use crate::store::Store;
+
+/// Options of a load as the Python side writes them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    layout: String,
+    seed: Option<u64>,
+    duplicates: import::Duplicates,
+    separator: Option<char>,
+    encoding: Encoding,
+    page_size: Option<u32>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+    shards: Option<u32>,
+}
+
+impl Options {
+    fn parse(text: &str) -> Result<LoadOptions, Failure> {
+        let given: Options = serde_json::from_str(text)?;
+        let usual = LoadOptions::default();
+        let mut layout = given.layout.parse()?;
+        if let (import::Layout::Random { seed }, Some(given)) = (&mut layout, given.seed) {
+            *seed = given;
+        }
+        let separator = given.separator.map(u8::try_from).transpose().map_err(|_| {
+            Failure::Other("separator: give one ASCII character, such as , or ;".into())
+        })?;
+        Ok(LoadOptions {
+            duplicates: given.duplicates,
+            layout,
+            separator,
+            shards: given.shards.unwrap_or(usual.shards),
+            memory: given.memory.unwrap_or(usual.memory),
+            threads: given.threads.unwrap_or(usual.threads),
+            page_size: given.page_size.unwrap_or(usual.page_size),
+            encoding: given.encoding,
+        })
+    }
+}
+
+/// A table: its name, and a path or batches.
+type Named<'py> = (Option<String>, Bound<'py, PyAny>);
+
+fn tables(given: Vec<Named<'_>>) -> PyResult<Vec<Table<'static>>> {
+    let table = |(name, rows): Named<'_>| {
+        let rows = match rows.cast::<Batches>() {
+            Ok(batches) => batches.get().take().map(Rows::Batches).ok_or_else(|| {
+                PyTypeError::new_err("a table was read already; make it anew for another import")
+            })?,
+            Err(_) => Rows::Path(rows.extract::<PathBuf>()?),
+        };
+        Ok(Table { name, rows })
+    };
+    given.into_iter().map(table).collect()
+}
+
+/// Loads tables of nodes and edges with properties into a new store and returns the report as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, nodes, edges, options, *, progress = None))]
+pub fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    nodes: Vec<Named<'_>>,
+    edges: Vec<Named<'_>>,
+    options: &str,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let options = Options::parse(options)?;
+    let (nodes, edges) = (tables(nodes)?, tables(edges)?);
+    let report =
+        long(py, progress, |call| Ok(load_tables(&path, nodes, edges, &options, &hooks(call))?))?;
+    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+}
+
+/// The edges of one type of a node, in the order of their times.
+#[pyclass(frozen, module = "nakshi._core", name = "EdgeRecord")]
+pub struct Record {
+    record: EdgeRecord,
+    /// The type of its edges.
+    #[pyo3(get)]
+    edge_type: String,
+}
+
+#[pymethods]
+impl Record {
+    fn __len__(&self) -> usize {
+        usize::try_from(self.record.len()).unwrap_or(usize::MAX)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<nakshi.EdgeRecord {:?}: {} edges>", self.edge_type, self.record.len())
+    }
+}
+
+fn record(graph: &PropertyGraph, record: EdgeRecord) -> Record {
+    let edge_type = graph.edge_type(&record).to_owned();
+    Record { record, edge_type }
+}
+
+fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(ExternalId::Text(text.to_str()?.to_owned()));
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(ExternalId::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
+        let name = object.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("an id is int, str or bytes, not {name}")));
+    }
+    let number = object.call_method0("__index__")?;
+    match number.extract::<i64>() {
+        Ok(id) => Ok(ExternalId::I64(id)),
+        Err(_) => Ok(ExternalId::Big(number.str()?.to_str()?.to_owned())),
+    }
+}
+
+fn of_id<'py>(py: Python<'py>, id: &ExternalId) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match id {
+        ExternalId::U64(id) => id.into_pyobject(py)?.into_any(),
+        ExternalId::I64(id) => id.into_pyobject(py)?.into_any(),
+        ExternalId::Big(id) => py.get_type::<PyInt>().call1((id,))?,
+        ExternalId::Text(id) => PyString::new(py, id).into_any(),
+        ExternalId::Bytes(id) => PyBytes::new(py, id).into_any(),
+    })
+}
+
+fn ids<'py>(py: Python<'py>, ids: &[ExternalId]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    ids.iter().try_for_each(|id| list.append(of_id(py, id)?))?;
+    Ok(list)
+}
+
+fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(flag) = object.cast::<PyBool>() {
+        return Ok(Value::Bool(flag.is_true()));
+    }
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.to_owned()));
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return Ok(Value::Float(float.value()));
+    }
+    if object.hasattr("__index__")? {
+        return Ok(Value::Int(object.call_method0("__index__")?.extract()?));
+    }
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<pyo3::types::PyTuple>() {
+        let items = object.try_iter()?.map(|item| value_of(&item?));
+        return Ok(Value::List(items.collect::<PyResult<_>>()?));
+    }
+    let name = object.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "a property is str, bytes, int, float, bool, or a list of these, not {name}"
+    )))
+}
+
+fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::Int(v) | Value::Timestamp(v) => v.into_pyobject(py)?.into_any(),
+        Value::Float(v) => PyFloat::new(py, *v).into_any(),
+        Value::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
+        Value::List(items) => {
+            let list = PyList::empty(py);
+            items.iter().try_for_each(|item| list.append(of_value(py, item)?))?;
+            list.into_any()
+        }
+    })
+}
+
+fn dict<'py>(py: Python<'py>, values: &[(String, Value)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    values.iter().try_for_each(|(name, value)| dict.set_item(name, of_value(py, value)?))?;
+    Ok(dict)
+}
+
+/// Destination, time and properties of an edge.
+type Edge<'py> = (Bound<'py, PyAny>, i64, Bound<'py, PyDict>);
+
+fn edge<'py>(py: Python<'py>, data: &EdgeData) -> PyResult<Edge<'py>> {
+    Ok((of_id(py, &data.destination)?, data.timestamp, dict(py, &data.properties)?))
+}
+
+fn edges<'py>(py: Python<'py>, found: &[EdgeData]) -> PyResult<Vec<Edge<'py>>> {
+    found.iter().map(|data| edge(py, data)).collect()
+}
+
+/// Values by name, as Python has them or as text.
+fn wanted<'d>(
+    graph: &PropertyGraph,
+    properties: &'d Bound<'_, PyDict>,
+    text: bool,
+) -> PyResult<Vec<(String, Value)>> {
+    let one = |(name, value): (Bound<'d, PyAny>, Bound<'d, PyAny>)| {
+        let name = name.extract::<String>()?;
+        let value = match text {
+            true => graph.parse(&name, value.cast::<PyString>()?.to_str()?).map_err(Failure::from)?,
+            false => value_of(&value)?,
+        };
+        Ok((name, value))
+    };
+    properties.iter().map(one).collect()
+}
+
+fn borrowed(wanted: &[(String, Value)]) -> Vec<(&str, Value)> {
+    wanted.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
+}
+
+/// The properties of a store, in memory as they are on disk. Owns no threads or files, so that it
+/// lives on in a process that forks.
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct Properties(PropertyGraph);
+
+#[pymethods]
+impl Properties {
+    /// Loads the property files of a store.
+    #[new]
+    #[pyo3(signature = (store, *, memory = None, progress = None))]
+    fn new(
+        py: Python<'_>,
+        store: &Bound<'_, Store>,
+        memory: Option<u64>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let store = store.get().opened()?;
+        let graph =
+            long(py, progress, |call| Ok(PropertyGraph::open(&store, memory, &call.cancel)?))?;
+        Ok(Properties(graph))
+    }
+
+    /// Properties of a node, by name; all that it has if no names are given.
+    #[pyo3(signature = (id, names = None))]
+    fn get_node_property<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (graph, id) = (&self.0, id_of(id)?);
+        let found = py.detach(|| {
+            let names: Option<Vec<&str>> =
+                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            graph.get_node_property(&id, names.as_deref())
+        });
+        dict(py, &found.map_err(Failure::from)?)
+    }
+
+    /// The nodes that have all these values.
+    #[pyo3(signature = (properties, *, text = false))]
+    fn get_node_ids<'py>(
+        &self,
+        py: Python<'py>,
+        properties: &Bound<'py, PyDict>,
+        text: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let graph = &self.0;
+        let wanted = wanted(graph, properties, text)?;
+        let found = py.detach(|| graph.get_node_ids(&borrowed(&wanted)));
+        ids(py, &found.map_err(Failure::from)?)
+    }
+
+    /// The nodes that edges lead to from a node, and that have all these values.
+    #[pyo3(signature = (id, edge_type, properties, *, text = false))]
+    fn get_neighbor_ids<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        edge_type: Option<&str>,
+        properties: &Bound<'py, PyDict>,
+        text: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (graph, id) = (&self.0, id_of(id)?);
+        let wanted = wanted(graph, properties, text)?;
+        let found = py.detach(|| graph.get_neighbor_ids(&id, edge_type, &borrowed(&wanted)));
+        ids(py, &found.map_err(Failure::from)?)
+    }
+
+    /// The edge record of a node and a type.
+    fn get_edge_record(&self, id: &Bound<'_, PyAny>, edge_type: &str) -> PyResult<Record> {
+        let graph = &self.0;
+        let found = graph.get_edge_record(&id_of(id)?, edge_type).map_err(Failure::from)?;
+        Ok(Record { record: found, edge_type: edge_type.to_owned() })
+    }
+
+    /// All edge records of a node.
+    fn get_edge_records(&self, id: &Bound<'_, PyAny>) -> PyResult<Vec<Record>> {
+        let graph = &self.0;
+        let found = graph.get_edge_records(&id_of(id)?).map_err(Failure::from)?;
+        Ok(found.into_iter().map(|found| record(graph, found)).collect())
+    }
+
+    /// The places of a record's edges whose time is at least `t_lo` and less than `t_hi`.
+    #[pyo3(signature = (record, t_lo = None, t_hi = None))]
+    fn get_edge_range(
+        &self,
+        record: &Bound<'_, Record>,
+        t_lo: Option<i64>,
+        t_hi: Option<i64>,
+    ) -> PyResult<(u64, u64)> {
+        let graph = &self.0;
+        let found = graph.get_edge_range(&record.get().record, t_lo, t_hi);
+        let found = found.map_err(Failure::from)?;
+        Ok((found.start, found.end))
+    }
+
+    /// The edge at a place of a record.
+    fn get_edge_data<'py>(
+        &self,
+        py: Python<'py>,
+        record: &Bound<'py, Record>,
+        place: u64,
+    ) -> PyResult<Edge<'py>> {
+        let graph = &self.0;
+        let found = graph.get_edge_data(&record.get().record, place).map_err(Failure::from)?;
+        edge(py, &found)
+    }
+
+    /// The edges that have all these values: source, type, destination, time, properties.
+    fn find_edges<'py>(
+        &self,
+        py: Python<'py>,
+        properties: &Bound<'py, PyDict>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Edge<'py>)>> {
+        let graph = &self.0;
+        let wanted = wanted(graph, properties, false)?;
+        let found = py.detach(|| graph.find_edges(&borrowed(&wanted))).map_err(Failure::from)?;
+        let edge = |(source, ty, data): (ExternalId, String, EdgeData)| {
+            Ok((of_id(py, &source)?, ty, edge(py, &data)?))
+        };
+        found.into_iter().map(edge).collect()
+    }
+
+    /// TAO: all properties of an object, or nothing.
+    fn obj_get<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let graph = &self.0;
+        let found = tao::obj_get(graph, &id_of(id)?).map_err(Failure::from)?;
+        found.map(|values| dict(py, &values)).transpose()
+    }
+
+    /// TAO: associations from a place on, newest first.
+    fn assoc_range<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        atype: &str,
+        pos: u64,
+        limit: u64,
+    ) -> PyResult<Vec<Edge<'py>>> {
+        let (graph, id) = (&self.0, id_of(id)?);
+        let found = py.detach(|| tao::assoc_range(graph, &id, atype, pos, limit));
+        edges(py, &found.map_err(Failure::from)?)
+    }
+
+    /// TAO: associations with some objects between two times.
+    #[pyo3(signature = (id, atype, id2s, low = None, high = None))]
+    fn assoc_get<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        atype: &str,
+        id2s: Vec<Bound<'py, PyAny>>,
+        low: Option<i64>,
+        high: Option<i64>,
+    ) -> PyResult<Vec<Edge<'py>>> {
+        let (graph, id) = (&self.0, id_of(id)?);
+        let id2s = id2s.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
+        let found = py.detach(|| tao::assoc_get(graph, &id, atype, &id2s, low, high));
+        edges(py, &found.map_err(Failure::from)?)
+    }
+
+    /// TAO: associations between two times, newest first.
+    #[pyo3(signature = (id, atype, high, low, limit))]
+    fn assoc_time_range<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        atype: &str,
+        high: Option<i64>,
+        low: Option<i64>,
+        limit: u64,
+    ) -> PyResult<Vec<Edge<'py>>> {
+        let (graph, id) = (&self.0, id_of(id)?);
+        let found = py.detach(|| tao::assoc_time_range(graph, &id, atype, high, low, limit));
+        edges(py, &found.map_err(Failure::from)?)
+    }
+}

@@ -1,0 +1,136 @@
+//! External ids in memory, still encoded: look-ups without a read.
+
+use std::cmp::Ordering;
+
+use nakshi_io::{CancelToken, Resident};
+
+use super::keys::{self, BLOCK, Key};
+use super::{ExternalId, IdKind, IdMap};
+use crate::{Error, Result, VertexId};
+
+/// An [`IdMap`] with its files in memory.
+#[derive(Debug)]
+pub(crate) struct ResidentIds {
+    kind: IdKind,
+    count: u64,
+    first: i64,
+    /// Keys, and the offsets of their blocks.
+    keys: Option<(Resident, Resident)>,
+    /// Internal id of each rank, and rank of each internal id.
+    orders: Option<(Resident, Resident)>,
+}
+
+impl ResidentIds {
+    pub(crate) fn load(map: &IdMap, cancel: &CancelToken) -> Result<Self> {
+        let pair = |files: &Option<_>| -> Result<Option<(Resident, Resident)>> {
+            let Some((a, b)): &Option<(std::sync::Arc<nakshi_io::PagedFile>, _)> = files else {
+                return Ok(None);
+            };
+            let b: &std::sync::Arc<nakshi_io::PagedFile> = b;
+            Ok(Some((a.load(cancel)?, b.load(cancel)?)))
+        };
+        Ok(ResidentIds {
+            kind: map.kind,
+            count: map.count,
+            first: map.first,
+            keys: pair(&map.keys)?,
+            orders: pair(&map.orders)?,
+        })
+    }
+
+    /// As [`IdMap::internal`].
+    pub(crate) fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
+        let Some(id) = id.in_kind(self.kind) else { return Ok(None) };
+        let rank = match (&self.keys, &id) {
+            (None, ExternalId::I64(v)) => {
+                let rank = i128::from(*v) - i128::from(self.first);
+                u64::try_from(rank).ok().filter(|rank| *rank < self.count)
+            }
+            (None, _) => None,
+            (Some(_), id) => self.search(id)?,
+        };
+        match (rank, &self.orders) {
+            (None, _) => Ok(None),
+            (Some(rank), Some((internal, _))) => number(internal, rank).map(Some),
+            (Some(rank), None) => u32::try_from(rank).map(Some).map_err(|_| short()),
+        }
+    }
+
+    /// As [`IdMap::external`].
+    pub(crate) fn external(&self, v: VertexId) -> Result<ExternalId> {
+        if u64::from(v) >= self.count {
+            return Err(Error::Invalid(format!("there is no vertex {v}, only {}", self.count)));
+        }
+        let rank = match &self.orders {
+            Some((_, ranks)) => number(ranks, v.into())?.into(),
+            None => u64::from(v),
+        };
+        if self.keys.is_none() {
+            let id = i64::try_from(i128::from(self.first) + i128::from(rank));
+            return id.map(ExternalId::I64).map_err(|_| short());
+        }
+        let mut found = None;
+        self.block(rank / BLOCK, rank % BLOCK + 1, |at, key| {
+            if at == rank {
+                found = Some(key.to_external(self.kind)?);
+            }
+            Ok(())
+        })?;
+        found.ok_or_else(short)
+    }
+
+    /// Rank of `id`: the last block that begins at or before it, and there one by one.
+    fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
+        let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut order = Ordering::Greater;
+            self.block(middle, 1, |_, key| {
+                order = key.compare(self.kind, id);
+                Ok(())
+            })?;
+            if order == Ordering::Greater { high = middle } else { low = middle + 1 }
+        }
+        let Some(block) = low.checked_sub(1) else { return Ok(None) };
+        let mut found = None;
+        self.block(block, BLOCK, |rank, key| {
+            if key.compare(self.kind, id) == Ordering::Equal {
+                found = Some(rank);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `f` with rank and id of the first `count` ids of a block.
+    fn block(
+        &self,
+        block: u64,
+        count: u64,
+        mut f: impl FnMut(u64, Key<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some((keys, blocks)) = &self.keys else { return Ok(()) };
+        let offsets = blocks.as_chunks::<8>().0;
+        let offset = usize::try_from(block).ok().and_then(|block| offsets.get(block));
+        let offset = u64::from_le_bytes(*offset.ok_or_else(short)?);
+        let bytes = usize::try_from(offset).ok().and_then(|from| keys.get(from..));
+        let mut rank = block * BLOCK;
+        let count = count.min(self.count.saturating_sub(rank));
+        keys::decode_block(self.kind, bytes.ok_or_else(short)?, count, &mut Vec::new(), |key| {
+            f(rank, key)?;
+            rank += 1;
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+fn number(file: &Resident, i: u64) -> Result<u32> {
+    let numbers = file.as_chunks::<4>().0;
+    let number = usize::try_from(i).ok().and_then(|i| numbers.get(i));
+    Ok(u32::from_le_bytes(*number.ok_or_else(short)?))
+}
+
+fn short() -> Error {
+    Error::BadList("the id dictionary is too short")
+}

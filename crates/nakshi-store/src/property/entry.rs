@@ -1,0 +1,68 @@
+//! What the manifest says of properties, and the directory of a segment's files.
+
+use serde::{Deserialize, Serialize};
+
+use super::segment::{EdgeDirectory, NodeDirectory};
+use super::value::PropertyType;
+use crate::FileEntry;
+
+/// Name and type of a property.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertySpec {
+    /// Its name, unique among nodes or among edges.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: PropertyType,
+}
+
+/// The property files of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertyEntry {
+    /// Parts by hash of the node: internal id `v` is number `v / shards` of shard `v % shards`.
+    pub shards: u32,
+    /// Number of nodes.
+    pub nodes: u64,
+    /// Number of edges.
+    pub edges: u64,
+    /// Properties of nodes, by number.
+    pub node_properties: Vec<PropertySpec>,
+    /// Properties of edges, by number.
+    pub edge_properties: Vec<PropertySpec>,
+    /// Types of edges, by number.
+    pub edge_types: Vec<String>,
+    /// The files.
+    pub segments: SegmentEntry,
+}
+
+/// The files of a segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentEntry {
+    /// Nodes of each shard.
+    pub nodes: Vec<FileEntry>,
+    /// Edges of each shard.
+    pub edges: Vec<FileEntry>,
+    /// Where in them everything lies.
+    pub directory: Option<FileEntry>,
+}
+
+impl PropertyEntry {
+    /// Every file that it names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        let SegmentEntry { nodes, edges, directory } = &self.segments;
+        nodes.iter().chain(edges).chain(directory)
+    }
+}
+
+/// What the directory file of a segment holds, as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SegmentDirectory {
+    pub(crate) shards: Vec<ShardDirectory>,
+}
+
+/// Where everything lies in the files of a shard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShardDirectory {
+    pub(super) nodes: NodeDirectory,
+    pub(super) edges: Option<EdgeDirectory>,
+}

@@ -1,0 +1,225 @@
+//! What the columns of a table mean, by their names.
+//!
+//! Neo4j's typed headers (`name:type`, `:ID`, `:START_ID`, `:END_ID`, `:TYPE`, `:LABEL`, `:IGNORE`,
+//! with id spaces as in `:ID(Person)`), and well-known names where there are none. LDBC's ends of
+//! edges (`Person.id`) name a space too.
+
+use super::super::value::{PropertyType, Scalar};
+
+/// What a table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Nodes,
+    Edges,
+}
+
+/// What a column means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// External id of the node, or of an end of the edge, in a space of its own if it has a name.
+    Id { space: Option<String> },
+    Source { space: Option<String> },
+    Target { space: Option<String> },
+    /// Type of the edge.
+    Type,
+    /// Labels of the node, separated by `;`.
+    Labels,
+    /// Time of the edge.
+    Time,
+    /// A property, of this type or of one that its values tell.
+    Property { name: String, ty: Option<PropertyType> },
+    Ignored,
+}
+
+/// The property that labels are kept as.
+pub(super) const LABELS: &str = "labels";
+
+/// The type of [`LABELS`].
+pub(super) const fn labels() -> PropertyType {
+    PropertyType::list_of(Scalar::String)
+}
+
+/// The type of a time.
+pub(super) const fn time() -> PropertyType {
+    PropertyType::of(Scalar::Timestamp)
+}
+
+/// The roles of the columns of a table.
+///
+/// # Errors
+/// What is missing or unknown.
+pub(super) fn roles(kind: Kind, names: &[String]) -> Result<Vec<Role>, String> {
+    let mut roles: Vec<Role> = Vec::with_capacity(names.len());
+    for name in names {
+        let role = role(kind, name, &roles)?;
+        if let Role::Property { name, .. } = &role
+            && roles.iter().any(|r| matches!(r, Role::Property { name: other, .. } if other == name))
+        {
+            return Err(format!("two columns are called '{name}'; rename one of them"));
+        }
+        roles.push(role);
+    }
+    let has = |wanted: fn(&Role) -> bool| roles.iter().filter(|role| wanted(role)).count();
+    let ids: &[(&str, usize)] = match kind {
+        Kind::Nodes => &[(":ID", has(|role| matches!(role, Role::Id { .. })))],
+        Kind::Edges => &[
+            (":START_ID", has(|role| matches!(role, Role::Source { .. }))),
+            (":END_ID", has(|role| matches!(role, Role::Target { .. }))),
+        ],
+    };
+    match ids.iter().find(|(_, count)| *count != 1) {
+        Some((wanted, 0)) => {
+            Err(format!("no column is {wanted}; the columns are: {}", names.join(", ")))
+        }
+        Some((wanted, _)) => Err(format!("more than one column is {wanted}")),
+        None => Ok(roles),
+    }
+}
+
+fn role(kind: Kind, header: &str, before: &[Role]) -> Result<Role, String> {
+    let (name, suffix) = match header.rsplit_once(':') {
+        Some((name, suffix)) => (name, Some(suffix)),
+        None => (header, None),
+    };
+    let Some(suffix) = suffix else { return Ok(well_known(kind, header, before)) };
+    let (word, space) = match suffix.split_once('(') {
+        Some((word, rest)) => (word, rest.strip_suffix(')').map(str::to_owned)),
+        None => (suffix, None),
+    };
+    let space = space.filter(|space| !space.is_empty());
+    Ok(match (kind, word.to_ascii_uppercase().as_str()) {
+        (Kind::Nodes, "ID") => Role::Id { space },
+        (Kind::Nodes, "LABEL") => Role::Labels,
+        (Kind::Edges, "START_ID") => Role::Source { space },
+        (Kind::Edges, "END_ID") => Role::Target { space },
+        (Kind::Edges, "TYPE") => Role::Type,
+        (_, "IGNORE") => Role::Ignored,
+        _ => {
+            let ty = property_type(word).ok_or_else(|| {
+                format!(
+                    "the column '{header}' has the unknown type '{word}'; choose string, int, \
+                     float, boolean, timestamp, bytes, or a list of these such as int[]"
+                )
+            })?;
+            if kind == Kind::Edges && name.eq_ignore_ascii_case("timestamp") && !ty.list {
+                return Ok(Role::Time);
+            }
+            if name.is_empty() {
+                return Err(format!("the column '{header}' has a type and no name"));
+            }
+            Role::Property { name: name.to_owned(), ty: Some(ty) }
+        }
+    })
+}
+
+fn well_known(kind: Kind, name: &str, before: &[Role]) -> Role {
+    let has = |wanted: fn(&Role) -> bool| before.iter().any(wanted);
+    let source = has(|role| matches!(role, Role::Source { .. }));
+    let target = has(|role| matches!(role, Role::Target { .. }));
+    let lower = name.to_ascii_lowercase();
+    if kind == Kind::Edges
+        && (!source || !target)
+        && let Some(space) = name.strip_suffix(".id")
+    {
+        let space = Some(space.to_owned());
+        return if source { Role::Target { space } } else { Role::Source { space } };
+    }
+    match (kind, lower.as_str()) {
+        (Kind::Nodes, "id") if !has(|role| matches!(role, Role::Id { .. })) => {
+            Role::Id { space: None }
+        }
+        (Kind::Edges, "source" | "src" | "from" | "start") if !source => {
+            Role::Source { space: None }
+        }
+        (Kind::Edges, "target" | "dst" | "to" | "end" | "destination") if !target => {
+            Role::Target { space: None }
+        }
+        (Kind::Edges, "type") if !has(|role| *role == Role::Type) => Role::Type,
+        (Kind::Edges, "timestamp") => Role::Time,
+        _ => Role::Property { name: name.to_owned(), ty: None },
+    }
+}
+
+/// A type by Neo4j's or our name.
+fn property_type(name: &str) -> Option<PropertyType> {
+    let lower = name.to_ascii_lowercase();
+    let (word, list) = match lower.strip_suffix("[]") {
+        Some(word) => (word, true),
+        None => (lower.as_str(), false),
+    };
+    let scalar = match word {
+        "string" | "char" => Scalar::String,
+        "bytes" => Scalar::Bytes,
+        "int" | "long" | "short" | "byte" => Scalar::Int,
+        "float" | "double" => Scalar::Float,
+        "bool" | "boolean" => Scalar::Bool,
+        "timestamp" | "datetime" | "localdatetime" | "date" => Scalar::Timestamp,
+        _ => return None,
+    };
+    Some(PropertyType { scalar, list })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: Kind, names: &str) -> Result<Vec<Role>, String> {
+        roles(kind, &names.split(',').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn property(name: &str, ty: Option<PropertyType>) -> Role {
+        Role::Property { name: name.into(), ty }
+    }
+
+    #[test]
+    fn typed_headers_and_well_known_names() {
+        let person = || Some("Person".to_owned());
+        assert_eq!(
+            of(Kind::Nodes, "personId:ID(Person),name,age:int,tags:string[],:LABEL,x:IGNORE"),
+            Ok(vec![
+                Role::Id { space: person() },
+                property("name", None),
+                property("age", Some(PropertyType::of(Scalar::Int))),
+                property("tags", Some(PropertyType::list_of(Scalar::String))),
+                Role::Labels,
+                Role::Ignored,
+            ])
+        );
+        assert_eq!(
+            of(Kind::Edges, ":START_ID(Person),:END_ID,:TYPE,timestamp:long,weight:double"),
+            Ok(vec![
+                Role::Source { space: person() },
+                Role::Target { space: None },
+                Role::Type,
+                Role::Time,
+                property("weight", Some(PropertyType::of(Scalar::Float))),
+            ])
+        );
+        let ends = vec![Role::Source { space: person() }, Role::Target { space: person() }];
+        assert_eq!(of(Kind::Edges, "Person.id,Person.id"), Ok(ends));
+        assert_eq!(
+            of(Kind::Edges, "Source,target,type,position"),
+            Ok(vec![
+                Role::Source { space: None },
+                Role::Target { space: None },
+                Role::Type,
+                property("position", None),
+            ])
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        for (kind, names, mention) in [
+            (Kind::Nodes, "name,age", ":ID"),
+            (Kind::Edges, "source,type", ":END_ID"),
+            (Kind::Nodes, ":ID,:ID", "more than one"),
+            (Kind::Nodes, "id,place:point", "point"),
+            (Kind::Nodes, "id,a,a", "two columns"),
+            (Kind::Nodes, "id,:int", "no name"),
+        ] {
+            let error = of(kind, names).unwrap_err();
+            assert!(error.contains(mention), "{error}");
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Loading a property graph: tables of nodes and edges become a store, under a memory cap.
+//!
+//! - [`load`] with [`LoadOptions`] and [`Table`]s gives a store and a [`LoadReport`]
+//! - `header`: what columns mean; `rows`: tables as rows; `cell`: fields, and types that they tell
+//! - `feed`: ids of all rows for the import of the topology, the rest spooled
+//! - `sort`: records by key, in runs on disk
+//!
+//! The import of edge lists gives vertices their numbers: it reads the ids of all rows as edges,
+//! with the number of the row as weight, into a temporary store. Its lists tell the vertices of each
+//! row; rows are then sorted by vertex, and encoded.
+
+mod cell;
+mod feed;
+mod header;
+mod rows;
+mod sort;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use nakshi_io::write::WriteFs;
+
+pub use rows::{Rows, Table};
+
+use super::value::ordered_int;
+use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
+use super::{PropertyEntry, PropertySpec, SegmentDirectory, ShardDirectory};
+use crate::import::sort::spill::Spill;
+use crate::import::{Budget, Duplicates, Hooks, ImportOptions, Input, Layout, import_with};
+use crate::rewrite::without_rows;
+use crate::stream::ListStream;
+use crate::{
+    BuildOptions, Direction, Encoding, Error, OpenOptions, Result, Store, StoreBuilder, VertexId,
+};
+use feed::{Feed, Spooled, Tables};
+use rows::Setting;
+use sort::Sorter;
+
+/// Options of [`load`].
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// What becomes of an edge whose source, type and target another edge has: `Drop` (default)
+    /// keeps the last of them, `Keep` all. `Sum` is not possible.
+    pub duplicates: Duplicates,
+    /// Order of the nodes on disk. Default [`Layout::Auto`].
+    pub layout: Layout,
+    /// Between columns of text files. Default: found out.
+    pub separator: Option<u8>,
+    /// Parts of the store by hash of the node. Default 1.
+    pub shards: u32,
+    /// Memory in bytes. Default 1 GiB.
+    pub memory: u64,
+    /// Threads; 0 takes what the machine has.
+    pub threads: usize,
+    /// Page size in bytes. Default 4096.
+    pub page_size: u32,
+    /// Encoding of edge lists.
+    pub encoding: Encoding,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        LoadOptions {
+            duplicates: Duplicates::Drop,
+            layout: Layout::Auto,
+            separator: None,
+            shards: 1,
+            memory: 1 << 30,
+            threads: 0,
+            page_size: 4096,
+            encoding: Encoding::Packed,
+        }
+    }
+}
+
+/// What [`load`] did.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct LoadReport {
+    /// Nodes in the store, those that only edges name too.
+    pub nodes: u64,
+    /// Edges in the store.
+    pub edges: u64,
+    /// Rows of nodes that were read.
+    pub node_rows: u64,
+    /// Rows of edges that were read.
+    pub edge_rows: u64,
+    /// Edges that were replaced by a later one with the same source, type and target.
+    pub replaced: u64,
+    /// Types of edges.
+    pub edge_types: u64,
+    /// Names of properties of nodes, and of edges.
+    pub properties: (u64, u64),
+    /// Bytes of the property files.
+    pub property_bytes: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// Loads tables of nodes and edges into the new store `destination`.
+///
+/// # Errors
+/// [`Error::Input`] naming file and line; [`Error::Exists`]; [`Error::Budget`]; [`Error::Io`];
+/// [`Error::Cancelled`]. Nothing is left behind then.
+pub fn load(
+    destination: &Path,
+    nodes: Vec<Table<'_>>,
+    edges: Vec<Table<'_>>,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<LoadReport> {
+    load_with(&nakshi_io::write::default_fs(), destination, nodes, edges, options, hooks)
+}
+
+/// Like [`load`], through a file system of the caller's, such as one that fails on purpose.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    fs: &Arc<dyn WriteFs>,
+    destination: &Path,
+    nodes: Vec<Table<'_>>,
+    edges: Vec<Table<'_>>,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<LoadReport> {
+    if options.duplicates == Duplicates::Sum {
+        return Err(Error::Invalid("duplicates of a property graph have no sum".into()));
+    }
+    if options.shards == 0 || options.shards > 1024 {
+        return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
+    }
+    let started = Instant::now();
+    let build = BuildOptions {
+        page_size: options.page_size,
+        encoding: options.encoding,
+        ..BuildOptions::default()
+    };
+    let mut builder = StoreBuilder::create(Arc::clone(fs), destination, build)?;
+    let done = Load { fs, options, hooks }.run(&mut builder, nodes, edges);
+    let mut report = done.map_err(|error| hooks.check().err().unwrap_or(error))?;
+    builder.commit()?;
+    report.seconds = started.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+struct Load<'l> {
+    fs: &'l Arc<dyn WriteFs>,
+    options: &'l LoadOptions,
+    hooks: &'l Hooks,
+}
+
+/// The vertices of rows, by number of the row.
+type Ends = Vec<[VertexId; 2]>;
+
+impl Load<'_> {
+    fn run(
+        &self,
+        builder: &mut StoreBuilder,
+        nodes: Vec<Table<'_>>,
+        edges: Vec<Table<'_>>,
+    ) -> Result<LoadReport> {
+        let scratch = builder.scratch_dir()?;
+        let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
+        let spool = spill("rows")?;
+        let (tables, ids) = self.number(&scratch.join("ids"), nodes, edges, &spool)?;
+        let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
+        let part = usize::try_from(self.options.memory / 8).unwrap_or(usize::MAX);
+        let mut node_rows = Sorter::new(&node_runs, part);
+        let mut edge_rows = Sorter::new(&edge_runs, part);
+        let mut keys = Sorter::new(&key_runs, part);
+        self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
+        let replaced = self.replaced(keys, tables.edges)?;
+        let mut entry = self.entry(&tables, &ids, replaced.count);
+        let mut directory = SegmentDirectory::default();
+        self.write_nodes(builder, &ids, &tables, node_rows, &mut entry, &mut directory)?;
+        self.write_edges(builder, &ids, &tables, edge_rows, &replaced, &mut entry, &mut directory)?;
+        let mut report = LoadReport {
+            nodes: ids.num_vertices(),
+            edges: tables.edges - replaced.count,
+            node_rows: tables.nodes,
+            edge_rows: tables.edges,
+            replaced: replaced.count,
+            edge_types: tables.types.len() as u64,
+            properties: (entry.node_properties.len() as u64, entry.edge_properties.len() as u64),
+            property_bytes: 0,
+            seconds: 0.0,
+        };
+        report.property_bytes = builder.finish_property(entry, &directory)?;
+        let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
+        without_rows(builder, self.fs, &ids, tables.nodes, budget, self.hooks)?;
+        let told = serde_json::to_value(&report).ok();
+        if let Some(serde_json::Value::Object(report)) = told {
+            builder.set_report(report);
+        }
+        Ok(report)
+    }
+
+    /// Reads all tables; gives ids their numbers, in a temporary store.
+    fn number(
+        &self,
+        path: &Path,
+        nodes: Vec<Table<'_>>,
+        edges: Vec<Table<'_>>,
+        spool: &Spill,
+    ) -> Result<(Tables, Arc<Store>)> {
+        let setting = Setting {
+            separator: self.options.separator,
+            memory: self.options.memory,
+            counters: Arc::default(),
+            cancel: self.hooks.cancel.clone(),
+        };
+        let (feed, tables) = Feed::new(nodes, edges, spool, setting);
+        let options = ImportOptions {
+            weighted: true,
+            duplicates: Duplicates::Keep,
+            layout: self.options.layout,
+            memory: self.options.memory,
+            threads: self.options.threads,
+            page_size: self.options.page_size,
+            ..ImportOptions::default()
+        };
+        let inputs = vec![Input::Batches(Box::new(feed))];
+        import_with(self.fs, inputs, path, &options, self.hooks)
+            .map_err(|error| Tables::blame(&tables, error))?;
+        let cancel = self.hooks.cancel.clone();
+        let store = Store::open(path, &OpenOptions { cancel, ..OpenOptions::default() })?;
+        Ok((Tables::take(&tables), store))
+    }
+
+    /// Hands each row, with the vertices that its ids have become, to a sorter.
+    fn sort(
+        &self,
+        tables: &Tables,
+        ids: &Store,
+        spool: &Spill,
+        nodes: &mut Sorter<'_>,
+        edges: &mut Sorter<'_>,
+        keys: &mut Sorter<'_>,
+    ) -> Result<()> {
+        let rows = tables.nodes + tables.edges;
+        let window = (self.options.memory / 4 / 8).max(1);
+        let mut spooled = Spooled::new(spool, tables.extents.clone());
+        let mut bytes = Vec::new();
+        for start in (0..rows).step_by(usize::try_from(window).unwrap_or(usize::MAX)) {
+            let ends = self.ends(ids, start, window.min(rows - start))?;
+            for (row, [source, target]) in (start..).zip(ends) {
+                if row % 1024 == 0 {
+                    self.hooks.check()?;
+                }
+                let fields = spooled.next()?;
+                let node = self.key(source);
+                if row < tables.nodes {
+                    nodes.push([node, row, 0, 0], fields)?;
+                    continue;
+                }
+                let broken = || Error::Invalid("a temporary file is too short".into());
+                let mut at = 0;
+                let ty = crate::varint::get(fields, &mut at).ok_or_else(broken)?;
+                let rest = fields.get(at..).unwrap_or_default();
+                let (time, values) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
+                let time = ordered_int(i64::from_le_bytes(*time));
+                bytes.clear();
+                bytes.extend_from_slice(&target.to_le_bytes());
+                bytes.extend_from_slice(values);
+                edges.push([node, ty, time, row], &bytes)?;
+                if self.options.duplicates == Duplicates::Drop {
+                    keys.push([node, ty, target.into(), row], &[])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders vertices by shard, then by number in the shard.
+    fn key(&self, v: VertexId) -> u64 {
+        let shards = self.options.shards;
+        u64::from(v % shards) << 32 | u64::from(v / shards)
+    }
+
+    /// The vertices of `count` rows from `start` on.
+    fn ends(&self, ids: &Store, start: u64, count: u64) -> Result<Ends> {
+        let mut ends = Ends::new();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        ends.try_reserve_exact(count)
+            .map_err(|_| Error::Budget { needed: 8 * count as u64, given: self.options.memory })?;
+        ends.resize(count, [0; 2]);
+        let column = ids.column_until("weight", Direction::Out, &self.hooks.cancel)?;
+        let stream = ListStream::new(ids, Direction::Out, Some(&column))?;
+        let mut reader = stream.reader()?;
+        for chunk in 0..stream.chunks() {
+            self.hooks.check()?;
+            reader.visit(chunk, |list| {
+                let Some(rows) = &list.values else { return Ok(()) };
+                for (i, &target) in list.neighbours.iter().enumerate() {
+                    let place = rows.bits(i).checked_sub(start);
+                    let place = place.and_then(|place| usize::try_from(place).ok());
+                    if let Some(ends) = place.and_then(|place| ends.get_mut(place)) {
+                        *ends = [list.vertex, target];
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(ends)
+    }
+
+    /// The rows of edges that later ones replace.
+    fn replaced(&self, keys: Sorter<'_>, edges: u64) -> Result<Replaced> {
+        let mut replaced = Replaced { rows: Vec::new(), count: 0 };
+        if self.options.duplicates == Duplicates::Keep {
+            return Ok(replaced);
+        }
+        let mut last: Option<sort::Key> = None;
+        let mut rows = Vec::new();
+        keys.finish(|key, _| {
+            if let Some(last) = last.filter(|last| last.get(..3) == key.get(..3)) {
+                rows.push(last[3]);
+            }
+            last = Some(*key);
+            Ok(())
+        })?;
+        rows.sort_unstable();
+        replaced.count = rows.len() as u64;
+        replaced.rows = rows;
+        debug_assert!(replaced.count <= edges);
+        Ok(replaced)
+    }
+
+    fn entry(&self, tables: &Tables, ids: &Store, replaced: u64) -> PropertyEntry {
+        let [nodes, edges] = &tables.properties;
+        let specs = |properties: &cell::Properties| {
+            let spec = |(name, ty)| PropertySpec { name, ty };
+            properties.settle().into_iter().map(spec).collect()
+        };
+        PropertyEntry {
+            shards: self.options.shards,
+            nodes: ids.num_vertices(),
+            edges: tables.edges - replaced,
+            node_properties: specs(nodes),
+            edge_properties: specs(edges),
+            edge_types: tables.types.clone(),
+            ..PropertyEntry::default()
+        }
+    }
+
+    /// Bytes of rows that are encoded at once.
+    fn group(&self) -> usize {
+        usize::try_from(self.options.memory / 4).unwrap_or(usize::MAX)
+    }
+
+    /// Vertices of a shard.
+    fn members(&self, ids: &Store, shard: u64) -> u64 {
+        let shards = u64::from(self.options.shards);
+        (ids.num_vertices() + shards - 1 - shard) / shards
+    }
+
+    fn write_nodes(
+        &self,
+        builder: &mut StoreBuilder,
+        ids: &Store,
+        tables: &Tables,
+        rows: Sorter<'_>,
+        entry: &mut PropertyEntry,
+        directory: &mut SegmentDirectory,
+    ) -> Result<()> {
+        let types = tables.properties[0].settle();
+        let mut writers = (0..u64::from(self.options.shards))
+            .map(|shard| {
+                let sink = builder.property_sink(&format!("nodes-1.s{shard}.prop"))?;
+                Ok(NodeWriter::new(sink, self.group()))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let (mut last, mut values) = (None, Vec::new());
+        rows.finish(|key, fields| {
+            if last == Some(key[0]) {
+                return Err(twice(ids, self.vertex(key[0])));
+            }
+            last = Some(key[0]);
+            values.clear();
+            cell::read(&types, fields, |property, value| Values::put(property, value, &mut values))?;
+            match writers.get_mut((key[0] >> 32) as usize) {
+                Some(writer) => writer.push(key[0] & 0xffff_ffff, Values(&values)),
+                None => Ok(()),
+            }
+        })?;
+        for (shard, writer) in (0..).zip(writers) {
+            let (sink, nodes) = writer.finish(self.members(ids, shard))?;
+            entry.segments.nodes.push(builder.finish_sink(sink)?);
+            directory.shards.push(ShardDirectory { nodes, edges: None });
+        }
+        Ok(())
+    }
+
+    fn vertex(&self, key: u64) -> VertexId {
+        // Halves of what `key` joined.
+        ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what one pass reads and what it fills")]
+    fn write_edges(
+        &self,
+        builder: &mut StoreBuilder,
+        ids: &Store,
+        tables: &Tables,
+        rows: Sorter<'_>,
+        replaced: &Replaced,
+        entry: &mut PropertyEntry,
+        directory: &mut SegmentDirectory,
+    ) -> Result<()> {
+        let types = tables.properties[1].settle();
+        let mut writers = (0..u64::from(self.options.shards))
+            .map(|shard| {
+                let sink = builder.property_sink(&format!("edges-1.s{shard}.prop"))?;
+                Ok(EdgeWriter::new(sink, self.group()))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut values = Vec::new();
+        rows.finish(|key, fields| {
+            let [node, ty, time, row] = *key;
+            if replaced.rows.binary_search(&row).is_ok() {
+                return Ok(());
+            }
+            let broken = || Error::Invalid("a temporary file is too short".into());
+            let (end, fields) = fields.split_first_chunk::<4>().ok_or_else(broken)?;
+            values.clear();
+            cell::read(&types, fields, |property, value| Values::put(property, value, &mut values))?;
+            let edge = Edge {
+                node: node & 0xffff_ffff,
+                ty,
+                time: time.to_be_bytes(),
+                end: u32::from_le_bytes(*end).into(),
+                values: Values(&values),
+            };
+            match writers.get_mut((node >> 32) as usize) {
+                Some(writer) => writer.push(&edge),
+                None => Ok(()),
+            }
+        })?;
+        for (shard, writer) in (0..).zip(writers) {
+            let (sink, edges) = writer.finish(self.members(ids, shard))?;
+            entry.segments.edges.push(builder.finish_sink(sink)?);
+            if let Some(entry) = directory.shards.get_mut(shard as usize) {
+                entry.edges = Some(edges);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of edges that are left out, ascending.
+struct Replaced {
+    rows: Vec<u64>,
+    count: u64,
+}
+
+/// The error for a node with two rows.
+fn twice(ids: &Store, v: VertexId) -> Error {
+    match ids.ids().and_then(|ids| ids.external(v)) {
+        Ok(id) => Error::Invalid(format!(
+            "the node {id} has more than one row; remove the others, or give kinds of nodes id \
+             spaces of their own"
+        )),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,58 @@
+//! The queries of Graph Search (ZipG, Table 4).
+
+use super::graph::{EdgeData, PropertyGraph};
+use super::tao;
+use super::value::Value;
+use crate::{ExternalId, Result};
+
+/// GS1: all friends of a node.
+///
+/// # Errors
+/// There is no such node; damage.
+pub fn friends(graph: &PropertyGraph, id: &ExternalId) -> Result<Vec<ExternalId>> {
+    graph.get_neighbor_ids(id, None, &[])
+}
+
+/// GS2: the friends of a node that have these values.
+///
+/// # Errors
+/// As [`friends`]; unknown properties, values of another type.
+pub fn friends_with(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    properties: &[(&str, Value)],
+) -> Result<Vec<ExternalId>> {
+    graph.get_neighbor_ids(id, None, properties)
+}
+
+/// GS3: the nodes that have all these values.
+///
+/// # Errors
+/// Unknown properties, values of another type; damage.
+pub fn find(graph: &PropertyGraph, properties: &[(&str, Value)]) -> Result<Vec<ExternalId>> {
+    graph.get_node_ids(properties)
+}
+
+/// GS4: the friends of a node by one type of edges.
+///
+/// # Errors
+/// As [`friends`].
+pub fn friends_by(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    edge_type: &str,
+) -> Result<Vec<ExternalId>> {
+    graph.get_neighbor_ids(id, Some(edge_type), &[])
+}
+
+/// GS5: all data of the edges of one type of a node, newest first.
+///
+/// # Errors
+/// As [`friends`].
+pub fn friends_data(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    edge_type: &str,
+) -> Result<Vec<EdgeData>> {
+    tao::assoc_range(graph, id, edge_type, 0, u64::MAX)
+}

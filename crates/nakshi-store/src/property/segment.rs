@@ -1,0 +1,234 @@
+//! Segments: immutable files with the nodes and edges of a shard, and the directory that says where
+//! in them everything lies.
+//!
+//! Nodes and edges are *rows*, in groups that are encoded at once. The row of a node is its number in
+//! the shard; edges are sorted by source, type, time and order of insertion, so that the edges of one
+//! type of a node are neighbours: an *edge record* is a range of rows.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::blob::Blob;
+use super::column::{Column, Layout, Wanted};
+use super::monotone::Monotone;
+use super::packed::Packed;
+use super::value::plain_int;
+use crate::Result;
+
+/// What one node file holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct NodeDirectory {
+    pub(super) groups: Vec<GroupDirectory>,
+}
+
+/// What one edge file holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct EdgeDirectory {
+    /// Number of the first record of each node, and of all records.
+    pub(super) nodes: Monotone,
+    /// Type of each record.
+    pub(super) types: Packed,
+    /// First row of each record, and the number of rows.
+    pub(super) records: Monotone,
+    pub(super) groups: Vec<GroupDirectory>,
+}
+
+/// Rows that were encoded at once: their columns by the number of the property.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct GroupDirectory {
+    pub(super) rows: u32,
+    pub(super) columns: BTreeMap<u32, Layout>,
+    /// Of edges: the internal ids of their ends, and times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ends: Option<Packed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) times: Option<Layout>,
+}
+
+/// Rows in groups.
+#[derive(Debug)]
+pub(super) struct Rows {
+    blob: Blob,
+    /// First row of each group, and the number of rows.
+    starts: Vec<u64>,
+    groups: Vec<Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    columns: BTreeMap<u32, Column>,
+    ends: Option<Packed>,
+    times: Option<Column>,
+}
+
+impl Rows {
+    pub(super) fn open(blob: Blob, directory: &[GroupDirectory]) -> Result<Self> {
+        let (mut starts, mut groups) = (vec![0], Vec::new());
+        for group in directory {
+            starts.push(starts.last().copied().unwrap_or(0) + u64::from(group.rows));
+            let column = |(property, layout): (&u32, &Layout)| {
+                Ok((*property, Column::open(*layout, &blob)?))
+            };
+            groups.push(Group {
+                columns: group.columns.iter().map(column).collect::<Result<_>>()?,
+                ends: group.ends,
+                times: group.times.map(|layout| Column::open(layout, &blob)).transpose()?,
+            });
+        }
+        Ok(Rows { blob, starts, groups })
+    }
+
+    pub(super) fn blob(&self) -> &Blob {
+        &self.blob
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// The group of a row, and the row in it.
+    #[inline]
+    fn group(&self, row: u64) -> Option<(&Group, u64)> {
+        let number = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
+        Some((self.groups.get(number)?, row - self.starts.get(number)?))
+    }
+
+    /// Appends the value of a property to `out`; false if the row has none.
+    pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+        match self.group(row).map(|(group, row)| (group.columns.get(&property), row)) {
+            Some((Some(column), row)) => column.get(&self.blob, row, out),
+            _ => Ok(false),
+        }
+    }
+
+    /// Hands every value of a row to `f`.
+    pub(super) fn each(
+        &self,
+        row: u64,
+        mut f: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Some((group, row)) = self.group(row) else { return Ok(()) };
+        let mut value = Vec::new();
+        for (property, column) in &group.columns {
+            value.clear();
+            if column.get(&self.blob, row, &mut value)? {
+                f(*property, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that have all these values, ascending.
+    pub(super) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+        let mut found = Vec::new();
+        for (group, start) in self.groups.iter().zip(&self.starts) {
+            let mut all: Option<Vec<u64>> = None;
+            for (property, wanted) in wanted {
+                let rows = match group.columns.get(property) {
+                    Some(column) => column.find(&self.blob, wanted)?,
+                    None => Vec::new(),
+                };
+                let both = match all {
+                    None => rows,
+                    Some(so_far) => common(&so_far, &rows),
+                };
+                let none = both.is_empty();
+                all = Some(both);
+                if none {
+                    break;
+                }
+            }
+            found.extend(all.unwrap_or_default().into_iter().map(|row| row + start));
+        }
+        Ok(found)
+    }
+
+    /// The internal id of the end of an edge.
+    #[inline]
+    pub(super) fn end(&self, row: u64) -> Result<u64> {
+        match self.group(row) {
+            Some((Group { ends: Some(ends), .. }, row)) => ends.get(&self.blob, row),
+            _ => Err(self.blob.damaged(0, "an edge is asked for that it has not")),
+        }
+    }
+
+    /// The time of an edge.
+    #[inline]
+    pub(super) fn time(&self, row: u64) -> Result<i64> {
+        let wrong = || self.blob.damaged(0, "an edge is asked for that it has not");
+        let (group, row) = self.group(row).ok_or_else(wrong)?;
+        let times = group.times.as_ref().ok_or_else(wrong)?;
+        times.number(&self.blob, row)?.map(plain_int).ok_or_else(wrong)
+    }
+}
+
+/// What both ascending lists have.
+fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let mut long = long;
+    let mut both = Vec::new();
+    for row in short {
+        let skip = long.partition_point(|other| other < row);
+        long = long.get(skip..).unwrap_or_default();
+        if long.first() == Some(row) {
+            both.push(*row);
+        }
+    }
+    both
+}
+
+/// The edges of a shard.
+#[derive(Debug)]
+pub(super) struct Edges {
+    pub(super) rows: Rows,
+    nodes: Monotone,
+    types: Packed,
+    records: Monotone,
+}
+
+impl Edges {
+    pub(super) fn open(blob: Blob, directory: &EdgeDirectory) -> Result<Self> {
+        let EdgeDirectory { nodes, types, records, groups } = directory;
+        let rows = Rows::open(blob, groups)?;
+        Ok(Edges { rows, nodes: *nodes, types: *types, records: *records })
+    }
+
+    /// The records of a node: type and rows.
+    pub(super) fn records(&self, node: u64) -> Result<Vec<(u64, Range<u64>)>> {
+        let blob = self.rows.blob();
+        let (from, to) = self.nodes.pair(blob, node)?;
+        let mut found = Vec::new();
+        for record in from..to {
+            let (first, end) = self.records.pair(blob, record)?;
+            found.push((self.types.get(blob, record)?, first..end));
+        }
+        Ok(found)
+    }
+
+    /// The rows of the record of a node and a type; empty if there is none.
+    pub(super) fn record(&self, node: u64, ty: u64) -> Result<Range<u64>> {
+        let blob = self.rows.blob();
+        let (mut low, mut high) = self.nodes.pair(blob, node)?;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let found = self.types.get(blob, middle)?;
+            if found == ty {
+                let (first, end) = self.records.pair(blob, middle)?;
+                return Ok(first..end);
+            }
+            if found < ty { low = middle + 1 } else { high = middle }
+        }
+        Ok(0..0)
+    }
+
+    /// Node and type of the record that has a row.
+    pub(super) fn of_row(&self, row: u64) -> Result<(u64, u64)> {
+        let blob = self.rows.blob();
+        let none = || blob.damaged(0, "an edge belongs to no record");
+        let record = self.records.at_most(blob, row)?.checked_sub(1).ok_or_else(none)?;
+        let node = self.nodes.at_most(blob, record)?.checked_sub(1).ok_or_else(none)?;
+        Ok((node, self.types.get(blob, record)?))
+    }
+}

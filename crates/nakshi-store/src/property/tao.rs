@@ -1,0 +1,107 @@
+//! The reading operations of TAO (Bronson et al., USENIX ATC 2013, section 3.4), by ZipG's queries
+//! (section 4).
+//!
+//! Objects are nodes, associations are edges. Lists come newest first, and both bounds of times are
+//! included, as TAO has them; ZipG's Algorithms 1 to 3 read from the oldest, one edge too far.
+
+use std::collections::HashSet;
+
+use super::graph::{EdgeData, EdgeRecord, PropertyGraph};
+use super::value::Value;
+use crate::{ExternalId, Result};
+
+/// All properties of an object; `None` if there is no such object.
+///
+/// # Errors
+/// Damage.
+pub fn obj_get(graph: &PropertyGraph, id: &ExternalId) -> Result<Option<Vec<(String, Value)>>> {
+    if !graph.has_node(id)? {
+        return Ok(None);
+    }
+    graph.get_node_property(id, None).map(Some)
+}
+
+/// Number of associations of a type.
+///
+/// # Errors
+/// There is no such object; damage.
+pub fn assoc_count(graph: &PropertyGraph, id: &ExternalId, atype: &str) -> Result<u64> {
+    Ok(graph.get_edge_record(id, atype)?.len())
+}
+
+/// At most `limit` associations from place `pos` on, 0 being the newest.
+///
+/// # Errors
+/// As [`assoc_count`].
+pub fn assoc_range(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    atype: &str,
+    pos: u64,
+    limit: u64,
+) -> Result<Vec<EdgeData>> {
+    let record = graph.get_edge_record(id, atype)?;
+    let end = record.len().saturating_sub(pos);
+    newest(graph, &record, end.saturating_sub(limit), end)
+}
+
+/// The associations with objects of `id2s` whose time is from `low` to `high`.
+///
+/// # Errors
+/// As [`assoc_count`].
+pub fn assoc_get(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    atype: &str,
+    id2s: &[ExternalId],
+    low: Option<i64>,
+    high: Option<i64>,
+) -> Result<Vec<EdgeData>> {
+    let record = graph.get_edge_record(id, atype)?;
+    let wanted = id2s.iter().map(|id| Ok(graph.internal(id)?.map(u64::from)));
+    let wanted: HashSet<u64> = wanted.filter_map(Result::transpose).collect::<Result<_>>()?;
+    let mut found = Vec::new();
+    for i in between(graph, &record, low, high)?.rev() {
+        if wanted.contains(&graph.end(&record, i)?) {
+            found.push(graph.get_edge_data(&record, i)?);
+        }
+    }
+    Ok(found)
+}
+
+/// At most `limit` associations whose time is from `low` to `high`.
+///
+/// # Errors
+/// As [`assoc_count`].
+pub fn assoc_time_range(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    atype: &str,
+    high: Option<i64>,
+    low: Option<i64>,
+    limit: u64,
+) -> Result<Vec<EdgeData>> {
+    let record = graph.get_edge_record(id, atype)?;
+    let range = between(graph, &record, low, high)?;
+    newest(graph, &record, range.start.max(range.end.saturating_sub(limit)), range.end)
+}
+
+/// Places whose time is from `low` to `high`.
+fn between(
+    graph: &PropertyGraph,
+    record: &EdgeRecord,
+    low: Option<i64>,
+    high: Option<i64>,
+) -> Result<std::ops::Range<u64>> {
+    graph.get_edge_range(record, low, high.and_then(|high| high.checked_add(1)))
+}
+
+/// The edges of these places, the last first.
+fn newest(
+    graph: &PropertyGraph,
+    record: &EdgeRecord,
+    from: u64,
+    to: u64,
+) -> Result<Vec<EdgeData>> {
+    (from..to).rev().map(|i| graph.get_edge_data(record, i)).collect()
+}

@@ -1,0 +1,113 @@
+"""``get``, ``neighbors``, ``find``: single nodes and edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+from .output import print_json, print_pairs
+
+_WHERE = click.option(
+    "--where",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Only nodes that have this value; once for each.",
+)
+_TYPE = click.option("--type", "edge_type", metavar="TYPE", help="Edges of this type only.")
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.argument("id")
+@click.argument("properties", nargs=-1)
+@options.as_json
+def get(store: str, id: str, properties: tuple[str, ...], as_json: bool) -> None:
+    """Show the PROPERTIES of the node ID of STORE; all of them by default."""
+    from ..graph import Graph
+
+    found = Graph(store).get_node_property(id, properties or None)
+    if as_json:
+        print_json({"id": id, "properties": _plain(found)})
+    else:
+        print_pairs([(name, _shown(value)) for name, value in found.items()])
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.argument("id")
+@_TYPE
+@_WHERE
+@click.option("--edges", is_flag=True, help="With times and properties of edges, newest first.")
+@options.as_json
+def neighbors(
+    store: str, id: str, edge_type: str | None, where: tuple[str, ...], edges: bool, as_json: bool
+) -> None:
+    """List the nodes that edges of STORE lead to from the node ID."""
+    from ..graph import Graph
+
+    graph = Graph(store)
+    found = graph._queries.get_neighbor_ids(id, edge_type, _wanted(where), text=True)
+    if not edges:
+        _list(found, as_json)
+        return
+    wanted = set(found)
+    rows = []
+    for record in graph.get_edge_record(id):
+        if edge_type is None or record.edge_type == edge_type:
+            for place in reversed(range(len(record))):
+                edge = graph.get_edge_data(record, place)
+                if edge.destination in wanted:
+                    rows.append({"type": record.edge_type, **edge._asdict()})
+    if as_json:
+        print_json({"edges": _plain(rows)})
+        return
+    for row in rows:
+        told = " ".join(f"{name}={_shown(value)}" for name, value in row["properties"].items())
+        click.echo(f"{row['type']} {row['destination']} {row['timestamp']} {told}".rstrip())
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@click.argument("where", nargs=-1, required=True, metavar="NAME=VALUE...")
+@options.as_json
+def find(store: str, where: tuple[str, ...], as_json: bool) -> None:
+    """List the nodes of STORE that have all these values."""
+    from ..graph import Graph
+
+    _list(Graph(store)._queries.get_node_ids(_wanted(where), text=True), as_json)
+
+
+def _wanted(where: tuple[str, ...]) -> dict[str, str]:
+    wanted = {}
+    for pair in where:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"'{pair}' is no condition; write NAME=VALUE")
+        wanted[name] = value
+    return wanted
+
+
+def _list(ids: list[Any], as_json: bool) -> None:
+    if as_json:
+        print_json({"ids": _plain(ids)})
+        return
+    for id in ids:
+        click.echo(_shown(id))
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: bytes are text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _shown(value: Any) -> str:
+    plain = _plain(value)
+    return ";".join(map(str, plain)) if isinstance(plain, list) else str(plain)

@@ -1,0 +1,145 @@
+"""Property graphs from Python and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import nakshi
+import pytest
+from nakshi.errors import InputError, ParameterError, UnknownVertexError, UnsupportedError
+
+from .conftest import run_cli
+
+NODES = """id:ID,name,city,age:int,tags:string[]
+ann,Ann,Ithaca,31,a;b
+bob,Bob,Oslo,28,
+cid,"Cid, Jr.",Ithaca,,b
+"""
+EDGES = """:START_ID,:END_ID,:TYPE,timestamp:long,note
+ann,bob,follows,5,hi
+ann,cid,follows,2,
+ann,cid,likes,7,much
+bob,dan,follows,1,
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> nakshi.Graph:
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "edges.csv").write_text(EDGES)
+    return nakshi.build(
+        tmp_path / "g",
+        edges=tmp_path / "edges.csv",
+        nodes=tmp_path / "nodes.csv",
+        properties=True,
+        progress=False,
+    )
+
+
+def test_nodes(graph: nakshi.Graph) -> None:
+    assert graph.get_node_property("ann") == {
+        "name": "Ann",
+        "city": "Ithaca",
+        "age": 31,
+        "tags": ["a", "b"],
+    }
+    assert graph.get_node_property("cid", ["age", "name"]) == {"age": None, "name": "Cid, Jr."}
+    assert graph.get_node_property("dan") == {}
+    assert sorted(map(str, graph.get_node_ids({"city": "Ithaca"}))) == ["ann", "cid"]
+    assert graph.get_node_ids({"city": "Ithaca", "age": 31}) == ["ann"]
+    assert sorted(map(str, graph.get_node_ids({"tags": "b"}))) == ["ann", "cid"]
+    assert len(graph.get_node_ids()) == 4
+    with pytest.raises(UnknownVertexError, match="eve"):
+        graph.get_node_property("eve")
+    with pytest.raises(ParameterError, match="shoe"):
+        graph.get_node_property("ann", "shoe")
+    with pytest.raises(ParameterError, match="int"):
+        graph.get_node_ids({"age": "old"})
+    with pytest.raises(TypeError):
+        graph.get_node_property(1.5)  # type: ignore[arg-type]
+
+
+def test_edges(graph: nakshi.Graph) -> None:
+    record = graph.get_edge_record("ann", "follows")
+    assert len(record) == 2 and record.edge_type == "follows"
+    assert graph.get_edge_range(record, 3, None) == (1, 2)
+    edge = graph.get_edge_data(record, 1)
+    assert edge == ("bob", 5, {"note": "hi"}) and edge.destination == "bob"
+    with pytest.raises(ParameterError):
+        graph.get_edge_data(record, 2)
+    kinds = {record.edge_type: len(record) for record in graph.get_edge_record("ann")}
+    assert kinds == {"follows": 2, "likes": 1}
+    assert graph.get_neighbor_ids("ann") == ["cid", "bob"]
+    assert graph.get_neighbor_ids("ann", None, {"city": "Oslo"}) == ["bob"]
+    assert graph.find_edges({"note": "much"}) == [("ann", "likes", ("cid", 7, {"note": "much"}))]
+    assert [edge.timestamp for edge in graph.tao.assoc_range("ann", "follows")] == [5, 2]
+    assert graph.tao.assoc_get("ann", "follows", ["cid", "nobody"])[0].timestamp == 2
+    assert graph.tao.assoc_count("ann", "hates") == 0
+    assert graph.tao.obj_get("nobody") is None
+    assert graph.search.friends_by("ann", "likes") == ["cid"]
+    assert graph.search.friends_data("ann", "likes")[0].properties == {"note": "much"}
+
+
+def test_analyses_run_on_it(graph: nakshi.Graph) -> None:
+    assert graph.num_vertices == 4 and graph.num_edges == 3
+    assert graph.bfs(source="ann").to_dict() == {"ann": 0, "bob": 1, "cid": 1, "dan": 2}
+    assert nakshi.check(graph.path, progress=False)["ok"]
+
+
+def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
+    store = tmp_path / "g"
+    assert json.loads(run_cli("get", store, "ann", "age", "--json").out)["properties"] == {"age": 31}
+    assert "Ithaca" in run_cli("get", store, "ann").out
+    assert run_cli("find", store, "city=Ithaca", "age=31").out.split() == ["ann"]
+    assert run_cli("neighbors", store, "ann", "--where", "age=28").out.split() == ["bob"]
+    shown = run_cli("neighbors", store, "ann", "--type", "follows", "--edges").out.splitlines()
+    assert shown == ["follows bob 5 note=hi", "follows cid 2"]
+    for words, mention in (
+        (["get", store, "eve"], "eve"),
+        (["find", store, "age=old"], "old"),
+        (["find", store, "age"], "NAME=VALUE"),
+        (["import", tmp_path / "edges.csv", store, "--properties"], "exists"),
+        (["import", tmp_path / "no.csv", tmp_path / "h", "--properties"], "no.csv"),
+    ):
+        done = run_cli(*words)
+        assert done.code in (1, 2) and mention in done.err and done.out == ""
+    words = ["import", f"knows={tmp_path / 'edges.csv'}", tmp_path / "again", "--properties"]
+    assert run_cli(*words, "--nodes", tmp_path / "nodes.csv", "--no-progress").code == 0
+    assert nakshi.open(tmp_path / "again").get_node_property("bob")["age"] == 28
+
+
+def test_data_frames_and_arrow(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    nodes = polars.DataFrame({"id": [3, 1, 2], "w": [0.5, None, 2.0], "l": [["a"], [], None]})
+    edges = polars.DataFrame({"source": [1, 3], "target": [2, 1], "timestamp": [9, 8]})
+    path = tmp_path / "g"
+    graph = nakshi.build(path, edges={"to": edges}, nodes=nodes, properties=True, progress=False)
+    assert graph.get_node_property(3) == {"w": 0.5, "l": ["a"]}
+    assert graph.get_node_property(1) == {"l": []}
+    assert graph.get_neighbor_ids(3, "to") == [1]
+    assert len(graph.get_edge_record(1, "to")) == 1
+
+
+def test_what_cannot_be(graph: nakshi.Graph, tmp_path: Path) -> None:
+    plain = nakshi.build(tmp_path / "plain", edges=([1], [2]), progress=False)
+    with pytest.raises(UnsupportedError, match="properties"):
+        plain.get_node_property(1)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("id:ID,age:int\n1,x\n")
+    with pytest.raises(InputError, match="bad.csv:2"):
+        nakshi.build(tmp_path / "h", edges=[], nodes=bad, properties=True, progress=False)
+    assert not (tmp_path / "h").exists()
+    with pytest.raises(ParameterError, match="table"):
+        nakshi.build(tmp_path / "h", edges=3, properties=True)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="directed"):
+        nakshi.build(tmp_path / "h", edges=bad, properties=True, directed=False)
+
+
+def test_after_fork_it_answers(graph: nakshi.Graph) -> None:
+    assert graph.get_node_property("bob")["age"] == 28
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if graph.get_node_property("bob")["age"] == 28 else 1)
+    assert os.waitpid(child, 0)[1] == 0
