@@ -144,8 +144,8 @@ fn found(values: Vec<(String, Value)>) -> Properties {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Seen red with records in the order of insertion, with the first of equal edges kept, with
-    /// the rows of nodes one too late, with in-lists for records, and with shards that mix up numbers.
+    /// Seen red with times left out of the order, with the first of equal edges kept, with shards
+    /// that mix up nodes, and with the upper bound of times left out.
     #[test]
     fn queries_are_those_of_a_model(model in models(), keep in any::<bool>(), shards in 1..4u32) {
         let home = tempfile::tempdir().unwrap();
