@@ -4,7 +4,7 @@ use libsais::{LibsaisError, SuffixArrayConstruction};
 
 use crate::buckets::Buckets;
 use crate::error::{reserve, zeroed};
-use crate::layout::Layout;
+use crate::layout::{Layout, PointerSize};
 use crate::options::{MAX_LEN, samples};
 use crate::{Error, Options, Result, bits, marks, pointers};
 
@@ -21,11 +21,11 @@ pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result
     options.check()?;
     let buckets = Buckets::of_counts(&counts(text)?)?;
     let mut rows = suffix_array(text)?;
-    let empty = Layout::new(text.len() as u64, *options, buckets.len(), 0)?;
+    let empty = Layout::new(text.len() as u64, *options, buckets.len(), PointerSize::default())?;
     let kept = samples_of(&rows, &empty)?;
     point(text, &buckets, &mut rows)?;
-    let body_bits = pointers::body_bits(&rows, options)?;
-    let layout = Layout::new(text.len() as u64, *options, buckets.len(), body_bits)?;
+    let size = pointers::size(&rows, &empty)?;
+    let layout = Layout::new(text.len() as u64, *options, buckets.len(), size)?;
     let total = usize::try_from(layout.total).unwrap_or(usize::MAX);
     reserve(out, total)?;
     let before = out.len();

@@ -37,10 +37,18 @@ impl Error {
     }
 }
 
-/// Makes room for `more` items.
+/// Makes room for `more` items and no others.
 pub(crate) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
-    let needed = (more as u64).saturating_mul(size_of::<T>() as u64);
-    vec.try_reserve_exact(more).map_err(|_| Error::OutOfMemory { needed })
+    vec.try_reserve_exact(more).map_err(|_| refused::<T>(more))
+}
+
+/// Makes room for `more` items, and for others to come.
+pub(crate) fn grow<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
+    vec.try_reserve(more).map_err(|_| refused::<T>(more))
+}
+
+fn refused<T>(items: usize) -> Error {
+    Error::OutOfMemory { needed: (items as u64).saturating_mul(size_of::<T>() as u64) }
 }
 
 /// A vector of `count` zeros.

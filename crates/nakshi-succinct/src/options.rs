@@ -1,6 +1,6 @@
 //! How a text is compressed, and what that takes.
 
-use crate::layout::Layout;
+use crate::layout::{Layout, PointerSize};
 use crate::{Error, Result, bits};
 
 /// Longest text of one [`Succinct`](crate::Succinct), so that its rows fit 31 bits.
@@ -82,8 +82,11 @@ impl Options {
     /// other texts less.
     pub fn memory_of(&self, len: u64) -> u64 {
         let rows = len.saturating_add(1);
-        let body = rows.saturating_mul(self.psi.worst_bits()).saturating_add(1 << 16);
-        let Ok(layout) = Layout::new(len, *self, 256, body) else { return u64::MAX };
+        let firsts = rows.div_ceil(u64::from(self.psi_block)).saturating_mul(32);
+        let codes = rows.saturating_mul(self.psi.worst_bits());
+        let body_bits = firsts.saturating_add(codes).saturating_add(1 << 16);
+        let size = PointerSize { body_bits, place_bits: 20 };
+        let Ok(layout) = Layout::new(len, *self, 256, size) else { return u64::MAX };
         let samples = layout.body.start as u64;
         // libsais takes tables of its alphabet
         const TABLES: u64 = 1 << 20;

@@ -114,12 +114,11 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     /// [`Error::Corrupt`](crate::Error::Corrupt),
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
-        let positions = self.positions(pattern)?;
+        let view = self.view();
+        let rows = view.rows(pattern)?;
         let mut found = Vec::new();
-        reserve(&mut found, positions.size_hint().0)?;
-        for position in positions {
-            found.push(position?);
-        }
+        reserve(&mut found, usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX))?;
+        view.locate_all(rows, |position| found.push(position))?;
         found.sort_unstable();
         Ok(found)
     }

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use crate::buckets::Buckets;
-use crate::error::reserve;
+use crate::error::grow;
 use crate::layout::Layout;
 use crate::marks::Marks;
 use crate::options::samples;
 use crate::pointers::Pointers;
 use crate::{Error, Result, bits};
 
-/// Stretches of an extract that are walked side by side, so that their memory accesses overlap.
+/// Walks that are done side by side, so that their memory accesses overlap.
 const LANES: usize = 8;
 
 /// What is read from the header once: where sections lie, and the table of bytes.
@@ -39,6 +39,13 @@ struct Lane {
     /// Places in the output.
     from: usize,
     to: usize,
+}
+
+/// A row on its way to a sampled one.
+#[derive(Clone, Copy, Default)]
+struct Walker {
+    row: u64,
+    steps: u64,
 }
 
 impl Parsed {
@@ -92,9 +99,7 @@ impl<'a> View<'a> {
         }
         let before = out.len();
         let count = (end - offset) as usize;
-        if out.capacity() - before < count {
-            reserve(out, count)?;
-        }
+        grow(out, count)?;
         out.resize(before + count, 0);
         let result = self.fill(offset, out.get_mut(before..).unwrap_or_default());
         if result.is_err() {
@@ -186,17 +191,63 @@ impl<'a> View<'a> {
 
     /// The text position of a row's suffix.
     pub(crate) fn locate(&self, row: u64) -> Result<u64> {
-        let layout = &self.parsed.layout;
-        let mut at = row;
-        for steps in 0..u64::from(layout.options.sa_rate) {
-            let known = if at == 0 { Some(layout.len) } else { self.position(at)? };
-            if let Some(position) = known {
-                let found = position.checked_sub(steps).filter(|found| *found < layout.len);
-                return found.ok_or(Error::corrupt("a sampled position is not in the text"));
+        let mut walker = Walker { row, steps: 0 };
+        loop {
+            if let Some(position) = self.step(&mut walker)? {
+                return Ok(position);
             }
-            at = self.pointers.get(at)?;
         }
-        Err(Error::corrupt("no sample lies within the sampling rate"))
+    }
+
+    /// Calls `found` with the text positions of `rows`, in any order.
+    pub(crate) fn locate_all(
+        &self,
+        mut rows: Range<u64>,
+        mut found: impl FnMut(u64),
+    ) -> Result<()> {
+        let mut walkers = [Walker::default(); LANES];
+        let mut going = 0;
+        loop {
+            while let Some(free) = walkers.get_mut(going)
+                && let Some(row) = rows.next()
+            {
+                *free = Walker { row, steps: 0 };
+                going += 1;
+            }
+            let mut at = 0;
+            while at < going {
+                let Some(walker) = walkers.get_mut(at) else { break };
+                if let Some(position) = self.step(walker)? {
+                    found(position);
+                    going -= 1;
+                    walkers.swap(at, going);
+                } else {
+                    at += 1;
+                }
+            }
+            if going == 0 && rows.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One step towards a sample; the position of the suffix where it began, once that is known.
+    #[inline]
+    fn step(&self, walker: &mut Walker) -> Result<Option<u64>> {
+        let layout = &self.parsed.layout;
+        let known = if walker.row == 0 { Some(layout.len) } else { self.position(walker.row)? };
+        if let Some(position) = known {
+            return match position.checked_sub(walker.steps) {
+                Some(found) if found < layout.len => Ok(Some(found)),
+                _ => Err(Error::corrupt("a sampled position is not in the text")),
+            };
+        }
+        walker.steps += 1;
+        if walker.steps >= u64::from(layout.options.sa_rate) {
+            return Err(Error::corrupt("no sample lies within the sampling rate"));
+        }
+        walker.row = self.pointers.get(walker.row)?;
+        Ok(None)
     }
 
     /// The text position of a row's suffix, if it is kept.

@@ -9,21 +9,32 @@
 //! Pointers ascend within the rows of one first byte. They are cut into blocks of as many rows
 //! regardless of bytes, and where a pointer is below the one before it, its gap is taken modulo
 //! the number of rows: so a block is found by dividing, and ascends as a whole before it is
-//! reduced. The directory has for each block its first pointer and the bit where its code begins.
+//! reduced. A block is its first pointer and the code of the others; the directory has for each
+//! group of blocks the first pointer, where the group begins, and the places of blocks in it. So
+//! what a search probes is dense, and a pointer costs one look into the directory, which caches
+//! hold longer than blocks, and one at its block.
 
 use std::ops::Range;
 
 use crate::bits;
-use crate::layout::Layout;
-use crate::{Error, Psi, Result};
+use crate::layout::{Layout, PointerSize};
+use crate::{Error, Options, Psi, Result};
 
 mod elias_fano;
 mod gamma;
 mod write;
 
-pub(crate) use write::{body_bits, write};
+pub(crate) use write::{size, write};
 
 const WRONG: Error = Error::corrupt("its next pointers do not decode");
+/// Blocks of a group.
+const GROUP: u64 = 16;
+
+/// Bits of the directory where a first pointer and a beginning take `fixed` bits together.
+pub(crate) fn directory_bits(rows: u64, options: &Options, fixed: u32, size: PointerSize) -> u64 {
+    let groups = rows.div_ceil(u64::from(options.psi_block) * GROUP);
+    groups * (u64::from(fixed) + (GROUP - 1) * u64::from(size.place_bits))
+}
 
 /// Next pointers as they lie in a compressed text.
 #[derive(Clone, Copy, Debug)]
@@ -60,12 +71,11 @@ impl<'a> Pointers<'a> {
         }
         let size = u64::from(self.layout.options.psi_block);
         // blocks whose first row is in the range, and of those the first that reaches the bound
-        let begin = rows.start.div_ceil(size);
-        let (mut low, mut high) = (begin, rows.end.div_ceil(size));
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.first(middle)? < bound { low = middle + 1 } else { high = middle }
-        }
+        let (begin, end) = (rows.start.div_ceil(size), rows.end.div_ceil(size));
+        let groups = begin.div_ceil(GROUP)..end.div_ceil(GROUP);
+        let group = partition(groups, |group| Ok(self.group_first(group)? < bound))?;
+        let blocks = begin.max(group.saturating_sub(1) * GROUP)..end.min(group * GROUP);
+        let low = partition(blocks, |block| Ok(self.block(block)?.0 < bound))?;
         if low * size == rows.start {
             return Ok(rows.start);
         }
@@ -91,11 +101,11 @@ impl<'a> Pointers<'a> {
         let size = u64::from(self.layout.options.psi_block);
         let mut last = 0;
         for number in 0..self.layout.rows.div_ceil(size) {
-            let (first, block) = self.block(number)?;
-            if first >= self.layout.rows || block.at < last || block.at > self.layout.body_bits {
+            let at = self.begin(number)?;
+            if at < last || at > self.layout.size.body_bits {
                 return Err(Error::corrupt("its directory of next pointers is not ascending"));
             }
-            last = block.at;
+            last = at;
         }
         Ok(())
     }
@@ -110,21 +120,40 @@ impl<'a> Pointers<'a> {
     /// First pointer and code of a block.
     #[inline]
     fn block(&self, number: u64) -> Result<(u64, Block<'a>)> {
-        let (row_bits, offset_bits) = (self.layout.row_bits, self.layout.offset_bits);
-        let entry = number * u64::from(row_bits + offset_bits);
-        let first = bits::get(self.directory, entry, row_bits).ok_or(WRONG)?;
-        let at = bits::get(self.directory, entry + u64::from(row_bits), offset_bits);
+        let at = self.begin(number)?;
+        let first = bits::get(self.body, at, self.layout.row_bits).ok_or(WRONG)?;
         let size = u64::from(self.layout.options.psi_block);
         let left = self.layout.rows.saturating_sub(number * size).min(size);
         let count = left.checked_sub(1).ok_or(WRONG)?;
-        Ok((first, Block { body: self.body, at: at.ok_or(WRONG)?, count }))
+        Ok((first, Block { body: self.body, at: at + u64::from(self.layout.row_bits), count }))
     }
 
-    /// First pointer of a block.
+    /// The bit of the body where a block begins.
     #[inline]
-    fn first(&self, number: u64) -> Result<u64> {
-        let (row_bits, offset_bits) = (self.layout.row_bits, self.layout.offset_bits);
-        bits::get(self.directory, number * u64::from(row_bits + offset_bits), row_bits).ok_or(WRONG)
+    fn begin(&self, number: u64) -> Result<u64> {
+        let (group, within) = (number / GROUP, number % GROUP);
+        let offset_bits = self.layout.offset_bits;
+        let mut at = self.group(group) + u64::from(self.layout.row_bits);
+        let begin = bits::get(self.directory, at, offset_bits).ok_or(WRONG)?;
+        if within == 0 {
+            return Ok(begin);
+        }
+        let place_bits = self.layout.size.place_bits;
+        at += u64::from(offset_bits) + (within - 1) * u64::from(place_bits);
+        Ok(begin + bits::get(self.directory, at, place_bits).ok_or(WRONG)?)
+    }
+
+    /// The bit of the directory where a group begins.
+    #[inline]
+    fn group(&self, group: u64) -> u64 {
+        let fixed = self.layout.row_bits + self.layout.offset_bits;
+        group * (u64::from(fixed) + (GROUP - 1) * u64::from(self.layout.size.place_bits))
+    }
+
+    /// First pointer of a group.
+    #[inline]
+    fn group_first(&self, group: u64) -> Result<u64> {
+        bits::get(self.directory, self.group(group), self.layout.row_bits).ok_or(WRONG)
     }
 
     /// How far the pointer `behind` rows behind a block's first one is from it.
@@ -154,4 +183,14 @@ impl<'a> Pointers<'a> {
     fn reduce(&self, pointer: u64) -> u64 {
         if pointer < self.layout.rows { pointer } else { pointer % self.layout.rows }
     }
+}
+
+/// The first of `numbers` that is not `before`, if those that are come first.
+fn partition(numbers: Range<u64>, before: impl Fn(u64) -> Result<bool>) -> Result<u64> {
+    let (mut low, mut high) = (numbers.start, numbers.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle)? { low = middle + 1 } else { high = middle }
+    }
+    Ok(low)
 }
