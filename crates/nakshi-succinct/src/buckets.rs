@@ -132,6 +132,7 @@ mod tests {
         Ok(())
     }
 
+    /// Seen red with a byte that may occur twice.
     #[test]
     fn tables_that_do_not_ascend_are_refused() {
         let entry = |byte: u64, row: u64| byte << 56 | row;

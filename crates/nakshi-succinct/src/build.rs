@@ -112,7 +112,8 @@ fn samples_of(positions: &[i32], layout: &Layout) -> Result<Samples> {
 fn point(text: &[u8], buckets: &Buckets, rows: &mut [i32]) -> Result<()> {
     let mut before = zeroed(rows.len())?;
     let mut whole = 0;
-    for (row, (before, position)) in (0..).zip(before.iter_mut().zip(rows.iter())) {
+    // rows are counted behind what they number: a counter asked once more could leave 31 bits
+    for ((before, position), row) in before.iter_mut().zip(rows.iter()).zip(0..) {
         match position.unsigned_abs().checked_sub(1).and_then(|at| text.get(at as usize)) {
             Some(byte) => *before = *byte,
             None => whole = row,
@@ -120,7 +121,7 @@ fn point(text: &[u8], buckets: &Buckets, rows: &mut [i32]) -> Result<()> {
     }
     let mut next: Vec<usize> =
         (0..=u8::MAX).map(|byte| buckets.rows(byte).start as usize).collect();
-    for (row, byte) in (0i32..).zip(&before) {
+    for (byte, row) in before.iter().zip(0i32..) {
         // nothing stands before the whole text: its row is where the empty suffix points
         let free = if row == whole { None } else { next.get_mut(usize::from(*byte)) };
         let place = free.map_or(0, |free| {

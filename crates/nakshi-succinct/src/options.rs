@@ -78,7 +78,7 @@ impl Options {
     /// suffix array of four bytes each, samples of that, and the compressed form at its largest.
     /// Without what an output vector holds already. [`u64::MAX`] beyond [`MAX_LEN`].
     ///
-    /// With the defaults 9.3 bytes for a byte of text; what cannot be compressed takes that much,
+    /// With the defaults 8.1 bytes for a byte of text; what cannot be compressed takes that much,
     /// other texts less.
     pub fn memory_of(&self, len: u64) -> u64 {
         let rows = len.saturating_add(1);
@@ -169,6 +169,7 @@ pub(crate) fn sample_width(len: u64, rate: u32) -> u32 {
 mod tests {
     use super::*;
 
+    /// Seen red with the two rates read in the other order.
     #[test]
     fn words_come_back() {
         for psi in Psi::ALL {
@@ -191,12 +192,14 @@ mod tests {
         }
     }
 
+    /// Seen red with a chunk that must take less than is given.
     #[test]
     fn a_chunk_is_the_largest_that_fits() {
         let options = Options::default();
         let chunk = options.chunk_of(64 << 20);
         assert!(options.memory_of(chunk) <= 64 << 20);
         assert!(options.memory_of(chunk + 1) > 64 << 20);
+        assert_eq!(options.chunk_of(options.memory_of(12_345)), 12_345);
         assert_eq!(options.chunk_of(1000), 0);
         assert_eq!(options.chunk_of(u64::MAX), MAX_LEN);
     }

@@ -41,7 +41,7 @@ pub fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result<()> {
 
 impl<B: AsRef<[u8]>> Succinct<B> {
     /// Opens what [`write()`] wrote, no more and no less, and reads its directories to see whether
-    /// they ascend: for the defaults a fifteenth of the text's bytes.
+    /// they ascend: with the defaults about four bytes for a hundred of the text.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt), or

@@ -51,6 +51,8 @@ fn check(text: &[u8], chunked: &Text, places: &[(f64, usize)]) -> Result<()> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
+    /// Seen red with nothing read across the ends of chunks, and with the stretch around an
+    /// end begun a byte late.
     #[test]
     fn chunks_anywhere_answer_as_one_piece(
         text in vec(b'a'..b'd', 0..600),
@@ -63,6 +65,8 @@ proptest! {
         check(&text, &chunked, &places)?;
     }
 
+    /// Seen red with chunks cut before their last delimiter, and with nothing read across ends
+    /// for any pattern.
     #[test]
     fn chunks_of_whole_records_answer_as_one_piece(
         records in vec(vec(b'a'..b'd', 0..20), 0..60),
@@ -77,6 +81,7 @@ proptest! {
         check(&text, &chunked, &places)?;
     }
 
+    /// Seen red with steps taken off a position unchecked.
     #[test]
     fn damaged_chunks_are_survived(place in 0.0..1.0f64, other in vec(any::<u8>(), 1..40)) {
         let text: Vec<u8> = (0..300u32).map(|i| b"aab|bab"[(i % 7) as usize]).collect();
@@ -92,6 +97,24 @@ proptest! {
             let _ = (opened.search(b"a|b"), opened.count(b""), opened.search(b"b"));
         }
     }
+}
+
+/// Directory and trailer say nothing that may be otherwise, but for the delimiter.
+#[test]
+fn every_flipped_byte_of_the_directory_is_refused() -> Result<()> {
+    let text: Vec<u8> = (0..300u32).map(|i| b"aab|bab"[(i % 7) as usize]).collect();
+    let whole = built(&text, Some(b'|'), 100, 300)?;
+    let directory = whole.chunks().count() * 16 + 32;
+    let whole = whole.into_bytes();
+    let delimiter = whole.len() - 24..whole.len() - 16;
+    for at in (whole.len() - directory..whole.len()).filter(|at| !delimiter.contains(at)) {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= flip;
+            assert!(Text::open_lazily(bytes).is_err(), "byte {at}");
+        }
+    }
+    Ok(())
 }
 
 #[test]

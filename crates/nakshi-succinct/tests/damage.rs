@@ -25,6 +25,8 @@ fn built(psi: Psi) -> Result<Vec<u8>> {
     Ok(Succinct::build(&text, &options)?.into_bytes())
 }
 
+/// Seen red with a table of bytes that need not ascend, and with steps taken off a position
+/// unchecked; did not end without a bound on steps.
 #[test]
 fn every_flipped_byte_is_survived() -> Result<()> {
     for psi in Psi::ALL {
@@ -40,6 +42,7 @@ fn every_flipped_byte_is_survived() -> Result<()> {
     Ok(())
 }
 
+/// Seen red with the length in the header compared with the sections only.
 #[test]
 fn truncated_bytes_are_refused() -> Result<()> {
     for psi in Psi::ALL {
@@ -56,13 +59,14 @@ fn truncated_bytes_are_refused() -> Result<()> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
+    /// Seen red with a gap of any number of leading zeros.
     #[test]
     fn stretches_of_other_bytes_are_survived(
         psi in prop::sample::select(Psi::ALL.to_vec()),
         place in 0.0..1.0f64,
         other in prop_oneof![
             prop::collection::vec(any::<u8>(), 1..200),
-            (any::<u8>(), 1..2000usize).prop_map(|(byte, n)| vec![byte; n]),
+            (prop::sample::select(vec![0, 0xff, 0xaa, 0x01]), 1..2000usize).prop_map(|(byte, n)| vec![byte; n]),
         ],
     ) {
         let mut bytes = built(psi)?;

@@ -27,7 +27,8 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
         Self { body: block.body, at: block.at, count: block.count }
     }
 
-    /// A run of gaps of one, and the gap that ends it; 0 if the run may go on. Never both 0.
+    /// A run of gaps of one, and the gap that ends it; 0 if the run may go on. Takes a bit at
+    /// least, so that reading comes to an end on any bytes.
     #[inline]
     fn next(&mut self) -> Option<(u64, u64)> {
         if RUNS { self.next_run() } else { self.next_unary() }
@@ -84,7 +85,6 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
     #[inline(never)]
     fn long_or_end(&mut self) -> Option<u64> {
         if bits::window(self.body, self.at)?.trailing_zeros() > MOST_ZEROS {
-            // the caller stops within the run, or finds that there is no progress
             return Some(0);
         }
         Some(self.long()? + 1)
@@ -98,9 +98,6 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
             let (ones, gap) = self.next()?;
             if ones >= left {
                 return Some(sum + left);
-            }
-            if ones + gap == 0 {
-                return None;
             }
             sum += ones + gap;
             left -= ones + u64::from(gap > 0);
@@ -117,9 +114,6 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
             let (ones, gap) = self.next()?;
             if ones >= distance - sum {
                 return Some((rows + distance - sum).min(self.count + 1));
-            }
-            if ones + gap == 0 {
-                return None;
             }
             sum += ones + gap;
             rows += ones + u64::from(gap > 0);

@@ -194,3 +194,64 @@ fn partition(numbers: Range<u64>, before: impl Fn(u64) -> Result<bool>) -> Resul
     }
     Ok(low)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gaps of one and others up to the largest there can be.
+    fn gaps() -> impl Strategy<Value = Vec<u64>> {
+        let gap = prop_oneof![
+            6 => Just(1),
+            2 => 2..40u64,
+            1 => (0..31u32, any::<u32>()).prop_map(|(bits, low)| 1 << bits | u64::from(low) & bits::mask(bits)),
+        ];
+        let run = (1..1023usize).prop_map(|count| vec![1; count]);
+        let mixed = prop::collection::vec(gap, 0..200);
+        (mixed.clone(), run, mixed).prop_map(|(a, b, c)| [a, b, c].concat())
+    }
+
+    /// Where so many gaps lead, and how many it takes to get somewhere, of one code.
+    fn check(
+        gaps: &[u64],
+        from: u64,
+        encode: impl FnOnce(&[u64], &mut dyn FnMut(u64, u32)),
+        distance: impl Fn(Block<'_>, u64) -> Option<u64>,
+        reach: impl Fn(Block<'_>, u64) -> Option<u64>,
+    ) {
+        let mut body = vec![0; gaps.len() * 8 + 100];
+        let mut at = from;
+        encode(gaps, &mut |number, width| {
+            bits::put(&mut body, at, width, number);
+            at += u64::from(width);
+        });
+        body.truncate((at.div_ceil(8) + bits::SLACK) as usize);
+        let block = Block { body: &body, at: from, count: gaps.len() as u64 };
+        let mut sum = 0;
+        for (behind, gap) in (1..).zip(gaps) {
+            assert_eq!(reach(block, sum + 1), Some(behind), "one more than {} gaps", behind - 1);
+            sum += gap;
+            assert_eq!(distance(block, behind), Some(sum), "{behind} gaps");
+            assert_eq!(reach(block, sum), Some(behind), "all of {behind} gaps");
+        }
+        assert_eq!(reach(block, sum + 1), Some(gaps.len() as u64 + 1));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        /// Seen red with the gap behind a run read from bits that a word may not hold.
+        #[test]
+        fn every_code_leads_where_its_gaps_do(gaps in gaps(), from in 0..64u64) {
+            check(&gaps, from, |gaps, emit| gamma::encode::<false>(gaps, emit),
+                |block, behind| gamma::Gaps::<false>::new(block).distance(behind),
+                |block, distance| gamma::Gaps::<false>::new(block).reach(distance));
+            check(&gaps, from, |gaps, emit| gamma::encode::<true>(gaps, emit),
+                |block, behind| gamma::Gaps::<true>::new(block).distance(behind),
+                |block, distance| gamma::Gaps::<true>::new(block).reach(distance));
+            check(&gaps, from, |gaps, emit| elias_fano::encode(gaps, emit),
+                elias_fano::distance, elias_fano::reach);
+        }
+    }
+}
