@@ -102,6 +102,11 @@ fn measure(text: &[u8], patterns: &[Vec<u8>], options: &Options) -> Outcome<()> 
         black_box(&out);
     }
     let extract = begin.micros() / EXTRACTS as f64;
+    out.clear();
+    succinct.extract(0, usize::MAX, &mut out)?;
+    if out != text {
+        return Err("what was extracted is not the text".into());
+    }
     let mut searches = Vec::new();
     for pattern in patterns {
         let begin = Instant::now();
