@@ -236,6 +236,37 @@ class Graph:
         found = self._queries.find_edges(dict(properties))
         return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
 
+    def bench(
+        self,
+        workload: Literal["tao", "graph-search"],
+        *,
+        queries: int = 20_000,
+        threads: int | None = None,
+        seed: int = 1,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure queries: each kind alone on one thread, then their mix on ``threads``.
+
+        Args:
+            workload: TAO's reading queries in the shares of its paper (ZipG, Table 2), or those of
+                Graph Search (Table 4) in equal shares.
+            queries: of each kind, and of the mix.
+            threads: of the mix; default 2.
+            seed: of draws.
+            progress: as for algorithms.
+
+        Returns:
+            ``classes`` with ``name``, ``rate`` and the latencies ``p50``, ``p99`` and ``p999`` in
+            microseconds; ``rate`` and ``seconds`` of the mix.
+        """
+        config = {"mix": workload, "queries": queries, "threads": threads or 2, "seed": seed}
+        properties = self._queries
+        with reporting(progress, "bench") as sink:
+            found: dict[str, Any] = json.loads(
+                properties.workload(json.dumps(config), progress=sink)
+            )
+        return found
+
     @property
     def tao(self) -> Tao:
         """The operations of TAO."""

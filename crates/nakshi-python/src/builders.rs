@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{
-    Generator, Kronecker, LogNormal, PowerLaw, affordable_threads, write,
+    Generator, Kronecker, LogNormal, PowerLaw, affordable_threads, write, write_tables,
 };
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
 use nakshi::store::{OpenOptions, Store};
@@ -221,6 +221,14 @@ enum Recipe {
 }
 
 impl Recipe {
+    fn seed(&self) -> u64 {
+        match self {
+            Recipe::Kronecker { seed, .. }
+            | Recipe::PowerLaw { seed, .. }
+            | Recipe::LogNormal { seed, .. } => seed.unwrap_or(1),
+        }
+    }
+
     fn generator(self) -> Box<dyn Generator> {
         match self {
             Recipe::Kronecker { scale, edge_factor, seed } => {
@@ -252,21 +260,27 @@ impl Recipe {
 }
 
 /// Writes the edges of a random graph to a file; `recipe` is a JSON object with `kind` and the
-/// generator's parameters. Returns the number of edges.
+/// generator's parameters. With a file of `nodes`, both are tables with properties. Returns the number
+/// of edges.
 #[pyfunction]
-#[pyo3(signature = (path, recipe, *, memory = None, threads = None, progress = None))]
+#[pyo3(signature = (path, recipe, *, nodes = None, memory = None, threads = None, progress = None))]
 pub fn generate(
     py: Python<'_>,
     path: PathBuf,
     recipe: &str,
+    nodes: Option<PathBuf>,
     memory: Option<u64>,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
     let recipe: Recipe = serde_json::from_str(recipe).map_err(Failure::from)?;
+    let seed = recipe.seed();
     let generator = recipe.generator();
     let threads = threads.unwrap_or_else(|| nakshi::engine::Context::new().threads());
     long(py, progress, |call| {
+        if let Some(nodes) = &nodes {
+            return Ok(write_tables(generator.as_ref(), seed, nodes, &path, &hooks(call))?.1);
+        }
         let threads = affordable_threads(generator.as_ref(), threads, memory)?;
         Ok(write(generator.as_ref(), &path, threads, &hooks(call))?)
     })

@@ -7,6 +7,7 @@ use nakshi::store::property::{
     EdgeData, EdgeRecord, LoadOptions, PropertyGraph, Rows, Table, Value, load as load_tables, tao,
 };
 use nakshi::store::{Encoding, import};
+use nakshi::workload;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
@@ -252,6 +253,20 @@ impl Properties {
         let graph =
             long(py, progress, |call| Ok(PropertyGraph::open(&store, memory, &call.cancel)?))?;
         Ok(Properties(graph))
+    }
+
+    /// Runs a workload; `config` is a JSON object. Returns what was measured, as JSON.
+    #[pyo3(signature = (config, *, progress = None))]
+    fn workload(
+        &self,
+        py: Python<'_>,
+        config: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
+        let measured =
+            long(py, progress, |call| Ok(workload::run(&self.0, &config, &call.cancel)?))?;
+        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
     /// Properties of a node, by name; all that it has if no names are given.

@@ -11,7 +11,8 @@
 //! - [`analysis`]: from the name of an algorithm to an answer in the users' ids;
 //! - [`layout`]: from the name of an order to a store in that order;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
-//! - [`describe`]: what a store holds.
+//! - [`describe`]: what a store holds;
+//! - [`workload`]: TAO's and Graph Search's queries, measured.
 //!
 //! # Guide
 //!
@@ -146,5 +147,6 @@ pub mod files;
 pub mod layout;
 pub mod names;
 pub mod table;
+pub mod workload;
 
 pub use error::{Error, Result};

@@ -5,7 +5,7 @@ Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpre
 memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, cost, layout, cache-plan, export, generate), ``plots``
-(plot), ``algorithms`` (run, estimate), ``queries`` (get, neighbors, find), ``options`` (what they share), ``output`` (text, JSON).
+(plot), ``algorithms`` (run, estimate), ``queries`` (get, neighbors, find, bench), ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 from .algorithms import estimate, run
 from .commands import cache_plan, check, cost, export, generate, import_, info, layout
 from .plots import plot
-from .queries import find, get, neighbors
+from .queries import bench, find, get, neighbors
 
 __all__ = ["main", "nakshi"]
 
@@ -73,6 +73,7 @@ for _command in (
     plot,
     export,
     check,
+    bench,
     generate,
 ):
     nakshi.add_command(_command)

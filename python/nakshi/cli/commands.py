@@ -339,6 +339,11 @@ def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
 @click.option("--sigma", type=float, help="log-normal: deviation of the log-degree [1.3].")
 @click.option("--cap", type=click.IntRange(1), help="log-normal: largest in-degree [128].")
 @click.option("--seed", type=click.IntRange(0), help="[1]")
+@click.option(
+    "--nodes",
+    metavar="FILE",
+    help="Tables with properties, by the rules of ZipG: nodes to FILE, edges to OUT.",
+)
 @options.long_call
 def generate(kind: str, out: str, as_json: bool, **parameters: Any) -> None:
     """Write the edges of a random graph of KIND to OUT.

@@ -1,4 +1,4 @@
-"""``get``, ``neighbors``, ``find``: single nodes and edges."""
+"""``get``, ``neighbors``, ``find``: single nodes and edges; ``bench``: many of them, timed."""
 
 from __future__ import annotations
 
@@ -77,6 +77,41 @@ def find(store: str, where: tuple[str, ...], as_json: bool) -> None:
     from ..graph import Graph
 
     _list(Graph(store)._queries.get_node_ids(_wanted(where), text=True), as_json)
+
+
+@click.command()
+@click.argument("workload", type=click.Choice(["tao", "graph-search"]))
+@click.argument("store", type=options.STORE)
+@click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
+@options.long_call
+def bench(
+    workload: str,
+    store: str,
+    queries: int,
+    seed: int,
+    as_json: bool,
+    progress: bool | None,
+    memory: int | None,
+    threads: int | None,
+) -> None:
+    """Measure queries on STORE: each kind alone on one thread, then their mix on all.
+
+    TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
+    """
+    from ..graph import Graph
+
+    graph = Graph(store)
+    graph.load_properties(memory=memory, progress=progress)
+    found = graph.bench(workload, queries=queries, threads=threads, seed=seed, progress=progress)
+    if as_json:
+        print_json({"store": store, "workload": workload, **found})
+        return
+    click.echo(f"{'alone':<28}{'ops/s':>12}{'p50':>9}{'p99':>9}{'p99.9':>9}{'results':>9}")
+    for one in found["classes"]:
+        times = "".join(f"{one[name]:>9.2f}" for name in ("p50", "p99", "p999"))
+        click.echo(f"{one['name']:<28}{one['rate']:>12,.0f}{times}{one['results']:>9.1f}")
+    click.echo(f"{'mix on ' + str(found['threads']) + ' threads':<28}{found['rate']:>12,.0f}")
 
 
 def _wanted(where: tuple[str, ...]) -> dict[str, str]:

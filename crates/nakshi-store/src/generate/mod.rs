@@ -3,17 +3,20 @@
 //! - [`Kronecker`]: the Graph500 generator
 //! - [`PowerLaw`]: degrees with a chosen exponent
 //! - [`LogNormal`]: the graphs of LFGraph, section 4.4
+//! - [`write_tables`]: properties for their vertices and edges
 //! - [`Generator`]: what they have in common; [`write()`] makes an edge list in text
 //!
 //! Every edge is computed from the seed and its number, so that nothing has to be kept in memory
 //! and any piece can be made by any thread. [`crate::import::Input::Generated`] feeds the importer.
 
+mod attributes;
 mod kronecker;
 mod log_normal;
 mod power_law;
 mod random;
 mod text;
 
+pub use attributes::write_tables;
 pub use kronecker::Kronecker;
 pub use log_normal::LogNormal;
 pub use power_law::PowerLaw;

@@ -1,0 +1,142 @@
+//! Where each section of a compressed text lies: a function of its header.
+
+use std::ops::Range;
+
+use crate::options::{MAX_LEN, sample_width, samples};
+use crate::{Error, Options, Result, bits, marks, pointers};
+
+/// Bytes of the header.
+pub(crate) const HEADER: usize = 56;
+/// First word of a header: what it is, and the version of the layout in the highest byte.
+const MAGIC: u64 = u64::from_le_bytes(*b"nkspsi\0\0") | VERSION << MAGIC_BITS;
+/// Bits below the version.
+pub(crate) const MAGIC_BITS: u32 = 56;
+const VERSION: u64 = 1;
+/// Longest body of next pointers, so that no sum of lengths wraps.
+const MAX_BODY: u64 = 1 << 40;
+/// Widest place of a block in its group.
+const MAX_PLACE: u32 = 32;
+
+/// Lengths, widths and extents of sections.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) options: Options,
+    pub(crate) len: u64,
+    /// Suffixes with the empty one.
+    pub(crate) rows: u64,
+    pub(crate) bucket_count: u64,
+    pub(crate) size: PointerSize,
+    pub(crate) row_bits: u32,
+    pub(crate) offset_bits: u32,
+    pub(crate) position_bits: u32,
+    pub(crate) buckets: Range<usize>,
+    pub(crate) mark_directory: Range<usize>,
+    pub(crate) marks: Range<usize>,
+    pub(crate) positions: Range<usize>,
+    pub(crate) sampled_rows: Range<usize>,
+    pub(crate) body: Range<usize>,
+    pub(crate) directory: Range<usize>,
+    pub(crate) total: u64,
+}
+
+/// What next pointers take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PointerSize {
+    pub(crate) body_bits: u64,
+    /// Bits of the place of a block in its group.
+    pub(crate) place_bits: u32,
+}
+
+impl Layout {
+    /// # Errors
+    /// [`Error::Unsupported`] if the text or its pointers are too long.
+    pub(crate) fn new(
+        len: u64,
+        options: Options,
+        bucket_count: u64,
+        size: PointerSize,
+    ) -> Result<Self> {
+        let PointerSize { body_bits, place_bits } = size;
+        if len > MAX_LEN || body_bits > MAX_BODY || place_bits > MAX_PLACE || bucket_count > 256 {
+            return Err(Error::unsupported(format!(
+                "a text of {len} bytes in one piece; cut it into chunks of at most {MAX_LEN}"
+            )));
+        }
+        let rows = len + 1;
+        let row_bits = bits::width_of(len);
+        let offset_bits = bits::width_of(body_bits);
+        let position_bits = sample_width(len, options.sa_rate);
+        let directory_bits = pointers::directory_bits(rows, &options, row_bits + offset_bits, size);
+        let marked = samples(len, options.sa_rate);
+        let mut at = HEADER as u64;
+        let mut next = |bytes: u64| {
+            let from = at;
+            at += bytes;
+            extent(from, at)
+        };
+        Ok(Self {
+            buckets: next(bucket_count * 8)?,
+            mark_directory: next(marks::directory_bytes(rows))?,
+            marks: next(bits::section(marked * 8))?,
+            positions: next(bits::section(marked * u64::from(position_bits)))?,
+            sampled_rows: next(bits::section(
+                samples(len, options.isa_rate) * u64::from(row_bits),
+            ))?,
+            body: next(bits::section(body_bits))?,
+            directory: next(bits::section(directory_bits))?,
+            total: at,
+            options,
+            len,
+            rows,
+            bucket_count,
+            size,
+            row_bits,
+            offset_bits,
+            position_bits,
+        })
+    }
+
+    pub(crate) fn header(&self) -> [u64; HEADER / 8] {
+        let options = self.options.to_word();
+        let PointerSize { body_bits, place_bits } = self.size;
+        let place_bits = u64::from(place_bits);
+        [MAGIC, self.len, options, self.bucket_count, body_bits, place_bits, self.total]
+    }
+
+    /// From bytes that are the whole compressed text, no more and no less.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        const SHORT: Error = Error::corrupt("it is shorter than its header");
+        let header = bytes.get(..HEADER).ok_or(SHORT)?;
+        let mut words = header.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        let mut word = || words.next().ok_or(SHORT);
+        let magic = word()?;
+        if magic != MAGIC {
+            if magic & bits::mask(MAGIC_BITS) == MAGIC & bits::mask(MAGIC_BITS) {
+                return Err(Error::unsupported(format!(
+                    "layout {} of a compressed text, this version reads {VERSION}; use a newer nakshi",
+                    magic >> MAGIC_BITS
+                )));
+            }
+            return Err(Error::corrupt("it does not begin as a compressed text"));
+        }
+        let (len, options) = (word()?, Options::of_word(word()?)?);
+        let (bucket_count, body_bits, place_bits, total) = (word()?, word()?, word()?, word()?);
+        let place_bits = u32::try_from(place_bits).unwrap_or(u32::MAX);
+        let size = PointerSize { body_bits, place_bits };
+        let layout = Self::new(len, options, bucket_count, size)
+            .map_err(|_| Error::corrupt("its header speaks of lengths beyond all bounds"))?;
+        if total != layout.total || total != bytes.len() as u64 {
+            return Err(Error::corrupt("its length is not what its header says"));
+        }
+        Ok(layout)
+    }
+}
+
+fn extent(from: u64, to: u64) -> Result<Range<usize>> {
+    let fits = |at: u64| {
+        usize::try_from(at).map_err(|_| {
+            Error::unsupported(format!("{at} bytes in one piece on this machine's word size"))
+        })
+    };
+    Ok(fits(from)?..fits(to)?)
+}

@@ -1,0 +1,206 @@
+//! How a text is compressed, and what that takes.
+
+use crate::layout::{Layout, PointerSize};
+use crate::{Error, Result, bits};
+
+/// Longest text of one [`Succinct`](crate::Succinct), so that its rows fit 31 bits.
+pub const MAX_LEN: u64 = (1 << 31) - 2;
+
+/// How the gaps between next pointers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Psi {
+    /// Each gap in Elias' gamma code, as in the paper: one bit for a gap of one.
+    EliasGamma,
+    /// Each block of pointers as a sequence of Elias and Fano with a width of its own.
+    EliasFano,
+    /// Runs of gaps of one by their length, and the gaps between runs, both in the gamma code
+    /// (Mäkinen and Navarro, "Succinct suffix arrays based on run-length encoding", CPM 2005).
+    #[default]
+    Runs,
+}
+
+impl Psi {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::EliasGamma, Self::EliasFano, Self::Runs];
+
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::EliasGamma => 1,
+            Self::EliasFano => 2,
+            Self::Runs => 3,
+        }
+    }
+
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|psi| psi.code() == code)
+    }
+
+    /// Bits of a row that the pointers of no text exceed on average: the entropy of a byte, twice
+    /// in the gamma code, and the ends of the code.
+    fn worst_bits(self) -> u64 {
+        match self {
+            Self::EliasGamma => 18,
+            Self::EliasFano => 12,
+            Self::Runs => 20,
+        }
+    }
+}
+
+/// How a text is compressed. Everything is a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The suffix array keeps every text position divisible by this: a search walks up to as
+    /// many steps for each place that it finds. 1 to [`Options::MAX_RATE`].
+    pub sa_rate: u32,
+    /// The inverse suffix array keeps every text position divisible by this: an extract walks up
+    /// to as many steps before its first byte. 1 to [`Options::MAX_RATE`].
+    pub isa_rate: u32,
+    /// How next pointers are written.
+    pub psi: Psi,
+    /// Next pointers in a block, which is decoded from its start. [`Options::MIN_BLOCK`] to
+    /// [`Options::MAX_BLOCK`].
+    pub psi_block: u32,
+}
+
+impl Options {
+    /// Default of both sampling rates, that of the paper.
+    pub const RATE: u32 = 32;
+    /// Largest sampling rate.
+    pub const MAX_RATE: u32 = 4096;
+    /// Default of [`Options::psi_block`].
+    pub const BLOCK: u32 = 64;
+    /// Smallest block of next pointers.
+    pub const MIN_BLOCK: u32 = 16;
+    /// Largest block of next pointers.
+    pub const MAX_BLOCK: u32 = 1024;
+
+    /// Most bytes of memory that compressing a text of `len` bytes takes at once: the text, its
+    /// suffix array of four bytes each, samples of that, and the compressed form at its largest.
+    /// Without what an output vector holds already. [`u64::MAX`] beyond [`MAX_LEN`].
+    ///
+    /// With the defaults 8.1 bytes for a byte of text; what cannot be compressed takes that much,
+    /// other texts less.
+    pub fn memory_of(&self, len: u64) -> u64 {
+        let rows = len.saturating_add(1);
+        let firsts = rows.div_ceil(u64::from(self.psi_block)).saturating_mul(32);
+        let codes = rows.saturating_mul(self.psi.worst_bits());
+        let body_bits = firsts.saturating_add(codes).saturating_add(1 << 16);
+        let size = PointerSize { body_bits, place_bits: 20 };
+        let Ok(layout) = Layout::new(len, *self, 256, size) else { return u64::MAX };
+        let samples = layout.body.start as u64;
+        // libsais takes tables of its alphabet
+        const TABLES: u64 = 1 << 20;
+        rows * 5 + samples + layout.total.max(rows) + TABLES
+    }
+
+    /// Longest chunk whose [`Options::memory_of`] is at most `memory`; 0 if there is none.
+    pub fn chunk_of(&self, memory: u64) -> u64 {
+        let (mut fits, mut beyond) = (0, MAX_LEN + 1);
+        while beyond - fits > 1 {
+            let middle = fits + (beyond - fits) / 2;
+            if self.memory_of(middle) <= memory { fits = middle } else { beyond = middle }
+        }
+        fits
+    }
+
+    /// # Errors
+    /// [`Error::Unsupported`] unless everything is a power of two within its bounds.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (name, value, from, to) in [
+            ("sa_rate", self.sa_rate, 1, Self::MAX_RATE),
+            ("isa_rate", self.isa_rate, 1, Self::MAX_RATE),
+            ("psi_block", self.psi_block, Self::MIN_BLOCK, Self::MAX_BLOCK),
+        ] {
+            if !value.is_power_of_two() || value < from || value > to {
+                return Err(Error::unsupported(format!(
+                    "{name} = {value}; choose a power of two from {from} to {to}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// As a word of the header.
+    pub(crate) fn to_word(self) -> u64 {
+        let log = |value: u32| value.trailing_zeros() as u8;
+        let [sa, isa, block] = [self.sa_rate, self.isa_rate, self.psi_block].map(log);
+        u64::from_le_bytes([self.psi.code(), sa, isa, block, 0, 0, 0, 0])
+    }
+
+    /// # Errors
+    /// [`Error::Corrupt`] if the word says nothing that [`Options::check`] allows.
+    pub(crate) fn of_word(word: u64) -> Result<Self> {
+        const WRONG: Error = Error::corrupt("its options do not exist");
+        let [psi, sa, isa, block, 0, 0, 0, 0] = word.to_le_bytes() else { return Err(WRONG) };
+        let rate = |log: u8| 1u32.checked_shl(u32::from(log)).ok_or(WRONG);
+        let options = Self {
+            sa_rate: rate(sa)?,
+            isa_rate: rate(isa)?,
+            psi: Psi::of_code(psi).ok_or(WRONG)?,
+            psi_block: rate(block)?,
+        };
+        options.check().map_err(|_| WRONG)?;
+        Ok(options)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sa_rate: Self::RATE,
+            isa_rate: Self::RATE,
+            psi: Psi::default(),
+            psi_block: Self::BLOCK,
+        }
+    }
+}
+
+/// Samples at a rate.
+pub(crate) fn samples(len: u64, rate: u32) -> u64 {
+    len.div_ceil(u64::from(rate))
+}
+
+/// Bits of one sampled position, counted in rates.
+pub(crate) fn sample_width(len: u64, rate: u32) -> u32 {
+    bits::width_of(samples(len, rate).saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seen red with the two rates read in the other order.
+    #[test]
+    fn words_come_back() {
+        for psi in Psi::ALL {
+            let options = Options { sa_rate: 1, isa_rate: 4096, psi, psi_block: 16 };
+            assert_eq!(Options::of_word(options.to_word()), Ok(options));
+        }
+        assert!(Options::of_word(0).is_err());
+        assert!(Options::of_word(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn what_is_no_power_of_two_is_refused() {
+        for options in [
+            Options { sa_rate: 3, ..Options::default() },
+            Options { isa_rate: 0, ..Options::default() },
+            Options { psi_block: 8, ..Options::default() },
+            Options { psi_block: 2048, ..Options::default() },
+        ] {
+            assert!(matches!(options.check(), Err(Error::Unsupported { .. })), "{options:?}");
+        }
+    }
+
+    /// Seen red with a chunk that must take less than is given.
+    #[test]
+    fn a_chunk_is_the_largest_that_fits() {
+        let options = Options::default();
+        let chunk = options.chunk_of(64 << 20);
+        assert!(options.memory_of(chunk) <= 64 << 20);
+        assert!(options.memory_of(chunk + 1) > 64 << 20);
+        assert_eq!(options.chunk_of(options.memory_of(12_345)), 12_345);
+        assert_eq!(options.chunk_of(1000), 0);
+        assert_eq!(options.chunk_of(u64::MAX), MAX_LEN);
+    }
+}

@@ -1,0 +1,295 @@
+//! Queries on one compressed text, wherever its bytes lie.
+
+use std::ops::Range;
+
+use crate::buckets::Buckets;
+use crate::error::grow;
+use crate::layout::Layout;
+use crate::marks::Marks;
+use crate::options::samples;
+use crate::pointers::Pointers;
+use crate::{Error, Result, bits};
+
+/// Walks that are done side by side, so that their memory accesses overlap.
+const LANES: usize = 8;
+
+/// What is read from the header once: where sections lie, and the table of bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
+    pub(crate) layout: Layout,
+    pub(crate) buckets: Buckets,
+}
+
+/// One compressed text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    parsed: &'a Parsed,
+    marks: Marks<'a>,
+    positions: &'a [u8],
+    sampled_rows: &'a [u8],
+    pointers: Pointers<'a>,
+}
+
+/// A stretch of an extract, from a sampled position on.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    row: u64,
+    /// Steps before the first byte.
+    skip: u64,
+    /// Places in the output.
+    from: usize,
+    to: usize,
+}
+
+/// A row on its way to a sampled one.
+#[derive(Clone, Copy, Default)]
+struct Walker {
+    row: u64,
+    steps: u64,
+}
+
+impl Parsed {
+    /// Header and table of bytes; the whole length is checked, directories are not.
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self> {
+        let layout = Layout::parse(bytes)?;
+        let section = bytes.get(layout.buckets.clone()).unwrap_or_default();
+        let buckets = Buckets::of_words(section, layout.rows)?;
+        Ok(Self { layout, buckets })
+    }
+
+    /// Queries on `bytes`, from which this was read.
+    #[inline]
+    pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> View<'a> {
+        let layout = &self.layout;
+        let section = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+        View {
+            parsed: self,
+            marks: Marks {
+                directory: section(&layout.mark_directory),
+                lows: section(&layout.marks),
+            },
+            positions: section(&layout.positions),
+            sampled_rows: section(&layout.sampled_rows),
+            pointers: Pointers {
+                layout,
+                body: section(&layout.body),
+                directory: section(&layout.directory),
+            },
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn len(&self) -> u64 {
+        self.parsed.layout.len
+    }
+
+    /// Whether directories ascend.
+    pub(crate) fn check(&self) -> Result<()> {
+        let layout = &self.parsed.layout;
+        self.marks.check(layout.rows, samples(layout.len, layout.options.sa_rate))?;
+        self.pointers.check()
+    }
+
+    /// Appends up to `len` bytes from `offset` on, as many as there are.
+    pub(crate) fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+        let end = offset.saturating_add(len as u64).min(self.len());
+        if offset >= end {
+            return Ok(());
+        }
+        let before = out.len();
+        let count = (end - offset) as usize;
+        grow(out, count)?;
+        out.resize(before + count, 0);
+        let result = self.fill(offset, out.get_mut(before..).unwrap_or_default());
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
+    /// The bytes from `offset` on, as many as `out` takes, all of which there are.
+    fn fill(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let rate = u64::from(self.parsed.layout.options.isa_rate);
+        let end = offset + out.len() as u64;
+        let mut lanes = [Lane::default(); LANES];
+        let mut filled = 0;
+        let last = (end - 1) / rate;
+        for sample in offset / rate..=last {
+            let begin = sample * rate;
+            let (from, to) = (begin.max(offset), (begin + rate).min(end));
+            if let Some(lane) = lanes.get_mut(filled) {
+                *lane = Lane {
+                    row: self.sampled_row(sample)?,
+                    skip: from - begin,
+                    from: (from - offset) as usize,
+                    to: (to - offset) as usize,
+                };
+                filled += 1;
+            }
+            if filled == LANES || sample == last {
+                self.walk(lanes.get_mut(..filled).unwrap_or_default(), out)?;
+                filled = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks lanes to their ends, a step of each in turn.
+    fn walk(&self, lanes: &mut [Lane], out: &mut [u8]) -> Result<()> {
+        loop {
+            let mut going = false;
+            for lane in lanes.iter_mut().filter(|lane| lane.from < lane.to) {
+                if lane.skip > 0 {
+                    lane.skip -= 1;
+                } else {
+                    let place = out.get_mut(lane.from);
+                    let byte = if lane.row > 0 { self.parsed.buckets.byte(lane.row) } else { None };
+                    let (Some(place), Some(byte)) = (place, byte) else {
+                        return Err(Error::corrupt("its pointers end before the text does"));
+                    };
+                    *place = byte;
+                    lane.from += 1;
+                    if lane.from == lane.to {
+                        continue;
+                    }
+                }
+                lane.row = self.pointers.get(lane.row)?;
+                going = true;
+            }
+            if !going {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The row of the suffix at a sampled position.
+    fn sampled_row(&self, sample: u64) -> Result<u64> {
+        let layout = &self.parsed.layout;
+        bits::get(self.sampled_rows, sample * u64::from(layout.row_bits), layout.row_bits)
+            .filter(|row| *row < layout.rows)
+            .ok_or(Error::corrupt("a sampled suffix is no row"))
+    }
+
+    /// Rows of the suffixes that begin with `pattern`; for the empty one all but that of the
+    /// empty suffix.
+    pub(crate) fn rows(&self, pattern: &[u8]) -> Result<Range<u64>> {
+        let Some((last, rest)) = pattern.split_last() else {
+            return Ok(1..self.parsed.layout.rows);
+        };
+        let mut rows = self.parsed.buckets.rows(*last);
+        for byte in rest.iter().rev() {
+            if rows.is_empty() {
+                break;
+            }
+            let bucket = self.parsed.buckets.rows(*byte);
+            let from = self.pointers.lower_bound(bucket.clone(), rows.start)?;
+            rows = from..self.pointers.lower_bound(from..bucket.end, rows.end)?;
+        }
+        Ok(rows)
+    }
+
+    /// The text position of a row's suffix.
+    pub(crate) fn locate(&self, row: u64) -> Result<u64> {
+        let mut walker = Walker { row, steps: 0 };
+        loop {
+            if let Some(position) = self.step(&mut walker)? {
+                return Ok(position);
+            }
+        }
+    }
+
+    /// Calls `found` with the text positions of `rows`, in any order.
+    pub(crate) fn locate_all(
+        &self,
+        mut rows: Range<u64>,
+        mut found: impl FnMut(u64),
+    ) -> Result<()> {
+        let mut walkers = [Walker::default(); LANES];
+        let mut going = 0;
+        loop {
+            while let Some(free) = walkers.get_mut(going)
+                && let Some(row) = rows.next()
+            {
+                *free = Walker { row, steps: 0 };
+                going += 1;
+            }
+            let mut at = 0;
+            while at < going {
+                let Some(walker) = walkers.get_mut(at) else { break };
+                if let Some(position) = self.step(walker)? {
+                    found(position);
+                    going -= 1;
+                    walkers.swap(at, going);
+                } else {
+                    at += 1;
+                }
+            }
+            if going == 0 && rows.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One step towards a sample; the position of the suffix where it began, once that is known.
+    #[inline]
+    fn step(&self, walker: &mut Walker) -> Result<Option<u64>> {
+        let layout = &self.parsed.layout;
+        let known = if walker.row == 0 { Some(layout.len) } else { self.position(walker.row)? };
+        if let Some(position) = known {
+            return match position.checked_sub(walker.steps) {
+                Some(found) if found < layout.len => Ok(Some(found)),
+                _ => Err(Error::corrupt("a sampled position is not in the text")),
+            };
+        }
+        walker.steps += 1;
+        if walker.steps >= u64::from(layout.options.sa_rate) {
+            return Err(Error::corrupt("no sample lies within the sampling rate"));
+        }
+        walker.row = self.pointers.get(walker.row)?;
+        Ok(None)
+    }
+
+    /// The text position of a row's suffix, if it is kept.
+    #[inline]
+    fn position(&self, row: u64) -> Result<Option<u64>> {
+        let Some(rank) = self.marks.rank(row)? else { return Ok(None) };
+        let layout = &self.parsed.layout;
+        let width = layout.position_bits;
+        let sample = bits::get(self.positions, rank * u64::from(width), width)
+            .ok_or(Error::corrupt("a sampled row has no position"))?;
+        Ok(Some(sample * u64::from(layout.options.sa_rate)))
+    }
+
+    /// Text positions of rows, in their order.
+    pub(crate) fn positions(self, rows: Range<u64>) -> Positions<'a> {
+        Positions { view: self, rows }
+    }
+}
+
+/// Offsets at which a pattern occurs, in the order of what follows it in the text.
+///
+/// Each is found when it is asked for, so that whoever stops early pays for no more.
+#[derive(Clone, Debug)]
+pub struct Positions<'a> {
+    view: View<'a>,
+    rows: Range<u64>,
+}
+
+impl Iterator for Positions<'_> {
+    type Item = Result<u64>;
+
+    fn next(&mut self) -> Option<Result<u64>> {
+        self.rows.next().map(|row| self.view.locate(row))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rows.size_hint()
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Result<u64>> {
+        self.rows.nth(n).map(|row| self.view.locate(row))
+    }
+}
+
+impl std::iter::FusedIterator for Positions<'_> {}

@@ -1,0 +1,362 @@
+//! Workloads on a property graph: TAO's mix (ZipG, Table 2) and Graph Search's (Table 4).
+//!
+//! Queries are drawn before the clock starts. Each class runs alone on one thread, which gives its
+//! latencies; then the mix runs on all threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::engine::CancelToken;
+use crate::store::layout::mix;
+use crate::store::property::{PropertyGraph, Value, search, tao};
+use crate::store::{Error, ExternalId};
+
+/// Which queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mix {
+    /// The reading queries of TAO in the shares of its paper.
+    Tao,
+    /// The five queries of Graph Search in equal shares.
+    GraphSearch,
+}
+
+/// How a workload runs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Which queries. Default TAO.
+    pub mix: Mix,
+    /// Queries of each class, and of the mix. Default 20,000.
+    pub queries: usize,
+    /// Threads of the mix. Default 2.
+    pub threads: usize,
+    /// Of draws. Default 1.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { mix: Mix::Tao, queries: 20_000, threads: 2, seed: 1 }
+    }
+}
+
+/// Latencies of a class of queries, alone on one thread, in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Class {
+    /// Name of the query.
+    pub name: &'static str,
+    /// Share of the mix.
+    pub share: f64,
+    /// Values, edges or nodes that a query returned on average.
+    pub results: f64,
+    /// Queries a second.
+    pub rate: f64,
+    /// Half of the queries take at most so long.
+    pub p50: f64,
+    /// 99 of 100 take at most so long.
+    pub p99: f64,
+    /// 999 of 1,000 take at most so long.
+    pub p999: f64,
+}
+
+/// What a workload measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// Each class alone.
+    pub classes: Vec<Class>,
+    /// Threads of the mix.
+    pub threads: usize,
+    /// Queries of the mix.
+    pub queries: usize,
+    /// Seconds of the mix.
+    pub seconds: f64,
+    /// Queries of the mix a second.
+    pub rate: f64,
+}
+
+/// A query with its arguments.
+enum Query {
+    AssocRange(ExternalId, String),
+    ObjGet(ExternalId),
+    AssocGet(ExternalId, String, Vec<ExternalId>),
+    AssocCount(ExternalId, String),
+    AssocTimeRange(ExternalId, String, i64, i64),
+    Friends(ExternalId),
+    FriendsWith(ExternalId, (String, Value)),
+    Find([(String, Value); 2]),
+    FriendsBy(ExternalId, String),
+    FriendsData(ExternalId, String),
+    OneProperty(ExternalId, String),
+}
+
+/// Edges that a list query returns at most, as in the paper's successors.
+const LIMIT: u64 = 1000;
+
+impl Query {
+    /// Runs it; the number of values, edges or nodes that it returns.
+    fn run(&self, graph: &PropertyGraph) -> Result<usize> {
+        let wanted = |pair: &'_ (String, Value)| (pair.0.clone(), pair.1.clone());
+        Ok(match self {
+            Query::AssocRange(id, ty) => tao::assoc_range(graph, id, ty, 0, LIMIT)?.len(),
+            Query::ObjGet(id) => tao::obj_get(graph, id)?.map_or(0, |found| found.len()),
+            Query::AssocGet(id, ty, id2s) => {
+                tao::assoc_get(graph, id, ty, id2s, None, None)?.len()
+            }
+            // Lossless: edges in memory.
+            Query::AssocCount(id, ty) => tao::assoc_count(graph, id, ty)? as usize,
+            Query::AssocTimeRange(id, ty, low, high) => {
+                tao::assoc_time_range(graph, id, ty, Some(*high), Some(*low), LIMIT)?.len()
+            }
+            Query::Friends(id) => search::friends(graph, id)?.len(),
+            Query::FriendsWith(id, pair) => {
+                let (name, value) = wanted(pair);
+                search::friends_with(graph, id, &[(&name, value)])?.len()
+            }
+            Query::Find([a, b]) => {
+                let ((a, x), (b, y)) = (wanted(a), wanted(b));
+                search::find(graph, &[(&a, x), (&b, y)])?.len()
+            }
+            Query::FriendsBy(id, ty) => search::friends_by(graph, id, ty)?.len(),
+            Query::FriendsData(id, ty) => search::friends_data(graph, id, ty)?.len(),
+            Query::OneProperty(id, name) => graph.get_node_property(id, Some(&[name]))?.len(),
+        })
+    }
+}
+
+/// Classes of a mix: name and share. `assoc_add` (0.1 %) is left out.
+fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
+    match mix {
+        Mix::Tao => &[
+            ("assoc_range", 40.8),
+            ("obj_get", 28.8),
+            ("assoc_get", 15.7),
+            ("assoc_count", 11.7),
+            ("assoc_time_range", 2.8),
+            ("one property", 0.0),
+        ],
+        Mix::GraphSearch => &[
+            ("GS1 friends", 20.0),
+            ("GS2 friends with a value", 20.0),
+            ("GS3 nodes with two values", 20.0),
+            ("GS4 friends by a type", 20.0),
+            ("GS5 data of a type", 20.0),
+        ],
+    }
+}
+
+/// Runs a workload.
+///
+/// # Errors
+/// A graph without edges or properties; those of queries; cancellation.
+pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Result<Measured> {
+    let nodes = graph.get_node_ids(&[])?;
+    let entry = graph.entry();
+    let names: Vec<&str> = entry.node_properties.iter().map(|spec| spec.name.as_str()).collect();
+    if nodes.is_empty() || entry.edges == 0 || names.is_empty() {
+        return Err(Error::Invalid("a workload needs nodes with properties, and edges".into()).into());
+    }
+    let mut draw = Draw { graph, nodes: &nodes, names: &names, state: config.seed };
+    let shares = shares(config.mix);
+    let mut classes = Vec::new();
+    for &(name, share) in shares {
+        let queries = draw.queries(name, config.queries, cancel)?;
+        classes.push(alone(graph, name, share, &queries, cancel)?);
+    }
+    let mut all = Vec::new();
+    for &(name, share) in shares {
+        let whole: f64 = shares.iter().map(|(_, share)| share).sum();
+        let count = (config.queries as f64 * share / whole).round();
+        // A share of a number of queries.
+        all.extend(draw.queries(name, count as usize, cancel)?);
+    }
+    draw.shuffle(&mut all);
+    let threads = config.threads.max(1);
+    let seconds = together(graph, &all, threads, cancel)?;
+    let rate = all.len() as f64 / seconds;
+    Ok(Measured { classes, threads, queries: all.len(), seconds, rate })
+}
+
+/// Draws queries by the rules of the benchmarks: nodes and types uniform, drawn again until the list
+/// has an edge.
+struct Draw<'g> {
+    graph: &'g PropertyGraph,
+    nodes: &'g [ExternalId],
+    names: &'g [&'g str],
+    state: u64,
+}
+
+impl Draw<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        self.state = self.state.wrapping_add(1);
+        (mix(self.state) % n.max(1) as u64) as usize
+    }
+
+    fn node(&mut self) -> ExternalId {
+        let at = self.below(self.nodes.len());
+        self.nodes.get(at).cloned().unwrap_or(ExternalId::U64(0))
+    }
+
+    /// A node and a type of which it has edges.
+    fn list(&mut self) -> Result<(ExternalId, String)> {
+        loop {
+            let id = self.node();
+            let types = &self.graph.entry().edge_types;
+            let at = self.below(types.len());
+            let ty = types.get(at).cloned().unwrap_or_default();
+            if !self.graph.get_edge_record(&id, &ty)?.is_empty() {
+                return Ok((id, ty));
+            }
+        }
+    }
+
+    /// A property of a node that has it.
+    fn value(&mut self, id: &ExternalId) -> Result<(String, Value)> {
+        loop {
+            let at = self.below(self.names.len());
+            let name = self.names.get(at).copied().unwrap_or_default();
+            let found = self.graph.get_node_property(id, Some(&[name]))?;
+            match found.into_iter().next() {
+                Some((_, Value::Null)) | None => {}
+                Some(pair) => return Ok(pair),
+            }
+        }
+    }
+
+    fn query(&mut self, name: &str) -> Result<Query> {
+        Ok(match name {
+            "obj_get" => Query::ObjGet(self.node()),
+            "one property" => {
+                let id = self.node();
+                let (name, _) = self.value(&id)?;
+                Query::OneProperty(id, name)
+            }
+            "assoc_get" => {
+                let (id, ty) = self.list()?;
+                let all = self.graph.get_neighbor_ids(&id, Some(&ty), &[])?;
+                let half = all.into_iter().filter(|_| self.below(2) == 0).collect();
+                Query::AssocGet(id, ty, half)
+            }
+            "assoc_time_range" => {
+                let (id, ty) = self.list()?;
+                let record = self.graph.get_edge_record(&id, &ty)?;
+                let oldest = self.graph.get_edge_data(&record, 0)?.timestamp;
+                let newest = self.graph.get_edge_data(&record, record.len() - 1)?.timestamp;
+                let span = newest.saturating_sub(oldest).max(1) as usize;
+                let ends = [self.below(span), self.below(span)].map(|at| oldest + at as i64);
+                Query::AssocTimeRange(id, ty, ends[0].min(ends[1]), ends[0].max(ends[1]))
+            }
+            "GS1 friends" => Query::Friends(self.list()?.0),
+            "GS2 friends with a value" => {
+                let (id, _) = self.list()?;
+                let other = self.node();
+                Query::FriendsWith(id, self.value(&other)?)
+            }
+            "GS3 nodes with two values" => {
+                let id = self.node();
+                Query::Find([self.value(&id)?, self.value(&id)?])
+            }
+            "assoc_range" | "assoc_count" | "GS4 friends by a type" | "GS5 data of a type" => {
+                let (id, ty) = self.list()?;
+                match name {
+                    "assoc_range" => Query::AssocRange(id, ty),
+                    "assoc_count" => Query::AssocCount(id, ty),
+                    "GS4 friends by a type" => Query::FriendsBy(id, ty),
+                    _ => Query::FriendsData(id, ty),
+                }
+            }
+            other => return Err(Error::Invalid(format!("unknown class of queries {other}")).into()),
+        })
+    }
+
+    fn queries(&mut self, name: &str, count: usize, cancel: &CancelToken) -> Result<Vec<Query>> {
+        let mut queries = Vec::with_capacity(count);
+        for _ in 0..count {
+            cancel.check().map_err(Error::from)?;
+            queries.push(self.query(name)?);
+        }
+        Ok(queries)
+    }
+
+    /// Fisher and Yates.
+    fn shuffle(&mut self, queries: &mut [Query]) {
+        for last in (1..queries.len()).rev() {
+            let other = self.below(last + 1);
+            queries.swap(last, other);
+        }
+    }
+}
+
+fn alone(
+    graph: &PropertyGraph,
+    name: &'static str,
+    share: f64,
+    queries: &[Query],
+    cancel: &CancelToken,
+) -> Result<Class> {
+    // A tenth to warm up.
+    for query in queries.iter().take(queries.len() / 10) {
+        query.run(graph)?;
+    }
+    let (mut results, mut times) = (0, Vec::with_capacity(queries.len()));
+    let began = Instant::now();
+    for query in queries {
+        let start = Instant::now();
+        results += std::hint::black_box(query.run(graph)?);
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+        if times.len() % 64 == 0 {
+            cancel.check().map_err(Error::from)?;
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    times.sort_by(f64::total_cmp);
+    let quantile = |part: f64| {
+        let at = (times.len() as f64 * part) as usize;
+        times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or(0.0)
+    };
+    Ok(Class {
+        name,
+        share,
+        results: results as f64 / queries.len().max(1) as f64,
+        rate: queries.len() as f64 / seconds,
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+    })
+}
+
+/// Seconds that all queries take on so many threads.
+fn together(
+    graph: &PropertyGraph,
+    queries: &[Query],
+    threads: usize,
+    cancel: &CancelToken,
+) -> Result<f64> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<()> {
+        loop {
+            let from = next.fetch_add(16, Relaxed);
+            let Some(some) = queries.get(from..queries.len().min(from + 16)) else { return Ok(()) };
+            if some.is_empty() {
+                return Ok(());
+            }
+            cancel.check().map_err(Error::from)?;
+            for query in some {
+                std::hint::black_box(query.run(graph)?);
+            }
+        }
+    };
+    let began = Instant::now();
+    std::thread::scope(|scope| -> Result<()> {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let done = worker.join();
+            done.map_err(|_| Error::Invalid("a query panicked; please report it".into()))??;
+        }
+        Ok(())
+    })?;
+    Ok(began.elapsed().as_secs_f64())
+}
