@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _core
 from .errors import ParameterError
 from .orders import Order
 from .progress import ProgressArgument, reporting
-from .property import EdgeData, Property, Search, Tao
+from .property import Id, Queries
 from .result import Result
 from .units import parse_share, parse_size
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "Id", "Engine", "Order", "RunOptions"]
 
-Id = int | str | bytes
-"""A vertex as the imported edges named it."""
 Engine = Literal["auto", "memory", "ssd"]
 
 
@@ -57,7 +55,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph:
+class Graph(Queries):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -76,7 +74,7 @@ class Graph:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._core = _core.Store(os.fspath(path))
-        self._properties: _core.Properties | None = None
+        self._properties = None
 
     @property
     def path(self) -> str:
@@ -135,147 +133,6 @@ class Graph:
         kind = "directed" if self.directed else "undirected"
         counts = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
         return f"<nakshi.Graph {self.path!r}: {kind}, {counts}>"
-
-    def load_properties(
-        self, *, memory: int | str | None = None, progress: ProgressArgument = None
-    ) -> None:
-        """Load the property files, compressed as they are; the first query does it by itself.
-
-        Args:
-            memory: cap; the files have to fit.
-            progress: as for algorithms.
-
-        Raises:
-            UnsupportedError: a store without properties.
-            BudgetError: ``memory`` is less than the files take.
-        """
-        if self._properties is None:
-            with reporting(progress, "properties") as sink:
-                self._properties = _core.Properties(
-                    self._core, memory=parse_size(memory), progress=sink
-                )
-
-    @property
-    def _queries(self) -> _core.Properties:
-        self.load_properties()
-        assert self._properties is not None
-        return self._properties
-
-    def get_node_property(
-        self, id: Id, properties: str | Sequence[str] | None = None
-    ) -> dict[str, Property]:
-        """Properties of a node by name (ZipG, Table 1).
-
-        Args:
-            id: of the node.
-            properties: names, or one; ``None`` for all that the node has.
-
-        Returns:
-            Values by name; ``None`` for a named property that the node lacks.
-
-        Raises:
-            UnknownVertexError: there is no such node.
-            ParameterError: there is no such property in the store.
-        """
-        names = [properties] if isinstance(properties, str) else properties
-        return self._queries.get_node_property(id, None if names is None else list(names))
-
-    def get_node_ids(self, properties: Mapping[str, Property] | None = None) -> list[Id]:
-        """The nodes that have all these values; all nodes for ``None``.
-
-        A property that is a list has a value if one of its items is equal.
-        """
-        return self._queries.get_node_ids(dict(properties or {}))
-
-    def get_neighbor_ids(
-        self,
-        id: Id,
-        edge_type: str | int | None = None,
-        properties: Mapping[str, Property] | None = None,
-    ) -> list[Id]:
-        """The nodes that edges of a type lead to from a node, and that have all these values.
-
-        Args:
-            id: of the node.
-            edge_type: ``None`` for any.
-            properties: of the neighbours; ``None`` for any.
-
-        Returns:
-            Each neighbour once, in the order of types and times.
-        """
-        return self._queries.get_neighbor_ids(id, _type(edge_type), dict(properties or {}))
-
-    @overload
-    def get_edge_record(self, id: Id, edge_type: str | int) -> _core.EdgeRecord: ...
-    @overload
-    def get_edge_record(self, id: Id, edge_type: None = None) -> list[_core.EdgeRecord]: ...
-    def get_edge_record(
-        self, id: Id, edge_type: str | int | None = None
-    ) -> _core.EdgeRecord | list[_core.EdgeRecord]:
-        """The edges of a type of a node, in the order of their times; ``len()`` counts them.
-
-        Without a type, a record for each type of which the node has edges.
-        """
-        name = _type(edge_type)
-        if name is None:
-            return self._queries.get_edge_records(id)
-        return self._queries.get_edge_record(id, name)
-
-    def get_edge_range(
-        self, record: _core.EdgeRecord, t_lo: int | None = None, t_hi: int | None = None
-    ) -> tuple[int, int]:
-        """First place and end of the edges of a record with ``t_lo <= time < t_hi``."""
-        return self._queries.get_edge_range(record, t_lo, t_hi)
-
-    def get_edge_data(self, record: _core.EdgeRecord, place: int) -> EdgeData:
-        """Destination, time and properties of the edge at a place of a record, 0 the oldest."""
-        return EdgeData(*self._queries.get_edge_data(record, place))
-
-    def find_edges(self, properties: Mapping[str, Property]) -> list[tuple[Id, str, EdgeData]]:
-        """The edges that have all these values: source, type, and the rest."""
-        found = self._queries.find_edges(dict(properties))
-        return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
-
-    def bench(
-        self,
-        workload: Literal["tao", "graph-search"],
-        *,
-        queries: int = 20_000,
-        threads: int | None = None,
-        seed: int = 1,
-        progress: ProgressArgument = None,
-    ) -> dict[str, Any]:
-        """Measure queries: each kind alone on one thread, then their mix on ``threads``.
-
-        Args:
-            workload: TAO's reading queries in the shares of its paper (ZipG, Table 2), or those of
-                Graph Search (Table 4) in equal shares.
-            queries: of each kind, and of the mix.
-            threads: of the mix; default 2.
-            seed: of draws.
-            progress: as for algorithms.
-
-        Returns:
-            ``classes`` with ``name``, ``rate`` and the latencies ``p50``, ``p99`` and ``p999`` in
-            microseconds; ``rate`` and ``seconds`` of the mix.
-        """
-        config = {"mix": workload, "queries": queries, "threads": threads or 2, "seed": seed}
-        properties = self._queries
-        with reporting(progress, "bench") as sink:
-            found: dict[str, Any] = json.loads(
-                properties.workload(json.dumps(config), progress=sink)
-            )
-        return found
-
-    @property
-    def tao(self) -> Tao:
-        """The operations of TAO."""
-        return Tao(self._queries)
-
-    @property
-    def search(self) -> Search:
-        """The queries of Graph Search."""
-        return Search(self._queries)
 
     def bfs(
         self,
@@ -833,8 +690,3 @@ def _object(text: str) -> dict[str, Any]:
     value = json.loads(text)
     assert isinstance(value, dict)
     return value
-
-
-def _type(edge_type: str | int | None) -> str | None:
-    """The name of a type of edges; integers pass for their decimal text."""
-    return None if edge_type is None else str(edge_type)

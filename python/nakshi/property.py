@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, overload
 
-if TYPE_CHECKING:
-    from . import _core
-    from .graph import Id
+from ._core import EdgeRecord, Properties, Store
+from .progress import ProgressArgument, reporting
+from .units import parse_size
 
-__all__ = ["EdgeData", "Property", "Search", "Tao"]
+__all__ = ["EdgeData", "Id", "Property", "Queries", "Search", "Tao"]
 
-Property = Union[
-    None, str, bytes, int, float, bool, Sequence[Union[str, bytes, int, float, bool]]
-]
+Id = int | str | bytes
+"""A vertex as the imported edges named it."""
+Scalar = str | bytes | int | float | bool
+Property = Scalar | Sequence[Scalar] | None
 """A value of a property. Times are milliseconds since 1970-01-01 00:00 UTC."""
 
 
@@ -31,13 +33,159 @@ class EdgeData(NamedTuple):
     properties: dict[str, Property]
 
 
+class Queries:
+    """The queries of a graph with properties, which :class:`nakshi.Graph` has."""
+
+    _core: Store
+    _properties: Properties | None
+
+    def load_properties(
+        self, *, memory: int | str | None = None, progress: ProgressArgument = None
+    ) -> None:
+        """Load the property files, compressed as they are; the first query does it by itself.
+
+        Args:
+            memory: cap; the files have to fit.
+            progress: as for algorithms.
+
+        Raises:
+            UnsupportedError: a store without properties.
+            BudgetError: ``memory`` is less than the files take.
+        """
+        if self._properties is None:
+            with reporting(progress, "properties") as sink:
+                self._properties = Properties(self._core, memory=parse_size(memory), progress=sink)
+
+    @property
+    def _queries(self) -> Properties:
+        self.load_properties()
+        assert self._properties is not None
+        return self._properties
+
+    def get_node_property(
+        self, id: Id, properties: str | Sequence[str] | None = None
+    ) -> dict[str, Property]:
+        """Properties of a node by name (ZipG, Table 1).
+
+        Args:
+            id: of the node.
+            properties: names, or one; ``None`` for all that the node has.
+
+        Returns:
+            Values by name; ``None`` for a named property that the node lacks.
+
+        Raises:
+            UnknownVertexError: there is no such node.
+            ParameterError: there is no such property in the store.
+        """
+        names = [properties] if isinstance(properties, str) else properties
+        return self._queries.get_node_property(id, None if names is None else list(names))
+
+    def get_node_ids(self, properties: Mapping[str, Property] | None = None) -> list[Id]:
+        """The nodes that have all these values; all nodes for ``None``.
+
+        A property that is a list has a value if one of its items is equal.
+        """
+        return self._queries.get_node_ids(dict(properties or {}))
+
+    def get_neighbor_ids(
+        self,
+        id: Id,
+        edge_type: str | int | None = None,
+        properties: Mapping[str, Property] | None = None,
+    ) -> list[Id]:
+        """The nodes that edges of a type lead to from a node, and that have all these values.
+
+        Args:
+            id: of the node.
+            edge_type: ``None`` for any.
+            properties: of the neighbours; ``None`` for any.
+
+        Returns:
+            Each neighbour once, in the order of types and times.
+        """
+        return self._queries.get_neighbor_ids(id, _type(edge_type), dict(properties or {}))
+
+    @overload
+    def get_edge_record(self, id: Id, edge_type: str | int) -> EdgeRecord: ...
+    @overload
+    def get_edge_record(self, id: Id, edge_type: None = None) -> list[EdgeRecord]: ...
+    def get_edge_record(
+        self, id: Id, edge_type: str | int | None = None
+    ) -> EdgeRecord | list[EdgeRecord]:
+        """The edges of a type of a node, in the order of their times; ``len()`` counts them.
+
+        Without a type, a record for each type of which the node has edges.
+        """
+        name = _type(edge_type)
+        if name is None:
+            return self._queries.get_edge_records(id)
+        return self._queries.get_edge_record(id, name)
+
+    def get_edge_range(
+        self, record: EdgeRecord, t_lo: int | None = None, t_hi: int | None = None
+    ) -> tuple[int, int]:
+        """First place and end of the edges of a record with ``t_lo <= time < t_hi``."""
+        return self._queries.get_edge_range(record, t_lo, t_hi)
+
+    def get_edge_data(self, record: EdgeRecord, place: int) -> EdgeData:
+        """Destination, time and properties of the edge at a place of a record, 0 the oldest."""
+        return EdgeData(*self._queries.get_edge_data(record, place))
+
+    def find_edges(self, properties: Mapping[str, Property]) -> list[tuple[Id, str, EdgeData]]:
+        """The edges that have all these values: source, type, and the rest."""
+        found = self._queries.find_edges(dict(properties))
+        return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
+
+    def bench(
+        self,
+        workload: Literal["tao", "graph-search"],
+        *,
+        queries: int = 20_000,
+        threads: int | None = None,
+        seed: int = 1,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure queries: each kind alone on one thread, then their mix on ``threads``.
+
+        Args:
+            workload: TAO's reading queries in the shares of its paper (ZipG, Table 2), or those of
+                Graph Search (Table 4) in equal shares.
+            queries: of each kind, and of the mix.
+            threads: of the mix; default 2.
+            seed: of draws.
+            progress: as for algorithms.
+
+        Returns:
+            ``classes`` with ``name``, ``rate`` and the latencies ``p50``, ``p99`` and ``p999`` in
+            microseconds; ``rate`` and ``seconds`` of the mix.
+        """
+        config = {"mix": workload, "queries": queries, "threads": threads or 2, "seed": seed}
+        properties = self._queries
+        with reporting(progress, "bench") as sink:
+            found: dict[str, Any] = json.loads(
+                properties.workload(json.dumps(config), progress=sink)
+            )
+        return found
+
+    @property
+    def tao(self) -> Tao:
+        """The operations of TAO."""
+        return Tao(self._queries)
+
+    @property
+    def search(self) -> Search:
+        """The queries of Graph Search."""
+        return Search(self._queries)
+
+
 class Tao:
     """The reading operations of TAO: objects are nodes, associations are edges.
 
     Lists come newest first; both bounds of times are included.
     """
 
-    def __init__(self, core: _core.Properties) -> None:
+    def __init__(self, core: Properties) -> None:
         self._core = core
 
     def obj_get(self, id: Id) -> dict[str, Property] | None:
@@ -78,7 +226,7 @@ class Tao:
 class Search:
     """The five queries of Graph Search (ZipG, Table 4)."""
 
-    def __init__(self, core: _core.Properties) -> None:
+    def __init__(self, core: Properties) -> None:
         self._core = core
 
     def friends(self, id: Id) -> list[Id]:
@@ -104,3 +252,8 @@ class Search:
 
 def _edges(found: list[tuple[Id, int, dict[str, Property]]]) -> list[EdgeData]:
     return [EdgeData(*edge) for edge in found]
+
+
+def _type(edge_type: str | int | None) -> str | None:
+    """The name of a type of edges; integers pass for their decimal text."""
+    return None if edge_type is None else str(edge_type)

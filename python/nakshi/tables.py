@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
 from . import _core
-from .edges import stream
+from .edges import ArrowStream, stream
 from .errors import ParameterError
 from .progress import ProgressArgument, reporting
 
-if TYPE_CHECKING:
-    from .edges import ArrowStream
-
 __all__ = ["Tables", "load"]
 
-Table = Union[str, "os.PathLike[str]", "ArrowStream"]
-Tables = Union[Table, Sequence[Table], Mapping[str, Union[Table, Sequence[Table]]]]
+Table = str | os.PathLike[str] | ArrowStream
+Tables = Table | Sequence[Table] | Mapping[str, Table | Sequence[Table]]
 """One table, several, or tables by label (nodes) or type (edges)."""
 
 _FORMS = (

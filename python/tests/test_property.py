@@ -90,7 +90,9 @@ def test_analyses_run_on_it(graph: nakshi.Graph) -> None:
 
 def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
     store = tmp_path / "g"
-    assert json.loads(run_cli("get", store, "ann", "age", "--json").out)["properties"] == {"age": 31}
+    assert json.loads(run_cli("get", store, "ann", "age", "--json").out)["properties"] == {
+        "age": 31
+    }
     assert "Ithaca" in run_cli("get", store, "ann").out
     assert run_cli("find", store, "city=Ithaca", "age=31").out.split() == ["ann"]
     assert run_cli("neighbors", store, "ann", "--where", "age=28").out.split() == ["bob"]

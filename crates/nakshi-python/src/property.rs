@@ -195,7 +195,7 @@ fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> 
     })
 }
 
-fn dict<'py>(py: Python<'py>, values: &[(String, Value)]) -> PyResult<Bound<'py, PyDict>> {
+fn dict<'py>(py: Python<'py>, values: &[(&str, Value)]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     values.iter().try_for_each(|(name, value)| dict.set_item(name, of_value(py, value)?))?;
     Ok(dict)
@@ -204,11 +204,11 @@ fn dict<'py>(py: Python<'py>, values: &[(String, Value)]) -> PyResult<Bound<'py,
 /// Destination, time and properties of an edge.
 type Edge<'py> = (Bound<'py, PyAny>, i64, Bound<'py, PyDict>);
 
-fn edge<'py>(py: Python<'py>, data: &EdgeData) -> PyResult<Edge<'py>> {
+fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'py>> {
     Ok((of_id(py, &data.destination)?, data.timestamp, dict(py, &data.properties)?))
 }
 
-fn edges<'py>(py: Python<'py>, found: &[EdgeData]) -> PyResult<Vec<Edge<'py>>> {
+fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>>> {
     found.iter().map(|data| edge(py, data)).collect()
 }
 
@@ -221,7 +221,9 @@ fn wanted<'d>(
     let one = |(name, value): (Bound<'d, PyAny>, Bound<'d, PyAny>)| {
         let name = name.extract::<String>()?;
         let value = match text {
-            true => graph.parse(&name, value.cast::<PyString>()?.to_str()?).map_err(Failure::from)?,
+            true => {
+                graph.parse(&name, value.cast::<PyString>()?.to_str()?).map_err(Failure::from)?
+            }
             false => value_of(&value)?,
         };
         Ok((name, value))
@@ -365,8 +367,8 @@ impl Properties {
         let graph = &self.0;
         let wanted = wanted(graph, properties, false)?;
         let found = py.detach(|| graph.find_edges(&borrowed(&wanted))).map_err(Failure::from)?;
-        let edge = |(source, ty, data): (ExternalId, String, EdgeData)| {
-            Ok((of_id(py, &source)?, ty, edge(py, &data)?))
+        let edge = |(source, ty, data): (ExternalId, &str, EdgeData<'_>)| {
+            Ok((of_id(py, &source)?, ty.to_owned(), edge(py, &data)?))
         };
         found.into_iter().map(edge).collect()
     }

@@ -203,8 +203,7 @@ impl Job<'_> {
                 limit: usize::try_from(self.budget.bucket::<R>()).unwrap_or(usize::MAX),
                 sorters: self.budget.threads,
             };
-            let duplicates =
-                if self.rows.is_some() { Duplicates::Drop } else { Duplicates::Keep };
+            let duplicates = if self.rows.is_some() { Duplicates::Drop } else { Duplicates::Keep };
             let rules = Rules { duplicates, valued: R::WEIGHTED, float };
             builder.begin_adjacency(direction)?;
             emit::<R>(&buckets, place, rules, self.hooks, builder)?;

@@ -363,6 +363,7 @@ fn giant_store(dest: &Path) -> std::io::Result<Manifest> {
             internal: None,
             ranks: None,
         },
+        property: None,
         report: serde_json::Map::new(),
     })
 }

@@ -1,5 +1,7 @@
 //! Property graphs, from tables to queries, against a model that keeps everything in maps.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,9 +9,7 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_store::import::{Duplicates, Hooks, Layout};
-use nakshi_store::property::{
-    LoadOptions, PropertyGraph, Rows, Table, Value, load, search, tao,
-};
+use nakshi_store::property::{LoadOptions, PropertyGraph, Rows, Table, Value, load, search, tao};
 use nakshi_store::{Error, ExternalId, OpenOptions, Store};
 use proptest::prelude::*;
 
@@ -116,7 +116,12 @@ fn models() -> impl Strategy<Value = Model> {
     let tags = prop::collection::vec("[xyz]", 1..3)
         .prop_map(|tags| Value::List(tags.into_iter().map(Value::String).collect()))
         .boxed();
-    let node = properties(vec![("name", name.clone()), ("age", age.clone()), ("score", score), ("tags", tags)]);
+    let node = properties(vec![
+        ("name", name.clone()),
+        ("age", age.clone()),
+        ("score", score),
+        ("tags", tags),
+    ]);
     let nodes = prop::collection::btree_map(0..30u32, node, 0..20);
     let ends = (0..34u32, 0..34u32, "[AB]", prop_oneof![0..6i64, any::<i64>()]);
     let edge = (ends, properties(vec![("weight", age), ("note", name)])).prop_map(
@@ -138,8 +143,9 @@ fn open(path: &Path) -> PropertyGraph {
     PropertyGraph::open(&store, None, &CancelToken::new()).unwrap()
 }
 
-fn found(values: Vec<(String, Value)>) -> Properties {
-    values.into_iter().filter(|(_, value)| *value != Value::Null).collect()
+fn found(values: Vec<(&str, Value)>) -> Properties {
+    let some = values.into_iter().filter(|(_, value)| *value != Value::Null);
+    some.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 proptest! {
@@ -306,7 +312,7 @@ fn tables_by_name() {
     assert_eq!(persons, [id("Person:0"), id("Person:1")]);
     let record = graph.get_edge_record(&id("Person:0"), "knows").unwrap();
     let data = graph.get_edge_data(&record, 0).unwrap();
-    assert_eq!(data.properties, [("creationDate".to_owned(), Value::Int(5))]);
+    assert_eq!(data.properties, [("creationDate", Value::Int(5))]);
     assert_eq!(graph.find_edges(&[("creationDate", Value::Int(5))]).unwrap().len(), 1);
     let empty = home.path().join("empty");
     load(&empty, Vec::new(), Vec::new(), &options, &Hooks::default()).unwrap();

@@ -103,9 +103,7 @@ impl Query {
         Ok(match self {
             Query::AssocRange(id, ty) => tao::assoc_range(graph, id, ty, 0, LIMIT)?.len(),
             Query::ObjGet(id) => tao::obj_get(graph, id)?.map_or(0, |found| found.len()),
-            Query::AssocGet(id, ty, id2s) => {
-                tao::assoc_get(graph, id, ty, id2s, None, None)?.len()
-            }
+            Query::AssocGet(id, ty, id2s) => tao::assoc_get(graph, id, ty, id2s, None, None)?.len(),
             // Lossless: edges in memory.
             Query::AssocCount(id, ty) => tao::assoc_count(graph, id, ty)? as usize,
             Query::AssocTimeRange(id, ty, low, high) => {
@@ -157,7 +155,9 @@ pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Resu
     let entry = graph.entry();
     let names: Vec<&str> = entry.node_properties.iter().map(|spec| spec.name.as_str()).collect();
     if nodes.is_empty() || entry.edges == 0 || names.is_empty() {
-        return Err(Error::Invalid("a workload needs nodes with properties, and edges".into()).into());
+        return Err(
+            Error::Invalid("a workload needs nodes with properties, and edges".into()).into()
+        );
     }
     let mut draw = Draw { graph, nodes: &nodes, names: &names, state: config.seed };
     let shares = shares(config.mix);
@@ -221,7 +221,7 @@ impl Draw<'_> {
             let found = self.graph.get_node_property(id, Some(&[name]))?;
             match found.into_iter().next() {
                 Some((_, Value::Null)) | None => {}
-                Some(pair) => return Ok(pair),
+                Some((name, value)) => return Ok((name.to_owned(), value)),
             }
         }
     }

@@ -103,7 +103,13 @@ def bench(
 
     graph = Graph(store)
     graph.load_properties(memory=memory, progress=progress)
-    found = graph.bench(workload, queries=queries, threads=threads, seed=seed, progress=progress)
+    found = graph.bench(
+        workload,  # type: ignore[arg-type]
+        queries=queries,
+        threads=threads,
+        seed=seed,
+        progress=progress,
+    )
     if as_json:
         print_json({"store": store, "workload": workload, **found})
         return

@@ -30,9 +30,30 @@ const TEXT: usize = 128;
 const INSTRUCTIONS: [&str; 4] = ["DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"];
 const MODES: [&str; 7] = ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"];
 const WORDS: [&str; 24] = [
-    "furiously", "quickly", "slyly", "carefully", "blithely", "express", "regular", "special",
-    "pending", "ironic", "final", "bold", "deposits", "requests", "accounts", "packages",
-    "instructions", "theodolites", "pinto", "beans", "foxes", "ideas", "sleep", "above",
+    "furiously",
+    "quickly",
+    "slyly",
+    "carefully",
+    "blithely",
+    "express",
+    "regular",
+    "special",
+    "pending",
+    "ironic",
+    "final",
+    "bold",
+    "deposits",
+    "requests",
+    "accounts",
+    "packages",
+    "instructions",
+    "theodolites",
+    "pinto",
+    "beans",
+    "foxes",
+    "ideas",
+    "sleep",
+    "above",
 ];
 
 /// Writes tables of nodes and edges with properties as TSV, compressed by the names of the files.
@@ -144,7 +165,8 @@ fn text(random: &mut Random, number: u64, out: &mut Vec<u8>) {
     for _ in 0..3 {
         let _ = write!(out, "{}-{:02}-{:02}|", 1992 + draw(7), 1 + draw(12), 1 + draw(28));
     }
-    let word = |words: &'static [&'static str], i: u64| words.get(i as usize).copied().unwrap_or("");
+    let word =
+        |words: &'static [&'static str], i: u64| words.get(i as usize).copied().unwrap_or("");
     let _ = write!(out, "{}|{}|", word(&INSTRUCTIONS, draw(4)), word(&MODES, draw(7)));
     while out.len() < from + TEXT {
         let _ = write!(out, "{} ", word(&WORDS, draw(24)));

@@ -87,6 +87,17 @@ pub fn compare_decimal(a: &[u8], b: &[u8]) -> Ordering {
 impl ExternalId {
     /// The same id as a store of `kind` would hold it, if it can hold it.
     pub(crate) fn in_kind(&self, kind: IdKind) -> Option<Self> {
+        // What most look-ups have, without a detour over text.
+        match (self, kind) {
+            (Self::U64(_), IdKind::U64)
+            | (Self::I64(_), IdKind::I64 | IdKind::Dense)
+            | (Self::Text(_), IdKind::Text) => return Some(self.clone()),
+            (Self::I64(v), IdKind::U64) => return u64::try_from(*v).ok().map(Self::U64),
+            (Self::U64(v), IdKind::I64 | IdKind::Dense) => {
+                return i64::try_from(*v).ok().map(Self::I64);
+            }
+            _ => {}
+        }
         match kind {
             IdKind::U64 => self.integer_text()?.parse().ok().map(Self::U64),
             IdKind::I64 | IdKind::Dense => self.integer_text()?.parse().ok().map(Self::I64),

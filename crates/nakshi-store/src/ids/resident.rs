@@ -16,6 +16,8 @@ pub(crate) struct ResidentIds {
     first: i64,
     /// Keys, and the offsets of their blocks.
     keys: Option<(Resident, Resident)>,
+    /// The first id of each block, if ids are integers of 64 bits.
+    firsts: Vec<i128>,
     /// Internal id of each rank, and rank of each internal id.
     orders: Option<(Resident, Resident)>,
 }
@@ -29,13 +31,25 @@ impl ResidentIds {
             let b: &std::sync::Arc<nakshi_io::PagedFile> = b;
             Ok(Some((a.load(cancel)?, b.load(cancel)?)))
         };
-        Ok(ResidentIds {
+        let mut ids = ResidentIds {
             kind: map.kind,
             count: map.count,
             first: map.first,
             keys: pair(&map.keys)?,
+            firsts: Vec::new(),
             orders: pair(&map.orders)?,
-        })
+        };
+        if matches!(ids.kind, IdKind::U64 | IdKind::I64) {
+            let mut firsts = Vec::new();
+            for block in 0..ids.count.div_ceil(BLOCK) {
+                ids.block(block, 1, |_, key| {
+                    firsts.extend(integer(&key.to_external(ids.kind)?));
+                    Ok(())
+                })?;
+            }
+            ids.firsts = firsts;
+        }
+        Ok(ids)
     }
 
     /// As [`IdMap::internal`].
@@ -82,6 +96,10 @@ impl ResidentIds {
     /// Rank of `id`: the last block that begins at or before it, and there one by one.
     fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
         let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
+        if let Some(id) = integer(id).filter(|_| !self.firsts.is_empty()) {
+            low = self.firsts.partition_point(|first| *first <= id) as u64;
+            high = low;
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             let mut order = Ordering::Greater;
@@ -122,6 +140,14 @@ impl ResidentIds {
             Ok(())
         })?;
         Ok(())
+    }
+}
+
+fn integer(id: &ExternalId) -> Option<i128> {
+    match id {
+        ExternalId::U64(v) => Some((*v).into()),
+        ExternalId::I64(v) => Some((*v).into()),
+        _ => None,
     }
 }
 

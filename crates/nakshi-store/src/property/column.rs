@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::blob::Blob;
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
-use super::texts::{Symbols, Texts};
+use super::texts::{Decoded, Symbols, Texts};
 use crate::Result;
 
 /// Values are kept as a dictionary, with a list of rows for each, if they occur so often on average.
@@ -185,11 +185,31 @@ impl Wanted {
     }
 }
 
+/// Bytes of distinct values up to which a dictionary is kept decoded.
+const DECODED: usize = 64 << 10;
+
 /// A column that is read.
 #[derive(Debug)]
 pub(super) struct Column {
     layout: Layout,
     symbols: Option<Box<Symbols>>,
+    /// Distinct values, if they are few.
+    distinct: Option<Decoded>,
+}
+
+/// Where the value of a row is.
+pub(super) enum Place {
+    /// It has none.
+    None,
+    /// Its distance, its code, or its number among strings.
+    At(u64),
+}
+
+/// What is known of a value before it is copied.
+pub(super) enum Found<'c> {
+    None,
+    Bytes(&'c [u8]),
+    Number(u64),
 }
 
 impl Column {
@@ -200,7 +220,13 @@ impl Column {
                 texts.symbols(blob)?
             }
         };
-        Ok(Column { layout, symbols })
+        let distinct = match &layout.values {
+            Values::Dictionary { distinct, .. } => {
+                Decoded::of(distinct, blob, symbols.as_deref(), DECODED)?
+            }
+            _ => None,
+        };
+        Ok(Column { layout, symbols, distinct })
     }
 
     fn len(&self) -> u64 {
@@ -218,28 +244,61 @@ impl Column {
 
     /// Appends the value of `row` to `out`; false if it has none.
     pub(super) fn get(&self, blob: &Blob, row: u64, out: &mut Vec<u8>) -> Result<bool> {
+        let place = self.place(blob, row)?;
+        self.take(blob, &self.found(&place), out)?;
+        Ok(!matches!(place, Place::None))
+    }
+
+    /// First of three steps to a value, each of which waits for memory: whoever takes each step for
+    /// many columns before the next waits for all at once.
+    #[inline]
+    pub(super) fn place(&self, blob: &Blob, row: u64) -> Result<Place> {
         let i = match &self.layout.present {
             None => row,
             Some(rows) => {
                 let until = rows.at_most(blob, row)?;
                 if until == 0 || rows.get(blob, until - 1)? != row {
-                    return Ok(false);
+                    return Ok(Place::None);
                 }
                 until - 1
             }
         };
         match &self.layout.values {
-            Values::Frame { least, bytes, distances } => {
-                let number = distances.get(blob, i)?.wrapping_add(*least).to_be_bytes();
+            Values::Frame { distances, .. } => distances.get(blob, i).map(Place::At),
+            Values::Dictionary { codes, .. } => codes.get(blob, i).map(Place::At),
+            Values::Plain { .. } => Ok(Place::At(i)),
+        }
+    }
+
+    /// Second step.
+    #[inline]
+    pub(super) fn found(&self, place: &Place) -> Found<'_> {
+        match (place, &self.distinct) {
+            (Place::None, _) => Found::None,
+            (Place::At(code), Some(distinct)) => {
+                distinct.get(*code as usize).map_or(Found::Number(*code), Found::Bytes)
+            }
+            (Place::At(number), None) => Found::Number(*number),
+        }
+    }
+
+    /// Third step: appends the value to `out`.
+    #[inline]
+    pub(super) fn take(&self, blob: &Blob, found: &Found<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match (found, &self.layout.values) {
+            (Found::None, _) => {}
+            (Found::Bytes(bytes), _) => out.extend_from_slice(bytes),
+            (Found::Number(distance), Values::Frame { least, bytes, .. }) => {
+                let number = distance.wrapping_add(*least).to_be_bytes();
                 let from = number.len().saturating_sub(usize::from(*bytes));
                 out.extend_from_slice(number.get(from..).unwrap_or_default());
             }
-            Values::Dictionary { distinct, codes, .. } => {
-                distinct.get(blob, self.symbols.as_deref(), codes.get(blob, i)?, out)?;
+            (Found::Number(code), Values::Dictionary { distinct: texts, .. })
+            | (Found::Number(code), Values::Plain { texts }) => {
+                texts.get(blob, self.symbols.as_deref(), *code, out)?;
             }
-            Values::Plain { texts } => texts.get(blob, self.symbols.as_deref(), i, out)?,
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The value of `row` as the number that its bytes are; `None` if it is none.
@@ -270,7 +329,11 @@ impl Column {
             }
             (Values::Frame { .. }, Wanted::Item(_)) => {}
             (Values::Dictionary { distinct, .. }, Wanted::Equal(value)) => {
-                if let Some(code) = distinct.find(blob, self.symbols.as_deref(), value)? {
+                let code = match &self.distinct {
+                    Some(distinct) => distinct.find(value),
+                    None => distinct.find(blob, self.symbols.as_deref(), value)?,
+                };
+                if let Some(code) = code {
                     self.rows_of(blob, code, &mut rows)?;
                 }
             }

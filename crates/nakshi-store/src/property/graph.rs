@@ -64,13 +64,13 @@ impl EdgeRecord {
 
 /// All that an edge has beside source and type.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EdgeData {
+pub struct EdgeData<'g> {
     /// The node that it leads to.
     pub destination: ExternalId,
     /// Its time, in milliseconds or whatever was imported.
     pub timestamp: i64,
     /// Its properties, without those that are null.
-    pub properties: Vec<(String, Value)>,
+    pub properties: Vec<(&'g str, Value)>,
 }
 
 impl PropertyGraph {
@@ -89,7 +89,8 @@ impl PropertyGraph {
         let bytes: u64 = entry.files().map(|file| file.len).sum();
         Error::afford(bytes + Self::ids_bytes(store), memory)?;
         let directory = entry.segments.directory.as_ref();
-        let directory = directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?;
+        let directory =
+            directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?;
         let directory: SegmentDirectory = {
             let file = store.file(directory)?;
             let bytes = file.load(cancel)?;
@@ -105,7 +106,8 @@ impl PropertyGraph {
         };
         let mut shards = Vec::new();
         for (number, shard) in directory.shards.iter().enumerate() {
-            let edges = shard.edges.as_ref().ok_or_else(|| lacks(store.path(), "edges of a shard"))?;
+            let edges =
+                shard.edges.as_ref().ok_or_else(|| lacks(store.path(), "edges of a shard"))?;
             shards.push(Shard {
                 nodes: Rows::open(blob(entry.segments.nodes.get(number))?, &shard.nodes.groups)?,
                 edges: Edges::open(blob(entry.segments.edges.get(number))?, edges)?,
@@ -164,24 +166,24 @@ impl PropertyGraph {
         &self,
         id: &ExternalId,
         names: Option<&[&str]>,
-    ) -> Result<Vec<(String, Value)>> {
+    ) -> Result<Vec<(&str, Value)>> {
         let (shard, row) = self.place(self.node(id)?)?;
         self.values(&shard.nodes, row, &self.node_properties, &self.entry.node_properties, names)
     }
 
-    fn values(
+    fn values<'g>(
         &self,
         rows: &Rows,
         row: u64,
         known: &Names,
-        specs: &[PropertySpec],
+        specs: &'g [PropertySpec],
         names: Option<&[&str]>,
-    ) -> Result<Vec<(String, Value)>> {
-        let mut found = Vec::new();
+    ) -> Result<Vec<(&'g str, Value)>> {
+        let mut found = Vec::with_capacity(names.map_or(specs.len(), <[&str]>::len));
         let Some(names) = names else {
             rows.each(row, |property, bytes| {
                 if let Some(spec) = specs.get(property as usize) {
-                    found.push((spec.name.clone(), decode(rows, spec.ty, bytes)?));
+                    found.push((spec.name.as_str(), decode(rows, spec.ty, bytes)?));
                 }
                 Ok(())
             })?;
@@ -189,13 +191,13 @@ impl PropertyGraph {
         };
         let mut bytes = Vec::new();
         for name in names {
-            let (property, ty) = known.find(name, specs)?;
+            let (property, spec) = known.find(name, specs)?;
             bytes.clear();
             let value = match rows.get(row, property, &mut bytes)? {
-                true => decode(rows, ty, &bytes)?,
+                true => decode(rows, spec.ty, &bytes)?,
                 false => Value::Null,
             };
-            found.push(((*name).to_owned(), value));
+            found.push((spec.name.as_str(), value));
         }
         Ok(found)
     }
@@ -297,7 +299,11 @@ impl PropertyGraph {
 
     /// The type of a record's edges.
     pub fn edge_type(&self, record: &EdgeRecord) -> &str {
-        self.entry.edge_types.get(record.ty as usize).map_or("", String::as_str)
+        self.edge_type_of(record.ty)
+    }
+
+    fn edge_type_of(&self, ty: u64) -> &str {
+        self.entry.edge_types.get(ty as usize).map_or("", String::as_str)
     }
 
     /// The edges of a record whose time is at least `t_lo` and less than `t_hi`, as the first and
@@ -347,7 +353,7 @@ impl PropertyGraph {
     ///
     /// # Errors
     /// [`Error::Invalid`] if the record has no such place; damage.
-    pub fn get_edge_data(&self, record: &EdgeRecord, i: u64) -> Result<EdgeData> {
+    pub fn get_edge_data(&self, record: &EdgeRecord, i: u64) -> Result<EdgeData<'_>> {
         if i >= record.len() {
             return Err(Error::Invalid(format!(
                 "there is no edge {i} in a record of {}",
@@ -369,8 +375,8 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Invalid`] for an unknown property, or a text that is no value of it.
     pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
-        let (_, ty) = self.node_properties.find(name, &self.entry.node_properties)?;
-        let of = PropertyType::of(ty.scalar);
+        let (_, spec) = self.node_properties.find(name, &self.entry.node_properties)?;
+        let of = PropertyType::of(spec.ty.scalar);
         Value::parse(of, text.as_bytes())
             .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
     }
@@ -382,7 +388,7 @@ impl PropertyGraph {
     pub fn find_edges(
         &self,
         properties: &[(&str, Value)],
-    ) -> Result<Vec<(ExternalId, String, EdgeData)>> {
+    ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
         let wanted = self.edge_properties.wanted(properties, &self.entry.edge_properties)?;
         let shards = self.shards.len() as u64;
         let mut found = Vec::new();
@@ -393,7 +399,7 @@ impl PropertyGraph {
                 let node = u32::try_from(v).unwrap_or(u32::MAX);
                 let record = EdgeRecord { node, ty, rows: row..row + 1 };
                 let data = self.get_edge_data(&record, 0)?;
-                found.push((self.external(v)?, self.edge_type(&record).to_owned(), data));
+                found.push((self.external(v)?, self.edge_type_of(ty), data));
             }
         }
         Ok(found)
@@ -405,9 +411,9 @@ impl Names {
         Names((0..).zip(specs).map(|(i, spec)| (spec.name.clone(), i)).collect())
     }
 
-    fn find(&self, name: &str, specs: &[PropertySpec]) -> Result<(u32, PropertyType)> {
+    fn find<'s>(&self, name: &str, specs: &'s [PropertySpec]) -> Result<(u32, &'s PropertySpec)> {
         let number = self.0.get(name).copied();
-        let spec = number.and_then(|number| Some((number, specs.get(number as usize)?.ty)));
+        let spec = number.and_then(|number| Some((number, specs.get(number as usize)?)));
         spec.ok_or_else(|| {
             let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -422,9 +428,9 @@ impl Names {
         specs: &[PropertySpec],
     ) -> Result<Vec<(u32, Wanted)>> {
         let wanted = |(name, value): &(&str, Value)| {
-            let (property, ty) = self.find(name, specs)?;
+            let (property, PropertySpec { ty, .. }) = self.find(name, specs)?;
             let (mut bytes, item) = (Vec::new(), ty.list && !matches!(value, Value::List(_)));
-            let of = if item { PropertyType::of(ty.scalar) } else { ty };
+            let of = if item { PropertyType::of(ty.scalar) } else { *ty };
             if !value.encode(of, &mut bytes)? {
                 return Err(Error::Invalid(format!(
                     "property '{name}': null is not searched for; ask for a value"

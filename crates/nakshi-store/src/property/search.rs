@@ -49,10 +49,10 @@ pub fn friends_by(
 ///
 /// # Errors
 /// As [`friends`].
-pub fn friends_data(
-    graph: &PropertyGraph,
+pub fn friends_data<'g>(
+    graph: &'g PropertyGraph,
     id: &ExternalId,
     edge_type: &str,
-) -> Result<Vec<EdgeData>> {
+) -> Result<Vec<EdgeData<'g>>> {
     tao::assoc_range(graph, id, edge_type, 0, u64::MAX)
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::column::{Column, Layout, Wanted};
+use super::column::{Column, Found, Layout, Wanted};
 use super::monotone::Monotone;
 use super::packed::Packed;
 use super::value::plain_int;
@@ -58,9 +58,18 @@ pub(super) struct Rows {
 
 #[derive(Debug)]
 struct Group {
-    columns: BTreeMap<u32, Column>,
+    /// Ascending by number of the property.
+    columns: Vec<(u32, Column)>,
     ends: Option<Packed>,
     times: Option<Column>,
+}
+
+impl Group {
+    #[inline]
+    fn column(&self, property: u32) -> Option<&Column> {
+        let at = self.columns.binary_search_by_key(&property, |(number, _)| *number).ok()?;
+        self.columns.get(at).map(|(_, column)| column)
+    }
 }
 
 impl Rows {
@@ -97,23 +106,25 @@ impl Rows {
 
     /// Appends the value of a property to `out`; false if the row has none.
     pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
-        match self.group(row).map(|(group, row)| (group.columns.get(&property), row)) {
+        match self.group(row).map(|(group, row)| (group.column(property), row)) {
             Some((Some(column), row)) => column.get(&self.blob, row, out),
             _ => Ok(false),
         }
     }
 
     /// Hands every value of a row to `f`.
-    pub(super) fn each(
-        &self,
-        row: u64,
-        mut f: impl FnMut(u32, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn each(&self, row: u64, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         let Some((group, row)) = self.group(row) else { return Ok(()) };
+        let columns = group.columns.iter().map(|(_, column)| column);
+        let places = columns.clone().map(|column| column.place(&self.blob, row));
+        let places = places.collect::<Result<Vec<_>>>()?;
+        let found: Vec<Found<'_>> =
+            columns.zip(&places).map(|(column, place)| column.found(place)).collect();
         let mut value = Vec::new();
-        for (property, column) in &group.columns {
-            value.clear();
-            if column.get(&self.blob, row, &mut value)? {
+        for ((property, column), found) in group.columns.iter().zip(&found) {
+            if !matches!(found, Found::None) {
+                value.clear();
+                column.take(&self.blob, found, &mut value)?;
                 f(*property, &value)?;
             }
         }
@@ -126,7 +137,7 @@ impl Rows {
         for (group, start) in self.groups.iter().zip(&self.starts) {
             let mut all: Option<Vec<u64>> = None;
             for (property, wanted) in wanted {
-                let rows = match group.columns.get(property) {
+                let rows = match group.column(*property) {
                     Some(column) => column.find(&self.blob, wanted)?,
                     None => Vec::new(),
                 };

@@ -14,7 +14,10 @@ use crate::{ExternalId, Result};
 ///
 /// # Errors
 /// Damage.
-pub fn obj_get(graph: &PropertyGraph, id: &ExternalId) -> Result<Option<Vec<(String, Value)>>> {
+pub fn obj_get<'g>(
+    graph: &'g PropertyGraph,
+    id: &ExternalId,
+) -> Result<Option<Vec<(&'g str, Value)>>> {
     if !graph.has_node(id)? {
         return Ok(None);
     }
@@ -33,13 +36,13 @@ pub fn assoc_count(graph: &PropertyGraph, id: &ExternalId, atype: &str) -> Resul
 ///
 /// # Errors
 /// As [`assoc_count`].
-pub fn assoc_range(
-    graph: &PropertyGraph,
+pub fn assoc_range<'g>(
+    graph: &'g PropertyGraph,
     id: &ExternalId,
     atype: &str,
     pos: u64,
     limit: u64,
-) -> Result<Vec<EdgeData>> {
+) -> Result<Vec<EdgeData<'g>>> {
     let record = graph.get_edge_record(id, atype)?;
     let end = record.len().saturating_sub(pos);
     newest(graph, &record, end.saturating_sub(limit), end)
@@ -49,14 +52,14 @@ pub fn assoc_range(
 ///
 /// # Errors
 /// As [`assoc_count`].
-pub fn assoc_get(
-    graph: &PropertyGraph,
+pub fn assoc_get<'g>(
+    graph: &'g PropertyGraph,
     id: &ExternalId,
     atype: &str,
     id2s: &[ExternalId],
     low: Option<i64>,
     high: Option<i64>,
-) -> Result<Vec<EdgeData>> {
+) -> Result<Vec<EdgeData<'g>>> {
     let record = graph.get_edge_record(id, atype)?;
     let wanted = id2s.iter().map(|id| Ok(graph.internal(id)?.map(u64::from)));
     let wanted: HashSet<u64> = wanted.filter_map(Result::transpose).collect::<Result<_>>()?;
@@ -73,14 +76,14 @@ pub fn assoc_get(
 ///
 /// # Errors
 /// As [`assoc_count`].
-pub fn assoc_time_range(
-    graph: &PropertyGraph,
+pub fn assoc_time_range<'g>(
+    graph: &'g PropertyGraph,
     id: &ExternalId,
     atype: &str,
     high: Option<i64>,
     low: Option<i64>,
     limit: u64,
-) -> Result<Vec<EdgeData>> {
+) -> Result<Vec<EdgeData<'g>>> {
     let record = graph.get_edge_record(id, atype)?;
     let range = between(graph, &record, low, high)?;
     newest(graph, &record, range.start.max(range.end.saturating_sub(limit)), range.end)
@@ -97,11 +100,11 @@ fn between(
 }
 
 /// The edges of these places, the last first.
-fn newest(
-    graph: &PropertyGraph,
+fn newest<'g>(
+    graph: &'g PropertyGraph,
     record: &EdgeRecord,
     from: u64,
     to: u64,
-) -> Result<Vec<EdgeData>> {
+) -> Result<Vec<EdgeData<'g>>> {
     (from..to).rev().map(|i| graph.get_edge_data(record, i)).collect()
 }

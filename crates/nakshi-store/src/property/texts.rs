@@ -157,6 +157,55 @@ impl Texts {
     }
 }
 
+/// All strings, as they were before they were compressed.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Decoded {
+    /// The strings, if they take at most `limit` bytes.
+    pub(super) fn of(
+        texts: &Texts,
+        blob: &Blob,
+        symbols: Option<&Symbols>,
+        limit: usize,
+    ) -> Result<Option<Self>> {
+        let mut decoded = Decoded { bytes: Vec::new(), ends: vec![0] };
+        for i in 0..texts.len() {
+            texts.get(blob, symbols, i, &mut decoded.bytes)?;
+            if decoded.bytes.len() + 4 * decoded.ends.len() > limit {
+                return Ok(None);
+            }
+            // At most `limit`.
+            decoded.ends.push(decoded.bytes.len() as u32);
+        }
+        Ok(Some(decoded))
+    }
+
+    /// String `i`.
+    #[inline]
+    pub(super) fn get(&self, i: usize) -> Option<&[u8]> {
+        let from = *self.ends.get(i)? as usize;
+        self.bytes.get(from..*self.ends.get(i + 1)? as usize)
+    }
+
+    /// The number of the string among strings in ascending order, none of which occurs twice.
+    pub(super) fn find(&self, string: &[u8]) -> Option<u64> {
+        let (mut low, mut high) = (0, self.ends.len() - 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.get(middle)?.cmp(string) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Some(middle as u64),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+}
+
 impl Symbols {
     /// Appends what `codes` stand for.
     #[inline]

@@ -344,10 +344,12 @@ mod tests {
 
     #[test]
     fn texts_of_every_type() {
-        let parse = |scalar, list, text: &str| {
-            Value::parse(PropertyType { scalar, list }, text.as_bytes())
-        };
-        assert_eq!(parse(Scalar::Timestamp, false, "1970-01-01T00:00:01.5Z"), Ok(Value::Timestamp(1500)));
+        let parse =
+            |scalar, list, text: &str| Value::parse(PropertyType { scalar, list }, text.as_bytes());
+        assert_eq!(
+            parse(Scalar::Timestamp, false, "1970-01-01T00:00:01.5Z"),
+            Ok(Value::Timestamp(1500))
+        );
         assert_eq!(parse(Scalar::Timestamp, false, "-1"), Ok(Value::Timestamp(-1)));
         assert_eq!(parse(Scalar::Bool, false, "TRUE"), Ok(Value::Bool(true)));
         let list = Value::List(vec![Value::Int(1), Value::Int(2)]);

@@ -125,8 +125,7 @@ pub(crate) fn whole<'a>(
         Format::Parquet => {
             let file = Seekable::new(name, opened, memory)?;
             file.check_parquet().map_err(|what| broken(&what))?;
-            let builder =
-                ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| broken(&e))?;
+            let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| broken(&e))?;
             let reader = builder.with_batch_size(ROWS).build().map_err(|e| broken(&e))?;
             let schema = arrow_array::RecordBatchReader::schema(&reader);
             Ok(Ok((schema.as_ref().clone(), Box::new(reader))))

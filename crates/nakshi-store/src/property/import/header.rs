@@ -17,9 +17,15 @@ pub(super) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// External id of the node, or of an end of the edge, in a space of its own if it has a name.
-    Id { space: Option<String> },
-    Source { space: Option<String> },
-    Target { space: Option<String> },
+    Id {
+        space: Option<String>,
+    },
+    Source {
+        space: Option<String>,
+    },
+    Target {
+        space: Option<String>,
+    },
     /// Type of the edge.
     Type,
     /// Labels of the node, separated by `;`.
@@ -27,7 +33,10 @@ pub(super) enum Role {
     /// Time of the edge.
     Time,
     /// A property, of this type or of one that its values tell.
-    Property { name: String, ty: Option<PropertyType> },
+    Property {
+        name: String,
+        ty: Option<PropertyType>,
+    },
     Ignored,
 }
 
@@ -53,7 +62,9 @@ pub(super) fn roles(kind: Kind, names: &[String]) -> Result<Vec<Role>, String> {
     for name in names {
         let role = role(kind, name, &roles)?;
         if let Role::Property { name, .. } = &role
-            && roles.iter().any(|r| matches!(r, Role::Property { name: other, .. } if other == name))
+            && roles
+                .iter()
+                .any(|r| matches!(r, Role::Property { name: other, .. } if other == name))
         {
             return Err(format!("two columns are called '{name}'; rename one of them"));
         }

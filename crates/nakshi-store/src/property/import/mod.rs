@@ -378,7 +378,9 @@ impl Load<'_> {
             }
             last = Some(key[0]);
             values.clear();
-            cell::read(&types, fields, |property, value| Values::put(property, value, &mut values))?;
+            cell::read(&types, fields, |property, value| {
+                Values::put(property, value, &mut values)
+            })?;
             match writers.get_mut((key[0] >> 32) as usize) {
                 Some(writer) => writer.push(key[0] & 0xffff_ffff, Values(&values)),
                 None => Ok(()),
@@ -424,7 +426,9 @@ impl Load<'_> {
             let broken = || Error::Invalid("a temporary file is too short".into());
             let (end, fields) = fields.split_first_chunk::<4>().ok_or_else(broken)?;
             values.clear();
-            cell::read(&types, fields, |property, value| Values::put(property, value, &mut values))?;
+            cell::read(&types, fields, |property, value| {
+                Values::put(property, value, &mut values)
+            })?;
             let edge = Edge {
                 node: node & 0xffff_ffff,
                 ty,

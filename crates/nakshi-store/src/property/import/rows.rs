@@ -156,8 +156,7 @@ impl<'a> Reader<'a> {
             Source::Batches { batches, batch, row: number } => {
                 while batch.as_ref().is_none_or(|(batch, at)| *at == batch.num_rows()) {
                     let Some(next) = batches.next() else { return Ok(false) };
-                    let input =
-                        |what| Error::Input { file: path.clone(), line: *number + 1, what };
+                    let input = |what| Error::Input { file: path.clone(), line: *number + 1, what };
                     let next = next.map_err(|error| input(error.to_string()))?;
                     *batch = Some((plain(&next).map_err(input)?, 0));
                 }
@@ -203,8 +202,10 @@ fn text<'a>(
     let input = |what: String| Error::Input { file: path.into(), line: 1, what };
     let header = reader.byte_headers().map_err(|error| input(error.to_string()))?;
     let names = header.iter().enumerate().map(|(column, name)| {
-        let name = if column == 0 { name.strip_prefix(b"\xef\xbb\xbf").unwrap_or(name) } else { name };
-        let name = std::str::from_utf8(name).map_err(|_| input("the header is not UTF-8".into()))?;
+        let name =
+            if column == 0 { name.strip_prefix(b"\xef\xbb\xbf").unwrap_or(name) } else { name };
+        let name =
+            std::str::from_utf8(name).map_err(|_| input("the header is not UTF-8".into()))?;
         Ok(name.trim().to_owned())
     });
     let names = names.collect::<Result<Vec<_>>>()?;
@@ -266,7 +267,9 @@ fn id(cell: Cell<'_>, space: Option<&str>, out: &mut Vec<u8>) -> Result<(), Stri
         Cell::Value(Value::String(text)) => out.extend_from_slice(text.as_bytes()),
         Cell::Value(Value::Bytes(bytes)) => out.extend_from_slice(&bytes),
         Cell::Value(Value::Int(id)) => out.extend_from_slice(id.to_string().as_bytes()),
-        Cell::Value(other) => return Err(format!("{other} is no id; ids are integers, text or bytes")),
+        Cell::Value(other) => {
+            return Err(format!("{other} is no id; ids are integers, text or bytes"));
+        }
     }
     Ok(())
 }
