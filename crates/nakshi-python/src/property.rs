@@ -49,6 +49,7 @@ impl Options {
             layout,
             separator,
             shards: given.shards.unwrap_or(usual.shards),
+            group: usual.group,
             memory: given.memory.unwrap_or(usual.memory),
             threads: given.threads.unwrap_or(usual.threads),
             page_size: given.page_size.unwrap_or(usual.page_size),

@@ -153,11 +153,17 @@ proptest! {
     /// Seen red with times left out of the order, with the first of equal edges kept, with shards
     /// that mix up nodes, and with the upper bound of times left out.
     #[test]
-    fn queries_are_those_of_a_model(model in models(), keep in any::<bool>(), shards in 1..4u32) {
+    fn queries_are_those_of_a_model(
+        model in models(),
+        keep in any::<bool>(),
+        shards in 1..4u32,
+        group in prop_oneof![Just(32usize << 20), 100..1000usize],
+    ) {
         let home = tempfile::tempdir().unwrap();
         let (nodes, edges) = model.tables(home.path());
         let duplicates = if keep { Duplicates::Keep } else { Duplicates::Drop };
-        let options = LoadOptions { duplicates, shards, threads: 2, ..LoadOptions::default() };
+        let options =
+            LoadOptions { duplicates, shards, group, threads: 2, ..LoadOptions::default() };
         let path = home.path().join("g.nakshi");
         let report = load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
         let kept = model.edges(duplicates);
@@ -317,6 +323,33 @@ fn tables_by_name() {
     let empty = home.path().join("empty");
     load(&empty, Vec::new(), Vec::new(), &options, &Hooks::default()).unwrap();
     assert!(open(&empty).get_node_ids(&[]).unwrap().is_empty());
+}
+
+/// What is built does not depend on memory or threads, and too little memory is refused at once.
+#[test]
+fn memory_does_not_change_a_store() {
+    let home = tempfile::tempdir().unwrap();
+    let rows: String = (0..60_000).map(|v| format!("{v},{:x},{}\n", v * 7919, v % 97)).collect();
+    let lines: String =
+        (0..90_000).map(|e| format!("{},{},{}\n", e % 60_000, e * 31 % 60_000, e % 1000)).collect();
+    let mut hashes = Vec::new();
+    for (name, memory, threads) in [("a", 1u64 << 30, 1), ("b", 132 << 20, 2)] {
+        let (nodes, edges) = tables(
+            home.path(),
+            &format!("id:ID,hash,kind\n{rows}"),
+            &format!("source,target,timestamp\n{lines}"),
+        );
+        let path = home.path().join(name);
+        let options = LoadOptions { memory, threads, ..LoadOptions::default() };
+        load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
+        hashes.push(Store::open(&path, &OpenOptions::default()).unwrap().content_hash());
+    }
+    assert_eq!(hashes[0], hashes[1]);
+    let options = LoadOptions { memory: 64 << 20, ..LoadOptions::default() };
+    let refused = load(&home.path().join("c"), vec![], vec![], &options, &Hooks::default());
+    let Err(Error::Budget { needed, .. }) = refused else { panic!("{refused:?}") };
+    let options = LoadOptions { memory: needed, ..LoadOptions::default() };
+    load(&home.path().join("c"), vec![], vec![], &options, &Hooks::default()).unwrap();
 }
 
 /// Bytes of property files that were flipped, and cut off, are found when they are loaded.

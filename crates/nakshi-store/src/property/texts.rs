@@ -45,43 +45,38 @@ impl Texts {
     /// Appends `strings`, by symbols if that is smaller.
     pub(super) fn write(strings: &[&[u8]], out: &mut Vec<u8>) -> Texts {
         let plain: usize = strings.iter().map(|s| s.len()).sum();
-        let compressor = (plain > 0).then(|| Compressor::train(&sample(strings)));
-        let coded = compressor.map(|compressor| {
-            let strings: Vec<Vec<u8>> = strings.iter().map(|s| compressor.compress(s)).collect();
-            (compressor, strings)
-        });
-        let coded = coded.filter(|(compressor, strings)| {
-            let table = 9 * compressor.symbol_table().len();
-            strings.iter().map(Vec::len).sum::<usize>() + table < plain
-        });
-        match coded {
-            None => Self::put(strings.iter().copied(), None, out),
-            Some((compressor, strings)) => {
-                let (at, lengths) = (out.len() as u64, compressor.symbol_lengths());
+        let mut symbols = None;
+        if plain > 0 {
+            let compressor = Compressor::train(&sample(strings));
+            let (mut coded, mut offsets) = (Vec::with_capacity(plain / 2), vec![0]);
+            for string in strings {
+                coded.extend_from_slice(&compressor.compress(string));
+                offsets.push(coded.len() as u64);
+            }
+            let lengths = compressor.symbol_lengths();
+            if coded.len() + 9 * lengths.len() < plain {
+                // At most 255.
+                let table = Table { at: out.len() as u64, count: lengths.len() as u8 };
                 out.extend_from_slice(lengths);
                 for (symbol, length) in compressor.symbol_table().iter().zip(lengths) {
                     let bytes = symbol.to_u64().to_le_bytes();
                     out.extend_from_slice(bytes.get(..usize::from(*length)).unwrap_or_default());
                 }
-                // At most 255.
-                let table = Table { at, count: lengths.len() as u8 };
-                Self::put(strings.iter().map(Vec::as_slice), Some(table), out)
+                symbols = Some((table, coded, offsets));
             }
         }
-    }
-
-    fn put<'s>(
-        strings: impl Iterator<Item = &'s [u8]>,
-        symbols: Option<Table>,
-        out: &mut Vec<u8>,
-    ) -> Texts {
-        let at = out.len() as u64;
-        let mut offsets = vec![0];
+        if let Some((table, coded, offsets)) = symbols {
+            let at = out.len() as u64;
+            out.extend_from_slice(&coded);
+            drop(coded);
+            return Texts { offsets: Monotone::write(&offsets, out), at, symbols: Some(table) };
+        }
+        let (at, mut offsets) = (out.len() as u64, vec![0]);
         for string in strings {
             out.extend_from_slice(string);
             offsets.push(out.len() as u64 - at);
         }
-        Texts { offsets: Monotone::write(&offsets, out), at, symbols }
+        Texts { offsets: Monotone::write(&offsets, out), at, symbols: None }
     }
 
     pub(super) fn len(&self) -> u64 {

@@ -27,7 +27,9 @@ use super::value::ordered_int;
 use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
 use super::{PropertyEntry, PropertySpec, SegmentDirectory, ShardDirectory};
 use crate::import::sort::spill::Spill;
-use crate::import::{Budget, Duplicates, Hooks, ImportOptions, Input, Layout, import_with};
+use crate::import::{
+    Budget, Duplicates, Hooks, ImportOptions, Input, Layout, MINIMUM_MEMORY, import_with,
+};
 use crate::rewrite::without_rows;
 use crate::stream::ListStream;
 use crate::{
@@ -49,7 +51,11 @@ pub struct LoadOptions {
     pub separator: Option<u8>,
     /// Parts of the store by hash of the node. Default 1.
     pub shards: u32,
-    /// Memory in bytes. Default 1 GiB.
+    /// Bytes of values that are encoded together, at most; the more, the fewer dictionaries. Default
+    /// 32 MiB.
+    pub group: usize,
+    /// Memory in bytes, at least 32 MiB more than three times `group`; does not change what is built.
+    /// Default 1 GiB.
     pub memory: u64,
     /// Threads; 0 takes what the machine has.
     pub threads: usize,
@@ -66,6 +72,7 @@ impl Default for LoadOptions {
             layout: Layout::Auto,
             separator: None,
             shards: 1,
+            group: 32 << 20,
             memory: 1 << 30,
             threads: 0,
             page_size: 4096,
@@ -130,6 +137,8 @@ pub fn load_with(
     if options.shards == 0 || options.shards > 1024 {
         return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
     }
+    let group = 3 * options.group as u64;
+    Error::afford(MINIMUM_MEMORY.max(group) + (32 << 20), Some(options.memory))?;
     let started = Instant::now();
     let build = BuildOptions {
         page_size: options.page_size,
@@ -165,7 +174,7 @@ impl Load<'_> {
         let spool = spill("rows")?;
         let (tables, ids) = self.number(&scratch.join("ids"), nodes, edges, &spool)?;
         let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
-        let part = usize::try_from(self.options.memory / 8).unwrap_or(usize::MAX);
+        let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
         let mut node_rows = Sorter::new(&node_runs, part);
         let mut edge_rows = Sorter::new(&edge_runs, part);
         let mut keys = Sorter::new(&key_runs, part);
@@ -344,11 +353,6 @@ impl Load<'_> {
         }
     }
 
-    /// Bytes of rows that are encoded at once.
-    fn group(&self) -> usize {
-        usize::try_from(self.options.memory / 4).unwrap_or(usize::MAX)
-    }
-
     /// Vertices of a shard.
     fn members(&self, ids: &Store, shard: u64) -> u64 {
         let shards = u64::from(self.options.shards);
@@ -368,7 +372,7 @@ impl Load<'_> {
         let mut writers = (0..u64::from(self.options.shards))
             .map(|shard| {
                 let sink = builder.property_sink(&format!("nodes-1.s{shard}.prop"))?;
-                Ok(NodeWriter::new(sink, self.group()))
+                Ok(NodeWriter::new(sink, self.options.group))
             })
             .collect::<Result<Vec<_>>>()?;
         let (mut last, mut values) = (None, Vec::new());
@@ -414,7 +418,7 @@ impl Load<'_> {
         let mut writers = (0..u64::from(self.options.shards))
             .map(|shard| {
                 let sink = builder.property_sink(&format!("edges-1.s{shard}.prop"))?;
-                Ok(EdgeWriter::new(sink, self.group()))
+                Ok(EdgeWriter::new(sink, self.options.group))
             })
             .collect::<Result<Vec<_>>>()?;
         let mut values = Vec::new();
