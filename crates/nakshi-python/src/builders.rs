@@ -74,21 +74,14 @@ impl Options {
     fn parse(text: &str) -> Result<ImportOptions, Failure> {
         let given: Options = serde_json::from_str(text)?;
         let defaults = ImportOptions::default();
-        let mut layout = given.layout.parse()?;
-        if let (import::Layout::Random { seed }, Some(given)) = (&mut layout, given.seed) {
-            *seed = given;
-        }
-        let separator = given.separator.map(u8::try_from).transpose().map_err(|_| {
-            Failure::Other("separator: give one ASCII character, such as , or ;".into())
-        })?;
         Ok(ImportOptions {
             directed: given.directed,
             weighted: given.weighted,
             format: given.format.parse()?,
             columns: given.columns,
-            separator,
+            separator: separator(given.separator)?,
             header: given.header,
-            layout,
+            layout: layout(&given.layout, given.seed)?,
             duplicates: given.duplicates,
             self_loops: given.self_loops,
             encoding: given.encoding,
@@ -99,6 +92,23 @@ impl Options {
             stripes: given.stripes.unwrap_or_default(),
         })
     }
+}
+
+/// A layout by name.
+pub(crate) fn layout(name: &str, seed: Option<u64>) -> Result<import::Layout, Failure> {
+    let mut layout = name.parse()?;
+    if let (import::Layout::Random { seed }, Some(given)) = (&mut layout, seed) {
+        *seed = given;
+    }
+    Ok(layout)
+}
+
+/// A separator of columns.
+pub(crate) fn separator(given: Option<char>) -> Result<Option<u8>, Failure> {
+    given
+        .map(u8::try_from)
+        .transpose()
+        .map_err(|_| Failure::Other("separator: give one ASCII character, such as , or ;".into()))
 }
 
 pub(crate) fn hooks(call: &Call) -> Hooks {

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde::Deserialize;
 
-use crate::builders::{Batches, hooks};
+use crate::builders::{Batches, hooks, layout, separator};
 use crate::call::long;
 use crate::errors::Failure;
 use crate::store::Store;
@@ -37,17 +37,10 @@ impl Options {
     fn parse(text: &str) -> Result<LoadOptions, Failure> {
         let given: Options = serde_json::from_str(text)?;
         let usual = LoadOptions::default();
-        let mut layout = given.layout.parse()?;
-        if let (import::Layout::Random { seed }, Some(given)) = (&mut layout, given.seed) {
-            *seed = given;
-        }
-        let separator = given.separator.map(u8::try_from).transpose().map_err(|_| {
-            Failure::Other("separator: give one ASCII character, such as , or ;".into())
-        })?;
         Ok(LoadOptions {
             duplicates: given.duplicates,
-            layout,
-            separator,
+            layout: layout(&given.layout, given.seed)?,
+            separator: separator(given.separator)?,
             shards: given.shards.unwrap_or(usual.shards),
             group: usual.group,
             memory: given.memory.unwrap_or(usual.memory),

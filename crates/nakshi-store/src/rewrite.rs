@@ -65,14 +65,25 @@ pub fn check_destination(destination: &Path) -> Result<()> {
     StoreBuilder::create(fs, destination, BuildOptions::default()).map(drop)
 }
 
-/// Fails as [`rewrite()`] would for so little memory, before an order is computed that takes `order`
-/// bytes itself.
+/// Fails as [`rewrite()`] would for this source and so little memory, before an order is computed that
+/// takes `order` bytes itself.
 ///
 /// # Errors
-/// [`Error::Budget`] with the memory that works for both.
+/// [`Error::Budget`] with the memory that works for both; [`Error::Unsupported`].
 pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result<()> {
+    refuse_properties(source)?;
     let write = crate::import::MINIMUM_MEMORY + BYTES_PER_VERTEX * source.num_vertices();
     Error::afford(write.max(order), memory)
+}
+
+/// Rows of nodes and edges are in the order of internal ids, and would not follow.
+fn refuse_properties(source: &Store) -> Result<()> {
+    match &source.manifest().property {
+        None => Ok(()),
+        Some(_) => Err(Error::Unsupported(
+            "a new layout of a store with properties; load its tables again with --layout".into(),
+        )),
+    }
 }
 
 /// Writes the graph of `source` to the new store `destination`, each vertex at its place in
@@ -80,7 +91,7 @@ pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result
 ///
 /// # Errors
 /// [`Error::Invalid`] if `order` is for another number of vertices; [`Error::Budget`] at once if
-/// the memory is too little; [`Error::Unsupported`] for a store with several columns;
+/// the memory is too little; [`Error::Unsupported`] for a store with several columns or properties;
 /// [`Error::Exists`], [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
 pub fn rewrite(
     source: &Store,
@@ -111,6 +122,7 @@ pub fn rewrite_with(
             source.num_vertices()
         )));
     }
+    refuse_properties(source)?;
     let budget =
         Budget::new(options.memory, BYTES_PER_VERTEX * source.num_vertices(), options.threads)?;
     let job = Job { fs, source, order, options, hooks, budget, rows: None };

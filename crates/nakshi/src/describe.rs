@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
-use crate::store::{self, FORMAT_VERSION, FileEntry, Manifest, Store};
+use crate::store::{self, FORMAT_VERSION, FileEntry, Store};
 
 /// What `nakshi info` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +53,7 @@ pub struct Info {
 /// Those of reading the store.
 pub fn info(store: &Store) -> Result<Info> {
     let manifest = store.manifest();
-    let entries = files(manifest);
+    let entries: Vec<&FileEntry> = manifest.files().collect();
     let (lists, arcs) = manifest
         .adjacency
         .iter()
@@ -99,15 +99,4 @@ pub fn columns(store: &Store) -> Vec<String> {
         }
     }
     names
-}
-
-fn files(manifest: &Manifest) -> Vec<&FileEntry> {
-    let lists = manifest
-        .adjacency
-        .iter()
-        .flat_map(|entry| [&entry.lists, &entry.lengths, &entry.degrees, &entry.heads]);
-    let columns = manifest.columns.iter().map(|column| &column.file);
-    let ids = &manifest.ids;
-    let ids = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks].into_iter().flatten();
-    lists.chain(columns).chain(ids).collect()
 }

@@ -4,7 +4,8 @@
 //! - `pages`: every page against its checksum, every file against its content hash;
 //! - `lists`: every list decodes, is ascending and in range; degrees, heads and totals agree; the
 //!   two directions hold the same edges;
-//! - `ids`: external ids are ascending and distinct, both orders are inverse to each other.
+//! - `ids`: external ids are ascending and distinct, both orders are inverse to each other;
+//! - properties: every value decodes, edges are in order, lists of rows are those of their values.
 
 mod ids;
 mod lists;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::property::PropertyGraph;
 use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
@@ -79,6 +81,7 @@ pub fn check(
     if checker.report.damage == 0 {
         checker.lists()?;
         checker.ids()?;
+        checker.properties()?;
     }
     // The manifest does not name it.
     if let Err(error) = CachePlan::load(&store) {
@@ -98,7 +101,8 @@ fn need(manifest: &Manifest) -> u64 {
     let ids = &manifest.ids;
     let orders = if ids.internal.is_some() { 8 * manifest.vertices } else { 0 };
     let blocks = ids.blocks.as_ref().map_or(0, |file| file.len);
-    lists.chain([orders, blocks]).fold(manifest.reading_memory(), u64::saturating_add)
+    let property = manifest.property.iter().flat_map(|p| p.files()).map(|file| file.len).sum();
+    lists.chain([orders, blocks, property]).fold(manifest.reading_memory(), u64::saturating_add)
 }
 
 impl Checker<'_> {
@@ -107,6 +111,19 @@ impl Checker<'_> {
         if self.report.problems.len() < KEPT {
             self.report.problems.push(what.into());
         }
+    }
+
+    fn properties(&mut self) -> Result<()> {
+        if self.store.manifest().property.is_none() {
+            return Ok(());
+        }
+        let cancel = &self.options.cancel;
+        let mut problems = Vec::new();
+        let done = PropertyGraph::open(self.store, None, cancel).and_then(|graph| {
+            graph.verify(self.store.num_edges(), cancel, &mut |what| problems.push(what))
+        });
+        problems.into_iter().for_each(|what| self.problem(what));
+        done.or_else(|error| self.note(error))
     }
 
     /// Turns an error into a problem, unless it ends the check.

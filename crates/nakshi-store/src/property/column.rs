@@ -352,6 +352,41 @@ impl Column {
         Ok(rows)
     }
 
+    /// Tells what is wrong with a dictionary: values out of order, and lists of rows that are not
+    /// those of their value.
+    pub(super) fn verify(&self, blob: &Blob, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let Values::Dictionary { distinct, codes, starts, places } = &self.layout.values else {
+            return Ok(());
+        };
+        if places.len() != codes.len() || starts.len() != distinct.len() + 1 {
+            told("a dictionary has another number of rows than of values");
+            return Ok(());
+        }
+        let (mut before, mut value, mut seen) = (Vec::new(), Vec::new(), 0);
+        for code in 0..distinct.len() {
+            value.clear();
+            distinct.get(blob, self.symbols.as_deref(), code, &mut value)?;
+            if code > 0 && value <= before {
+                told("the values of a dictionary are not ascending");
+            }
+            std::mem::swap(&mut before, &mut value);
+            let (from, to) = starts.pair(blob, code)?;
+            let first = code.saturating_mul(self.len());
+            for place in places.from(blob, from)?.take(to.saturating_sub(from) as usize) {
+                seen += 1;
+                let place = place?.saturating_sub(first);
+                if place >= codes.len() || codes.get(blob, place)? != code {
+                    told("a list of rows has one with another value");
+                    return Ok(());
+                }
+            }
+        }
+        if seen != codes.len() {
+            told("lists of rows do not have all rows");
+        }
+        Ok(())
+    }
+
     /// Appends the rows with value `code` of a dictionary.
     fn rows_of(&self, blob: &Blob, code: u64, rows: &mut Vec<u64>) -> Result<()> {
         let Values::Dictionary { starts, places, .. } = &self.layout.values else { return Ok(()) };

@@ -64,5 +64,5 @@ pub(crate) struct SegmentDirectory {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShardDirectory {
     pub(super) nodes: NodeDirectory,
-    pub(super) edges: Option<EdgeDirectory>,
+    pub(super) edges: EdgeDirectory,
 }

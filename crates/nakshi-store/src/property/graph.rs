@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 
@@ -37,9 +36,9 @@ impl std::fmt::Debug for PropertyGraph {
 /// Properties by name.
 struct Names(HashMap<String, u32>);
 
-struct Shard {
-    nodes: Rows,
-    edges: Edges,
+pub(super) struct Shard {
+    pub(super) nodes: Rows,
+    pub(super) edges: Edges,
 }
 
 /// The edges of one type of a node, in the order of their times.
@@ -79,7 +78,7 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
     /// than they take; those of reading.
-    pub fn open(store: &Arc<Store>, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
+    pub fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         let entry = store.manifest().property.clone().ok_or_else(|| {
             Error::Unsupported(format!(
                 "{} has no properties; import tables of nodes and edges with properties",
@@ -106,11 +105,9 @@ impl PropertyGraph {
         };
         let mut shards = Vec::new();
         for (number, shard) in directory.shards.iter().enumerate() {
-            let edges =
-                shard.edges.as_ref().ok_or_else(|| lacks(store.path(), "edges of a shard"))?;
             shards.push(Shard {
                 nodes: Rows::open(blob(entry.segments.nodes.get(number))?, &shard.nodes.groups)?,
-                edges: Edges::open(blob(entry.segments.edges.get(number))?, edges)?,
+                edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
             });
         }
         if shards.len() as u64 != u64::from(entry.shards) || shards.is_empty() {
@@ -131,6 +128,10 @@ impl PropertyGraph {
         let ids = &store.manifest().ids;
         let files = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks];
         files.into_iter().flatten().map(|file| file.len).sum()
+    }
+
+    pub(super) fn shards(&self) -> &[Shard] {
+        &self.shards
     }
 
     /// What it holds.

@@ -8,7 +8,7 @@
 //! - [`PropertyGraph`]: the queries of the paper's Table 1
 //! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
 //! - [`Value`], [`PropertyType`]: what properties can be
-//! - `segment`, `writer`: files of nodes and edges; `column`: the values of a property by the codec
+//! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
 //!   that takes least; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
 mod blob;
@@ -23,6 +23,7 @@ mod segment;
 pub mod tao;
 mod texts;
 mod value;
+mod verify;
 mod writer;
 
 pub use entry::{PropertyEntry, PropertySpec, SegmentEntry};

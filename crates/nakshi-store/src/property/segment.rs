@@ -156,6 +156,18 @@ impl Rows {
         Ok(found)
     }
 
+    /// Tells what is wrong with columns.
+    pub(super) fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
+        for (number, group) in self.groups.iter().enumerate() {
+            for (property, column) in &group.columns {
+                column.verify(&self.blob, &mut |what| {
+                    told(format!("property {property} in group {number}: {what}"));
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// The internal id of the end of an edge.
     #[inline]
     pub(super) fn end(&self, row: u64) -> Result<u64> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::entry::PropertySpec;
 use super::super::value::{PropertyType, Scalar, Value};
 use crate::{Error, Result, varint};
 
@@ -109,14 +110,15 @@ impl Properties {
     }
 
     /// Names and types, once all fields have been seen.
-    pub(super) fn settle(&self) -> Vec<(String, PropertyType)> {
+    pub(super) fn settle(&self) -> Vec<PropertySpec> {
         let ty = |known: &Known| match known {
             Known { declared: Some(ty), .. } => *ty,
             Known { guess: Guess { int: true, .. }, .. } => PropertyType::of(Scalar::Int),
             Known { guess: Guess { float: true, .. }, .. } => PropertyType::of(Scalar::Float),
             _ => PropertyType::of(Scalar::String),
         };
-        self.known.iter().map(|known| (known.name.clone(), ty(known))).collect()
+        let spec = |known: &Known| PropertySpec { name: known.name.clone(), ty: ty(known) };
+        self.known.iter().map(spec).collect()
     }
 }
 
@@ -131,7 +133,7 @@ fn put(property: u32, text: bool, bytes: &[u8], out: &mut Vec<u8>) {
 /// # Errors
 /// [`Error::Invalid`] for a text that is not of the type which other tables declare.
 pub(super) fn read(
-    types: &[(String, PropertyType)],
+    specs: &[PropertySpec],
     mut row: &[u8],
     mut f: impl FnMut(u32, &[u8]),
 ) -> Result<()> {
@@ -149,7 +151,7 @@ pub(super) fn read(
             f(property, field);
             continue;
         }
-        let (name, ty) = types.get(property as usize).ok_or_else(broken)?;
+        let PropertySpec { name, ty } = specs.get(property as usize).ok_or_else(broken)?;
         let value = Value::parse(*ty, field).map_err(|error| {
             Error::Invalid(format!("property '{name}': {error}; give all its columns one type"))
         })?;
@@ -181,11 +183,11 @@ mod tests {
             }
         }
         let types = properties.settle();
-        let found: Vec<Scalar> = types.iter().map(|(_, ty)| ty.scalar).collect();
+        let found: Vec<Scalar> = types.iter().map(|spec| spec.ty.scalar).collect();
         assert_eq!(found, [Scalar::Int, Scalar::Float, Scalar::String, Scalar::String]);
         let mut values = Vec::new();
         read(&types, &row, |property, bytes| {
-            values.push(Value::decode(types[property as usize].1, bytes).unwrap());
+            values.push(Value::decode(types[property as usize].ty, bytes).unwrap());
         })
         .unwrap();
         assert_eq!(values[1], Value::Int(-7));

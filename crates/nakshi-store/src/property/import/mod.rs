@@ -23,17 +23,20 @@ use nakshi_io::write::WriteFs;
 
 pub use rows::{Rows, Table};
 
+use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
 use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
 use super::{PropertyEntry, PropertySpec, SegmentDirectory, ShardDirectory};
+use crate::build::sink::Sink;
 use crate::import::sort::spill::Spill;
 use crate::import::{
-    Budget, Duplicates, Hooks, ImportOptions, Input, Layout, MINIMUM_MEMORY, import_with,
+    Budget, Duplicates, Hooks, ImportOptions, Input, Layout, MINIMUM_MEMORY, Progress, import_with,
 };
 use crate::rewrite::without_rows;
 use crate::stream::ListStream;
 use crate::{
-    BuildOptions, Direction, Encoding, Error, OpenOptions, Result, Store, StoreBuilder, VertexId,
+    BuildOptions, Direction, Encoding, Error, FileEntry, OpenOptions, Result, Store, StoreBuilder,
+    VertexId,
 };
 use feed::{Feed, Spooled, Tables};
 use rows::Setting;
@@ -179,18 +182,24 @@ impl Load<'_> {
         let mut edge_rows = Sorter::new(&edge_runs, part);
         let mut keys = Sorter::new(&key_runs, part);
         self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
-        let replaced = self.replaced(keys, tables.edges)?;
-        let mut entry = self.entry(&tables, &ids, replaced.count);
+        let replaced = self.replaced(keys)?;
+        let count = replaced.len() as u64;
+        let mut entry = self.entry(&tables, &ids, count);
+        let nodes = self.write_nodes(builder, &ids, &entry, node_rows)?;
+        let edges = self.write_edges(builder, &ids, &entry, edge_rows, &replaced)?;
         let mut directory = SegmentDirectory::default();
-        self.write_nodes(builder, &ids, &tables, node_rows, &mut entry, &mut directory)?;
-        self.write_edges(builder, &ids, &tables, edge_rows, &replaced, &mut entry, &mut directory)?;
+        for ((nodes, node_file), (edges, edge_file)) in std::iter::zip(nodes, edges) {
+            entry.segments.nodes.push(node_file);
+            entry.segments.edges.push(edge_file);
+            directory.shards.push(ShardDirectory { nodes, edges });
+        }
         let mut report = LoadReport {
-            nodes: ids.num_vertices(),
-            edges: tables.edges - replaced.count,
+            nodes: entry.nodes,
+            edges: entry.edges,
             node_rows: tables.nodes,
             edge_rows: tables.edges,
-            replaced: replaced.count,
-            edge_types: tables.types.len() as u64,
+            replaced: count,
+            edge_types: entry.edge_types.len() as u64,
             properties: (entry.node_properties.len() as u64, entry.edge_properties.len() as u64),
             property_bytes: 0,
             seconds: 0.0,
@@ -199,8 +208,9 @@ impl Load<'_> {
         let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
         without_rows(builder, self.fs, &ids, tables.nodes, budget, self.hooks)?;
         let told = serde_json::to_value(&report).ok();
-        if let Some(serde_json::Value::Object(report)) = told {
-            builder.set_report(report);
+        if let Some(serde_json::Value::Object(mut told)) = told {
+            told.remove("seconds");
+            builder.set_report(told);
         }
         Ok(report)
     }
@@ -254,8 +264,10 @@ impl Load<'_> {
         for start in (0..rows).step_by(usize::try_from(window).unwrap_or(usize::MAX)) {
             let ends = self.ends(ids, start, window.min(rows - start))?;
             for (row, [source, target]) in (start..).zip(ends) {
-                if row % 1024 == 0 {
+                if row % 4096 == 0 {
                     self.hooks.check()?;
+                    let total = Some(rows);
+                    self.hooks.tell(Progress { phase: "sort", done: row, total, edges: row });
                 }
                 let fields = spooled.next()?;
                 let node = self.key(source);
@@ -314,40 +326,29 @@ impl Load<'_> {
         Ok(ends)
     }
 
-    /// The rows of edges that later ones replace.
-    fn replaced(&self, keys: Sorter<'_>, edges: u64) -> Result<Replaced> {
-        let mut replaced = Replaced { rows: Vec::new(), count: 0 };
-        if self.options.duplicates == Duplicates::Keep {
-            return Ok(replaced);
-        }
-        let mut last: Option<sort::Key> = None;
+    /// The rows of edges that later ones replace, ascending.
+    fn replaced(&self, keys: Sorter<'_>) -> Result<Vec<u64>> {
         let mut rows = Vec::new();
+        let mut last: Option<sort::Key> = None;
         keys.finish(|key, _| {
-            if let Some(last) = last.filter(|last| last.get(..3) == key.get(..3)) {
-                rows.push(last[3]);
+            if let Some([.., row]) = last.filter(|last| last.get(..3) == key.get(..3)) {
+                rows.push(row);
             }
             last = Some(*key);
             Ok(())
         })?;
         rows.sort_unstable();
-        replaced.count = rows.len() as u64;
-        replaced.rows = rows;
-        debug_assert!(replaced.count <= edges);
-        Ok(replaced)
+        Ok(rows)
     }
 
     fn entry(&self, tables: &Tables, ids: &Store, replaced: u64) -> PropertyEntry {
         let [nodes, edges] = &tables.properties;
-        let specs = |properties: &cell::Properties| {
-            let spec = |(name, ty)| PropertySpec { name, ty };
-            properties.settle().into_iter().map(spec).collect()
-        };
         PropertyEntry {
             shards: self.options.shards,
             nodes: ids.num_vertices(),
             edges: tables.edges - replaced,
-            node_properties: specs(nodes),
-            edge_properties: specs(edges),
+            node_properties: nodes.settle(),
+            edge_properties: edges.settle(),
             edge_types: tables.types.clone(),
             ..PropertyEntry::default()
         }
@@ -363,76 +364,50 @@ impl Load<'_> {
         &self,
         builder: &mut StoreBuilder,
         ids: &Store,
-        tables: &Tables,
+        entry: &PropertyEntry,
         rows: Sorter<'_>,
-        entry: &mut PropertyEntry,
-        directory: &mut SegmentDirectory,
-    ) -> Result<()> {
-        let types = tables.properties[0].settle();
-        let mut writers = (0..u64::from(self.options.shards))
-            .map(|shard| {
-                let sink = builder.property_sink(&format!("nodes-1.s{shard}.prop"))?;
-                Ok(NodeWriter::new(sink, self.options.group))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let (mut last, mut values) = (None, Vec::new());
+    ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
+        let mut writers = self.writers(builder, "nodes", NodeWriter::new)?;
+        let (mut last, mut values, mut count) = (None, Vec::new(), 0);
         rows.finish(|key, fields| {
-            if last == Some(key[0]) {
-                return Err(twice(ids, self.vertex(key[0])));
+            let [node, ..] = *key;
+            if last == Some(node) {
+                return Err(twice(ids, self.vertex(node)));
             }
-            last = Some(key[0]);
-            values.clear();
-            cell::read(&types, fields, |property, value| {
-                Values::put(property, value, &mut values)
-            })?;
-            match writers.get_mut((key[0] >> 32) as usize) {
-                Some(writer) => writer.push(key[0] & 0xffff_ffff, Values(&values)),
+            last = Some(node);
+            self.tell(&mut count, entry.nodes)?;
+            read_values(&entry.node_properties, fields, &mut values)?;
+            match writers.get_mut((node >> 32) as usize) {
+                Some(writer) => writer.push(node & 0xffff_ffff, Values(&values)),
                 None => Ok(()),
             }
         })?;
-        for (shard, writer) in (0..).zip(writers) {
-            let (sink, nodes) = writer.finish(self.members(ids, shard))?;
-            entry.segments.nodes.push(builder.finish_sink(sink)?);
-            directory.shards.push(ShardDirectory { nodes, edges: None });
-        }
-        Ok(())
+        let done = (0..).zip(writers).map(|(shard, writer)| {
+            let (sink, directory) = writer.finish(self.members(ids, shard))?;
+            Ok((directory, builder.finish_sink(sink)?))
+        });
+        done.collect()
     }
 
-    fn vertex(&self, key: u64) -> VertexId {
-        // Halves of what `key` joined.
-        ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what one pass reads and what it fills")]
     fn write_edges(
         &self,
         builder: &mut StoreBuilder,
         ids: &Store,
-        tables: &Tables,
+        entry: &PropertyEntry,
         rows: Sorter<'_>,
-        replaced: &Replaced,
-        entry: &mut PropertyEntry,
-        directory: &mut SegmentDirectory,
-    ) -> Result<()> {
-        let types = tables.properties[1].settle();
-        let mut writers = (0..u64::from(self.options.shards))
-            .map(|shard| {
-                let sink = builder.property_sink(&format!("edges-1.s{shard}.prop"))?;
-                Ok(EdgeWriter::new(sink, self.options.group))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let mut values = Vec::new();
+        replaced: &[u64],
+    ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
+        let mut writers = self.writers(builder, "edges", EdgeWriter::new)?;
+        let (mut values, mut count) = (Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ty, time, row] = *key;
-            if replaced.rows.binary_search(&row).is_ok() {
+            if replaced.binary_search(&row).is_ok() {
                 return Ok(());
             }
+            self.tell(&mut count, entry.edges)?;
             let broken = || Error::Invalid("a temporary file is too short".into());
             let (end, fields) = fields.split_first_chunk::<4>().ok_or_else(broken)?;
-            values.clear();
-            cell::read(&types, fields, |property, value| {
-                Values::put(property, value, &mut values)
-            })?;
+            read_values(&entry.edge_properties, fields, &mut values)?;
             let edge = Edge {
                 node: node & 0xffff_ffff,
                 ty,
@@ -445,21 +420,49 @@ impl Load<'_> {
                 None => Ok(()),
             }
         })?;
-        for (shard, writer) in (0..).zip(writers) {
-            let (sink, edges) = writer.finish(self.members(ids, shard))?;
-            entry.segments.edges.push(builder.finish_sink(sink)?);
-            if let Some(entry) = directory.shards.get_mut(shard as usize) {
-                entry.edges = Some(edges);
-            }
+        let done = (0..).zip(writers).map(|(shard, writer)| {
+            let (sink, directory) = writer.finish(self.members(ids, shard))?;
+            Ok((directory, builder.finish_sink(sink)?))
+        });
+        done.collect()
+    }
+
+    /// A writer for each shard.
+    fn writers<W>(
+        &self,
+        builder: &mut StoreBuilder,
+        of: &str,
+        writer: impl Fn(Sink, usize) -> W,
+    ) -> Result<Vec<W>> {
+        let one = |shard| {
+            let sink = builder.property_sink(&format!("{of}-1.s{shard}.prop"))?;
+            Ok(writer(sink, self.options.group))
+        };
+        (0..self.options.shards).map(one).collect()
+    }
+
+    /// Counts a row, and says so now and then.
+    fn tell(&self, count: &mut u64, total: u64) -> Result<()> {
+        *count += 1;
+        if count.is_multiple_of(1 << 12) {
+            self.hooks.check()?;
+            let total = Some(total);
+            self.hooks.tell(Progress { phase: "encode", done: *count, total, edges: *count });
         }
         Ok(())
     }
+
+    /// The vertex of a [`Load::key`].
+    fn vertex(&self, key: u64) -> VertexId {
+        // Halves of what was joined.
+        ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
+    }
 }
 
-/// Rows of edges that are left out, ascending.
-struct Replaced {
-    rows: Vec<u64>,
-    count: u64,
+/// The values of a spooled row.
+fn read_values(specs: &[PropertySpec], fields: &[u8], values: &mut Vec<u8>) -> Result<()> {
+    values.clear();
+    cell::read(specs, fields, |property, value| Values::put(property, value, values))
 }
 
 /// The error for a node with two rows.

@@ -1,0 +1,128 @@
+"""Property graphs: what a store of ZipG's data set takes, and how fast it answers.
+
+    bench/property/run.py                                 # scale 17: 85,089 nodes, 1.5 million edges
+    bench/property/run.py --scale 12 --runs 1             # a small try
+
+Generates tables by the rules of ZipG (section 6), loads them, and runs the queries of TAO (Table 2,
+without its 0.1 % of writes) and of Graph Search (Table 4) in process. Writes docs/results/property.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import measure  # noqa: E402
+import product  # noqa: E402
+import tables  # noqa: E402
+
+WORKLOADS = {"tao": "TAO", "graph-search": "Graph Search"}
+
+
+def options() -> argparse.Namespace:
+    """What the command line says."""
+    root = HERE.parent.parent
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--scale", type=int, default=17, help="default: %(default)s")
+    parser.add_argument("--runs", type=int, default=5, help="medians of so many; default: 5")
+    parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
+    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
+    chosen = parser.parse_args()
+    for folder in (chosen.work, chosen.out):
+        folder.mkdir(parents=True, exist_ok=True)
+    return chosen
+
+
+def nakshi(*words: object) -> dict[str, Any]:
+    """A command's JSON."""
+    call = [*product.NAKSHI, *map(str, words), "--json"]
+    done = subprocess.run(call, check=True, stdout=subprocess.PIPE)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def load(page: tables.Page, chosen: argparse.Namespace, command: str) -> Path:
+    """Generates and loads the tables; says what they take."""
+    files = [chosen.work / f"property-{chosen.scale}-{part}.tsv" for part in ("edges", "nodes")]
+    edges, nodes = files
+    if not all(file.exists() for file in files):
+        words = ["--scale", chosen.scale, "--edge-factor", 12, "--nodes", nodes]
+        nakshi("generate", "kronecker", edges, *words)
+    store = chosen.work / f"property-{chosen.scale}.nakshi"
+    seconds, peak, report = [], 0, {}
+    for _ in range(chosen.runs):
+        shutil.rmtree(store, ignore_errors=True)
+        call = [*product.NAKSHI, "import", edges, store, "--nodes", nodes, "--properties"]
+        ran = measure.run(
+            [*call, "--json", "--no-progress", "--threads", str(chosen.threads)],
+            threads=chosen.threads,
+        )
+        report = json.loads(ran.stdout)
+        seconds.append(report["seconds"])
+        peak = max(peak, ran.peak_rss)
+    raw = sum(file.stat().st_size for file in files)
+    taken = sum(file.stat().st_size for file in store.iterdir())
+    rows = [
+        ["nodes, edges", f"{report['nodes']:,}, {report['edges']:,}"],
+        ["tables as text", tables.size(raw)],
+        ["store", tables.size(taken)],
+        ["store / text, finding by any value included", f"{taken / raw:.3f}"],
+        ["import, s", tables.seconds(measure.median(seconds))],
+        ["import, peak RSS", tables.size(peak)],
+    ]
+    page.section("Size and import", command, tables.table(["", ""], rows), [])
+    return store
+
+
+def workload(
+    page: tables.Page, chosen: argparse.Namespace, command: str, store: Path, name: str
+) -> None:
+    """One workload: each kind of query alone, then the mix."""
+    runs = []
+    for _ in range(chosen.runs):
+        words = ["--queries", chosen.queries, "--threads", chosen.threads, "--no-progress"]
+        runs.append(nakshi("bench", name, store, *words))
+    rows = []
+    for kinds in zip(*(run["classes"] for run in runs), strict=True):
+        middle = {
+            key: measure.median([kind[key] for kind in kinds])
+            for key in ("rate", "p50", "p99", "p999", "results")
+        }
+        times = [f"{middle[key]:.2f}" for key in ("p50", "p99", "p999")]
+        label = kinds[0]["name"]
+        rows.append([label, f"{middle['rate']:,.0f}", *times, f"{middle['results']:.1f}"])
+    mix = measure.median([run["rate"] for run in runs])
+    rows.append([f"mix on {chosen.threads} threads", f"{mix:,.0f}", "", "", "", ""])
+    head = ["Query, alone on one thread", "ops/s", "p50, us", "p99, us", "p99.9, us", "results"]
+    page.section(WORKLOADS[name], command, tables.table(head, rows), [])
+
+
+def main() -> None:
+    chosen = options()
+    command = tables.invocation("bench/property/run.py")
+    conditions = [
+        "Kronecker graph, 12 edges a vertex; 40 properties of 16 bytes a node, each one of 856 "
+        "values; 5 types, times and 128 bytes of distinct text an edge",
+        f"queries in process, warm, {chosen.queries:,} of each kind; nodes and types uniform, "
+        "drawn again until the list has an edge; at most 1,000 edges a list",
+        f"medians of {chosen.runs} run(s)",
+    ]
+    page = tables.Page("Property graphs", command, conditions)
+    store = load(page, chosen, command)
+    for name in WORKLOADS:
+        workload(page, chosen, command, store, name)
+    page.write(chosen.out / "property.md")
+
+
+if __name__ == "__main__":
+    main()
