@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
@@ -57,11 +58,16 @@ impl ColumnBuilder {
     }
 
     /// Appends the column of `rows` rows, all of which have a value of eight bytes, as numbers.
-    pub(super) fn write_frame(&self, rows: u32, out: &mut Vec<u8>) -> Layout {
+    pub(super) fn write_frame(
+        &self,
+        rows: u32,
+        cancel: &CancelToken,
+        out: &mut Vec<u8>,
+    ) -> Result<Layout> {
         let values = self.values();
         match frame(&values, out) {
-            Some(values) => Layout { present: None, values },
-            None => self.write(rows, out),
+            Some(values) => Ok(Layout { present: None, values }),
+            None => self.write(rows, cancel, out),
         }
     }
 
@@ -72,7 +78,12 @@ impl ColumnBuilder {
     }
 
     /// Appends the column of `rows` rows.
-    pub(super) fn write(&self, rows: u32, out: &mut Vec<u8>) -> Layout {
+    pub(super) fn write(
+        &self,
+        rows: u32,
+        cancel: &CancelToken,
+        out: &mut Vec<u8>,
+    ) -> Result<Layout> {
         let values = self.values();
         let all = self.rows.len() as u64 == u64::from(rows);
         let present = (!all).then(|| {
@@ -83,16 +94,15 @@ impl ColumnBuilder {
         for value in &values {
             numbers.entry(value).or_insert(0);
             if numbers.len() * REPEATS > values.len() {
-                let values = frame(&values, out).unwrap_or_else(|| plain(&values, out));
-                return Layout { present, values };
+                let values = match frame(&values, out) {
+                    Some(values) => values,
+                    None => Values::Plain { texts: Texts::write(&values, cancel, out)? },
+                };
+                return Ok(Layout { present, values });
             }
         }
-        Layout { present, values: dictionary(&values, numbers, out) }
+        Ok(Layout { present, values: dictionary(&values, numbers, cancel, out)? })
     }
-}
-
-fn plain(values: &[&[u8]], out: &mut Vec<u8>) -> Values {
-    Values::Plain { texts: Texts::write(values, out) }
 }
 
 /// Values of eight bytes, or all of one, as numbers.
@@ -115,8 +125,9 @@ fn number(bytes: &[u8]) -> u64 {
 fn dictionary<'v>(
     values: &[&'v [u8]],
     mut numbers: HashMap<&'v [u8], u64>,
+    cancel: &CancelToken,
     out: &mut Vec<u8>,
-) -> Values {
+) -> Result<Values> {
     let mut distinct: Vec<&[u8]> = numbers.keys().copied().collect();
     distinct.sort_unstable();
     (0..).zip(&distinct).for_each(|(code, value)| {
@@ -139,12 +150,12 @@ fn dictionary<'v>(
         *start = sum;
     }
     let width = width_of(distinct.len().saturating_sub(1) as u64);
-    Values::Dictionary {
-        distinct: Texts::write(&distinct, out),
+    Ok(Values::Dictionary {
+        distinct: Texts::write(&distinct, cancel, out)?,
         codes: Packed::write(values.iter().map(code), width, out),
         starts: Monotone::write(&starts, out),
         places: Monotone::write(&places, out),
-    }
+    })
 }
 
 impl Layout {
@@ -439,7 +450,8 @@ mod tests {
                 value.iter().for_each(|value| builder.push(row, value));
             }
             let mut bytes = Vec::new();
-            let layout = builder.write(values.len() as u32, &mut bytes).moved(before as u64);
+            let layout = builder.write(values.len() as u32, &CancelToken::new(), &mut bytes);
+            let layout = layout.unwrap().moved(before as u64);
             let told = serde_json::to_string(&layout).unwrap();
             prop_assert_eq!(serde_json::from_str::<Layout>(&told).unwrap(), layout);
             let blob = Blob::of(&[vec![9; before], bytes].concat()).unwrap();

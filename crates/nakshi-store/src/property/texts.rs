@@ -4,6 +4,7 @@
 //! string decodes alone. Code 255 stands before a byte that no symbol begins with.
 
 use fsst::Compressor;
+use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
@@ -14,6 +15,8 @@ use crate::Result;
 const ESCAPE: u8 = 255;
 /// Bytes of strings that a table of symbols is made from.
 const SAMPLE: usize = 1 << 20;
+/// Strings between two looks at a cancel token.
+const PATIENCE: usize = 1 << 12;
 /// Strings of the sample that lie side by side, so that it comes from everywhere.
 const RUN: usize = 16;
 
@@ -42,16 +45,23 @@ pub(super) struct Symbols {
 }
 
 impl Texts {
-    /// Appends `strings`, by symbols if that is smaller.
-    pub(super) fn write(strings: &[&[u8]], out: &mut Vec<u8>) -> Texts {
+    /// Appends `strings`, by symbols if that is smaller. Looks at `cancel` now and then.
+    pub(super) fn write(
+        strings: &[&[u8]],
+        cancel: &CancelToken,
+        out: &mut Vec<u8>,
+    ) -> Result<Texts> {
         let plain: usize = strings.iter().map(|s| s.len()).sum();
         let mut symbols = None;
         if plain > 0 {
             let compressor = Compressor::train(&sample(strings));
             let (mut coded, mut offsets) = (Vec::with_capacity(plain / 2), vec![0]);
-            for string in strings {
-                coded.extend_from_slice(&compressor.compress(string));
-                offsets.push(coded.len() as u64);
+            for some in strings.chunks(PATIENCE) {
+                cancel.check()?;
+                for string in some {
+                    coded.extend_from_slice(&compressor.compress(string));
+                    offsets.push(coded.len() as u64);
+                }
             }
             let lengths = compressor.symbol_lengths();
             if coded.len() + 9 * lengths.len() < plain {
@@ -69,14 +79,15 @@ impl Texts {
             let at = out.len() as u64;
             out.extend_from_slice(&coded);
             drop(coded);
-            return Texts { offsets: Monotone::write(&offsets, out), at, symbols: Some(table) };
+            let offsets = Monotone::write(&offsets, out);
+            return Ok(Texts { offsets, at, symbols: Some(table) });
         }
         let (at, mut offsets) = (out.len() as u64, vec![0]);
         for string in strings {
             out.extend_from_slice(string);
             offsets.push(out.len() as u64 - at);
         }
-        Texts { offsets: Monotone::write(&offsets, out), at, symbols: None }
+        Ok(Texts { offsets: Monotone::write(&offsets, out), at, symbols: None })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -247,7 +258,7 @@ mod tests {
         fn strings_survive(strings in strings(), before in 0..9usize) {
             let plain: Vec<&[u8]> = strings.iter().map(Vec::as_slice).collect();
             let mut bytes = Vec::new();
-            let texts = Texts::write(&plain, &mut bytes).moved(before as u64);
+            let texts = Texts::write(&plain, &CancelToken::new(), &mut bytes).unwrap().moved(before as u64);
             let blob = Blob::of(&[vec![7; before], bytes].concat()).unwrap();
             let symbols = texts.symbols(&blob).unwrap();
             prop_assert_eq!(texts.len(), strings.len() as u64);
@@ -263,7 +274,7 @@ mod tests {
         fn strings_are_found(strings in prop::collection::btree_set("[a-d]{0,4}", 0..100), other in "[a-d]{0,5}") {
             let plain: Vec<&[u8]> = strings.iter().map(|s| s.as_bytes()).collect();
             let mut bytes = Vec::new();
-            let texts = Texts::write(&plain, &mut bytes);
+            let texts = Texts::write(&plain, &CancelToken::new(), &mut bytes).unwrap();
             let blob = Blob::of(&bytes).unwrap();
             let symbols = texts.symbols(&blob).unwrap();
             for (i, string) in (0..).zip(&plain) {
@@ -283,7 +294,7 @@ mod tests {
         let strings: Vec<Vec<u8>> = words.chain((0..=255u8).map(|byte| vec![byte, byte])).collect();
         let plain: Vec<&[u8]> = strings.iter().map(Vec::as_slice).collect();
         let mut bytes = Vec::new();
-        let texts = Texts::write(&plain, &mut bytes);
+        let texts = Texts::write(&plain, &CancelToken::new(), &mut bytes).unwrap();
         let blob = Blob::of(&bytes).unwrap();
         let symbols = texts.symbols(&blob).unwrap();
         let (from, to) = texts.offsets.pair(&blob, 20_000 + 200).unwrap();
@@ -301,7 +312,7 @@ mod tests {
         let strings: Vec<String> = (0..2000).map(|i| format!("the quick brown fox {i}")).collect();
         let plain: Vec<&[u8]> = strings.iter().map(|s| s.as_bytes()).collect();
         let mut bytes = Vec::new();
-        let texts = Texts::write(&plain, &mut bytes);
+        let texts = Texts::write(&plain, &CancelToken::new(), &mut bytes).unwrap();
         assert!(texts.symbols.is_some());
         let raw: usize = plain.iter().map(|s| s.len()).sum();
         assert!(bytes.len() * 2 < raw, "{} of {raw}", bytes.len());

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nakshi_io::CancelToken;
+
 use super::column::ColumnBuilder;
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
@@ -45,6 +47,7 @@ struct Rows {
     sink: Sink,
     /// Bytes that a group may take before it is encoded.
     limit: usize,
+    cancel: CancelToken,
     groups: Vec<GroupDirectory>,
     rows: u32,
     memory: usize,
@@ -54,10 +57,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(sink: Sink, limit: usize) -> Self {
+    fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
         Rows {
             sink,
             limit,
+            cancel: cancel.clone(),
             groups: Vec::new(),
             rows: 0,
             memory: 0,
@@ -81,7 +85,8 @@ impl Rows {
         let (mut group, mut bytes) = (GroupDirectory::default(), Vec::new());
         group.rows = self.rows;
         for (property, column) in std::mem::take(&mut self.columns) {
-            let layout = column.write(self.rows, &mut bytes).moved(self.sink.len());
+            let layout = column.write(self.rows, &self.cancel, &mut bytes)?;
+            let layout = layout.moved(self.sink.len());
             group.columns.insert(property, layout);
             self.drain(&mut bytes)?;
         }
@@ -91,7 +96,8 @@ impl Rows {
             group.ends = Some(ends.moved(self.sink.len()));
             self.drain(&mut bytes)?;
             let times = std::mem::take(&mut self.times);
-            let layout = times.write_frame(self.rows, &mut bytes).moved(self.sink.len());
+            let layout = times.write_frame(self.rows, &self.cancel, &mut bytes)?;
+            let layout = layout.moved(self.sink.len());
             group.times = Some(layout);
             self.drain(&mut bytes)?;
         }
@@ -122,8 +128,8 @@ pub(super) struct NodeWriter {
 }
 
 impl NodeWriter {
-    pub(super) fn new(sink: Sink, limit: usize) -> Self {
-        NodeWriter { rows: Rows::new(sink, limit), next: 0 }
+    pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
+        NodeWriter { rows: Rows::new(sink, limit, cancel), next: 0 }
     }
 
     /// The properties of `node`, which is higher than all before.
@@ -174,8 +180,8 @@ pub(super) struct Edge<'b> {
 }
 
 impl EdgeWriter {
-    pub(super) fn new(sink: Sink, limit: usize) -> Self {
-        let rows = Rows::new(sink, limit);
+    pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
+        let rows = Rows::new(sink, limit, cancel);
         EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] }
     }
 

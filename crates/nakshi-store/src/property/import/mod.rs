@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use nakshi_io::CancelToken;
 use nakshi_io::write::WriteFs;
 
 pub use rows::{Rows, Table};
@@ -432,11 +433,11 @@ impl Load<'_> {
         &self,
         builder: &mut StoreBuilder,
         of: &str,
-        writer: impl Fn(Sink, usize) -> W,
+        writer: impl Fn(Sink, usize, &CancelToken) -> W,
     ) -> Result<Vec<W>> {
         let one = |shard| {
             let sink = builder.property_sink(&format!("{of}-1.s{shard}.prop"))?;
-            Ok(writer(sink, self.options.group))
+            Ok(writer(sink, self.options.group, &self.hooks.cancel))
         };
         (0..self.options.shards).map(one).collect()
     }
