@@ -153,17 +153,16 @@ fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
 pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Result<Measured> {
     let nodes = graph.get_node_ids(&[])?;
     let entry = graph.entry();
-    let names: Vec<&str> = entry.node_properties.iter().map(|spec| spec.name.as_str()).collect();
-    if nodes.is_empty() || entry.edges == 0 || names.is_empty() {
+    if nodes.is_empty() || entry.edges == 0 || entry.node_properties.is_empty() {
         return Err(
             Error::Invalid("a workload needs nodes with properties, and edges".into()).into()
         );
     }
-    let mut draw = Draw { graph, nodes: &nodes, names: &names, state: config.seed };
+    let mut draw = Draw { graph, nodes: &nodes, cancel, state: config.seed };
     let shares = shares(config.mix);
     let mut classes = Vec::new();
     for &(name, share) in shares {
-        let queries = draw.queries(name, config.queries, cancel)?;
+        let queries = draw.queries(name, config.queries)?;
         classes.push(alone(graph, name, share, &queries, cancel)?);
     }
     let mut all = Vec::new();
@@ -171,7 +170,7 @@ pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Resu
         let whole: f64 = shares.iter().map(|(_, share)| share).sum();
         let count = (config.queries as f64 * share / whole).round();
         // A share of a number of queries.
-        all.extend(draw.queries(name, count as usize, cancel)?);
+        all.extend(draw.queries(name, count as usize)?);
     }
     draw.shuffle(&mut all);
     let threads = config.threads.max(1);
@@ -185,7 +184,7 @@ pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Resu
 struct Draw<'g> {
     graph: &'g PropertyGraph,
     nodes: &'g [ExternalId],
-    names: &'g [&'g str],
+    cancel: &'g CancelToken,
     state: u64,
 }
 
@@ -213,15 +212,16 @@ impl Draw<'_> {
         }
     }
 
-    /// A property of a node that has it.
-    fn value(&mut self, id: &ExternalId) -> Result<(String, Value)> {
+    /// A node that has properties, and two of their values, which may be the same.
+    fn values(&mut self) -> Result<(ExternalId, [(String, Value); 2])> {
         loop {
-            let at = self.below(self.names.len());
-            let name = self.names.get(at).copied().unwrap_or_default();
-            let found = self.graph.get_node_property(id, Some(&[name]))?;
-            match found.into_iter().next() {
-                Some((_, Value::Null)) | None => {}
-                Some((name, value)) => return Ok((name.to_owned(), value)),
+            self.cancel.check().map_err(Error::from)?;
+            let id = self.node();
+            let found = self.graph.get_node_property(&id, None)?;
+            let [a, b] = [self.below(found.len()), self.below(found.len())];
+            let value = |at: usize| found.get(at).map(|(name, v)| ((*name).to_owned(), v.clone()));
+            if let (Some(a), Some(b)) = (value(a), value(b)) {
+                return Ok((id, [a, b]));
             }
         }
     }
@@ -230,8 +230,7 @@ impl Draw<'_> {
         Ok(match name {
             "obj_get" => Query::ObjGet(self.node()),
             "one property" => {
-                let id = self.node();
-                let (name, _) = self.value(&id)?;
+                let (id, [(name, _), _]) = self.values()?;
                 Query::OneProperty(id, name)
             }
             "assoc_get" => {
@@ -252,13 +251,10 @@ impl Draw<'_> {
             "GS1 friends" => Query::Friends(self.list()?.0),
             "GS2 friends with a value" => {
                 let (id, _) = self.list()?;
-                let other = self.node();
-                Query::FriendsWith(id, self.value(&other)?)
+                let (_, [pair, _]) = self.values()?;
+                Query::FriendsWith(id, pair)
             }
-            "GS3 nodes with two values" => {
-                let id = self.node();
-                Query::Find([self.value(&id)?, self.value(&id)?])
-            }
+            "GS3 nodes with two values" => Query::Find(self.values()?.1),
             "assoc_range" | "assoc_count" | "GS4 friends by a type" | "GS5 data of a type" => {
                 let (id, ty) = self.list()?;
                 match name {
@@ -272,10 +268,10 @@ impl Draw<'_> {
         })
     }
 
-    fn queries(&mut self, name: &str, count: usize, cancel: &CancelToken) -> Result<Vec<Query>> {
+    fn queries(&mut self, name: &str, count: usize) -> Result<Vec<Query>> {
         let mut queries = Vec::with_capacity(count);
         for _ in 0..count {
-            cancel.check().map_err(Error::from)?;
+            self.cancel.check().map_err(Error::from)?;
             queries.push(self.query(name)?);
         }
         Ok(queries)

@@ -383,11 +383,7 @@ impl Load<'_> {
                 None => Ok(()),
             }
         })?;
-        let done = (0..).zip(writers).map(|(shard, writer)| {
-            let (sink, directory) = writer.finish(self.members(ids, shard))?;
-            Ok((directory, builder.finish_sink(sink)?))
-        });
-        done.collect()
+        self.finish(builder, ids, writers, NodeWriter::finish)
     }
 
     fn write_edges(
@@ -421,11 +417,7 @@ impl Load<'_> {
                 None => Ok(()),
             }
         })?;
-        let done = (0..).zip(writers).map(|(shard, writer)| {
-            let (sink, directory) = writer.finish(self.members(ids, shard))?;
-            Ok((directory, builder.finish_sink(sink)?))
-        });
-        done.collect()
+        self.finish(builder, ids, writers, EdgeWriter::finish)
     }
 
     /// A writer for each shard.
@@ -440,6 +432,21 @@ impl Load<'_> {
             Ok(writer(sink, self.options.group, &self.hooks.cancel))
         };
         (0..self.options.shards).map(one).collect()
+    }
+
+    /// What each shard's writer made, and its file.
+    fn finish<W, D>(
+        &self,
+        builder: &mut StoreBuilder,
+        ids: &Store,
+        writers: Vec<W>,
+        finish: impl Fn(W, u64) -> Result<(Sink, D)>,
+    ) -> Result<Vec<(D, FileEntry)>> {
+        let one = |(shard, writer)| {
+            let (sink, directory) = finish(writer, self.members(ids, shard))?;
+            Ok((directory, builder.finish_sink(sink)?))
+        };
+        (0..).zip(writers).map(one).collect()
     }
 
     /// Counts a row, and says so now and then.
