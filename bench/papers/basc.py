@@ -13,6 +13,7 @@ import shutil
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -26,7 +27,7 @@ from traversals import ALGORITHMS, THREE, Sample, Study, change  # noqa: E402
 
 SELECTIONS = ["levels", "gvs", "lowd", "highd", "random"]
 CACHE, CHOSEN = 0.05, 0.20
-ITERATIONS = [1, 10, 50, 200]
+ITERATIONS = (1, 10, 50, 200)
 DAYS, DAILY = 30, 0.002
 CONDITIONS = [
     "shares are of the lists that an algorithm reads, beyond the least memory; loading chosen "
@@ -35,14 +36,14 @@ CONDITIONS = [
 ]
 
 
-def hit_ratios(study: Study) -> None:
+def hit_ratios(study: Study, algorithms: Sequence[str] = tuple(ALGORITHMS)) -> None:
     """Figure 2."""
     shares = [0.05, 0.10, 0.15, 0.20, 0.25, 0.30]
     rows = []
     for graph in study.graphs:
         store, series = graph.store(), {}
-        for algorithm, title in ALGORITHMS.items():
-            ratios = []
+        for algorithm in algorithms:
+            title, ratios = ALGORITHMS[algorithm], []
             for share in shares:
                 sample = graph.run(store, algorithm, share)
                 ratios.append(sample.hits / max(1, sample.hits + sample.misses))
@@ -141,10 +142,10 @@ def slow_disk(study: Study) -> None:
     study.section("Times on a slow disk", head, rows, note)
 
 
-def a_month(study: Study) -> None:
+def a_month(study: Study, graphs: int = 2) -> None:
     """Figure 9: the plan of the first day on a graph that changes every day."""
     draw_from = np.random.default_rng(1)
-    for graph in study.graphs[:2]:
+    for graph in study.graphs[:graphs]:
         first = graph.store()
         first.cache_plan(CHOSEN, progress=False)
         edges, rows, against, hits = graph.edges(), [], [], []
@@ -181,7 +182,7 @@ def _another_day(edges: np.ndarray, draw_from: np.random.Generator) -> np.ndarra
     return np.concatenate([np.delete(edges, gone, axis=0), new])
 
 
-def iterations(study: Study) -> None:
+def iterations(study: Study, counts: Sequence[int] = ITERATIONS) -> None:
     """Figure 10 and Table 2: seconds of the choice, what it buys, and when it has paid."""
     rows = []
     for graph in study.graphs:
@@ -189,7 +190,7 @@ def iterations(study: Study) -> None:
         plain = [graph.run(store, name, CACHE + CHOSEN) for name in THREE]
         slow = graph.run_slowly(store, "bfs", CACHE + CHOSEN)
         for select in ("gvs", "levels"):
-            for count in ITERATIONS:
+            for count in counts:
                 began = time.perf_counter()
                 store.cache_plan(CHOSEN, select=select, iterations=count, progress=False)
                 seconds = time.perf_counter() - began

@@ -1,70 +1,59 @@
 """Orders and a static cache on larger graphs (USENIX ATC 2019), in kind.
 
     bench/papers/large.py --data DIR                      # facebook100, Kronecker of scale 22
+    bench/papers/large.py --data DIR --only 6,12          # some figures
 
-Runs read selected pages only. Gorder is left out, which takes a tenth of an hour on the second. Writes
-docs/results/large.md.
+The figures of norder.py and basc.py where they take minutes rather than hours: fewer shuffled orders
+for Figure 5, a month of changes on the first graph, no Louvain. Runs read selected pages only.
+Writes docs/results/large.md and large-*.svg.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import basc  # noqa: E402
+import layouts  # noqa: E402
+import norder  # noqa: E402
 import traversals  # noqa: E402
-from traversals import ALGORITHMS, THREE, Study, change  # noqa: E402
+from traversals import THREE, Study  # noqa: E402
 
-CACHE, CHOSEN = 0.05, 0.20
-ORDERS = ["original", "random", "degree", "norder", "bisection"]
-SELECTIONS = ["levels", "gvs", "lowd", "highd", "random"]
+SHUFFLED = [0.0, 0.1, 0.8]
 CONDITIONS = [
     "shares are of the lists that an algorithm reads, beyond the least memory; loading chosen "
     "lists is not counted",
-    "pages of 4 KiB",
+    "pages of 4 KiB where nothing else is said",
 ]
 
 
-def choices(study: Study) -> None:
-    """Figure 6: a static cache, by how its lists are chosen."""
-    rows = []
+def computed(study: Study) -> None:
+    """Table 3, and Bondhu's costs, of graphs that layouts.md does not have."""
+    orders = [order for order in layouts.ORDERS if order != "bondhu-modcom"]
     for graph in study.graphs:
-        store = graph.store()
-        plain = [graph.run(store, name, CACHE + CHOSEN).bytes_read for name in THREE]
-        for select in SELECTIONS:
-            store.cache_plan(CHOSEN, select=select, progress=False)
-            runs = [graph.run(store, name, CACHE + CHOSEN, True).bytes_read for name in THREE]
-            shares = [change(a / b) for a, b in zip(runs, plain, strict=True)]
-            rows.append([f"{graph.name}, {select}", *shares])
-    head = ["Graph, choice", *[ALGORITHMS[name] for name in THREE]]
-    note = f"against a page cache alone of the same memory; {CACHE:.0%} page cache beside"
-    study.section("Figure 6: bytes read with 20 % chosen lists, order of the ids", head, rows, note)
+        if graph.name not in layouts.GRAPHS:
+            layouts.orders(study.page, graph.layouts, study.command, orders)
 
 
-def orders(study: Study) -> None:
-    """Figures 11 and 12: orders with a page cache alone, and with chosen lists."""
-    rows = []
-    for graph in study.graphs:
-        base: list[float] = []
-        for order in ORDERS:
-            store = graph.store(order)
-            for select in (None, "levels"):
-                if select:
-                    store.cache_plan(CHOSEN, select=select, progress=False)
-                read = [
-                    graph.run(store, name, CACHE + CHOSEN, select is not None).bytes_read
-                    for name in THREE
-                ]
-                base = base or read
-                shares = [f"{a / b:.2f}" for a, b in zip(read, base, strict=True)]
-                rows.append([f"{graph.name}, {order}, {select or 'page cache'}", *shares])
-    head = ["Bytes / original with a page cache", *[ALGORITHMS[name] for name in THREE]]
-    study.section("Figures 11 and 12: orders", head, rows)
-
-
-FIGURES = {"6": choices, "11": orders}
+FIGURES = {
+    "6": basc.sizes,
+    "2": functools.partial(basc.hit_ratios, algorithms=THREE),
+    "7": basc.shares_of_one_size,
+    "8": basc.utilisation,
+    "10": functools.partial(basc.iterations, counts=[10, 50]),
+    "13": basc.small_pages,
+    "1": norder.references,
+    "3": norder.random_and_gorder,
+    "11": functools.partial(norder.orders, algorithms=THREE),
+    "12": functools.partial(norder.together, algorithms=THREE),
+    "table-3": computed,
+    "9": functools.partial(basc.a_month, graphs=1),
+    "5": functools.partial(norder.regression, shuffled=SHUFFLED),
+}
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,12 @@ def _json(command: list[str]) -> dict[str, Any]:
     return found
 
 
-def orders(page: tables.Page, layouts: Layouts, command: str) -> None:
-    """All orders of a graph in one table."""
+def orders(
+    page: tables.Page, layouts: Layouts, command: str, tried: Sequence[str] = tuple(ORDERS)
+) -> None:
+    """Orders of a graph in one table."""
     rows, chance = [], None
-    for order in ORDERS:
+    for order in tried:
         print(f"{layouts.name} {order}", file=sys.stderr, flush=True)
         wanted: list[str] = []
         if order == "bondhu-parcom" and layouts.name == "rutgers89":

@@ -237,7 +237,7 @@ def run(study: Study, figures: Mapping[str, Callable[[Study], None]]) -> None:
         began = time.perf_counter()
         figures[name](study)
         print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-    study.page.write(study.options.out / f"{study.name}.md")
+        study.page.write(study.options.out / f"{study.name}.md")
 
 
 def _options(text: str, graphs: str) -> argparse.Namespace:
