@@ -105,8 +105,8 @@ impl Record {
     }
 }
 
-fn record(graph: &PropertyGraph, record: EdgeRecord) -> Record {
-    let edge_type = graph.edge_type(&record).to_owned();
+fn record(record: EdgeRecord) -> Record {
+    let edge_type = record.edge_type().to_owned();
     Record { record, edge_type }
 }
 
@@ -323,7 +323,7 @@ impl Properties {
     fn get_edge_records(&self, id: &Bound<'_, PyAny>) -> PyResult<Vec<Record>> {
         let graph = &self.0;
         let found = graph.get_edge_records(&id_of(id)?).map_err(Failure::from)?;
-        Ok(found.into_iter().map(|found| record(graph, found)).collect())
+        Ok(found.into_iter().map(record).collect())
     }
 
     /// The places of a record's edges whose time is at least `t_lo` and less than `t_hi`.

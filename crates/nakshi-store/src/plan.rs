@@ -91,6 +91,15 @@ impl CachePlan {
         Ok(replace_file(fs, &path(store), &bytes)?)
     }
 
+    /// Removes the plan of the store at `path`, if it has one.
+    pub(crate) fn remove(fs: &dyn WriteFs, path: &Path) -> Result<()> {
+        let plan = path.join(FILE);
+        if std::fs::symlink_metadata(&plan).is_ok() {
+            fs.remove_file(&plan)?;
+        }
+        Ok(())
+    }
+
     /// The plan of `store`; `None` if it has none.
     ///
     /// # Errors

@@ -55,7 +55,15 @@ impl Store {
     /// [`Error::Io`].
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Arc<Self>> {
         let path = path.as_ref();
-        let manifest = files::read_manifest(path)?;
+        Self::open_as(path, files::read_manifest(path)?, options)
+    }
+
+    /// Opens the files that a manifest names, whatever is in the directory.
+    pub(crate) fn open_as(
+        path: &Path,
+        manifest: Manifest,
+        options: &OpenOptions,
+    ) -> Result<Arc<Self>> {
         let uuid = files::validate(path, &manifest)?;
         Ok(Arc::new(Self {
             path: path.to_path_buf(),

@@ -220,6 +220,11 @@ impl WriteFile for FaultyFile {
         self.inner.sync()
     }
 
+    fn sync_data(&mut self) -> Result<()> {
+        self.state.pass(WriteOp::Fsync, "fsync", self.inner.path())?;
+        self.inner.sync_data()
+    }
+
     fn len(&self) -> u64 {
         self.inner.len()
     }

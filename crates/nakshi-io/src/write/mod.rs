@@ -52,6 +52,10 @@ pub trait WriteFile: Send + Debug {
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
     /// Makes what was appended durable.
     fn sync(&mut self) -> Result<()>;
+    /// As [`sync`](Self::sync), without what only times and the like would need: for a log.
+    fn sync_data(&mut self) -> Result<()> {
+        self.sync()
+    }
     /// Bytes appended so far.
     fn len(&self) -> u64;
     /// Whether nothing was appended.

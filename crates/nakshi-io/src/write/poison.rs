@@ -40,6 +40,10 @@ impl WriteFile for PoisonFile {
         self.guard(|file| file.sync())
     }
 
+    fn sync_data(&mut self) -> Result<()> {
+        self.guard(|file| file.sync_data())
+    }
+
     fn len(&self) -> u64 {
         self.inner.len()
     }

@@ -188,6 +188,10 @@ impl WriteFile for RealFile {
         Ok(())
     }
 
+    fn sync_data(&mut self) -> Result<()> {
+        self.file.sync_data().at("fsync", &self.path)
+    }
+
     fn len(&self) -> u64 {
         self.len
     }

@@ -15,9 +15,11 @@ use crate::ids::keys::Key;
 use crate::property::{PropertyEntry, SegmentDirectory};
 use crate::{
     AdjacencyEntry, ColumnEntry, ColumnType, Direction, Encoding, Error, FileEntry, IdKind,
-    IdsEntry, Manifest, Result, StripeEntry, VertexId,
+    IdsEntry, Manifest, Result, Store, StripeEntry, VertexId,
 };
 
+/// What files are built as that take the place of others in a store.
+const SUCCESSOR: &str = "successor";
 /// Bytes of encoded lists collected before they are written.
 const FLUSH: usize = 1 << 20;
 
@@ -126,6 +128,7 @@ pub(super) struct Files {
     uuid: Uuid,
     page_size: u32,
     stripes: Option<StripeEntry>,
+    generation: u64,
     next_id: u32,
 }
 
@@ -153,11 +156,30 @@ impl Files {
                 Some(StripeEntry { unit: wanted.unit, dirs })
             }
         };
-        Ok(Self { fs, dir, uuid, page_size: options.page_size, stripes, next_id: 1 })
+        let page_size = options.page_size;
+        Ok(Self { fs, dir, uuid, page_size, stripes, generation: 1, next_id: 1 })
+    }
+
+    /// The files that shall take the place of those of `store`, beside them.
+    fn succeed(fs: Arc<dyn WriteFs>, store: &Store, page_size: u32) -> Result<Self> {
+        let manifest = store.manifest();
+        let uuid = files::parse_uuid(&manifest.uuid)
+            .ok_or_else(|| Error::Invalid(format!("{} has no identity", store.path().display())))?;
+        let tag = files::hex(&files::new_uuid());
+        let dir = AtomicDir::create(Arc::clone(&fs), &store.path().join(SUCCESSOR), &tag)?;
+        let next_id = 1 + manifest.files().map(|file| file.id).max().unwrap_or(0);
+        let generation = manifest.generation + 1;
+        Ok(Self { fs, dir, uuid, page_size, stripes: None, generation, next_id })
+    }
+
+    /// The name of a file of this generation.
+    pub(super) fn name(&self, of: &str, kind: &str) -> String {
+        format!("{of}-{}.{kind}", self.generation)
     }
 
     /// A new file, striped if asked for and configured.
-    pub(super) fn sink(&mut self, name: &str, striped: bool) -> Result<Sink> {
+    pub(super) fn sink(&mut self, of: &str, kind: &str, striped: bool) -> Result<Sink> {
+        let name = &self.name(of, kind);
         let striping = match &self.stripes {
             Some(stripes) if striped => stripes.of(&files::hex(&self.uuid), name),
             _ => Striping::single(self.path(name)),
@@ -196,7 +218,23 @@ impl StoreBuilder {
             return Err(Error::Invalid("two columns have the same name".into()));
         }
         let files = Files::create(fs, dest, &options)?;
-        Ok(Self {
+        Ok(Self::with(files, options))
+    }
+
+    /// Starts the files that shall take the place of those of `store`; see [`StoreBuilder::succeed`].
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::create`].
+    pub(crate) fn successor(
+        fs: Arc<dyn WriteFs>,
+        store: &Store,
+        options: BuildOptions,
+    ) -> Result<Self> {
+        Ok(Self::with(Files::succeed(fs, store, options.page_size)?, options))
+    }
+
+    fn with(files: Files, options: BuildOptions) -> Self {
+        Self {
             options,
             files,
             lists: None,
@@ -207,7 +245,7 @@ impl StoreBuilder {
             columns: Vec::new(),
             property: None,
             report: serde_json::Map::new(),
-        })
+        }
     }
 
     /// What was asked for.
@@ -257,20 +295,20 @@ impl StoreBuilder {
                 "{direction:?} lists begin twice, inside others, or in an undirected graph"
             )));
         }
-        let name = match direction {
-            Direction::Out => "out-1",
-            Direction::In => "in-1",
+        let of = match direction {
+            Direction::Out => "out",
+            Direction::In => "in",
         };
         let columns = (0..self.options.columns.len())
-            .map(|i| self.files.sink(&format!("{name}.c{i}.col"), true))
+            .map(|i| self.files.sink(of, &format!("c{i}.col"), true))
             .collect::<Result<_>>()?;
         self.lists = Some(Lists {
             direction,
             batch: self.batch(),
-            lists: self.files.sink(&format!("{name}.adj"), true)?,
-            lengths: self.files.sink(&format!("{name}.idx"), false)?,
-            degrees: self.files.sink(&format!("{name}.deg"), false)?,
-            heads: self.files.sink(&format!("{name}.heads"), false)?,
+            lists: self.files.sink(of, "adj", true)?,
+            lengths: self.files.sink(of, "idx", false)?,
+            degrees: self.files.sink(of, "deg", false)?,
+            heads: self.files.sink(of, "heads", false)?,
             columns,
             stored: 0,
             arcs: 0,
@@ -479,8 +517,8 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// Those of creating it.
-    pub(crate) fn property_sink(&mut self, name: &str) -> Result<Sink> {
-        self.files.sink(name, false)
+    pub(crate) fn property_sink(&mut self, of: &str, kind: &str) -> Result<Sink> {
+        self.files.sink(of, kind, false)
     }
 
     /// Makes a property file durable.
@@ -501,7 +539,7 @@ impl StoreBuilder {
         mut entry: PropertyEntry,
         directory: &SegmentDirectory,
     ) -> Result<u64> {
-        let mut sink = self.files.sink("properties-1.json", false)?;
+        let mut sink = self.files.sink("properties", "json", false)?;
         let bytes = serde_json::to_vec(directory)
             .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
         sink.append(&bytes)?;
@@ -517,18 +555,41 @@ impl StoreBuilder {
     /// [`Error::Invalid`] if lists are missing or in- and out-lists differ in number; those of
     /// writing. The destination is then absent.
     pub fn commit(mut self) -> Result<Manifest> {
-        let manifest = self.manifest()?;
+        let manifest = self.complete()?;
         let (fs, dir) = (Arc::clone(&self.files.fs), self.files.dir.path().to_path_buf());
-        let scratch = dir.join("scratch");
-        if scratch.is_dir() {
-            fs.remove_dir_all(&scratch)?;
-        }
         write_small(
             fs.as_ref(),
             &dir.join(files::manifest_name(manifest.generation)),
             &manifest.to_bytes()?,
         )?;
         self.files.dir.publish()?;
+        Ok(manifest)
+    }
+
+    /// Moves all files, which are durable, into the store at `path` that they shall belong to from the
+    /// next manifest on, which is returned.
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::commit`]. Some of the files may be there then.
+    pub(crate) fn succeed(mut self, path: &Path) -> Result<Manifest> {
+        let manifest = self.complete()?;
+        let (fs, dir) = (&self.files.fs, self.files.dir.path());
+        for file in manifest.files() {
+            for name in [file.name.clone(), files::sums_name(&file.name)] {
+                fs.rename(&dir.join(&name), &path.join(&name))?;
+            }
+        }
+        fs.sync_dir(path)?;
+        Ok(manifest)
+    }
+
+    /// The manifest, once nothing temporary is left.
+    fn complete(&mut self) -> Result<Manifest> {
+        let manifest = self.manifest()?;
+        let scratch = self.files.dir.path().join("scratch");
+        if scratch.is_dir() {
+            self.files.fs.remove_dir_all(&scratch)?;
+        }
         Ok(manifest)
     }
 
@@ -548,7 +609,7 @@ impl StoreBuilder {
         let edges = if self.options.directed { first.arcs } else { (first.arcs + loops) / 2 };
         Ok(Manifest {
             uuid: files::hex(&self.files.uuid),
-            generation: 1,
+            generation: self.files.generation,
             directed: self.options.directed,
             vertices: self.options.vertices,
             edges,

@@ -29,8 +29,8 @@ impl IdSink {
         Ok(Self {
             kind,
             encoder: KeyEncoder::new(kind),
-            keys: files.sink("ids-1.keys", false)?,
-            blocks: files.sink("ids-1.blocks", false)?,
+            keys: files.sink("ids", "keys", false)?,
+            blocks: files.sink("ids", "blocks", false)?,
             scratch: Vec::new(),
         })
     }
@@ -77,7 +77,7 @@ pub(super) struct OrderSink {
 
 impl OrderSink {
     pub(super) fn create(files: &mut Files, vertices: u64) -> Result<Self> {
-        let internal = files.sink(INTERNAL, false)?;
+        let internal = files.sink("ids", INTERNAL, false)?;
         Ok(Self { internal, vertices, count: 0, identity: true })
     }
 
@@ -97,12 +97,12 @@ impl OrderSink {
         }
         if self.identity {
             drop(self.internal);
-            files.discard(INTERNAL)?;
+            files.discard(&files.name("ids", INTERNAL))?;
             return Ok((None, None));
         }
         let internal = files.finish(self.internal)?;
-        let path = files.path(INTERNAL);
-        let mut ranks = files.sink("ids-1.ranks", false)?;
+        let path = files.path(&files.name("ids", INTERNAL));
+        let mut ranks = files.sink("ids", "ranks", false)?;
         // Four bytes a vertex, and one that says whether there is a rank.
         let room = (memory / 5).max(1 << 10);
         let mut start = 0;
@@ -120,7 +120,7 @@ impl OrderSink {
 /// Entries of the files of both orders: internal ids by rank, ranks by internal id.
 pub(super) type Orders = (Option<FileEntry>, Option<FileEntry>);
 
-const INTERNAL: &str = "ids-1.internal";
+const INTERNAL: &str = "internal";
 
 fn misfit(vertices: u64) -> Error {
     Error::Invalid(format!("the order of the ids is no permutation of {vertices} vertices"))

@@ -12,10 +12,11 @@ mod lists;
 mod pages;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::property::PropertyGraph;
+use crate::property::{Base, PropertyGraph};
 use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
@@ -42,7 +43,7 @@ pub struct CheckReport {
 
 /// Progress of a check: bytes done of bytes to read. Errors of files come in as problems.
 struct Checker<'a> {
-    store: &'a Store,
+    store: &'a Arc<Store>,
     options: &'a OpenOptions,
     report: CheckReport,
     done: u64,
@@ -119,8 +120,10 @@ impl Checker<'_> {
         }
         let cancel = &self.options.cancel;
         let mut problems = Vec::new();
-        let done = PropertyGraph::open(self.store, None, cancel).and_then(|graph| {
-            graph.verify(self.store.num_edges(), cancel, &mut |what| problems.push(what))
+        let done = Base::open(self.store, None, cancel).and_then(|base| {
+            base.verify(self.store.num_edges(), cancel, &mut |what| problems.push(what))?;
+            // Every change of the log can be made.
+            PropertyGraph::with_log(self.store, base, cancel).map(|_| ())
         });
         problems.into_iter().for_each(|what| self.problem(what));
         done.or_else(|error| self.note(error))

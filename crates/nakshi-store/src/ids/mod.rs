@@ -113,6 +113,12 @@ impl ExternalId {
         }
     }
 
+    /// The same id in the plainest kind: an integer, else text, else bytes.
+    pub(crate) fn plain(&self) -> Self {
+        let kinds = [IdKind::Big, IdKind::Text].into_iter();
+        kinds.filter_map(|kind| self.in_kind(kind)).next().unwrap_or_else(|| self.clone())
+    }
+
     /// Canonical decimal, if this is an integer in any dress.
     fn integer_text(&self) -> Option<String> {
         let text = match self {

@@ -70,6 +70,11 @@ impl ResidentIds {
         }
     }
 
+    /// The one form of an id that equal ids share, whether this dictionary could hold it or not.
+    pub(crate) fn canonical(&self, id: &ExternalId) -> ExternalId {
+        id.in_kind(self.kind).unwrap_or_else(|| id.plain())
+    }
+
     /// As [`IdMap::external`].
     pub(crate) fn external(&self, v: VertexId) -> Result<ExternalId> {
         if u64::from(v) >= self.count {

@@ -1,5 +1,7 @@
 //! What the manifest says of properties, and the directory of a segment's files.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::segment::{EdgeDirectory, NodeDirectory};
@@ -31,6 +33,12 @@ pub struct PropertyEntry {
     pub edge_properties: Vec<PropertySpec>,
     /// Types of edges, by number.
     pub edge_types: Vec<String>,
+    /// Types of edges that lead back along those of another type, both ways.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inverses: BTreeMap<String, String>,
+    /// Number of the last commit that the files contain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub commit: u64,
     /// The files.
     pub segments: SegmentEntry,
 }
@@ -44,6 +52,10 @@ pub struct SegmentEntry {
     pub edges: Vec<FileEntry>,
     /// Where in them everything lies.
     pub directory: Option<FileEntry>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl PropertyEntry {

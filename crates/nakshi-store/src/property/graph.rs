@@ -1,63 +1,33 @@
 //! The queries of ZipG (Table 1) on a store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 
-use super::blob::Blob;
+use super::base::Base;
 use super::column::Wanted;
-use super::entry::{PropertyEntry, PropertySpec, SegmentDirectory};
-use super::segment::{Edges, Rows};
+use super::live;
+use super::record::{EdgeRecord, Place};
+use super::schema::Properties;
+use super::segment::Rows;
+use super::state::{NodeRow, Parts, State};
 use super::value::{PropertyType, Value};
-use crate::ids::ResidentIds;
-use crate::{Error, ExternalId, FileEntry, Result, Store, VertexId};
+use super::writer::Values;
+use super::{PropertyEntry, PropertySpec};
+use crate::{Error, ExternalId, Result, Store, VertexId};
 
-/// A store with properties, its property files in memory as they are on disk: compressed.
+/// A property graph as one commit left it; later commits do not change it. Its files are in memory as
+/// they are on disk, compressed, and so is what was written since.
 ///
-/// Queries take `&self` and may run on any number of threads.
-pub struct PropertyGraph {
-    path: PathBuf,
-    entry: PropertyEntry,
-    ids: ResidentIds,
-    node_properties: Names,
-    edge_properties: Names,
-    types: HashMap<String, u64>,
-    shards: Vec<Shard>,
-}
+/// Queries take `&self` and may run on any number of threads. A copy is cheap.
+#[derive(Clone)]
+pub struct PropertyGraph(Arc<State>);
 
 impl std::fmt::Debug for PropertyGraph {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PropertyGraph").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-/// Properties by name.
-struct Names(HashMap<String, u32>);
-
-pub(super) struct Shard {
-    pub(super) nodes: Rows,
-    pub(super) edges: Edges,
-}
-
-/// The edges of one type of a node, in the order of their times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EdgeRecord {
-    node: VertexId,
-    ty: u64,
-    rows: Range<u64>,
-}
-
-impl EdgeRecord {
-    /// Number of edges.
-    pub fn len(&self) -> u64 {
-        self.rows.end - self.rows.start
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        f.debug_struct("PropertyGraph").field("path", &self.0.base.path()).finish_non_exhaustive()
     }
 }
 
@@ -72,71 +42,69 @@ pub struct EdgeData<'g> {
     pub properties: Vec<(&'g str, Value)>,
 }
 
+/// The bytes of the properties of a node or an edge.
+enum Row<'r> {
+    File(&'r Rows, u64),
+    Log(&'r [u8]),
+}
+
 impl PropertyGraph {
-    /// Loads the property files of a store, which is not needed any more then.
+    /// Loads the property files of a store and its log, up to the last commit. They are not needed any
+    /// more then.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
     /// than they take; those of reading.
-    pub fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
-        let entry = store.manifest().property.clone().ok_or_else(|| {
-            Error::Unsupported(format!(
-                "{} has no properties; import tables of nodes and edges with properties",
-                store.path().display()
-            ))
-        })?;
-        let bytes: u64 = entry.files().map(|file| file.len).sum();
-        Error::afford(bytes + Self::ids_bytes(store), memory)?;
-        let directory = entry.segments.directory.as_ref();
-        let directory =
-            directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?;
-        let directory: SegmentDirectory = {
-            let file = store.file(directory)?;
-            let bytes = file.load(cancel)?;
-            serde_json::from_slice(&bytes).map_err(|error| Error::Corrupt {
-                file: file.path().to_path_buf(),
-                page: 0,
-                what: format!("it does not parse: {error}"),
-            })?
-        };
-        let blob = |file: Option<&FileEntry>| {
-            let file = file.ok_or_else(|| lacks(store.path(), "a property file"))?;
-            Blob::load(&store.file(file)?, cancel)
-        };
-        let mut shards = Vec::new();
-        for (number, shard) in directory.shards.iter().enumerate() {
-            shards.push(Shard {
-                nodes: Rows::open(blob(entry.segments.nodes.get(number))?, &shard.nodes.groups)?,
-                edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
-            });
-        }
-        if shards.len() as u64 != u64::from(entry.shards) || shards.is_empty() {
-            return Err(lacks(store.path(), "a shard"));
-        }
-        Ok(PropertyGraph {
-            ids: ResidentIds::load(&store.ids()?, cancel)?,
-            node_properties: Names::of(&entry.node_properties),
-            edge_properties: Names::of(&entry.edge_properties),
-            types: (0..).zip(&entry.edge_types).map(|(i, name)| (name.clone(), i)).collect(),
-            path: store.path().to_path_buf(),
-            entry,
-            shards,
-        })
+    pub fn open(store: &Arc<Store>, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
+        Self::with_log(store, Base::open(store, memory, cancel)?, cancel)
     }
 
-    fn ids_bytes(store: &Store) -> u64 {
-        let ids = &store.manifest().ids;
-        let files = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks];
-        files.into_iter().flatten().map(|file| file.len).sum()
+    /// The files of a store and its log.
+    pub(crate) fn with_log(store: &Arc<Store>, base: Base, cancel: &CancelToken) -> Result<Self> {
+        Ok(PropertyGraph::of(live::replay(store, State::new(Arc::new(base)), cancel)?))
     }
 
-    pub(super) fn shards(&self) -> &[Shard] {
-        &self.shards
+    pub(super) fn of(state: State) -> Self {
+        PropertyGraph(Arc::new(state))
     }
 
-    /// What it holds.
+    pub(super) fn state(&self) -> &State {
+        &self.0
+    }
+
+    /// What the files hold.
     pub fn entry(&self) -> &PropertyEntry {
-        &self.entry
+        self.0.base.entry()
+    }
+
+    /// Number of nodes.
+    pub fn num_nodes(&self) -> u64 {
+        self.0.num_nodes()
+    }
+
+    /// Number of edges.
+    pub fn num_edges(&self) -> u64 {
+        self.0.num_edges()
+    }
+
+    /// Number of the commit, counted from the import on.
+    pub fn commit(&self) -> u64 {
+        self.0.commit
+    }
+
+    /// Names and types of the properties of nodes.
+    pub fn node_properties(&self) -> &[PropertySpec] {
+        self.0.schema.nodes.specs()
+    }
+
+    /// Names and types of the properties of edges.
+    pub fn edge_properties(&self) -> &[PropertySpec] {
+        self.0.schema.edges.specs()
+    }
+
+    /// Types of edges.
+    pub fn edge_types(&self) -> &[String] {
+        self.0.schema.types()
     }
 
     /// Whether there is a node with this id.
@@ -144,19 +112,23 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::BadList`] for a damaged dictionary.
     pub fn has_node(&self, id: &ExternalId) -> Result<bool> {
-        Ok(self.ids.internal(id)?.is_some())
+        Ok(self.0.find(id)?.is_some())
     }
 
-    fn node(&self, id: &ExternalId) -> Result<VertexId> {
-        let none = || Error::NoNode { id: id.to_string(), path: self.path.clone() };
-        self.ids.internal(id)?.ok_or_else(none)
+    /// The internal id of a node, if it is there.
+    pub(super) fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
+        self.0.find(id)
     }
 
-    fn place(&self, v: VertexId) -> Result<(&Shard, u64)> {
-        // At least one shard.
-        let shards = self.shards.len() as u32;
-        let shard = self.shards.get((v % shards) as usize);
-        Ok((shard.ok_or_else(|| lacks(&self.path, "a shard"))?, u64::from(v / shards)))
+    fn node_row(&self, v: VertexId) -> Result<Option<Row<'_>>> {
+        Ok(match self.0.row(v) {
+            None => None,
+            Some(NodeRow::Log(values)) => Some(Row::Log(values)),
+            Some(NodeRow::File) => {
+                let (shard, row) = self.0.base.place(v)?;
+                Some(Row::File(&shard.nodes, row))
+            }
+        })
     }
 
     /// The values of properties of a node, null where it has none. Without names, all that it has.
@@ -168,23 +140,22 @@ impl PropertyGraph {
         id: &ExternalId,
         names: Option<&[&str]>,
     ) -> Result<Vec<(&str, Value)>> {
-        let (shard, row) = self.place(self.node(id)?)?;
-        self.values(&shard.nodes, row, &self.node_properties, &self.entry.node_properties, names)
+        let row = self.node_row(self.0.node(id)?)?;
+        self.values(&row.ok_or_else(|| self.0.base.no_node(id))?, &self.0.schema.nodes, names)
     }
 
     fn values<'g>(
-        &self,
-        rows: &Rows,
-        row: u64,
-        known: &Names,
-        specs: &'g [PropertySpec],
+        &'g self,
+        row: &Row<'_>,
+        known: &'g Properties,
         names: Option<&[&str]>,
     ) -> Result<Vec<(&'g str, Value)>> {
+        let specs = known.specs();
         let mut found = Vec::with_capacity(names.map_or(specs.len(), <[&str]>::len));
         let Some(names) = names else {
-            rows.each(row, |property, bytes| {
-                if let Some(spec) = specs.get(property as usize) {
-                    found.push((spec.name.as_str(), decode(rows, spec.ty, bytes)?));
+            row.each(|property, bytes| {
+                if let Some(spec) = known.get(property) {
+                    found.push((spec.name.as_str(), self.decode(spec.ty, bytes)?));
                 }
                 Ok(())
             })?;
@@ -192,15 +163,23 @@ impl PropertyGraph {
         };
         let mut bytes = Vec::new();
         for name in names {
-            let (property, spec) = known.find(name, specs)?;
+            let (property, spec) = known.find(name)?;
             bytes.clear();
-            let value = match rows.get(row, property, &mut bytes)? {
-                true => decode(rows, spec.ty, &bytes)?,
+            let value = match row.get(property, &mut bytes)? {
+                true => self.decode(spec.ty, &bytes)?,
                 false => Value::Null,
             };
             found.push((spec.name.as_str(), value));
         }
         Ok(found)
+    }
+
+    fn decode(&self, ty: PropertyType, bytes: &[u8]) -> Result<Value> {
+        Value::decode(ty, bytes).ok_or_else(|| Error::Corrupt {
+            file: self.0.base.path().to_path_buf(),
+            page: 0,
+            what: format!("a value is no {ty}"),
+        })
     }
 
     /// The nodes that have all these values, ascending by their place in the store; all nodes if
@@ -209,23 +188,37 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Invalid`] for an unknown property, or a value of another type; damage.
     pub fn get_node_ids(&self, properties: &[(&str, Value)]) -> Result<Vec<ExternalId>> {
-        let wanted = self.node_properties.wanted(properties, &self.entry.node_properties)?;
-        let shards = self.shards.len() as u64;
-        let mut found = Vec::new();
-        for (number, shard) in (0..).zip(&self.shards) {
-            let rows = match wanted.is_empty() {
-                true => (0..shard.nodes.len()).collect(),
-                false => shard.nodes.find(&wanted)?,
-            };
-            found.extend(rows.into_iter().map(|row| row * shards + number));
+        let wanted = self.0.schema.nodes.wanted(properties)?;
+        let log = &self.0.log;
+        let mut found = match wanted.is_empty() {
+            true => (0..self.0.filed()).collect(),
+            false => self.find_in_files(&wanted)?,
+        };
+        // Whatever has changed is asked anew.
+        found.retain(|v| u32::try_from(*v).is_ok_and(|v| log.node(v).is_none()));
+        let changed: Vec<VertexId> = match wanted.split_first() {
+            None => log.nodes().map(|(v, _)| v).collect(),
+            Some(((property, wanted), _)) => {
+                log.candidates(*property, wanted).into_iter().collect()
+            }
+        };
+        for v in changed {
+            if log.node(v).is_some() && self.0.is_alive(v) && self.has(v, &wanted)? {
+                found.push(v.into());
+            }
         }
         found.sort_unstable();
-        found.into_iter().map(|v| self.external(v)).collect()
+        found.into_iter().map(|v| self.0.external(v)).collect()
     }
 
-    fn external(&self, v: u64) -> Result<ExternalId> {
-        let v = u32::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
-        self.ids.external(v)
+    fn find_in_files(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+        let shards = self.0.base.shards();
+        let mut found = Vec::new();
+        for (number, shard) in (0..).zip(shards) {
+            let rows = shard.nodes.find(wanted)?;
+            found.extend(rows.into_iter().map(|row| row * shards.len() as u64 + number));
+        }
+        Ok(found)
     }
 
     /// The nodes that edges of a type, or of any, lead to from a node, and that have all these
@@ -239,32 +232,29 @@ impl PropertyGraph {
         edge_type: Option<&str>,
         properties: &[(&str, Value)],
     ) -> Result<Vec<ExternalId>> {
-        let wanted = self.node_properties.wanted(properties, &self.entry.node_properties)?;
+        let wanted = self.0.schema.nodes.wanted(properties)?;
         let mut seen = HashSet::new();
         let mut found = Vec::new();
-        for record in self.records(id, edge_type)? {
-            let (shard, _) = self.place(record.node)?;
-            for row in record.rows {
-                let end = shard.edges.rows.end(row)?;
-                if seen.insert(end) && self.has(end, &wanted)? {
-                    found.push(self.external(end)?);
+        for record in self.edge_records(id, edge_type)? {
+            record.each(|place| {
+                let end = record.end(place)?;
+                let narrow = u32::try_from(end);
+                let v = narrow.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
+                if seen.insert(end) && self.has(v, &wanted)? {
+                    found.push(self.0.external(end)?);
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(found)
     }
 
-    fn has(&self, v: u64, wanted: &[(u32, Wanted)]) -> Result<bool> {
-        let v = u32::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
-        let (shard, row) = self.place(v)?;
-        let mut bytes = Vec::new();
-        for (property, wanted) in wanted {
-            bytes.clear();
-            if !shard.nodes.get(row, *property, &mut bytes)? || !wanted.fits(&bytes) {
-                return Ok(false);
-            }
+    fn has(&self, v: VertexId, wanted: &[(u32, Wanted)]) -> Result<bool> {
+        if wanted.is_empty() {
+            return Ok(true);
         }
-        Ok(true)
+        let Some(row) = self.node_row(v)? else { return Ok(false) };
+        row.has(wanted)
     }
 
     /// The edge record of a node and a type; empty if it has no such edges.
@@ -272,12 +262,15 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::NoNode`]; damage.
     pub fn get_edge_record(&self, id: &ExternalId, edge_type: &str) -> Result<EdgeRecord> {
-        let node = self.node(id)?;
-        let Some(ty) = self.types.get(edge_type).copied() else {
-            return Ok(EdgeRecord { node, ty: u64::MAX, rows: 0..0 });
-        };
-        let (shard, number) = self.place(node)?;
-        Ok(EdgeRecord { node, ty, rows: shard.edges.record(number, ty)? })
+        let node = self.0.node(id)?;
+        match self.0.schema.edge_type(edge_type) {
+            Some(ty) => Ok(self.edge_record(node, ty, self.0.record(node, ty)?)),
+            None => Ok(self.edge_record(node, u64::MAX, (0..0, None))),
+        }
+    }
+
+    pub(super) fn edge_record(&self, node: VertexId, ty: u64, parts: Parts<'_>) -> EdgeRecord {
+        EdgeRecord::new(self, node, ty, parts.0, parts.1.cloned())
     }
 
     /// The edge records of a node, one for each type of which it has edges.
@@ -285,26 +278,20 @@ impl PropertyGraph {
     /// # Errors
     /// As [`PropertyGraph::get_edge_record`].
     pub fn get_edge_records(&self, id: &ExternalId) -> Result<Vec<EdgeRecord>> {
-        self.records(id, None)
+        self.edge_records(id, None)
     }
 
-    fn records(&self, id: &ExternalId, edge_type: Option<&str>) -> Result<Vec<EdgeRecord>> {
+    fn edge_records(&self, id: &ExternalId, edge_type: Option<&str>) -> Result<Vec<EdgeRecord>> {
         if let Some(name) = edge_type {
             return Ok(vec![self.get_edge_record(id, name)?]);
         }
-        let node = self.node(id)?;
-        let (shard, number) = self.place(node)?;
-        let records = shard.edges.records(number)?;
-        Ok(records.into_iter().map(|(ty, rows)| EdgeRecord { node, ty, rows }).collect())
+        self.records_of(self.0.node(id)?)
     }
 
-    /// The type of a record's edges.
-    pub fn edge_type(&self, record: &EdgeRecord) -> &str {
-        self.edge_type_of(record.ty)
-    }
-
-    fn edge_type_of(&self, ty: u64) -> &str {
-        self.entry.edge_types.get(ty as usize).map_or("", String::as_str)
+    pub(super) fn records_of(&self, node: VertexId) -> Result<Vec<EdgeRecord>> {
+        let records = self.0.records(node)?.into_iter();
+        let records = records.map(|(ty, parts)| self.edge_record(node, ty, parts));
+        Ok(records.filter(|record| !record.is_empty()).collect())
     }
 
     /// The edges of a record whose time is at least `t_lo` and less than `t_hi`, as the first and
@@ -318,56 +305,33 @@ impl PropertyGraph {
         t_lo: Option<i64>,
         t_hi: Option<i64>,
     ) -> Result<Range<u64>> {
-        let begin = t_lo.map_or(Ok(0), |time| self.before(record, time))?;
-        let end = t_hi.map_or(Ok(record.len()), |time| self.before(record, time))?;
+        let begin = t_lo.map_or(Ok(0), |time| record.before(time))?;
+        let end = t_hi.map_or(Ok(record.len()), |time| record.before(time))?;
         Ok(begin..end.max(begin))
-    }
-
-    /// How many edges of a record are older than `time`.
-    pub(super) fn before(&self, record: &EdgeRecord, time: i64) -> Result<u64> {
-        let (mut low, mut high) = (0, record.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.time(record, middle)? < time { low = middle + 1 } else { high = middle }
-        }
-        Ok(low)
-    }
-
-    /// The time of the edge at place `i` of a record.
-    fn time(&self, record: &EdgeRecord, i: u64) -> Result<i64> {
-        let (shard, _) = self.place(record.node)?;
-        shard.edges.rows.time(record.rows.start + i)
-    }
-
-    /// The internal id of the destination of the edge at place `i`.
-    pub(super) fn end(&self, record: &EdgeRecord, i: u64) -> Result<u64> {
-        let (shard, _) = self.place(record.node)?;
-        shard.edges.rows.end(record.rows.start + i)
-    }
-
-    /// The internal id of a node, if it is there.
-    pub(super) fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
-        self.ids.internal(id)
     }
 
     /// The edge at place `i` of a record, 0 being the oldest.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the record has no such place; damage.
-    pub fn get_edge_data(&self, record: &EdgeRecord, i: u64) -> Result<EdgeData<'_>> {
-        if i >= record.len() {
-            return Err(Error::Invalid(format!(
-                "there is no edge {i} in a record of {}",
-                record.len()
-            )));
-        }
-        let (shard, _) = self.place(record.node)?;
-        let (rows, row) = (&shard.edges.rows, record.rows.start + i);
-        let specs = &self.entry.edge_properties;
+    pub fn get_edge_data<'r>(&self, record: &'r EdgeRecord, i: u64) -> Result<EdgeData<'r>> {
+        let place = record.place(i)?.ok_or_else(|| {
+            Error::Invalid(format!("there is no edge {i} in a record of {}", record.len()))
+        })?;
+        // Of another commit, its numbers may mean something else here.
+        record.graph().edge_data(record, place)
+    }
+
+    /// An edge of a record of this graph.
+    pub(super) fn edge_data(&self, record: &EdgeRecord, place: Place<'_>) -> Result<EdgeData<'_>> {
+        let row = match place {
+            Place::Row(row) => Row::File(&record.shard()?.edges.rows, row),
+            Place::Log(edge) => Row::Log(&edge.values),
+        };
         Ok(EdgeData {
-            destination: self.external(rows.end(row)?)?,
-            timestamp: rows.time(row)?,
-            properties: self.values(rows, row, &self.edge_properties, specs, None)?,
+            destination: self.0.external(record.end(place)?)?,
+            timestamp: record.time(place)?,
+            properties: self.values(&row, &self.0.schema.edges, None)?,
         })
     }
 
@@ -376,7 +340,7 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Invalid`] for an unknown property, or a text that is no value of it.
     pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
-        let (_, spec) = self.node_properties.find(name, &self.entry.node_properties)?;
+        let (_, spec) = self.0.schema.nodes.find(name)?;
         let of = PropertyType::of(spec.ty.scalar);
         Value::parse(of, text.as_bytes())
             .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
@@ -390,64 +354,70 @@ impl PropertyGraph {
         &self,
         properties: &[(&str, Value)],
     ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
-        let wanted = self.edge_properties.wanted(properties, &self.entry.edge_properties)?;
-        let shards = self.shards.len() as u64;
+        let wanted = self.0.schema.edges.wanted(properties)?;
         let mut found = Vec::new();
-        for (number, shard) in (0..).zip(&self.shards) {
+        let shards = self.0.base.shards();
+        for (number, shard) in (0..).zip(shards) {
             for row in shard.edges.rows.find(&wanted)? {
                 let (node, ty) = shard.edges.of_row(row)?;
-                let v = node * shards + number;
-                let node = u32::try_from(v).unwrap_or(u32::MAX);
-                let record = EdgeRecord { node, ty, rows: row..row + 1 };
-                let data = self.get_edge_data(&record, 0)?;
-                found.push((self.external(v)?, self.edge_type_of(ty), data));
+                let v = u32::try_from(node * shards.len() as u64 + number).unwrap_or(u32::MAX);
+                let hidden = self.0.log.record(v, ty).is_some_and(|fragment| fragment.hides(row));
+                if self.0.has_file_edges(v) && !hidden {
+                    found.push(self.found(v, ty, Place::Row(row))?);
+                }
+            }
+        }
+        let all =
+            wanted.iter().map(|(property, wanted)| self.0.log.edge_candidates(*property, wanted));
+        let some = all.reduce(|a, b| a.intersection(&b).copied().collect::<BTreeSet<_>>());
+        for key in some.unwrap_or_default() {
+            let Some(edge) = self.0.log.edge(key) else { continue };
+            if Row::Log(&edge.values).has(&wanted)? {
+                found.push(self.found(key.0, key.1, Place::Log(edge))?);
             }
         }
         Ok(found)
     }
-}
 
-impl Names {
-    fn of(specs: &[PropertySpec]) -> Self {
-        Names((0..).zip(specs).map(|(i, spec)| (spec.name.clone(), i)).collect())
-    }
-
-    fn find<'s>(&self, name: &str, specs: &'s [PropertySpec]) -> Result<(u32, &'s PropertySpec)> {
-        let number = self.0.get(name).copied();
-        let spec = number.and_then(|number| Some((number, specs.get(number as usize)?)));
-        spec.ok_or_else(|| {
-            let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Error::Invalid(format!("there is no property '{name}' (there are: {known})"))
-        })
-    }
-
-    /// What is asked for, by number.
-    fn wanted(
+    fn found(
         &self,
-        properties: &[(&str, Value)],
-        specs: &[PropertySpec],
-    ) -> Result<Vec<(u32, Wanted)>> {
-        let wanted = |(name, value): &(&str, Value)| {
-            let (property, PropertySpec { ty, .. }) = self.find(name, specs)?;
-            let (mut bytes, item) = (Vec::new(), ty.list && !matches!(value, Value::List(_)));
-            let of = if item { PropertyType::of(ty.scalar) } else { *ty };
-            if !value.encode(of, &mut bytes)? {
-                return Err(Error::Invalid(format!(
-                    "property '{name}': null is not searched for; ask for a value"
-                )));
-            }
-            Ok((property, if item { Wanted::Item(bytes) } else { Wanted::Equal(bytes) }))
-        };
-        properties.iter().map(wanted).collect()
+        v: VertexId,
+        ty: u64,
+        place: Place<'_>,
+    ) -> Result<(ExternalId, &str, EdgeData<'_>)> {
+        let data = self.edge_data(&self.edge_record(v, ty, (0..0, None)), place)?;
+        Ok((self.0.external(v.into())?, self.0.schema.type_name(ty), data))
     }
 }
 
-fn decode(rows: &Rows, ty: PropertyType, bytes: &[u8]) -> Result<Value> {
-    let value = Value::decode(ty, bytes);
-    value.ok_or_else(|| rows.blob().damaged(0, "a value does not decode"))
-}
+impl Row<'_> {
+    /// Appends the value of a property; false if there is none.
+    fn get(&self, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+        match self {
+            Row::File(rows, row) => rows.get(*row, property, out),
+            Row::Log(values) => {
+                let found = Values(values).find(|(number, _)| *number == property);
+                found.iter().for_each(|(_, value)| out.extend_from_slice(value));
+                Ok(found.is_some())
+            }
+        }
+    }
 
-fn lacks(path: &Path, what: &str) -> Error {
-    Error::NotAStore { path: path.to_path_buf(), what: format!("it lacks {what}") }
+    fn each(&self, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            Row::File(rows, row) => rows.each(*row, f),
+            Row::Log(values) => Values(values).try_for_each(|(property, value)| f(property, value)),
+        }
+    }
+
+    fn has(&self, wanted: &[(u32, Wanted)]) -> Result<bool> {
+        let mut bytes = Vec::new();
+        for (property, wanted) in wanted {
+            bytes.clear();
+            if !self.get(*property, &mut bytes)? || !wanted.fits(&bytes) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }

@@ -5,29 +5,48 @@
 //! of a node are its *edge record*, in the order of their times.
 //!
 //! - [`load`] with [`LoadOptions`] makes a store from [`Table`]s
-//! - [`PropertyGraph`]: the queries of the paper's Table 1
+//! - [`PropertyGraph`]: the queries of the paper's Table 1, on the state after a commit
+//! - [`PropertyStore`]: changes, durable and one commit after the other; [`Change`]
 //! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
 //! - [`Value`], [`PropertyType`]: what properties can be
+//! - `state`: files (`base`) and what has changed since (`logstore`, with `timeline`); `record`: the edges
+//!   of both as one list; `apply`: what a change does; `log`: its files; `live`: the writer; `compact`: the
+//!   log becomes files
 //! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
 //!   that takes least; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
+mod apply;
+mod base;
 mod blob;
 mod column;
+mod compact;
 mod entry;
 mod graph;
 mod import;
+mod live;
+mod log;
+mod logstore;
 mod monotone;
 mod packed;
+mod record;
+mod schema;
 pub mod search;
 mod segment;
+mod state;
 pub mod tao;
 mod texts;
+mod timeline;
 mod value;
 mod verify;
 mod writer;
 
+pub(crate) use base::Base;
+pub use compact::CompactReport;
 pub use entry::{PropertyEntry, PropertySpec, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
-pub use graph::{EdgeData, EdgeRecord, PropertyGraph};
+pub use graph::{EdgeData, PropertyGraph};
 pub use import::{LoadOptions, LoadReport, Rows, Table, load, load_with};
+pub use live::{PropertyStore, Ticket};
+pub use log::Change;
+pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};

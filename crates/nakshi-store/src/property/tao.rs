@@ -1,4 +1,4 @@
-//! The reading operations of TAO (Bronson et al., USENIX ATC 2013, section 3.4), by ZipG's queries
+//! The operations of TAO (Bronson et al., USENIX ATC 2013, section 3.4), by ZipG's queries
 //! (section 4).
 //!
 //! Objects are nodes, associations are edges. Lists come newest first, and both bounds of times are
@@ -6,7 +6,10 @@
 
 use std::collections::HashSet;
 
-use super::graph::{EdgeData, EdgeRecord, PropertyGraph};
+use super::graph::{EdgeData, PropertyGraph};
+use super::live::PropertyStore;
+use super::log::Change;
+use super::record::EdgeRecord;
 use super::value::Value;
 use crate::{ExternalId, Result};
 
@@ -65,8 +68,10 @@ pub fn assoc_get<'g>(
     let wanted: HashSet<u64> = wanted.filter_map(Result::transpose).collect::<Result<_>>()?;
     let mut found = Vec::new();
     for i in between(graph, &record, low, high)?.rev() {
-        if wanted.contains(&graph.end(&record, i)?) {
-            found.push(graph.get_edge_data(&record, i)?);
+        if let Some(place) = record.place(i)?
+            && wanted.contains(&record.end(place)?)
+        {
+            found.push(graph.edge_data(&record, place)?);
         }
     }
     Ok(found)
@@ -106,5 +111,101 @@ fn newest<'g>(
     from: u64,
     to: u64,
 ) -> Result<Vec<EdgeData<'g>>> {
-    (from..to).rev().map(|i| graph.get_edge_data(record, i)).collect()
+    let places = (from..to).rev().map(|i| record.place(i));
+    let places = places.filter_map(Result::transpose);
+    places.map(|place| graph.edge_data(record, place?)).collect()
+}
+
+/// Adds an object.
+///
+/// # Errors
+/// There is one of this id already; as [`PropertyStore::commit`].
+pub fn obj_add(
+    store: &PropertyStore,
+    id: &ExternalId,
+    properties: Vec<(String, Value)>,
+) -> Result<()> {
+    store.commit(&[Change::AppendNode { id: id.clone(), properties }]).map(|_| ())
+}
+
+/// Sets properties of an object; null removes one, others stay.
+///
+/// # Errors
+/// There is no such object; as [`PropertyStore::commit`].
+pub fn obj_update(
+    store: &PropertyStore,
+    id: &ExternalId,
+    properties: Vec<(String, Value)>,
+) -> Result<()> {
+    let change = Change::UpdateNode { id: id.clone(), properties, merge: true };
+    store.commit(&[change]).map(|_| ())
+}
+
+/// Deletes an object with all associations from it and to it; whether there was one.
+///
+/// # Errors
+/// As [`PropertyStore::commit`].
+pub fn obj_delete(store: &PropertyStore, id: &ExternalId) -> Result<bool> {
+    Ok(store.commit(&[Change::DeleteNode { id: id.clone() }])? > 0)
+}
+
+/// Adds an association, in place of one with the same ends and type; with it the one that leads back,
+/// if its type has an inverse.
+///
+/// # Errors
+/// One of the objects is not there; as [`PropertyStore::commit`].
+pub fn assoc_add(
+    store: &PropertyStore,
+    id: &ExternalId,
+    atype: &str,
+    id2: &ExternalId,
+    timestamp: i64,
+    properties: Vec<(String, Value)>,
+) -> Result<()> {
+    let change = Change::AppendEdge {
+        source: id.clone(),
+        edge_type: atype.to_owned(),
+        destination: id2.clone(),
+        timestamp,
+        properties,
+    };
+    store.commit(&[change]).map(|_| ())
+}
+
+/// Deletes an association, and the one that leads back; whether there was one.
+///
+/// # Errors
+/// As [`PropertyStore::commit`].
+pub fn assoc_delete(
+    store: &PropertyStore,
+    id: &ExternalId,
+    atype: &str,
+    id2: &ExternalId,
+) -> Result<bool> {
+    let change = Change::DeleteEdge {
+        source: id.clone(),
+        edge_type: atype.to_owned(),
+        destination: id2.clone(),
+    };
+    Ok(store.commit(&[change])? > 0)
+}
+
+/// Gives an association another type, and the one that leads back its inverse; whether there was one.
+///
+/// # Errors
+/// As [`PropertyStore::commit`].
+pub fn assoc_change_type(
+    store: &PropertyStore,
+    id: &ExternalId,
+    atype: &str,
+    id2: &ExternalId,
+    new_type: &str,
+) -> Result<bool> {
+    let change = Change::ChangeType {
+        source: id.clone(),
+        edge_type: atype.to_owned(),
+        destination: id2.clone(),
+        new_type: new_type.to_owned(),
+    };
+    Ok(store.commit(&[change])? > 0)
 }

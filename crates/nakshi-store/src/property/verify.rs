@@ -2,14 +2,14 @@
 
 use nakshi_io::CancelToken;
 
-use super::graph::{PropertyGraph, Shard};
+use super::base::{Base, Shard};
 use super::value::Value;
 use crate::Result;
 
 /// Rows between two looks at a cancel token.
 const PATIENCE: u64 = 1 << 12;
 
-impl PropertyGraph {
+impl Base {
     /// Reads everything; `problem` gets a line for each thing that is wrong.
     pub(crate) fn verify(
         &self,

@@ -109,6 +109,11 @@ impl Properties {
         Ok(())
     }
 
+    /// Appends bytes of a value of a declared type, as [`Properties::write`] would.
+    pub(super) fn copy(property: u32, bytes: &[u8], out: &mut Vec<u8>) {
+        put(property, false, bytes, out);
+    }
+
     /// Names and types, once all fields have been seen.
     pub(super) fn settle(&self) -> Vec<PropertySpec> {
         let ty = |known: &Known| match known {

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::cell::Properties;
 use super::header::Kind;
-use super::rows::{Reader, Row, Setting, Table};
+use super::rows::{Reader, Row, Rows, Setting, Table};
 use crate::import::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
 use crate::{Error, Result, varint};
 
@@ -85,6 +85,12 @@ impl<'a> Feed<'a> {
                 let ty = table.name.clone().unwrap_or_else(|| DEFAULT_TYPE.to_owned());
                 let [nodes, edges] = &mut tables.properties;
                 let properties = if kind == Kind::Nodes { nodes } else { edges };
+                if let (Kind::Edges, Rows::Graph(graph)) = (kind, &table.rows) {
+                    // Those too that have no edges.
+                    for ty in graph.edge_types() {
+                        number_of(&mut tables.types, ty.as_bytes())?;
+                    }
+                }
                 let reader = Reader::open(kind, table, properties, &self.setting)?;
                 self.current = Some((kind, ty, reader));
                 continue;

@@ -3,7 +3,7 @@
 //! - [`load`] with [`LoadOptions`] and [`Table`]s gives a store and a [`LoadReport`]
 //! - `header`: what columns mean; `rows`: tables as rows; `cell`: fields, and types that they tell
 //! - `feed`: ids of all rows for the import of the topology, the rest spooled
-//! - `sort`: records by key, in runs on disk
+//! - `sort`: records by key, in runs on disk; `walk`: the rows of a graph, for its compaction
 //!
 //! The import of edge lists gives vertices their numbers: it reads the ids of all rows as edges,
 //! with the number of the row as weight, into a temporary store. Its lists tell the vertices of each
@@ -14,6 +14,7 @@ mod feed;
 mod header;
 mod rows;
 mod sort;
+mod walk;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub use rows::{Rows, Table};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
 use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
-use super::{PropertyEntry, PropertySpec, SegmentDirectory, ShardDirectory};
+use super::{PropertyEntry, PropertyGraph, PropertySpec, SegmentDirectory, ShardDirectory};
 use crate::build::sink::Sink;
 use crate::import::sort::spill::Spill;
 use crate::import::{
@@ -36,8 +37,8 @@ use crate::import::{
 use crate::rewrite::without_rows;
 use crate::stream::ListStream;
 use crate::{
-    BuildOptions, Direction, Encoding, Error, FileEntry, OpenOptions, Result, Store, StoreBuilder,
-    VertexId,
+    BuildOptions, Direction, Encoding, Error, FileEntry, Manifest, OpenOptions, Result, Store,
+    StoreBuilder, VertexId,
 };
 use feed::{Feed, Spooled, Tables};
 use rows::Setting;
@@ -155,6 +156,44 @@ pub fn load_with(
     builder.commit()?;
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Builds the files that hold what a graph of `store` holds, and moves them into it; the manifest that
+/// makes them its files.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn compacted(
+    fs: &Arc<dyn WriteFs>,
+    store: &Store,
+    graph: &PropertyGraph,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<Manifest> {
+    let manifest = store.manifest();
+    let options = &LoadOptions {
+        duplicates: Duplicates::Keep,
+        shards: graph.entry().shards,
+        page_size: manifest.page_size,
+        encoding: manifest.encoding,
+        ..options.clone()
+    };
+    let build = BuildOptions {
+        page_size: options.page_size,
+        encoding: options.encoding,
+        ..BuildOptions::default()
+    };
+    let mut builder = StoreBuilder::successor(Arc::clone(fs), store, build)?;
+    let table = || vec![Table { name: None, rows: Rows::Graph(graph.clone()) }];
+    let done = Load { fs, options, hooks }.run(&mut builder, table(), table());
+    done.map_err(|error| hooks.check().err().unwrap_or(error))?;
+    let mut manifest = builder.succeed(store.path())?;
+    if let Some(entry) = &mut manifest.property {
+        let inverses = graph.state().schema.inverses();
+        entry.inverses = inverses.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+        entry.commit = graph.commit();
+    }
+    Ok(manifest)
 }
 
 struct Load<'l> {
@@ -428,7 +467,7 @@ impl Load<'_> {
         writer: impl Fn(Sink, usize, &CancelToken) -> W,
     ) -> Result<Vec<W>> {
         let one = |shard| {
-            let sink = builder.property_sink(&format!("{of}-1.s{shard}.prop"))?;
+            let sink = builder.property_sink(of, &format!("s{shard}.prop"))?;
             Ok(writer(sink, self.options.group, &self.hooks.cancel))
         };
         (0..self.options.shards).map(one).collect()

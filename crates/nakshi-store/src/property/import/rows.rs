@@ -10,9 +10,11 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Schema, TimeUnit};
 use nakshi_io::CancelToken;
 
+use super::super::PropertyGraph;
 use super::super::value::Value;
 use super::cell::{Cell, Properties};
 use super::header::{self, Kind, LABELS, Role};
+use super::walk::Walk;
 use crate::import::read::{Counters, Opened, open, whole};
 use crate::{Error, Result};
 
@@ -30,6 +32,8 @@ pub enum Rows<'a> {
     Path(PathBuf),
     /// Record batches.
     Batches(Box<dyn RecordBatchReader + Send + 'a>),
+    /// All nodes, or all edges, of a graph.
+    Graph(PropertyGraph),
 }
 
 impl std::fmt::Debug for Table<'_> {
@@ -37,6 +41,7 @@ impl std::fmt::Debug for Table<'_> {
         let rows = match &self.rows {
             Rows::Path(path) => path.display().to_string(),
             Rows::Batches(_) => "batches".to_owned(),
+            Rows::Graph(graph) => format!("{graph:?}"),
         };
         f.debug_struct("Table").field("name", &self.name).field("rows", &rows).finish()
     }
@@ -75,6 +80,7 @@ pub(super) struct Reader<'a> {
 enum Source<'a> {
     Text { reader: csv::Reader<Box<dyn std::io::Read + Send + 'a>>, record: csv::ByteRecord },
     Batches { batches: Batches<'a>, batch: Option<(RecordBatch, usize)>, row: u64 },
+    Graph(Walk),
 }
 
 type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>;
@@ -109,6 +115,15 @@ impl<'a> Reader<'a> {
                 let names = names(&batches.schema());
                 (PathBuf::from("table"), names, of(batches))
             }
+            Rows::Graph(graph) => {
+                let walk = Walk::new(kind, graph, properties);
+                return Ok(Reader {
+                    path: PathBuf::from("graph"),
+                    name: None,
+                    columns: Vec::new(),
+                    source: Source::Graph(walk),
+                });
+            }
         };
         let input = |what| Error::Input { file: path.clone(), line: 1, what };
         let roles = header::roles(kind, &names).map_err(input)?;
@@ -134,6 +149,7 @@ impl<'a> Reader<'a> {
         row.clear();
         let (path, name) = (&self.path, self.name.as_deref());
         match &mut self.source {
+            Source::Graph(walk) => walk.next(row),
             Source::Text { reader, record } => {
                 let broken = |error: csv::Error| {
                     let line = error.position().map_or(0, csv::Position::line);

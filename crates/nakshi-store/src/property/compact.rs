@@ -1,0 +1,208 @@
+//! Compaction: what the log has changed becomes files, while readers read and writers write.
+//!
+//! New files are built from a snapshot, as an import builds them. Commits that were made meanwhile go to
+//! the log of the new files. The next manifest makes both valid at once; a crash leaves the old files
+//! with the old log, or the new ones with the new log.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nakshi_io::write::{WriteFs, replace_file};
+
+use super::apply::Lookups;
+use super::base::Base;
+use super::import::{LoadOptions, compacted};
+use super::live::{Core, PropertyStore};
+use super::log::{Change, Group, LogReader, LogWriter};
+use super::state::State;
+use crate::files::manifest_name;
+use crate::import::Hooks;
+use crate::{CachePlan, Error, Manifest, Result, Store};
+
+/// What a compaction that was killed leaves.
+const UNFINISHED: &str = ".successor.importing-";
+/// Commits that writers wait for while the last of them are carried over.
+const FEW: u64 = 256;
+/// Times that commits are carried over without that.
+const ROUNDS: usize = 8;
+
+/// What a compaction did.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct CompactReport {
+    /// Nodes and edges in the new files.
+    pub nodes: u64,
+    /// Edges in the new files.
+    pub edges: u64,
+    /// Bytes of the log before.
+    pub log_bytes: u64,
+    /// Bytes of the property files before, and now.
+    pub property_bytes: (u64, u64),
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Seconds for which writers had to wait at the end.
+    pub waited: f64,
+}
+
+/// New files and their log, on the way to the present.
+struct Next {
+    manifest: Manifest,
+    store: Arc<Store>,
+    state: State,
+    lookups: Lookups,
+    /// Reads the old log.
+    old: LogReader,
+    log: LogWriter,
+    bytes: u64,
+}
+
+impl PropertyStore {
+    /// Makes the log part of the files. Readers and writers go on meanwhile; snapshots stay what they
+    /// are.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes; those of an import. The store is what it was then.
+    pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
+        let began = std::time::Instant::now();
+        self.begin(&mut *self.lock())?;
+        self.flush()?;
+        let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
+        let old = Store::open(&self.path, &self.options)?;
+        let before = property_bytes(old.manifest());
+        let manifest = compacted(&self.fs, &old, &snapshot, options, hooks)?;
+        let switched = self.switch(&old, &manifest, hooks);
+        if switched.is_err() {
+            // The new files are nobody's.
+            let _ = remove_orphans(self.fs.as_ref(), &self.path, old.manifest());
+        }
+        let waited = switched?;
+        if let Err(error) = remove_orphans(self.fs.as_ref(), &self.path, &manifest) {
+            tracing::warn!("files that nobody needs are left behind: {error}");
+        }
+        let entry = manifest.property.as_ref();
+        Ok(CompactReport {
+            nodes: entry.map_or(0, |entry| entry.nodes),
+            edges: entry.map_or(0, |entry| entry.edges),
+            log_bytes,
+            property_bytes: (before, property_bytes(&manifest)),
+            seconds: began.elapsed().as_secs_f64(),
+            waited,
+        })
+    }
+
+    /// Carries over the commits that the new files lack, and makes them the files of the store; seconds
+    /// for which writers had to wait.
+    fn switch(&self, old: &Arc<Store>, manifest: &Manifest, hooks: &Hooks) -> Result<f64> {
+        let store = Store::open_as(&self.path, manifest.clone(), &self.options)?;
+        let base = Base::open(&store, self.options.memory, &self.options.cancel)?;
+        let state = State::new(Arc::new(base));
+        let mut old = LogReader::new(&self.path, old.manifest())?;
+        // What the files contain.
+        old.read_until(state.commit)?;
+        let log = LogWriter::begin(&self.fs, &LogReader::new(&self.path, manifest)?)?;
+        let lookups = Lookups::new(Arc::clone(&store));
+        let manifest = manifest.clone();
+        let mut next = Next { manifest, store, state, lookups, old, log, bytes: 0 };
+        for _ in 0..ROUNDS {
+            hooks.check()?;
+            if next.carry_over()? <= FEW {
+                break;
+            }
+        }
+        let began = std::time::Instant::now();
+        let paused = self.pause()?;
+        next.carry_over()?;
+        let done = self.take_over(&mut self.lock(), next);
+        drop(paused);
+        done.map(|()| began.elapsed().as_secs_f64())
+    }
+
+    /// The new files and their log become those of the store.
+    fn take_over(&self, core: &mut Core, next: Next) -> Result<()> {
+        // Its vertices are others now.
+        CachePlan::remove(self.fs.as_ref(), &self.path)?;
+        let path = self.path.join(manifest_name(next.manifest.generation));
+        if let Err(error) = replace_file(self.fs.as_ref(), &path, &next.manifest.to_bytes()?) {
+            // Which of the two manifests a crash would leave is not known.
+            core.writing.iter_mut().for_each(|writing| writing.fail(&error.to_string()));
+            return Err(error.into());
+        }
+        let mut reader = LogReader::new(&self.path, &next.manifest)?;
+        reader.skip_to(next.state.commit, next.bytes);
+        core.reader = reader;
+        self.publish(next.state.clone());
+        if let Some(writing) = &mut core.writing {
+            writing.move_to(next.state, Lookups::new(next.store), next.log);
+        }
+        Ok(())
+    }
+}
+
+impl Next {
+    /// Makes the commits that have come to the old log, and writes them to the new one; their number.
+    fn carry_over(&mut self) -> Result<u64> {
+        let (mut group, mut commits) = (Group::default(), 0);
+        let (state, lookups) = (&mut self.state, &mut self.lookups);
+        self.old.read(|commit, changes: Vec<Change>| {
+            for change in &changes {
+                state.apply(change, lookups)?;
+            }
+            state.commit = commit;
+            commits += 1;
+            group.push(commit, &changes)
+        })?;
+        if commits > 0 {
+            self.log.write(&group)?;
+            self.bytes += group.bytes();
+        }
+        Ok(commits)
+    }
+}
+
+fn property_bytes(manifest: &Manifest) -> u64 {
+    manifest.property.iter().flat_map(|entry| entry.files()).map(|file| file.len).sum()
+}
+
+/// Removes files of other generations than the manifest's: what a crash has left of a compaction.
+pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest) -> Result<()> {
+    let entries = std::fs::read_dir(path).map_err(|error| Error::io("list", path, error))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| Error::io("list", path, error))?.file_name();
+        found.extend(name.to_str().map(str::to_owned));
+    }
+    // Manifests first, so that none names a file that is not there.
+    found.sort_by_key(|name| !name.starts_with("MANIFEST"));
+    for name in found {
+        if name.starts_with(UNFINISHED) {
+            fs.remove_dir_all(&path.join(&name))?;
+        }
+        if generation(&name).is_some_and(|number| number != manifest.generation) {
+            fs.remove_file(&path.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The generation that a file of a store is of, by its name: `MANIFEST-2`, `out-2.adj`, `log-2.0.wal`.
+fn generation(name: &str) -> Option<u64> {
+    const FILES: [&str; 8] =
+        ["MANIFEST", "out", "in", "ids", "nodes", "edges", "properties", "log"];
+    let (of, rest) = name.split_once('-')?;
+    let digits = rest.split('.').next()?;
+    FILES.contains(&of).then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::generation;
+
+    #[test]
+    fn only_files_of_a_store_have_a_generation() {
+        assert_eq!(generation("MANIFEST-12"), Some(12));
+        assert_eq!(generation("nodes-2.s0.prop.sum"), Some(2));
+        assert_eq!(generation("log-3.1.wal"), Some(3));
+        for other in ["write.lock", "cache.plan", "notes-2024.txt", "out", "in-x.adj"] {
+            assert_eq!(generation(other), None);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Names of properties and of types of edges, and their numbers.
+
+use std::collections::HashMap;
+
+use super::column::Wanted;
+use super::entry::{PropertyEntry, PropertySpec};
+use super::value::{PropertyType, Scalar, Value};
+use super::writer::Values;
+use crate::{Error, Result};
+
+/// The properties of nodes, or those of edges.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Properties {
+    specs: Vec<PropertySpec>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Properties {
+    pub(super) fn of(specs: &[PropertySpec]) -> Self {
+        let numbers = (0..).zip(specs).map(|(i, spec)| (spec.name.clone(), i)).collect();
+        Properties { specs: specs.to_vec(), numbers }
+    }
+
+    pub(super) fn specs(&self) -> &[PropertySpec] {
+        &self.specs
+    }
+
+    pub(super) fn get(&self, property: u32) -> Option<&PropertySpec> {
+        self.specs.get(property as usize)
+    }
+
+    /// Number, name and type of a property.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is none of this name.
+    pub(super) fn find(&self, name: &str) -> Result<(u32, &PropertySpec)> {
+        let number = self.numbers.get(name).copied();
+        let spec = number.and_then(|number| Some((number, self.get(number)?)));
+        spec.ok_or_else(|| {
+            let known: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Error::Invalid(format!("there is no property '{name}' (there are: {known})"))
+        })
+    }
+
+    /// What is asked for, by number.
+    pub(super) fn wanted(&self, properties: &[(&str, Value)]) -> Result<Vec<(u32, Wanted)>> {
+        let wanted = |(name, value): &(&str, Value)| {
+            let (property, PropertySpec { ty, .. }) = self.find(name)?;
+            let (mut bytes, item) = (Vec::new(), ty.list && !matches!(value, Value::List(_)));
+            let of = if item { PropertyType::of(ty.scalar) } else { *ty };
+            if !value.encode(of, &mut bytes)? {
+                return Err(Error::Invalid(format!(
+                    "property '{name}': null is not searched for; ask for a value"
+                )));
+            }
+            Ok((property, if item { Wanted::Item(bytes) } else { Wanted::Equal(bytes) }))
+        };
+        properties.iter().map(wanted).collect()
+    }
+
+    /// The number of a property that is to have `value`, which makes it one if it is not known.
+    fn number(&mut self, name: &str, value: &Value) -> Result<u32> {
+        if let Some(number) = self.numbers.get(name) {
+            return Ok(*number);
+        }
+        if name.is_empty() {
+            return Err(Error::Invalid("a property has no name".into()));
+        }
+        let next = u32::try_from(self.specs.len())
+            .map_err(|_| Error::Invalid("there are 2^32 properties".into()))?;
+        // What an empty list holds is not told.
+        let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
+        self.specs.push(PropertySpec { name: name.to_owned(), ty });
+        self.numbers.insert(name.to_owned(), next);
+        Ok(next)
+    }
+}
+
+/// All names of a graph.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Schema {
+    pub(super) nodes: Properties,
+    pub(super) edges: Properties,
+    types: Vec<String>,
+    type_numbers: HashMap<String, u64>,
+    inverses: HashMap<u64, u64>,
+}
+
+impl Schema {
+    pub(super) fn of(entry: &PropertyEntry) -> Self {
+        let type_numbers: HashMap<String, u64> =
+            (0..).zip(&entry.edge_types).map(|(i, name)| (name.clone(), i)).collect();
+        let number = |name: &String| type_numbers.get(name).copied();
+        let inverses = entry.inverses.iter();
+        let inverses = inverses.filter_map(|(a, b)| Some((number(a)?, number(b)?))).collect();
+        Schema {
+            nodes: Properties::of(&entry.node_properties),
+            edges: Properties::of(&entry.edge_properties),
+            types: entry.edge_types.clone(),
+            inverses,
+            type_numbers,
+        }
+    }
+
+    pub(super) fn types(&self) -> &[String] {
+        &self.types
+    }
+
+    pub(super) fn edge_type(&self, name: &str) -> Option<u64> {
+        self.type_numbers.get(name).copied()
+    }
+
+    pub(super) fn type_name(&self, ty: u64) -> &str {
+        self.types.get(ty as usize).map_or("", String::as_str)
+    }
+
+    /// The number of a type of edges, which becomes one if it is not known.
+    pub(super) fn add_type(&mut self, name: &str) -> Result<u64> {
+        if let Some(number) = self.type_numbers.get(name) {
+            return Ok(*number);
+        }
+        if name.is_empty() {
+            return Err(Error::Invalid("a type of edges has no name".into()));
+        }
+        let number = self.types.len() as u64;
+        self.types.push(name.to_owned());
+        self.type_numbers.insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    /// The type of the edges that go with those of a type the other way round.
+    pub(super) fn inverse(&self, ty: u64) -> Option<u64> {
+        self.inverses.get(&ty).copied()
+    }
+
+    pub(super) fn set_inverse(&mut self, ty: u64, inverse: u64) {
+        self.inverses.insert(ty, inverse);
+        self.inverses.insert(inverse, ty);
+    }
+
+    /// Pairs of types that are inverse to each other, both ways.
+    pub(super) fn inverses(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inverses.iter().map(|(a, b)| (self.type_name(*a), self.type_name(*b)))
+    }
+}
+
+/// The properties of a row, with new ones made known: number and value, ascending by number.
+pub(super) fn encode(
+    known: &mut Properties,
+    properties: &[(String, Value)],
+) -> Result<Vec<(u32, Vec<u8>)>> {
+    let mut values: Vec<(u32, Vec<u8>)> = Vec::with_capacity(properties.len());
+    for (name, value) in properties {
+        if *value == Value::Null {
+            continue;
+        }
+        let number = known.number(name, value)?;
+        let Some(spec) = known.get(number) else { continue };
+        let mut bytes = Vec::new();
+        let told = |error| match error {
+            Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
+            other => other,
+        };
+        if value.encode(spec.ty, &mut bytes).map_err(told)? {
+            values.push((number, bytes));
+        }
+    }
+    values.sort_by_key(|(number, _)| *number);
+    if let Some((number, _)) = values
+        .windows(2)
+        .find_map(|pair| (pair.first()?.0 == pair.last()?.0).then(|| pair.first())?)
+    {
+        let name = known.get(*number).map_or("", |spec| spec.name.as_str());
+        return Err(Error::Invalid(format!("property '{name}' has two values")));
+    }
+    Ok(values)
+}
+
+/// The bytes of a row of encoded properties; see [`Values`].
+pub(super) fn row(values: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut row = Vec::new();
+    values.iter().for_each(|(number, bytes)| Values::put(*number, bytes, &mut row));
+    row
+}
