@@ -54,11 +54,11 @@ def hit_ratios(study: Study, algorithms: Sequence[str] = tuple(ALGORITHMS)) -> N
     study.draw("figure-2", [f"{s:.0%}" for s in shares], series, f"hit ratio, {graph.name}")
 
 
-def sizes(study: Study) -> None:
+def sizes(study: Study, chosen: Sequence[float] = (0.10, 0.20, 0.40)) -> None:
     """Figure 6, and the figure that must hold."""
     for page, encoding in ((4096, "packed"), (512, "packed"), (8192, "raw")):
         rows, series = [], {name: [] for name in SELECTIONS}
-        chosen_sizes = [0.10, 0.20, 0.40] if (page, encoding) == (4096, "packed") else [CHOSEN]
+        chosen_sizes = chosen if (page, encoding) == (4096, "packed") else [CHOSEN]
         for graph in study.graphs:
             store = graph.store(page=page, encoding=encoding)
             for size in chosen_sizes:

@@ -1,6 +1,6 @@
 """Orders and a static cache on larger graphs (USENIX ATC 2019), in kind.
 
-    bench/papers/large.py --data DIR                      # facebook100, Kronecker of scale 22
+    bench/papers/large.py --data DIR --sources 2          # facebook100, Kronecker of scale 22
     bench/papers/large.py --data DIR --only 6,12          # some figures
 
 The figures of norder.py and basc.py where they take minutes rather than hours: fewer shuffled orders
@@ -40,7 +40,7 @@ def computed(study: Study) -> None:
 
 
 FIGURES = {
-    "6": basc.sizes,
+    "6": functools.partial(basc.sizes, chosen=[0.20]),
     "2": functools.partial(basc.hit_ratios, algorithms=THREE),
     "7": basc.shares_of_one_size,
     "8": basc.utilisation,

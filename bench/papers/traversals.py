@@ -39,8 +39,6 @@ ALGORITHMS = {
 THREE = ["bfs", "diameter", "bc"]
 #: Graphs on which every figure is measured.
 SMALL = "rutgers89,ego-twitter,cnr-2000"
-#: Searches of an algorithm that has a source.
-SOURCES = 4
 #: A slow disk, in bytes a second: a hundredth of this machine's, since graphs are as much smaller.
 SLOW = 20_000_000
 
@@ -85,7 +83,7 @@ class Graph:
         """The ids of the vertex with most out-edges and of others that are drawn by them."""
         ends = self.edges()[:, 0] if self.directed else self.edges().reshape(-1)
         ids, counts = np.unique(ends, return_counts=True)
-        drawn = np.random.default_rng(1).choice(ends, SOURCES - 1)
+        drawn = np.random.default_rng(1).choice(ends, self.options.sources - 1)
         return [int(ids[counts.argmax()]), *map(int, drawn)]
 
     def store(
@@ -206,7 +204,7 @@ class Study:
         shared = [
             f"threads: {self.options.threads}; cold, O_DIRECT where the file system allows; "
             "selective reads",
-            f"BFS, BC and SP: means over {SOURCES} sources, of which one is the vertex with most "
+            f"BFS, BC and SP: means over {self.options.sources} sources, of which one is the vertex with most "
             "out-edges and the others are drawn by degree",
             f"medians of {self.options.runs} run(s)",
         ]
@@ -242,6 +240,9 @@ def run(study: Study, figures: Mapping[str, Callable[[Study], None]]) -> None:
 
 def _options(text: str, graphs: str) -> argparse.Namespace:
     parser = layouts.parser(text, graphs)
+    parser.add_argument(
+        "--sources", type=int, default=4, help="of each search; default: %(default)s"
+    )
     parser.add_argument("--only", help="figures, separated by commas; default: all")
     parser.add_argument(
         "--runs", type=int, default=1, help="medians of so many; default: %(default)s"

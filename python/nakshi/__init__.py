@@ -6,7 +6,7 @@
 
 - :func:`open`, :func:`build`: a :class:`Graph` from a store, a store from edges.
 - :class:`Graph`: the algorithms. :class:`Result`: what they return.
-- :func:`generate`, :func:`check`, :func:`export`: what the command line also offers.
+- :func:`generate`, :func:`check`, :func:`backup`, :func:`export`: what the command line also offers.
 - :class:`NakshiError`: the root of all exceptions, which are listed in ``nakshi.errors``.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._core import __version__ as __version__
     from .graph import Graph
     from .result import Result
-    from .stores import algorithms, build, check, export, generate
+    from .stores import algorithms, backup, build, check, export, generate
     from .stores import open_store as open
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "UnknownVertexError",
     "UnsupportedError",
     "algorithms",
+    "backup",
     "build",
     "check",
     "export",
@@ -70,6 +71,7 @@ _LAZY = {
     "Graph": ("graph", "Graph"),
     "Result": ("result", "Result"),
     "algorithms": ("stores", "algorithms"),
+    "backup": ("stores", "backup"),
     "build": ("stores", "build"),
     "check": ("stores", "check"),
     "export": ("stores", "export"),

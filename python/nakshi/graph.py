@@ -11,7 +11,7 @@ from . import _core
 from .errors import ParameterError
 from .orders import Order
 from .progress import ProgressArgument, reporting
-from .property import Id, Queries
+from .property import Id, Writable
 from .result import Result
 from .units import parse_share, parse_size
 
@@ -55,7 +55,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Queries):
+class Graph(Writable):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -114,6 +114,37 @@ class Graph(Queries):
         """Let go of the store's files; any further call raises ``StoreError``."""
         self._core.close()
         self._properties = None
+
+    def compact(
+        self,
+        *,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Make the log of a graph with properties part of its compressed files.
+
+        Edge lists, which algorithms read, have the changes from then on. Queries and changes go on
+        meanwhile; they may come from other threads.
+
+        Args:
+            memory: cap, as for :func:`nakshi.build`; default 1 GiB.
+            threads: worker threads.
+            progress: as for algorithms.
+
+        Returns:
+            ``nodes`` and ``edges`` of the new files, ``log_bytes`` before, ``property_bytes``
+            before and after, ``seconds``, and the seconds that changes ``waited`` at the end.
+
+        Raises:
+            StoreLockedError: another process writes to the store.
+        """
+        with reporting(progress, "compact") as sink:
+            found = self._queries.compact(
+                memory=parse_size(memory), threads=threads, progress=sink
+            )
+        self._core = _core.Store(self.path)
+        return _object(found)
 
     def __enter__(self) -> Self:
         return self

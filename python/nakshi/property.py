@@ -1,4 +1,4 @@
-"""Queries of single nodes and edges: ZipG's Table 1, TAO, Graph Search."""
+"""Single nodes and edges, asked for and changed: ZipG's Table 1, TAO, Graph Search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._core import EdgeRecord, Properties, Store
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
-__all__ = ["EdgeData", "Id", "Property", "Queries", "Search", "Tao"]
+__all__ = ["Batch", "Changes", "EdgeData", "Id", "Property", "Queries", "Search", "Snapshot", "Tao"]
 
 Id = int | str | bytes
 """A vertex as the imported edges named it."""
@@ -34,33 +34,11 @@ class EdgeData(NamedTuple):
 
 
 class Queries:
-    """The queries of a graph with properties, which :class:`nakshi.Graph` has."""
-
-    _core: Store
-    _properties: Properties | None
-
-    def load_properties(
-        self, *, memory: int | str | None = None, progress: ProgressArgument = None
-    ) -> None:
-        """Load the property files, compressed as they are; the first query does it by itself.
-
-        Args:
-            memory: cap; the files have to fit.
-            progress: as for algorithms.
-
-        Raises:
-            UnsupportedError: a store without properties.
-            BudgetError: ``memory`` is less than the files take.
-        """
-        if self._properties is None:
-            with reporting(progress, "properties") as sink:
-                self._properties = Properties(self._core, memory=parse_size(memory), progress=sink)
+    """The queries that graphs with properties and snapshots of them have."""
 
     @property
     def _queries(self) -> Properties:
-        self.load_properties()
-        assert self._properties is not None
-        return self._properties
+        raise NotImplementedError
 
     def get_node_property(
         self, id: Id, properties: str | Sequence[str] | None = None
@@ -179,10 +157,211 @@ class Queries:
         return Search(self._queries)
 
 
-class Tao:
-    """The reading operations of TAO: objects are nodes, associations are edges.
+class Snapshot(Queries):
+    """A graph with properties as it was after one commit; see :meth:`nakshi.Graph.snapshot`."""
 
-    Lists come newest first; both bounds of times are included.
+    def __init__(self, core: Properties) -> None:
+        self._core = core
+
+    @property
+    def _queries(self) -> Properties:
+        return self._core
+
+    @property
+    def commit(self) -> int:
+        """Number of the commit, counted from the import on."""
+        return self._core.counts()[2]
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self._core.counts()[0]
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return self._core.counts()[1]
+
+    def __repr__(self) -> str:
+        nodes, edges, commit, _ = self._core.counts()
+        return f"<nakshi.Snapshot after commit {commit}: {nodes} nodes, {edges} edges>"
+
+
+class Changes:
+    """The changes that a graph with properties takes, one commit each.
+
+    A change is durable and visible to all readers when its method returns.
+    """
+
+    def _change(self, *change: Any) -> int:
+        raise NotImplementedError
+
+    def append_node(self, id: Id, properties: Mapping[str, Property] | None = None) -> None:
+        """Add a node.
+
+        Args:
+            id: of the node.
+            properties: values by name. Names that the store lacks become properties of the type of
+                their value; ``None`` leaves one out.
+
+        Raises:
+            ParameterError: there is such a node, or a value of another type than its property.
+            StoreLockedError: another process writes to the store.
+        """
+        self._change("append_node", id, dict(properties or {}))
+
+    def update_node(
+        self, id: Id, properties: Mapping[str, Property], *, merge: bool = False
+    ) -> None:
+        """Give a node other properties; its edges stay.
+
+        Args:
+            id: of the node.
+            properties: values by name.
+            merge: keep properties that are not named; ``None`` removes one.
+
+        Raises:
+            UnknownVertexError: there is no such node.
+        """
+        self._change("update_node", id, dict(properties), merge)
+
+    def delete_node(self, id: Id) -> bool:
+        """Delete a node with all edges from it and to it; whether there was one.
+
+        A node that is added later with the same id has none of them.
+        """
+        return self._change("delete_node", id) > 0
+
+    def append_edge(
+        self,
+        source: Id,
+        edge_type: str | int,
+        destination: Id,
+        timestamp: int = 0,
+        properties: Mapping[str, Property] | None = None,
+    ) -> None:
+        """Add an edge, in place of those with the same source, type and destination.
+
+        Raises:
+            UnknownVertexError: one of the nodes is not there.
+        """
+        ty = str(edge_type)
+        self._change("append_edge", source, ty, destination, timestamp, dict(properties or {}))
+
+    def delete_edge(self, source: Id, edge_type: str | int, destination: Id) -> bool:
+        """Delete the edges with this source, type and destination; whether there were any."""
+        return self._change("delete_edge", source, str(edge_type), destination) > 0
+
+    def change_type(
+        self, source: Id, edge_type: str | int, destination: Id, new_type: str | int
+    ) -> bool:
+        """Give an edge another type; whether there was one."""
+        ty, new = str(edge_type), str(new_type)
+        return self._change("change_type", source, ty, destination, new) > 0
+
+    def set_inverse(self, edge_type: str | int, inverse: str | int) -> None:
+        """Let edges of two types lead back along each other from now on.
+
+        With an edge of one of the types, the edge of the other one comes, goes and changes in the
+        same commit. Edges that are there already do not get one.
+
+        Args:
+            edge_type: a type.
+            inverse: the type of the edges the other way round; the same for friendships.
+        """
+        self._change("set_inverse", str(edge_type), str(inverse))
+
+
+class Batch(Changes):
+    """Changes that become one commit; see :meth:`nakshi.Graph.batch`.
+
+    What a method would return is not known before the commit: in a batch, all return True.
+    """
+
+    def __init__(self, core: Properties) -> None:
+        self._core = core
+        self._changes: list[tuple[Any, ...]] = []
+
+    def _change(self, *change: Any) -> int:
+        self._changes.append(change)
+        return 1
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        changes, self._changes = self._changes, []
+        if kind is None and changes:
+            self._core.commit(changes)
+
+
+class Writable(Queries, Changes):
+    """What :class:`nakshi.Graph` has of a store with properties."""
+
+    _core: Store
+    _properties: Properties | None
+
+    def load_properties(
+        self, *, memory: int | str | None = None, progress: ProgressArgument = None
+    ) -> None:
+        """Load the property files, compressed as they are; the first query does it by itself.
+
+        Args:
+            memory: cap; the files have to fit.
+            progress: as for algorithms.
+
+        Raises:
+            UnsupportedError: a store without properties.
+            BudgetError: ``memory`` is less than the files take.
+        """
+        if self._properties is None:
+            with reporting(progress, "properties") as sink:
+                self._properties = Properties(
+                    self._core.path, memory=parse_size(memory), progress=sink
+                )
+
+    @property
+    def _queries(self) -> Properties:
+        self.load_properties()
+        assert self._properties is not None
+        return self._properties
+
+    def _change(self, *change: Any) -> int:
+        return self._queries.commit([change])
+
+    def batch(self) -> Batch:
+        """Collect changes in a ``with`` block and make them as one commit at its end.
+
+        All of them are made, or none: not if one is impossible, nor if the block raises.
+        """
+        return Batch(self._queries)
+
+    def snapshot(self) -> Snapshot:
+        """The graph as it is now, for queries that shall all see the same, whatever is written."""
+        return Snapshot(self._queries.snapshot())
+
+    def refresh(self) -> bool:
+        """Read what other processes have committed; whether there was something."""
+        return self._queries.refresh()
+
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of changes that are not in the compressed files yet; see :meth:`compact`."""
+        return self._queries.counts()[3]
+
+    def release(self) -> None:
+        """Let go of the properties: their memory, and the lock of a writer."""
+        self._properties = None
+
+
+class Tao:
+    """The operations of TAO: objects are nodes, associations are edges.
+
+    Lists come newest first; both bounds of times are included. Where types have inverses
+    (:meth:`nakshi.Graph.set_inverse`), both edges change in one commit.
     """
 
     def __init__(self, core: Properties) -> None:
@@ -221,6 +400,39 @@ class Tao:
     ) -> list[EdgeData]:
         """At most ``limit`` associations whose time is from ``low`` to ``high``."""
         return _edges(self._core.assoc_time_range(id, atype, high, low, limit))
+
+
+    def obj_add(self, id: Id, properties: Mapping[str, Property] | None = None) -> None:
+        """Add an object."""
+        self._core.commit([("append_node", id, dict(properties or {}))])
+
+    def obj_update(self, id: Id, properties: Mapping[str, Property]) -> None:
+        """Set properties of an object; ``None`` removes one, others stay."""
+        self._core.commit([("update_node", id, dict(properties), True)])
+
+    def obj_delete(self, id: Id) -> bool:
+        """Delete an object with all associations from it and to it; whether there was one."""
+        return self._core.commit([("delete_node", id)]) > 0
+
+    def assoc_add(
+        self,
+        id: Id,
+        atype: str,
+        id2: Id,
+        timestamp: int = 0,
+        properties: Mapping[str, Property] | None = None,
+    ) -> None:
+        """Add an association, in place of one with the same objects and type."""
+        change = ("append_edge", id, atype, id2, timestamp, dict(properties or {}))
+        self._core.commit([change])
+
+    def assoc_delete(self, id: Id, atype: str, id2: Id) -> bool:
+        """Delete an association; whether there was one."""
+        return self._core.commit([("delete_edge", id, atype, id2)]) > 0
+
+    def assoc_change_type(self, id: Id, atype: str, id2: Id, new_type: str) -> bool:
+        """Give an association another type; whether there was one."""
+        return self._core.commit([("change_type", id, atype, id2, new_type)]) > 0
 
 
 class Search:

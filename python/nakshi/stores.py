@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .edges import Edges, Nodes
     from .tables import Tables
 
-__all__ = ["build", "open_store", "generate", "algorithms", "check", "export"]
+__all__ = ["algorithms", "backup", "build", "check", "export", "generate", "open_store"]
 
 Path = Union[str, "os.PathLike[str]"]
 Format = Literal[
@@ -267,6 +267,32 @@ def generate(
 def algorithms() -> dict[str, str]:
     """Names of the algorithms that ``Graph.run`` takes, with a line on each."""
     return dict(_core.algorithms())
+
+
+def backup(
+    source: Path, destination: Path, *, progress: ProgressArgument = None
+) -> dict[str, Any]:
+    """Copy a store, also while another process writes to it.
+
+    Every page is compared with its checksum on the way. The copy is the store after one of its
+    commits, whole or not there.
+
+    Args:
+        source: directory of the store.
+        destination: directory of the copy; must not exist.
+        progress: as for algorithms.
+
+    Returns:
+        ``files`` and ``bytes`` copied, ``log_bytes`` of a log.
+
+    Raises:
+        StoreExistsError: the destination is there.
+        CorruptError: the source is damaged.
+    """
+    with reporting(progress, "backup") as sink:
+        text = _core.backup(os.fspath(source), os.fspath(destination), progress=sink)
+    report: dict[str, Any] = json.loads(text)
+    return report
 
 
 def check(

@@ -336,3 +336,19 @@ pub fn export(
         Ok(nakshi::store::export::export(&store, &path, &options, &hooks(call))?)
     })
 }
+
+/// Copies a store, which may be in use, and returns the report as JSON.
+#[pyfunction]
+#[pyo3(signature = (source, destination, *, progress = None))]
+pub fn backup(
+    py: Python<'_>,
+    source: PathBuf,
+    destination: PathBuf,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let report = long(py, progress, |call| {
+        let fs = nakshi::io::write::default_fs();
+        Ok(nakshi::store::backup(&fs, &source, &destination, &hooks(call))?)
+    })?;
+    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+}

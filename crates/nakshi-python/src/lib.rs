@@ -23,7 +23,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::builders::{Batches, build, check, export, generate};
+    use crate::builders::{Batches, backup, build, check, export, generate};
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use nakshi::store::ExternalId;
 use nakshi::store::property::{
-    EdgeData, EdgeRecord, LoadOptions, PropertyGraph, Rows, Table, Value, load as load_tables, tao,
+    Change, EdgeData, EdgeRecord, LoadOptions, PropertyGraph, PropertyStore, Rows, Table, Value,
+    load as load_tables, tao,
 };
-use nakshi::store::{Encoding, import};
+use nakshi::store::{Encoding, OpenOptions, import};
 use nakshi::workload;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde::Deserialize;
 
 use crate::builders::{Batches, hooks, layout, separator};
 use crate::call::long;
 use crate::errors::Failure;
-use crate::store::Store;
 
 /// Options of a load as the Python side writes them.
 #[derive(Deserialize)]
@@ -229,26 +229,138 @@ fn borrowed(wanted: &[(String, Value)]) -> Vec<(&str, Value)> {
     wanted.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
 }
 
-/// The properties of a store, in memory as they are on disk. Owns no threads or files, so that it
-/// lives on in a process that forks.
+fn properties(object: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
+    let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok((name.extract::<String>()?, value_of(&value)?))
+    };
+    object.iter().map(one).collect()
+}
+
+/// A change, as a tuple that begins with its name.
+fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
+    let id = |place| id_of(&object.get_item(place)?);
+    let text = |place| object.get_item(place)?.extract::<String>();
+    let values = |place| properties(object.get_item(place)?.cast::<PyDict>()?);
+    Ok(match text(0)?.as_str() {
+        "append_node" => Change::AppendNode { id: id(1)?, properties: values(2)? },
+        "update_node" => Change::UpdateNode {
+            id: id(1)?,
+            properties: values(2)?,
+            merge: object.get_item(3)?.is_truthy()?,
+        },
+        "delete_node" => Change::DeleteNode { id: id(1)? },
+        "append_edge" => Change::AppendEdge {
+            source: id(1)?,
+            edge_type: text(2)?,
+            destination: id(3)?,
+            timestamp: object.get_item(4)?.extract()?,
+            properties: values(5)?,
+        },
+        "delete_edge" => {
+            Change::DeleteEdge { source: id(1)?, edge_type: text(2)?, destination: id(3)? }
+        }
+        "change_type" => Change::ChangeType {
+            source: id(1)?,
+            edge_type: text(2)?,
+            destination: id(3)?,
+            new_type: text(4)?,
+        },
+        "set_inverse" => Change::SetInverse { edge_type: text(1)?, inverse: text(2)? },
+        other => return Err(PyTypeError::new_err(format!("there is no change '{other}'"))),
+    })
+}
+
+/// The properties of a store, in memory as they are on disk, and changes of them. Owns no threads, and
+/// no files until it writes, so that it can be read on in a process that forks.
 #[pyclass(frozen, module = "nakshi._core")]
-pub struct Properties(PropertyGraph);
+pub struct Properties(Source);
+
+enum Source {
+    Store(PropertyStore),
+    /// As it was after one commit.
+    Snapshot(PropertyGraph),
+}
+
+impl Properties {
+    fn graph(&self) -> PropertyGraph {
+        match &self.0 {
+            Source::Store(store) => store.snapshot(),
+            Source::Snapshot(graph) => graph.clone(),
+        }
+    }
+
+    fn store(&self) -> PyResult<&PropertyStore> {
+        match &self.0 {
+            Source::Store(store) => Ok(store),
+            Source::Snapshot(_) => {
+                Err(PyTypeError::new_err("a snapshot does not change; change the graph it is of"))
+            }
+        }
+    }
+}
 
 #[pymethods]
 impl Properties {
     /// Loads the property files of a store.
     #[new]
-    #[pyo3(signature = (store, *, memory = None, progress = None))]
+    #[pyo3(signature = (path, *, memory = None, progress = None))]
     fn new(
         py: Python<'_>,
-        store: &Bound<'_, Store>,
+        path: PathBuf,
         memory: Option<u64>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let store = store.get().opened()?;
-        let graph =
-            long(py, progress, |call| Ok(PropertyGraph::open(&store, memory, &call.cancel)?))?;
-        Ok(Properties(graph))
+        let store = long(py, progress, |call| {
+            let cancel = call.cancel.clone();
+            let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
+            Ok(PropertyStore::open(&path, &options)?)
+        })?;
+        Ok(Properties(Source::Store(store)))
+    }
+
+    /// The graph as it is now, whatever is written later.
+    fn snapshot(&self) -> Self {
+        Properties(Source::Snapshot(self.graph()))
+    }
+
+    /// Numbers of nodes, edges, the last commit, and bytes in the log, which a snapshot has not.
+    fn counts(&self) -> (u64, u64, u64, u64) {
+        let graph = self.graph();
+        let log = self.store().map_or(0, PropertyStore::log_bytes);
+        (graph.num_nodes(), graph.num_edges(), graph.commit(), log)
+    }
+
+    /// Makes changes as one durable commit: how many of them changed something.
+    fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
+        let store = self.store()?;
+        let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+        Ok(py.detach(|| store.commit(&changes)).map_err(Failure::from)?)
+    }
+
+    /// Reads what other processes have committed; whether there was something.
+    fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
+        let store = self.store()?;
+        Ok(py.detach(|| store.refresh()).map_err(Failure::from)?)
+    }
+
+    /// Makes the log part of the files; returns the report as JSON.
+    #[pyo3(signature = (*, memory = None, threads = None, progress = None))]
+    fn compact(
+        &self,
+        py: Python<'_>,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let store = self.store()?;
+        let usual = LoadOptions::default();
+        let options = LoadOptions {
+            memory: memory.unwrap_or(usual.memory),
+            threads: threads.unwrap_or(usual.threads),
+            ..usual
+        };
+        let report = long(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))?;
+        Ok(serde_json::to_string(&report).map_err(Failure::from)?)
     }
 
     /// Runs a workload; `config` is a JSON object. Returns what was measured, as JSON.
@@ -260,8 +372,9 @@ impl Properties {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
+        let graph = self.graph();
         let measured =
-            long(py, progress, |call| Ok(workload::run(&self.0, &config, &call.cancel)?))?;
+            long(py, progress, |call| Ok(workload::run(&graph, &config, &call.cancel)?))?;
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
@@ -273,7 +386,7 @@ impl Properties {
         id: &Bound<'py, PyAny>,
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (graph, id) = (&self.0, id_of(id)?);
+        let (graph, id) = (&self.graph(), id_of(id)?);
         let found = py.detach(|| {
             let names: Option<Vec<&str>> =
                 names.as_ref().map(|names| names.iter().map(String::as_str).collect());
@@ -290,7 +403,7 @@ impl Properties {
         properties: &Bound<'py, PyDict>,
         text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let wanted = wanted(graph, properties, text)?;
         let found = py.detach(|| graph.get_node_ids(&borrowed(&wanted)));
         ids(py, &found.map_err(Failure::from)?)
@@ -306,7 +419,7 @@ impl Properties {
         properties: &Bound<'py, PyDict>,
         text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (graph, id) = (&self.0, id_of(id)?);
+        let (graph, id) = (&self.graph(), id_of(id)?);
         let wanted = wanted(graph, properties, text)?;
         let found = py.detach(|| graph.get_neighbor_ids(&id, edge_type, &borrowed(&wanted)));
         ids(py, &found.map_err(Failure::from)?)
@@ -314,14 +427,14 @@ impl Properties {
 
     /// The edge record of a node and a type.
     fn get_edge_record(&self, id: &Bound<'_, PyAny>, edge_type: &str) -> PyResult<Record> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let found = graph.get_edge_record(&id_of(id)?, edge_type).map_err(Failure::from)?;
         Ok(Record { record: found, edge_type: edge_type.to_owned() })
     }
 
     /// All edge records of a node.
     fn get_edge_records(&self, id: &Bound<'_, PyAny>) -> PyResult<Vec<Record>> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let found = graph.get_edge_records(&id_of(id)?).map_err(Failure::from)?;
         Ok(found.into_iter().map(record).collect())
     }
@@ -334,7 +447,7 @@ impl Properties {
         t_lo: Option<i64>,
         t_hi: Option<i64>,
     ) -> PyResult<(u64, u64)> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let found = graph.get_edge_range(&record.get().record, t_lo, t_hi);
         let found = found.map_err(Failure::from)?;
         Ok((found.start, found.end))
@@ -347,7 +460,7 @@ impl Properties {
         record: &Bound<'py, Record>,
         place: u64,
     ) -> PyResult<Edge<'py>> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let found = graph.get_edge_data(&record.get().record, place).map_err(Failure::from)?;
         edge(py, &found)
     }
@@ -358,7 +471,7 @@ impl Properties {
         py: Python<'py>,
         properties: &Bound<'py, PyDict>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Edge<'py>)>> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let wanted = wanted(graph, properties, false)?;
         let found = py.detach(|| graph.find_edges(&borrowed(&wanted))).map_err(Failure::from)?;
         let edge = |(source, ty, data): (ExternalId, &str, EdgeData<'_>)| {
@@ -373,7 +486,7 @@ impl Properties {
         py: Python<'py>,
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let graph = &self.0;
+        let graph = &self.graph();
         let found = tao::obj_get(graph, &id_of(id)?).map_err(Failure::from)?;
         found.map(|values| dict(py, &values)).transpose()
     }
@@ -387,7 +500,7 @@ impl Properties {
         pos: u64,
         limit: u64,
     ) -> PyResult<Vec<Edge<'py>>> {
-        let (graph, id) = (&self.0, id_of(id)?);
+        let (graph, id) = (&self.graph(), id_of(id)?);
         let found = py.detach(|| tao::assoc_range(graph, &id, atype, pos, limit));
         edges(py, &found.map_err(Failure::from)?)
     }
@@ -403,7 +516,7 @@ impl Properties {
         low: Option<i64>,
         high: Option<i64>,
     ) -> PyResult<Vec<Edge<'py>>> {
-        let (graph, id) = (&self.0, id_of(id)?);
+        let (graph, id) = (&self.graph(), id_of(id)?);
         let id2s = id2s.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
         let found = py.detach(|| tao::assoc_get(graph, &id, atype, &id2s, low, high));
         edges(py, &found.map_err(Failure::from)?)
@@ -420,7 +533,7 @@ impl Properties {
         low: Option<i64>,
         limit: u64,
     ) -> PyResult<Vec<Edge<'py>>> {
-        let (graph, id) = (&self.0, id_of(id)?);
+        let (graph, id) = (&self.graph(), id_of(id)?);
         let found = py.detach(|| tao::assoc_time_range(graph, &id, atype, high, low, limit));
         edges(py, &found.map_err(Failure::from)?)
     }

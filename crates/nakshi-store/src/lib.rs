@@ -4,7 +4,9 @@
 //! - [`Heads`], [`Column`]: the first two neighbours of every vertex; attributes of edges;
 //! - [`IdMap`], [`ExternalId`]: the user's ids, and the way to internal ids and back;
 //! - [`StoreBuilder`], [`ListBatch`]: write a store, in order, committed whole;
-//! - [`check`](check()): read all of a store and report all damage;
+//! - [`check`](check()): read all of a store and report all damage; [`backup`](backup()): copy it while
+//!   it is in use;
+//! - [`property`]: properties of nodes and edges, asked for and changed;
 //! - [`ListIndex`]: where each list lies, about a byte a vertex (Elias-Fano);
 //! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: which files make up a store;
@@ -15,6 +17,7 @@
 #![deny(missing_docs)]
 
 mod adjacency;
+mod backup;
 mod build;
 mod check;
 pub mod codec;
@@ -40,6 +43,7 @@ mod stream;
 mod varint;
 
 pub use adjacency::{Adjacency, Direction, VertexId};
+pub use backup::{BackupReport, backup};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, StoreBuilder, Stripes};
 pub use check::{CheckReport, check};
 pub use codec::{Encoding, Term};

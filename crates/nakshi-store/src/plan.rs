@@ -91,6 +91,16 @@ impl CachePlan {
         Ok(replace_file(fs, &path(store), &bytes)?)
     }
 
+    /// Name and bytes of the plan of the store at `path`, if it has one.
+    pub(crate) fn bytes(path: &Path) -> Result<Option<(String, Vec<u8>)>> {
+        let plan = path.join(FILE);
+        match std::fs::read(&plan) {
+            Ok(bytes) => Ok(Some((FILE.to_owned(), bytes))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &plan, error)),
+        }
+    }
+
     /// Removes the plan of the store at `path`, if it has one.
     pub(crate) fn remove(fs: &dyn WriteFs, path: &Path) -> Result<()> {
         let plan = path.join(FILE);

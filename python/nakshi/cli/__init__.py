@@ -4,8 +4,9 @@ Exit code 0, or one line on standard error and exit code 2 for wrong usage, 1 fo
 Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpreter's own share of
 memory small, so that a memory cap is spent on the graph.
 
-Inside: ``commands`` (import, info, check, cost, layout, cache-plan, export, generate), ``plots``
-(plot), ``algorithms`` (run, estimate), ``queries`` (get, neighbors, find, bench), ``options`` (what they share), ``output`` (text, JSON).
+Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
+``plots`` (plot), ``algorithms`` (run, estimate), ``queries`` (get, neighbors, find, bench),
+``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from typing import NoReturn
 import click
 
 from .algorithms import estimate, run
-from .commands import cache_plan, check, cost, export, generate, import_, info, layout
+from .commands import (
+    backup,
+    cache_plan,
+    check,
+    compact,
+    cost,
+    export,
+    generate,
+    import_,
+    info,
+    layout,
+)
 from .plots import plot
 from .queries import bench, find, get, neighbors
 
@@ -73,6 +85,8 @@ for _command in (
     plot,
     export,
     check,
+    backup,
+    compact,
     bench,
     generate,
 ):

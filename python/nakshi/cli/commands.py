@@ -181,6 +181,31 @@ def check(store: str, as_json: bool, **chosen: Any) -> int:
 
 @click.command()
 @click.argument("store", type=options.STORE)
+@click.argument("copy", type=click.Path())
+@options.as_json
+@options.quiet
+def backup(store: str, copy: str, as_json: bool, progress: bool | None) -> None:
+    """Copy STORE to COPY, also while another process writes to it.
+
+    Every page is compared with its checksum on the way.
+    """
+    from ..stores import backup as copy_store
+
+    _show(copy_store(store, copy, progress=progress), as_json)
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
+@options.long_call
+def compact(store: str, as_json: bool, **chosen: Any) -> None:
+    """Make the log of STORE, which has properties, part of its compressed files."""
+    from ..graph import Graph
+
+    _show(Graph(store).compact(**chosen), as_json)
+
+
+@click.command()
+@click.argument("store", type=options.STORE)
 @click.option("--weight", metavar="COLUMN", help="Edge column for the arrangement; default: 1.")
 @options.long_call
 def cost(store: str, as_json: bool, **chosen: Any) -> None:
@@ -358,6 +383,13 @@ def generate(kind: str, out: str, as_json: bool, **parameters: Any) -> None:
         print_json({"kind": kind, "file": out, **counts})
     elif out != "-":
         print_pairs([("file", out), *_lines(counts)])
+
+
+def _show(report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        print_pairs(_lines(report))
 
 
 def _lines(counts: dict[str, Any]) -> list[tuple[str, Any]]:

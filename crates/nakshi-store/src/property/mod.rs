@@ -48,5 +48,6 @@ pub use graph::{EdgeData, PropertyGraph};
 pub use import::{LoadOptions, LoadReport, Rows, Table, load, load_with};
 pub use live::{PropertyStore, Ticket};
 pub use log::Change;
+pub(crate) use log::logs;
 pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};

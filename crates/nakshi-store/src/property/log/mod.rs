@@ -12,4 +12,5 @@ mod writer;
 
 pub use op::Change;
 pub(super) use reader::LogReader;
+pub(crate) use reader::logs;
 pub(super) use writer::{Group, LogWriter};

@@ -1,6 +1,6 @@
 //! Reading the log of a store, once or again and again.
 
-use super::file::{HEADER, LogFile};
+use super::file::{self, HEADER, LogFile};
 use super::op::{self, Change};
 use crate::files::{Uuid, parse_uuid};
 use crate::{Error, Manifest, Result};
@@ -137,4 +137,19 @@ impl LogReader {
             (self.number, self.at, file) = (self.number + 1, HEADER as u64, next);
         }
     }
+}
+
+/// Names and bytes of the log files of a manifest, as they are at this moment: the last one may grow.
+pub(crate) fn logs(dir: &Path, manifest: &Manifest) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for number in 0.. {
+        let name = file::name(manifest.generation, number);
+        let path = dir.join(&name);
+        match std::fs::read(&path) {
+            Ok(bytes) => found.push((name, bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
+            Err(error) => return Err(Error::io("read", &path, error)),
+        }
+    }
+    Ok(found)
 }

@@ -1,0 +1,125 @@
+//! A copy of a store that is in use.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nakshi_io::write::{AtomicDir, WriteFs};
+use nakshi_io::{IoStats, PagedFile, Salt, Striping};
+
+use crate::build::sink::{Sink, write_small};
+use crate::files::{self, manifest_name, parse_uuid};
+use crate::import::{Hooks, Progress};
+use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store, property};
+
+/// Bytes that are copied at once.
+const PIECE: u64 = 1 << 20;
+/// How often files may be replaced while they are copied.
+const TRIES: usize = 4;
+
+/// What [`backup`] copied.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct BackupReport {
+    /// Files, without the manifest.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+}
+
+/// Copies the store at `source` to the new store `destination`, in the state after one of its commits,
+/// while another process may be writing to it. Every page is compared with its checksum on the way. What
+/// is striped over directories is in one afterwards.
+///
+/// # Errors
+/// Damage of the source; [`Error::Exists`]; those of reading and writing. Nothing is left then.
+pub fn backup(
+    fs: &Arc<dyn WriteFs>,
+    source: &Path,
+    destination: &Path,
+    hooks: &Hooks,
+) -> Result<BackupReport> {
+    for _ in 1..TRIES {
+        let manifest = files::read_manifest(source)?;
+        match copy(fs, source, destination, &manifest, hooks) {
+            // A compaction has replaced the files.
+            Err(Error::Io { source: error, .. })
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && files::read_manifest(source)?.generation != manifest.generation => {}
+            done => return done,
+        }
+    }
+    copy(fs, source, destination, &files::read_manifest(source)?, hooks)
+}
+
+fn copy(
+    fs: &Arc<dyn WriteFs>,
+    source: &Path,
+    destination: &Path,
+    manifest: &Manifest,
+    hooks: &Hooks,
+) -> Result<BackupReport> {
+    let options = OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() };
+    let store = Store::open_as(source, manifest.clone(), &options)?;
+    let uuid = parse_uuid(&manifest.uuid)
+        .ok_or_else(|| Error::Invalid(format!("{} has no identity", source.display())))?;
+    let tag = files::hex(&files::new_uuid());
+    let dir = AtomicDir::create(Arc::clone(fs), destination, &tag)?;
+    let mut report = BackupReport { files: 0, bytes: 0, log_bytes: 0 };
+    let total = manifest.files().map(|file| file.len).sum();
+    for entry in manifest.files() {
+        let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
+        let file = if striped { store.striped_file(entry)? } else { store.file(entry)? };
+        let to = Striping::single(dir.path().join(&entry.name));
+        let salt = Salt { store: uuid, file: entry.id };
+        let mut sink = Sink::create(fs.as_ref(), entry.name.clone(), to, manifest.page_size, salt)?;
+        pour(&file, &mut sink, hooks, &mut report, total)?;
+        let written = sink.finish(fs.as_ref(), dir.path())?;
+        if written != *entry {
+            return Err(Error::Corrupt {
+                file: file.path().to_path_buf(),
+                page: 0,
+                what: "its pages are right, but not those that the manifest means".into(),
+            });
+        }
+        report.files += 1;
+    }
+    for (name, bytes) in
+        CachePlan::bytes(source)?.into_iter().chain(property::logs(source, manifest)?)
+    {
+        report.log_bytes += if name.ends_with(".wal") { bytes.len() as u64 } else { 0 };
+        write_small(fs.as_ref(), &dir.path().join(name), &bytes)?;
+    }
+    let manifest = Manifest { stripes: None, ..manifest.clone() };
+    let name = manifest_name(manifest.generation);
+    write_small(fs.as_ref(), &dir.path().join(name), &manifest.to_bytes()?)?;
+    dir.publish()?;
+    Ok(report)
+}
+
+fn is_striped(manifest: &Manifest, entry: &FileEntry) -> bool {
+    let lists = manifest.adjacency.iter().map(|adjacency| &adjacency.lists);
+    let mut striped = lists.chain(manifest.columns.iter().map(|column| &column.file));
+    striped.any(|file| file.name == entry.name)
+}
+
+fn pour(
+    file: &Arc<PagedFile>,
+    sink: &mut Sink,
+    hooks: &Hooks,
+    report: &mut BackupReport,
+    total: u64,
+) -> Result<()> {
+    let mut reader = file.reader(1, Arc::new(IoStats::default()))?;
+    for start in (0..file.len()).step_by(PIECE as usize) {
+        hooks.check()?;
+        hooks.tell(Progress { phase: "copy", done: report.bytes, total: Some(total), edges: 0 });
+        let end = file.len().min(start + PIECE);
+        reader.submit(start..end, 0)?;
+        if let Some(block) = reader.next()? {
+            sink.append(block.bytes())?;
+        }
+        report.bytes += end - start;
+    }
+    Ok(())
+}
