@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -75,6 +76,7 @@ class Graph(Writable):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._core = _core.Store(os.fspath(path))
         self._properties = None
+        self._loading = threading.Lock()
 
     @property
     def path(self) -> str:

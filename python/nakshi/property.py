@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
@@ -114,37 +115,6 @@ class Queries:
         """The edges that have all these values: source, type, and the rest."""
         found = self._queries.find_edges(dict(properties))
         return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
-
-    def bench(
-        self,
-        workload: Literal["tao", "graph-search"],
-        *,
-        queries: int = 20_000,
-        threads: int | None = None,
-        seed: int = 1,
-        progress: ProgressArgument = None,
-    ) -> dict[str, Any]:
-        """Measure queries: each kind alone on one thread, then their mix on ``threads``.
-
-        Args:
-            workload: TAO's reading queries in the shares of its paper (ZipG, Table 2), or those of
-                Graph Search (Table 4) in equal shares.
-            queries: of each kind, and of the mix.
-            threads: of the mix; default 2.
-            seed: of draws.
-            progress: as for algorithms.
-
-        Returns:
-            ``classes`` with ``name``, ``rate`` and the latencies ``p50``, ``p99`` and ``p999`` in
-            microseconds; ``rate`` and ``seconds`` of the mix.
-        """
-        config = {"mix": workload, "queries": queries, "threads": threads or 2, "seed": seed}
-        properties = self._queries
-        with reporting(progress, "bench") as sink:
-            found: dict[str, Any] = json.loads(
-                properties.workload(json.dumps(config), progress=sink)
-            )
-        return found
 
     @property
     def tao(self) -> Tao:
@@ -303,6 +273,8 @@ class Writable(Queries, Changes):
 
     _core: Store
     _properties: Properties | None
+    #: One thread loads, which may become the only writer of the store.
+    _loading: threading.Lock
 
     def load_properties(
         self, *, memory: int | str | None = None, progress: ProgressArgument = None
@@ -317,15 +289,17 @@ class Writable(Queries, Changes):
             UnsupportedError: a store without properties.
             BudgetError: ``memory`` is less than the files take.
         """
-        if self._properties is None:
-            with reporting(progress, "properties") as sink:
-                self._properties = Properties(
-                    self._core.path, memory=parse_size(memory), progress=sink
-                )
+        with self._loading:
+            if self._properties is None:
+                with reporting(progress, "properties") as sink:
+                    self._properties = Properties(
+                        self._core.path, memory=parse_size(memory), progress=sink
+                    )
 
     @property
     def _queries(self) -> Properties:
-        self.load_properties()
+        if self._properties is None:
+            self.load_properties()
         assert self._properties is not None
         return self._properties
 
@@ -351,6 +325,64 @@ class Writable(Queries, Changes):
     def log_bytes(self) -> int:
         """Bytes of changes that are not in the compressed files yet; see :meth:`compact`."""
         return self._queries.counts()[3]
+
+    def bench(
+        self,
+        workload: Literal["tao", "graph-search", "linkbench"],
+        *,
+        queries: int = 20_000,
+        threads: int | None = None,
+        seed: int = 1,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure queries: each kind alone on one thread, then their mix on ``threads``.
+
+        Args:
+            workload: TAO's reading queries in the shares of its paper (ZipG, Table 2), or those of
+                Graph Search (Table 4) in equal shares; or LinkBench's mix of reads and durable
+                changes, which changes the store (try it on a backup) and has no part alone.
+            queries: of each kind, and of the mix.
+            threads: of the mix; default 2.
+            seed: of draws.
+            progress: as for algorithms.
+
+        Returns:
+            ``classes`` with ``name``, ``rate`` and the latencies ``p50``, ``p99`` and ``p999`` in
+            microseconds; ``rate`` and ``seconds`` of the mix.
+        """
+        config: dict[str, Any] = {"queries": queries, "threads": threads or 2, "seed": seed}
+        measure = self._queries.linkbench
+        if workload != "linkbench":
+            config["mix"] = workload
+            measure = self._queries.workload
+        with reporting(progress, "bench") as sink:
+            found: dict[str, Any] = json.loads(measure(json.dumps(config), progress=sink))
+        return found
+
+    def bench_appends(
+        self,
+        *,
+        writers: int = 8,
+        in_flight: int = 1,
+        seconds: float = 4.0,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure durable appends of nodes, which stay in the store.
+
+        Args:
+            writers: threads.
+            in_flight: commits of each thread that wait for the disk at a time.
+            seconds: of appending.
+            progress: as for algorithms.
+
+        Returns:
+            ``rate``: durable commits a second; ``syncs``: times a second that this disk makes 256
+            bytes durable in place (fdatasync), measured before.
+        """
+        with reporting(progress, "appends") as sink:
+            text = self._queries.appends(writers, in_flight, seconds, progress=sink)
+        found: dict[str, Any] = json.loads(text)
+        return found
 
     def release(self) -> None:
         """Let go of the properties: their memory, and the lock of a writer."""

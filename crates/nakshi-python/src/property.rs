@@ -1,6 +1,7 @@
 //! Property graphs: loading, and queries of single nodes and edges.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nakshi::store::ExternalId;
 use nakshi::store::property::{
@@ -8,7 +9,7 @@ use nakshi::store::property::{
     load as load_tables, tao,
 };
 use nakshi::store::{Encoding, OpenOptions, import};
-use nakshi::workload;
+use nakshi::{changes, workload};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -375,6 +376,38 @@ impl Properties {
         let graph = self.graph();
         let measured =
             long(py, progress, |call| Ok(workload::run(&graph, &config, &call.cancel)?))?;
+        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
+    }
+
+    /// Runs LinkBench's mix, which changes the store; `config` and what is returned as for `workload`.
+    #[pyo3(signature = (config, *, progress = None))]
+    fn linkbench(
+        &self,
+        py: Python<'_>,
+        config: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let store = self.store()?;
+        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
+        let measured =
+            long(py, progress, |call| Ok(changes::linkbench(store, &config, &call.cancel)?))?;
+        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
+    }
+
+    /// Appends nodes to the store for some seconds; returns what was measured, as JSON.
+    #[pyo3(signature = (writers, in_flight, seconds, *, progress = None))]
+    fn appends(
+        &self,
+        py: Python<'_>,
+        writers: usize,
+        in_flight: usize,
+        seconds: f64,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let (store, lasts) = (self.store()?, Duration::from_secs_f64(seconds));
+        let measured = long(py, progress, |call| {
+            Ok(changes::appends(store, writers, in_flight, lasts, &call.cancel)?)
+        })?;
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 

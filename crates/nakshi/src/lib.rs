@@ -12,7 +12,8 @@
 //! - [`layout`]: from the name of an order to a store in that order;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
 //! - [`describe`]: what a store holds;
-//! - [`workload`]: TAO's and Graph Search's queries, measured.
+//! - [`workload`], [`changes`]: TAO's and Graph Search's queries, LinkBench and durable appends,
+//!   measured.
 //!
 //! # Guide
 //!
@@ -141,6 +142,7 @@ pub use nakshi_io as io;
 pub use nakshi_store as store;
 
 pub mod analysis;
+pub mod changes;
 pub mod describe;
 mod error;
 pub mod files;

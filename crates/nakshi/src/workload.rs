@@ -1,4 +1,4 @@
-//! Workloads on a property graph: TAO's mix (ZipG, Table 2) and Graph Search's (Table 4).
+//! Workloads that read a property graph: TAO's mix (ZipG, Table 2) and Graph Search's (Table 4).
 //!
 //! Queries are drawn before the clock starts. Each class runs alone on one thread, which gives its
 //! latencies; then the mix runs on all threads.
@@ -152,8 +152,7 @@ fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
 /// A graph without edges or properties; those of queries; cancellation.
 pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Result<Measured> {
     let nodes = graph.get_node_ids(&[])?;
-    let entry = graph.entry();
-    if nodes.is_empty() || entry.edges == 0 || entry.node_properties.is_empty() {
+    if nodes.is_empty() || graph.num_edges() == 0 || graph.node_properties().is_empty() {
         return Err(
             Error::Invalid("a workload needs nodes with properties, and edges".into()).into()
         );
@@ -203,7 +202,7 @@ impl Draw<'_> {
     fn list(&mut self) -> Result<(ExternalId, String)> {
         loop {
             let id = self.node();
-            let types = &self.graph.entry().edge_types;
+            let types = self.graph.edge_types();
             let at = self.below(types.len());
             let ty = types.get(at).cloned().unwrap_or_default();
             if !self.graph.get_edge_record(&id, &ty)?.is_empty() {
@@ -308,20 +307,31 @@ fn alone(
         }
     }
     let seconds = began.elapsed().as_secs_f64();
+    Ok(class(name, share, times, results as u64, seconds))
+}
+
+/// A class by the microseconds of each query, the sum of its results, and the seconds of all.
+pub(crate) fn class(
+    name: &'static str,
+    share: f64,
+    mut times: Vec<f64>,
+    results: u64,
+    seconds: f64,
+) -> Class {
     times.sort_by(f64::total_cmp);
     let quantile = |part: f64| {
         let at = (times.len() as f64 * part) as usize;
         times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or(0.0)
     };
-    Ok(Class {
+    Class {
         name,
         share,
-        results: results as f64 / queries.len().max(1) as f64,
-        rate: queries.len() as f64 / seconds,
+        results: results as f64 / times.len().max(1) as f64,
+        rate: times.len() as f64 / seconds,
         p50: quantile(0.5),
         p99: quantile(0.99),
         p999: quantile(0.999),
-    })
+    }
 }
 
 /// Seconds that all queries take on so many threads.

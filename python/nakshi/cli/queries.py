@@ -80,7 +80,7 @@ def find(store: str, where: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("workload", type=click.Choice(["tao", "graph-search"]))
+@click.argument("workload", type=click.Choice(["tao", "graph-search", "linkbench", "append"]))
 @click.argument("store", type=options.STORE)
 @click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
@@ -98,11 +98,24 @@ def bench(
     """Measure queries on STORE: each kind alone on one thread, then their mix on all.
 
     TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
+    LinkBench reads and changes, append adds nodes from 8 threads: both change STORE, so take a copy
+    (nakshi backup). Every change is durable.
     """
     from ..graph import Graph
 
     graph = Graph(store)
     graph.load_properties(memory=memory, progress=progress)
+    if workload == "append":
+        rows = [graph.bench_appends(in_flight=n, progress=progress) for n in (1, 64)]
+        if as_json:
+            print_json({"store": store, "workload": workload, "appends": rows})
+            return
+        for row in rows:
+            click.echo(
+                f"{row['writers']} writers, {row['in_flight']} in flight: {row['rate']:,.0f} "
+                f"durable appends/s; the disk alone: {row['syncs']:,.0f} fdatasync/s"
+            )
+        return
     found = graph.bench(
         workload,  # type: ignore[arg-type]
         queries=queries,

@@ -225,6 +225,11 @@ impl WriteFile for FaultyFile {
         self.inner.sync_data()
     }
 
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        self.state.pass(WriteOp::Write, "write", self.inner.path())?;
+        self.inner.reserve(bytes)
+    }
+
     fn len(&self) -> u64 {
         self.inner.len()
     }

@@ -56,6 +56,12 @@ pub trait WriteFile: Send + Debug {
     fn sync_data(&mut self) -> Result<()> {
         self.sync()
     }
+    /// Writes zeros behind the end and makes them durable, so that appending over them changes nothing
+    /// but data: [`sync_data`](Self::sync_data) is two to three times faster then.
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
     /// Bytes appended so far.
     fn len(&self) -> u64;
     /// Whether nothing was appended.

@@ -44,6 +44,10 @@ impl WriteFile for PoisonFile {
         self.guard(|file| file.sync_data())
     }
 
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        self.guard(|file| file.reserve(bytes))
+    }
+
     fn len(&self) -> u64 {
         self.inner.len()
     }

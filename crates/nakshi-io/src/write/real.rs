@@ -7,6 +7,7 @@ use crate::error::At;
 use crate::{Error, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes after which what was written before is sent to the device and dropped
@@ -190,6 +191,18 @@ impl WriteFile for RealFile {
 
     fn sync_data(&mut self) -> Result<()> {
         self.file.sync_data().at("fsync", &self.path)
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let zeros = vec![0; usize::try_from(WINDOW.min(bytes)).unwrap_or(0)];
+        let mut done = 0;
+        while done < bytes {
+            let left = usize::try_from(bytes - done).unwrap_or(usize::MAX);
+            let part = zeros.get(..zeros.len().min(left)).unwrap_or_default();
+            self.file.write_all_at(part, self.len + done).at("write", &self.path)?;
+            done += part.len() as u64;
+        }
+        self.file.sync_all().at("fsync", &self.path)
     }
 
     fn len(&self) -> u64 {

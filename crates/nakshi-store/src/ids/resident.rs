@@ -75,6 +75,24 @@ impl ResidentIds {
         id.in_kind(self.kind).unwrap_or_else(|| id.plain())
     }
 
+    /// Whether an id is of the kind of those that are there: integers of any size, text, or bytes.
+    pub(crate) fn takes(&self, id: &ExternalId) -> bool {
+        let kind = match self.kind {
+            IdKind::Dense | IdKind::U64 | IdKind::I64 | IdKind::Big => IdKind::Big,
+            other => other,
+        };
+        id.in_kind(kind).is_some()
+    }
+
+    /// What the ids are, in words.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        match self.kind {
+            IdKind::Text => "text",
+            IdKind::Bytes => "bytes",
+            _ => "integers",
+        }
+    }
+
     /// As [`IdMap::external`].
     pub(crate) fn external(&self, v: VertexId) -> Result<ExternalId> {
         if u64::from(v) >= self.count {

@@ -164,7 +164,15 @@ impl State {
             None => {
                 let v = u32::try_from(self.numbered()).ok().filter(|v| *v < u32::MAX);
                 let v = v.ok_or_else(|| Error::Unsupported("2^32 nodes in a store".into()))?;
-                let id = self.base.ids().canonical(id);
+                let ids = self.base.ids();
+                if self.filed() > 0 && !ids.takes(id) {
+                    return Err(Error::Invalid(format!(
+                        "the ids of this store are {}, and '{id}' is not; import it anew with ids \
+                         of one kind",
+                        ids.kind_name()
+                    )));
+                }
+                let id = ids.canonical(id);
                 self.log.add_id(id, v);
                 v
             }

@@ -129,6 +129,11 @@ impl PropertyStore {
         self.published.store(Arc::new(PropertyGraph::of(state)));
     }
 
+    /// The directory of the store.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Bytes of changes in the log.
     pub fn log_bytes(&self) -> u64 {
         self.lock().reader.bytes()

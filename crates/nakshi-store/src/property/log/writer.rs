@@ -14,7 +14,13 @@ use crate::{Error, Result};
 pub(in super::super) struct LogWriter {
     file: PoisonFile,
     header: Header,
+    /// Bytes up to which the file is reserved.
+    reserved: u64,
 }
+
+/// Bytes that are reserved at once, at least and at most.
+const LEAST: u64 = 256 << 10;
+const MOST_RESERVED: u64 = 16 << 20;
 
 /// Commits that are written together.
 #[derive(Debug, Default)]
@@ -67,7 +73,7 @@ impl LogWriter {
         file.append(&header.encode())?;
         file.sync()?;
         fs.sync_dir(dir)?;
-        Ok(LogWriter { file, header })
+        Ok(LogWriter { file, header, reserved: 0 })
     }
 
     /// Makes a group durable.
@@ -79,6 +85,12 @@ impl LogWriter {
         let (mut bytes, durable) = (Vec::new(), self.file.len());
         for (commit, changes) in &group.commits {
             file::put_frame(&self.header, *commit, durable, changes, &mut bytes);
+        }
+        let end = durable + bytes.len() as u64;
+        if end > self.reserved {
+            let more = end.next_multiple_of(LEAST) - durable + end.min(MOST_RESERVED);
+            self.file.reserve(more)?;
+            self.reserved = durable + more;
         }
         self.file.append(&bytes)?;
         Ok(self.file.sync_data()?)

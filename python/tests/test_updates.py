@@ -1,0 +1,133 @@
+"""Changes of a property graph through the package and the command line."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import nakshi
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from nakshi.cli import nakshi as program
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    nodes = {"id": [1, 2, 3], "name": ["Ann", "Bob", "Cy"], "age": [30, 20, 30]}
+    edges = {"source": [1, 2, 3], "target": [2, 3, 1], "type": ["knows", "knows", "likes"]}
+    path = tmp_path / "graph.nakshi"
+    tables = {"edges": pa.table(edges), "nodes": pa.table(nodes)}
+    nakshi.build(path, **tables, properties=True, progress=False)
+    return path
+
+
+def test_changes_are_seen_at_once_and_by_others(store: Path) -> None:
+    graph = nakshi.open(store)
+    graph.append_node(4, {"name": "Di", "langs": ["en", "no"], "score": 0.5})
+    graph.append_edge(4, "knows", 1, 9, {"since": 2020})
+    assert graph.get_node_ids({"langs": "no"}) == [4]
+    assert graph.tao.assoc_range(4, "knows") == [(1, 9, {"since": 2020})]
+    assert graph.find_edges({"since": 2020})[0][:2] == (4, "knows")
+    graph.update_node(1, {"age": 31}, merge=True)
+    assert graph.get_node_property(1) == {"name": "Ann", "age": 31}
+    graph.update_node(1, {"age": 32})
+    assert graph.get_node_property(1, ["name", "age"]) == {"name": None, "age": 32}
+    other = nakshi.open(store)
+    assert other.get_node_ids({"age": 32}) == [1]
+    assert graph.delete_node(1) and not graph.delete_node(1)
+    assert other.get_node_ids({"age": 32}) == [1]
+    assert other.refresh() and not other.refresh()
+    assert other.get_node_ids({"age": 32}) == []
+    assert other.get_neighbor_ids(4) == []
+
+
+def test_a_batch_is_all_or_nothing(store: Path) -> None:
+    graph = nakshi.open(store)
+    before = graph.snapshot()
+    with graph.batch() as batch:
+        batch.append_node(10)
+        batch.append_edge(10, "knows", 1)
+        assert len(batch) == 2
+    assert graph.snapshot().commit == 1
+    with pytest.raises(nakshi.UnknownVertexError), graph.batch() as batch:
+        batch.append_node(11)
+        batch.append_edge(11, "knows", 99)
+    with pytest.raises(KeyError), graph.batch() as batch:
+        batch.append_node(12)
+        raise KeyError
+    assert sorted(graph.get_node_ids()) == [1, 2, 3, 10]
+    assert (before.num_nodes, before.num_edges) == (3, 3)
+    with pytest.raises(TypeError, match="snapshot"):
+        before.tao.obj_add(5)
+
+
+def test_compaction_keeps_all_and_algorithms_see_it(store: Path) -> None:
+    graph = nakshi.open(store)
+    graph.set_inverse("likes", "liked_by")
+    graph.tao.assoc_add(1, "likes", 2, 5)
+    graph.delete_node(3)
+    graph.append_node(2**70, {"name": "a large id"})
+    record = graph.get_edge_record(1, "likes")
+    found = graph.compact(progress=False)
+    assert (found["nodes"], found["edges"], graph.log_bytes) == (3, 3, 0)
+    assert graph.get_edge_data(record, 0).destination == 2
+    assert graph.get_neighbor_ids(2, "liked_by") == [1]
+    assert graph.num_vertices == 3
+    assert len(graph.pagerank(progress=False).to_dict()) == 3
+    assert sorted(graph.get_node_ids()) == [1, 2, 2**70]
+    assert nakshi.check(store, progress=False)["ok"]
+
+
+def test_errors_say_what_to_do(store: Path) -> None:
+    graph = nakshi.open(store)
+    for call, error, mention in [
+        (lambda: graph.append_node(1), nakshi.ParameterError, "there already"),
+        (lambda: graph.append_node(9, {"age": "old"}), nakshi.ParameterError, "'age'"),
+        (lambda: graph.update_node(9, {}), nakshi.UnknownVertexError, "no node 9"),
+        (lambda: graph.append_node(9, {"x": object()}), TypeError, "not object"),
+        (lambda: graph.append_node("x"), nakshi.ParameterError, "are integers"),
+        (lambda: graph.append_edge(1, "", 2), nakshi.ParameterError, "no name"),
+    ]:
+        with pytest.raises(error, match=mention):
+            call()
+    graph.append_node(9)
+    with pytest.raises(nakshi.StoreLockedError, match="another process"):
+        nakshi.open(store).append_node(10)
+    graph.release()
+    nakshi.open(store).append_node(10)
+
+
+def test_many_threads_write(store: Path) -> None:
+    graph = nakshi.open(store)
+
+    def write(first: int) -> None:
+        for id in range(first, first + 50):
+            graph.append_node(id)
+            graph.append_edge(id, "knows", 1, id)
+
+    threads = [threading.Thread(target=write, args=(100 * n,)) for n in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    graph.compact(progress=False)
+    for thread in threads:
+        thread.join()
+    assert len(graph.get_node_ids()) == 203
+    assert graph.snapshot().num_edges == 203
+
+
+def test_backup_and_compact_commands(store: Path, tmp_path: Path) -> None:
+    nakshi.open(store).append_node(4, {"age": 5})
+    runner = CliRunner()
+    done = runner.invoke(program, ["backup", str(store), str(tmp_path / "copy"), "--json"])
+    assert json.loads(done.output)["log_bytes"] > 0, done.output
+    done = runner.invoke(program, ["compact", str(store), "--json", "--no-progress"])
+    assert json.loads(done.output)["nodes"] == 4, done.output
+    for path in (store, tmp_path / "copy"):
+        assert nakshi.open(path).get_node_property(4) == {"age": 5}
+    with pytest.raises(nakshi.StoreExistsError):
+        nakshi.backup(store, tmp_path / "copy", progress=False)
+    plain = nakshi.build(tmp_path / "plain", [(1, 2)], progress=False)
+    with pytest.raises(nakshi.UnsupportedError, match="no properties"):
+        plain.append_node(3)
