@@ -81,9 +81,19 @@ def sections(
     whole = rival.imported.seconds + rival.indexed["seconds"]
     head = ["", "Nakshi", "Neo4j", "Neo4j / Nakshi"]
     rows = [
-        ["import and indexes, s", tables.seconds(loaded[0]), tables.seconds(whole), tables.ratio(whole / loaded[0])],
+        [
+            "import and indexes, s",
+            tables.seconds(loaded[0]),
+            tables.seconds(whole),
+            tables.ratio(whole / loaded[0]),
+        ],
         ["of them the import, s", "", tables.seconds(rival.imported.seconds), ""],
-        ["store", tables.size(loaded[1]), tables.size(rival.size), tables.ratio(rival.size / loaded[1])],
+        [
+            "store",
+            tables.size(loaded[1]),
+            tables.size(rival.size),
+            tables.ratio(rival.size / loaded[1]),
+        ],
     ]
     notes = [
         "Neo4j: community, embedded; its own importer, single-threaded in the order of the store "

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_store::export::{ExportFormat, ExportOptions, Exported, export};
@@ -17,7 +18,7 @@ fn table(path: PathBuf) -> Vec<Table<'static>> {
 }
 
 /// Loads `nodes.csv` and `relationships.csv` of a directory.
-fn loaded(folder: &Path, name: &str, layout: Layout) -> Store {
+fn loaded(folder: &Path, name: &str, layout: Layout) -> Arc<Store> {
     let path = folder.join(name);
     let options = LoadOptions { layout, duplicates: Duplicates::Keep, ..LoadOptions::default() };
     let [nodes, edges] = ["nodes.csv", "relationships.csv"].map(|file| table(folder.join(file)));
@@ -35,7 +36,7 @@ fn read(path: PathBuf) -> String {
 }
 
 /// A graph of plain edges, hubs first.
-fn plain(home: &Path, directed: bool, edges: &str) -> Store {
+fn plain(home: &Path, directed: bool, edges: &str) -> Arc<Store> {
     let (file, path) = (home.join("edges.tsv"), home.join("plain.nakshi"));
     std::fs::write(&file, edges).unwrap();
     let layout = Layout::Degree;
@@ -278,7 +279,6 @@ fn properties_that_neo4j_has_not_are_named() {
 #[test]
 fn empty_texts_and_lists_differ_from_null() {
     use arrow_array::{RecordBatch, RecordBatchIterator, StringArray};
-    use std::sync::Arc;
 
     let home = tempfile::tempdir().unwrap();
     let ids = StringArray::from(vec!["a", "b"]);

@@ -50,13 +50,13 @@ final class Friends {
         return measured;
     }
 
-    /** Reads the id of every friend of a user; how many there are. */
+    /** Reads the properties of every friend of a user; how many there are. */
     private int friends(String user) {
         int count = 0;
         try (Transaction tx = database.graph.beginTx()) {
             Node node = tx.getNodeByElementId(user);
             for (Relationship edge : node.getRelationships()) {
-                edge.getOtherNode(node).getProperty(Database.ID);
+                edge.getOtherNode(node).getAllProperties();
                 count++;
             }
         }
