@@ -326,7 +326,7 @@ def export(
         neo4j: make ``path`` a directory, which must not exist, with ``nodes.csv`` and
             ``relationships.csv`` for Neo4j's importer, in the order of the store, and the command
             that keeps this order as ``import.sh``. With all properties, which are in memory then as
-            they are on disk. Nodes and edges without a label or type get ``Node`` and ``EDGE``.
+            they are on disk. Nodes and edges without a label or type get ``Node`` and ``edge``.
         layout: with ``neo4j``: another order, as :meth:`Graph.relayout` takes it, in a second store
             beside ``path`` until the files are there. Not for a store with properties.
         seed, like: of ``layout``.

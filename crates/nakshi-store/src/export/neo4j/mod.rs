@@ -29,7 +29,7 @@ const SCRIPT: &str = "import.sh";
 /// The label of nodes that have none, and the type of edges that have none: an index needs a label,
 /// and a relationship a type.
 const LABEL: &str = "Node";
-const TYPE: &str = "EDGE";
+const TYPE: &str = "edge";
 /// The column with the time of an edge.
 const TIME: &str = "timestamp";
 
