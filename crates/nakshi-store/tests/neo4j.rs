@@ -147,8 +147,8 @@ fn write_tables(folder: &Path, nodes: &[Node], edges: &[(usize, usize, i64, Opti
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Seen red without quotes around line breaks, with quotation marks that are not doubled, with
-    /// times in seconds, and with edges in the order of their types alone.
+    /// Seen red without quotes around line breaks, with quotation marks that are not doubled, and
+    /// with times in seconds.
     #[test]
     fn what_is_exported_is_loaded_again(
         nodes in nodes(),
@@ -171,7 +171,7 @@ proptest! {
     }
 }
 
-/// Seen red with nodes in the order of their ids, and with both entries of an undirected edge.
+/// Seen red with nodes from the last to the first, and with both entries of an undirected edge.
 #[test]
 fn plain_stores_keep_their_order() {
     let home = tempfile::tempdir().unwrap();
