@@ -149,7 +149,7 @@ fn edges(
 
 /// Looks at the cancel token and tells how far it is, every now and then.
 fn attend(source: &Source<'_>, progress: Progress) -> Result<()> {
-    if progress.done % 1024 == 0 {
+    if progress.done.is_multiple_of(1024) {
         source.hooks.check()?;
         source.hooks.tell(progress);
     }
