@@ -2,6 +2,7 @@
 
     bench/property/run.py                                 # scale 17: 85,089 nodes, 1.5 million edges
     bench/property/run.py --scale 12 --runs 1             # a small try
+    bench/property/run.py --neo4j                         # and Neo4j; needs Java 17 and Maven
 
 Generates tables by the rules of ZipG (section 6), loads them, and runs the queries of TAO (Table 2,
 without its 0.1 % of writes) and of Graph Search (Table 4) in process. Writes docs/results/property.md.
@@ -20,6 +21,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import against  # noqa: E402
 import measure  # noqa: E402
 import product  # noqa: E402
 import tables  # noqa: E402
@@ -35,6 +37,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="medians of so many; default: 5")
     parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--neo4j", action="store_true", help="the same on Neo4j in the same run")
     parser.add_argument("--work", type=Path, default=root / "target" / "bench")
     parser.add_argument("--out", type=Path, default=root / "docs" / "results")
     chosen = parser.parse_args()
@@ -51,8 +54,16 @@ def nakshi(*words: object) -> dict[str, Any]:
     return found
 
 
-def load(page: tables.Page, chosen: argparse.Namespace, command: str) -> Path:
-    """Generates and loads the tables; says what they take."""
+def bench(name: str, store: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """A run of one workload."""
+    words = ["--queries", chosen.queries, "--threads", chosen.threads, "--no-progress"]
+    return nakshi("bench", name, store, *words)
+
+
+def load(
+    page: tables.Page, chosen: argparse.Namespace, command: str
+) -> tuple[Path, tuple[float, int]]:
+    """Generates and loads the tables; says what they take. The store, its seconds and bytes."""
     files = [chosen.work / f"property-{chosen.scale}-{part}.tsv" for part in ("edges", "nodes")]
     edges, nodes = files
     if not all(file.exists() for file in files):
@@ -81,17 +92,14 @@ def load(page: tables.Page, chosen: argparse.Namespace, command: str) -> Path:
         ["import, peak RSS", tables.size(peak)],
     ]
     page.section("Size and import", command, tables.table(["", ""], rows), [])
-    return store
+    return store, (measure.median(seconds), taken)
 
 
 def workload(
     page: tables.Page, chosen: argparse.Namespace, command: str, store: Path, name: str
 ) -> None:
     """One workload: each kind of query alone, then the mix."""
-    runs = []
-    for _ in range(chosen.runs):
-        words = ["--queries", chosen.queries, "--threads", chosen.threads, "--no-progress"]
-        runs.append(nakshi("bench", name, store, *words))
+    runs = [bench(name, store, chosen) for _ in range(chosen.runs)]
     rows = []
     for kinds in zip(*(run["classes"] for run in runs), strict=True):
         middle = {
@@ -118,9 +126,15 @@ def main() -> None:
         f"medians of {chosen.runs} run(s)",
     ]
     page = tables.Page("Property graphs", command, conditions)
-    store = load(page, chosen, command)
+    store, loaded = load(page, chosen, command)
     for name in WORKLOADS:
         workload(page, chosen, command, store, name)
+    if chosen.neo4j:
+
+        def run(name: str, store: Path) -> dict[str, Any]:
+            return bench(name, store, chosen)
+
+        against.sections(page, chosen, command, store, loaded, WORKLOADS, run)
     page.write(chosen.out / "property.md")
 
 

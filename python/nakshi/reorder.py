@@ -1,4 +1,4 @@
-"""Import in an order that has to see the whole graph: a store beside the destination, then its layout."""
+"""A store aside: for an import in an order that has to see the whole graph, and an export in another order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def import_in_order(
     run: Callable[[str, dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
     """Imports by `run` into a store aside, then writes `path` in the order of ``options``."""
-    with aside(Path(path)) as first:
+    with aside(Path(path), "unordered", "import of") as first:
         report = run(str(first), {**options, "layout": "original", "seed": None, "stripes": None})
         chosen = {name: options.get(name) for name in PASSED_ON}
         done = Graph(first)._relayout(path, {"order": options["layout"], **chosen}, progress)
@@ -35,12 +35,23 @@ def import_in_order(
 
 
 @contextlib.contextmanager
-def aside(path: Path) -> Iterator[Path]:
-    """Where the first store is built; afterwards, and after a killed import, it is removed."""
+def in_order(
+    store: Graph, path: Path, order: dict[str, Any], progress: ProgressArgument
+) -> Iterator[Graph]:
+    """The store in another order, until the files at `path`, which must not exist, are made of it."""
+    with aside(path, "ordered", "export to") as ordered:
+        store._relayout(ordered, order, progress)
+        with Graph(ordered) as graph:
+            yield graph
+
+
+@contextlib.contextmanager
+def aside(path: Path, suffix: str, work: str) -> Iterator[Path]:
+    """Where another store is built; afterwards, and after a killed run, it is removed."""
     if path.exists():
         raise StoreExistsError(f"{path} exists already; choose another name or remove it first")
-    first = path.parent / f".{path.name}.unordered"
-    lock = path.parent / f".{path.name}.unordered.lock"
+    first = path.parent / f".{path.name}.{suffix}"
+    lock = path.parent / f".{path.name}.{suffix}.lock"
     try:
         held = lock.open("w")
     except OSError as error:
@@ -48,11 +59,11 @@ def aside(path: Path) -> Iterator[Path]:
     with held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another import may have ended, and removed the file, since it was opened.
+            # Another run may have ended, and removed the file, since it was opened.
             if not lock.exists() or not os.path.samestat(os.fstat(held.fileno()), lock.stat()):
                 raise BlockingIOError
         except BlockingIOError:
-            raise StorageError(f"another import of {path} is running; wait for it") from None
+            raise StorageError(f"another {work} {path} is running; wait for it") from None
         try:
             _remove(first)
             yield first

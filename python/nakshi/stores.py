@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 from . import _core, reorder, tables
 from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
-from .orders import Layout
+from .orders import Layout, Order
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -330,6 +331,10 @@ def export(
     ] = "auto",
     weight: str | None = None,
     nodes: Path | None = None,
+    neo4j: bool = False,
+    layout: Order | None = None,
+    seed: int | None = None,
+    like: Path | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: ProgressArgument = None,
@@ -344,23 +349,54 @@ def export(
         weight: edge column to write; by default ``weight``, if there is one.
         nodes: also write all ids, one a line, to this file: edges alone do not show isolated
             vertices.
+        neo4j: make ``path`` a directory, which must not exist, with ``nodes.csv`` and
+            ``relationships.csv`` for Neo4j's importer, in the order of the store, and the command
+            that keeps this order as ``import.sh``. With all properties, which are in memory then as
+            they are on disk. Nodes and edges without a label or type get ``Node`` and ``edge``.
+        layout: with ``neo4j``: another order, as :meth:`Graph.relayout` takes it, in a second store
+            beside ``path`` until the files are there. Not for a store with properties.
+        seed, like: of ``layout``.
         memory: cap; one that is too small is refused at once with the smallest that works. By
             default as much as it takes: 12 bytes a vertex, and the texts of text ids.
-        threads: at most; one is used, because the lists are written in their order.
+        threads: at most; one is used, because the lists are written in their order, and all of them
+            for ``layout``.
         progress: as for algorithms.
 
     Returns:
-        ``edges``: how many were written.
+        ``edges``: how many were written; with ``neo4j`` also ``command``, which imports the files.
+
+    Raises:
+        StoreExistsError: ``neo4j``, and ``path`` exists.
+        ParameterError: what the format cannot hold, such as a list item with a semicolon in Neo4j's
+            CSV.
+        UnsupportedError: ``layout`` of a store with properties.
     """
-    source = store.path if isinstance(store, Graph) else os.fspath(store)
+    if neo4j and format != "auto":
+        raise ParameterError("neo4j is a format of its own; leave format out")
+    if layout is None and (seed is not None or like is not None):
+        raise ParameterError("seed and like belong to a layout; name one")
+    if layout is not None and not neo4j:
+        raise ParameterError("layout goes with neo4j; write a store in that order and export it")
+    limits = {"memory": parse_size(memory), "threads": threads}
+    written = {
+        "format": "neo4j" if neo4j else format,
+        "weight": weight,
+        "nodes": None if nodes is None else os.fspath(nodes),
+        "memory": limits["memory"],
+    }
+    if layout is None:
+        source = store.path if isinstance(store, Graph) else os.fspath(store)
+        return _export(source, path, written, progress)
+    order = {"order": layout, "seed": seed, "like": None if like is None else os.fspath(like)}
+    graph = store if isinstance(store, Graph) else Graph(store)
+    with reorder.in_order(graph, FilePath(path), {**order, **limits}, progress) as ordered:
+        return _export(ordered.path, path, written, progress)
+
+
+def _export(
+    store: str, path: Path, options: dict[str, Any], progress: ProgressArgument
+) -> dict[str, Any]:
     with reporting(progress, "export") as sink:
-        count = _core.export(
-            source,
-            os.fspath(path),
-            format=format,
-            weight=weight,
-            nodes=None if nodes is None else os.fspath(nodes),
-            memory=parse_size(memory),
-            progress=sink,
-        )
-    return {"edges": count}
+        text = _core.export(store, os.fspath(path), **options, progress=sink)
+    outcome: dict[str, Any] = json.loads(text)
+    return outcome

@@ -314,7 +314,7 @@ pub fn check(
     Ok(serde_json::to_string(&report).map_err(Failure::from)?)
 }
 
-/// Writes the edges of a store to a file and returns their number.
+/// Writes the edges of a store to a file, or to a directory for Neo4j. Returns what was written, as JSON.
 #[pyfunction]
 #[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, memory = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
@@ -327,14 +327,15 @@ pub fn export(
     nodes: Option<PathBuf>,
     memory: Option<u64>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<u64> {
+) -> PyResult<String> {
     let format = serde_json::from_value(format.into()).map_err(Failure::from)?;
     let options = ExportOptions { format, weight, nodes, memory };
-    long(py, progress, |call| {
+    let exported = long(py, progress, |call| {
         let opening = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
         let store = Store::open(&store, &opening)?;
         Ok(nakshi::store::export::export(&store, &path, &options, &hooks(call))?)
-    })
+    })?;
+    Ok(serde_json::to_string(&exported).map_err(Failure::from)?)
 }
 
 /// Copies a store, which may be in use, and returns the report as JSON.

@@ -336,12 +336,26 @@ def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
 )
 @click.option("--weight", metavar="COLUMN", help="Edge column to write; default: weight.")
 @click.option("--nodes", metavar="FILE", help="Also write all ids, one a line, to this file.")
+@click.option(
+    "--neo4j",
+    is_flag=True,
+    help="FILE is a new directory with CSV for Neo4j's importer: nodes and edges in the order of "
+    "STORE, with all properties.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(get_args(Order)),
+    help="--neo4j: in another order, as `nakshi layout --order` takes it; not with properties.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of --layout auto, random, bondhu, bisection.")
+@click.option("--like", type=options.STORE, metavar="OTHER", help="Of --layout extend.")
 @options.long_call
 def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
     """Write the edges of STORE to FILE, in the ids of the import ("-" is standard output).
 
     FILE may end in .gz or .zst for text formats. One thread is used: the lists are written in
-    their order.
+    their order. With --neo4j the command that imports the files in this order is shown, and kept
+    as FILE/import.sh.
     """
     from ..stores import export as write
 

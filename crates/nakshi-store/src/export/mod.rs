@@ -5,10 +5,12 @@
 //! - `names`: the external id of every vertex
 //! - `scan`: all lists in the order of the layout
 //! - `text`: edge lists, Graphalytics, Matrix Market, METIS; `table`: Parquet and Arrow
+//! - `neo4j`: nodes and edges with all properties, as Neo4j imports them
 //!
 //! Edges come in the order of the layout. An undirected edge is written once.
 
 mod names;
+mod neo4j;
 mod output;
 mod scan;
 mod table;
@@ -43,6 +45,9 @@ pub enum ExportFormat {
     Metis,
     /// LDBC Graphalytics: edges in `NAME.e`, vertices in `NAME.v`.
     Graphalytics,
+    /// A directory of CSV for Neo4j's importer: nodes and edges in the order of the layout, with all
+    /// properties; of a store without properties the weight.
+    Neo4j,
 }
 
 /// Options of [`export`].
@@ -58,6 +63,16 @@ pub struct ExportOptions {
     pub memory: Option<u64>,
 }
 
+/// What [`export`] wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Exported {
+    /// Number of edges.
+    pub edges: u64,
+    /// For Neo4j: the command that imports the files in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
 /// What all writers need.
 struct Source<'s> {
     store: &'s Store,
@@ -67,13 +82,20 @@ struct Source<'s> {
 
 /// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
 /// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. One thread:
-/// lists are written in order. Returns the number of edges.
+/// lists are written in order. For Neo4j `path` is a directory, which must not exist, and properties
+/// are in memory too, as they are on disk.
 ///
 /// # Errors
 /// [`Error::Budget`] at once if the memory is too little;
-/// [`Error::NoColumn`] for an unknown weight; [`Error::Invalid`] if the format cannot hold the
-/// graph; [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
-pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks) -> Result<u64> {
+/// [`Error::NoColumn`] for an unknown weight; [`Error::Invalid`] and [`Error::Unsupported`] if the
+/// format cannot hold the graph; [`Error::Exists`]; [`Error::Io`], [`Error::Cancelled`]. Nothing is
+/// left behind then.
+pub fn export(
+    store: &Store,
+    path: &Path,
+    options: &ExportOptions,
+    hooks: &Hooks,
+) -> Result<Exported> {
     let format = choose(options.format, path);
     if options.memory.is_some() {
         Error::afford(need(store, format)?, options.memory)?;
@@ -85,10 +107,15 @@ pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks
         None => None,
     };
     let source = Source { store, weight, hooks };
+    if format == ExportFormat::Neo4j && options.nodes.is_some() {
+        return Err(Error::Invalid(
+            "files for Neo4j have all nodes already; leave the file of nodes out".into(),
+        ));
+    }
     if let Some(nodes) = &options.nodes {
         text::nodes(&source, &Names::load(store)?, nodes)?;
     }
-    match format {
+    let edges = match format {
         ExportFormat::Auto | ExportFormat::Tsv => {
             text::edges(&source, &Names::load(store)?, path, b'\t')
         }
@@ -98,7 +125,9 @@ pub fn export(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks
         ExportFormat::Metis => text::metis(&source, path),
         ExportFormat::Parquet => table::parquet(&source, &Names::load(store)?, path),
         ExportFormat::Arrow => table::arrow(&source, &Names::load(store)?, path),
-    }
+        ExportFormat::Neo4j => return neo4j::neo4j(&source, path),
+    }?;
+    Ok(Exported { edges, command: None })
 }
 
 /// Bytes of memory that an export takes at most.
@@ -126,7 +155,8 @@ fn need(store: &Store, format: ExportFormat) -> Result<u64> {
     };
     // A group of rows, encoded, before it is written.
     let rows = if format == ExportFormat::Parquet { 48 << 20 } else { 0 };
-    let parts = [ids, 12 * manifest.vertices, rows].into_iter().chain(lists);
+    let properties = if format == ExportFormat::Neo4j { neo4j::need(manifest) } else { 0 };
+    let parts = [ids, 12 * manifest.vertices, rows, properties].into_iter().chain(lists);
     Ok(parts.fold(manifest.reading_memory(), u64::saturating_add))
 }
 
@@ -160,9 +190,10 @@ impl std::str::FromStr for ExportFormat {
             "matrix-market" | "mtx" => Self::MatrixMarket,
             "metis" => Self::Metis,
             "graphalytics" => Self::Graphalytics,
+            "neo4j" => Self::Neo4j,
             _ => {
                 return Err(Error::Invalid(format!(
-                    "unknown format '{name}'; choose auto, tsv, csv, parquet, arrow, matrix-market, metis or graphalytics"
+                    "unknown format '{name}'; choose auto, tsv, csv, parquet, arrow, matrix-market, metis, graphalytics or neo4j"
                 )));
             }
         })

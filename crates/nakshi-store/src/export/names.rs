@@ -96,6 +96,15 @@ impl Names {
 
     /// Appends the id of `v`, in quotes if it would not survive otherwise.
     pub fn write(&self, v: VertexId, separator: u8, out: &mut Vec<u8>) -> Result<()> {
+        match &self.ids {
+            Ids::Bytes { .. } => quote(self.bytes(v), separator, out)?,
+            Ids::Unsigned(_) | Ids::Signed(_) => self.put(v, out),
+        }
+        Ok(())
+    }
+
+    /// Appends the id of `v` as it is.
+    pub fn put(&self, v: VertexId, out: &mut Vec<u8>) {
         let mut digits = [0; 20];
         match &self.ids {
             Ids::Unsigned(ids) => {
@@ -111,9 +120,8 @@ impl Names {
                 }
                 out.extend_from_slice(decimal(id.unsigned_abs(), &mut digits));
             }
-            Ids::Bytes { .. } => quote(self.bytes(v), separator, out)?,
+            Ids::Bytes { .. } => out.extend_from_slice(self.bytes(v)),
         }
-        Ok(())
     }
 
     /// The ids of some vertices as an Arrow array.

@@ -250,7 +250,7 @@ fn export_and_back() {
             let out = dir.path().join(name);
             let written =
                 export(&store, &out, &ExportOptions::default(), &Hooks::default()).unwrap();
-            assert_eq!(written, first.edges, "{name}");
+            assert_eq!(written.edges, first.edges, "{name}");
             let back = dir.path().join(format!("{case}-{name}"));
             let again = import(vec![Input::Path(out)], &back, &options, &Hooks::default()).unwrap();
             assert_eq!((again.vertices, again.edges), (first.vertices, first.edges), "{name}");

@@ -1,0 +1,32 @@
+package bench;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+
+/** Measures Neo4j on the database of a home directory; the last line of output is one JSON object. */
+public final class Main {
+    private Main() {}
+
+    /** {@code Main index|answers|workload|friends HOME [name=value ...]}. */
+    public static void main(String[] words) throws Exception {
+        Map<String, String> options = new HashMap<>();
+        for (int i = 2; i < words.length; i++) {
+            String[] pair = words[i].split("=", 2);
+            options.put(pair[0], pair[1]);
+        }
+        long cache = Long.parseLong(options.getOrDefault("cache", String.valueOf(2L << 30)));
+        boolean direct = options.containsKey("direct");
+        Object found;
+        try (Database database = new Database(Path.of(words[1]), cache, direct)) {
+            found = switch (words[0]) {
+                case "index" -> database.index();
+                case "answers" -> new Answers(database).of(options.get("ids").split(","));
+                case "workload" -> new Workload(database, options).run();
+                case "friends" -> new Friends(database, options).run();
+                default -> throw new IllegalArgumentException("no such command: " + words[0]);
+            };
+        }
+        System.out.println(Json.of(found));
+    }
+}
