@@ -9,11 +9,12 @@
 //! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
 //! - [`Value`], [`PropertyType`]: what properties can be
 //! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
-//!   that takes least; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
+//!   that takes least; `flat`: properties as compressed text instead; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
 mod blob;
 mod column;
 mod entry;
+mod flat;
 mod graph;
 mod import;
 mod monotone;
@@ -26,7 +27,7 @@ mod value;
 mod verify;
 mod writer;
 
-pub use entry::{PropertyEntry, PropertySpec, SegmentEntry};
+pub use entry::{PropertyEntry, PropertyLayout, PropertySpec, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, EdgeRecord, PropertyGraph};
 pub use import::{LoadOptions, LoadReport, Rows, Table, load, load_with};
