@@ -25,6 +25,8 @@ import product  # noqa: E402
 import tables  # noqa: E402
 
 WORKLOADS = {"tao": "TAO", "graph-search": "Graph Search"}
+#: Layouts of the property files, and what is added to the titles of their tables.
+LAYOUTS = {"columns": "", "zipg": ", layout zipg"}
 
 
 def options() -> argparse.Namespace:
@@ -51,18 +53,20 @@ def nakshi(*words: object) -> dict[str, Any]:
     return found
 
 
-def load(page: tables.Page, chosen: argparse.Namespace, command: str) -> Path:
-    """Generates and loads the tables; says what they take."""
+def load(page: tables.Page, chosen: argparse.Namespace, command: str, layout: str) -> Path:
+    """Generates and loads the tables; says what they take in a layout."""
     files = [chosen.work / f"property-{chosen.scale}-{part}.tsv" for part in ("edges", "nodes")]
     edges, nodes = files
     if not all(file.exists() for file in files):
         words = ["--scale", chosen.scale, "--edge-factor", 12, "--nodes", nodes]
         nakshi("generate", "kronecker", edges, *words)
-    store = chosen.work / f"property-{chosen.scale}.nakshi"
+    suffix = "" if layout == "columns" else f"-{layout}"
+    store = chosen.work / f"property-{chosen.scale}{suffix}.nakshi"
     seconds, peak, report = [], 0, {}
     for _ in range(chosen.runs):
         shutil.rmtree(store, ignore_errors=True)
         call = [*product.NAKSHI, "import", edges, store, "--nodes", nodes, "--properties"]
+        call += ["--layout", layout]
         ran = measure.run(
             [*call, "--json", "--no-progress", "--threads", str(chosen.threads)],
             threads=chosen.threads,
@@ -80,12 +84,12 @@ def load(page: tables.Page, chosen: argparse.Namespace, command: str) -> Path:
         ["import, s", tables.seconds(measure.median(seconds))],
         ["import, peak RSS", tables.size(peak)],
     ]
-    page.section("Size and import", command, tables.table(["", ""], rows), [])
+    page.section(f"Size and import{LAYOUTS[layout]}", command, tables.table(["", ""], rows), [])
     return store
 
 
 def workload(
-    page: tables.Page, chosen: argparse.Namespace, command: str, store: Path, name: str
+    page: tables.Page, chosen: argparse.Namespace, command: str, store: Path, name: str, title: str
 ) -> None:
     """One workload: each kind of query alone, then the mix."""
     runs = []
@@ -104,7 +108,7 @@ def workload(
     mix = measure.median([run["rate"] for run in runs])
     rows.append([f"mix on {chosen.threads} threads", f"{mix:,.0f}", "", "", "", ""])
     head = ["Query, alone on one thread", "ops/s", "p50, us", "p99, us", "p99.9, us", "results"]
-    page.section(WORKLOADS[name], command, tables.table(head, rows), [])
+    page.section(title, command, tables.table(head, rows), [])
 
 
 def main() -> None:
@@ -118,9 +122,10 @@ def main() -> None:
         f"medians of {chosen.runs} run(s)",
     ]
     page = tables.Page("Property graphs", command, conditions)
-    store = load(page, chosen, command)
-    for name in WORKLOADS:
-        workload(page, chosen, command, store, name)
+    for layout, suffix in LAYOUTS.items():
+        store = load(page, chosen, command, layout)
+        for name, title in WORKLOADS.items():
+            workload(page, chosen, command, store, name, title + suffix)
     page.write(chosen.out / "property.md")
 
 

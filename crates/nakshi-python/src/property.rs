@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use nakshi::store::ExternalId;
 use nakshi::store::property::{
-    EdgeData, EdgeRecord, LoadOptions, PropertyGraph, Rows, Table, Value, load as load_tables, tao,
+    EdgeData, EdgeRecord, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value,
+    load as load_tables, tao,
 };
 use nakshi::store::{Encoding, import};
 use nakshi::workload;
@@ -22,6 +23,7 @@ use crate::store::Store;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {
+    /// An order of vertices, or a layout of property files.
     layout: String,
     seed: Option<u64>,
     duplicates: import::Duplicates,
@@ -37,9 +39,19 @@ impl Options {
     fn parse(text: &str) -> Result<LoadOptions, Failure> {
         let given: Options = serde_json::from_str(text)?;
         let usual = LoadOptions::default();
+        let properties = match given.layout.as_str() {
+            "columns" => Some(PropertyLayout::Columns),
+            "zipg" => Some(PropertyLayout::Zipg),
+            _ => None,
+        };
+        let layout = match properties {
+            Some(_) => usual.layout,
+            None => layout(&given.layout, given.seed)?,
+        };
         Ok(LoadOptions {
             duplicates: given.duplicates,
-            layout: layout(&given.layout, given.seed)?,
+            layout,
+            properties: properties.unwrap_or(usual.properties),
             separator: separator(given.separator)?,
             shards: given.shards.unwrap_or(usual.shards),
             group: usual.group,

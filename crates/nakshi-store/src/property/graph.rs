@@ -9,8 +9,10 @@ use nakshi_io::CancelToken;
 use super::blob::Blob;
 use super::column::Wanted;
 use super::entry::{PropertyEntry, PropertySpec, SegmentDirectory};
+use super::flat::FlatEdge;
 use super::segment::{Edges, Rows};
 use super::value::{PropertyType, Value};
+use super::writer::Values;
 use crate::ids::ResidentIds;
 use crate::{Error, ExternalId, FileEntry, Result, Store, VertexId};
 
@@ -106,7 +108,11 @@ impl PropertyGraph {
         let mut shards = Vec::new();
         for (number, shard) in directory.shards.iter().enumerate() {
             shards.push(Shard {
-                nodes: Rows::open(blob(entry.segments.nodes.get(number))?, &shard.nodes.groups)?,
+                nodes: Rows::open(
+                    blob(entry.segments.nodes.get(number))?,
+                    &shard.nodes.groups,
+                    shard.nodes.flat.as_ref(),
+                )?,
                 edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
             });
         }
@@ -244,8 +250,7 @@ impl PropertyGraph {
         let mut found = Vec::new();
         for record in self.records(id, edge_type)? {
             let (shard, _) = self.place(record.node)?;
-            for row in record.rows {
-                let end = shard.edges.rows.end(row)?;
+            for end in shard.edges.rows.ends(record.rows)? {
                 if seen.insert(end) && self.has(end, &wanted)? {
                     found.push(self.external(end)?);
                 }
@@ -339,10 +344,11 @@ impl PropertyGraph {
         shard.edges.rows.time(record.rows.start + i)
     }
 
-    /// The internal id of the destination of the edge at place `i`.
-    pub(super) fn end(&self, record: &EdgeRecord, i: u64) -> Result<u64> {
+    /// The internal ids of the destinations of the edges at these places.
+    pub(super) fn ends(&self, record: &EdgeRecord, places: Range<u64>) -> Result<Vec<u64>> {
         let (shard, _) = self.place(record.node)?;
-        shard.edges.rows.end(record.rows.start + i)
+        let first = record.rows.start;
+        shard.edges.rows.ends(first + places.start..first + places.end)
     }
 
     /// The internal id of a node, if it is there.
@@ -362,6 +368,10 @@ impl PropertyGraph {
             )));
         }
         let (shard, _) = self.place(record.node)?;
+        if let Rows::Flat(_) = &shard.edges.rows {
+            let edge = self.edge_data(record, i..i + 1)?.pop();
+            return edge.ok_or_else(|| lacks(&self.path, "an edge"));
+        }
         let (rows, row) = (&shard.edges.rows, record.rows.start + i);
         let specs = &self.entry.edge_properties;
         Ok(EdgeData {
@@ -369,6 +379,36 @@ impl PropertyGraph {
             timestamp: rows.time(row)?,
             properties: self.values(rows, row, &self.edge_properties, specs, None)?,
         })
+    }
+
+    /// The edges at these places, which the record has.
+    pub(super) fn edge_data(
+        &self,
+        record: &EdgeRecord,
+        mut places: Range<u64>,
+    ) -> Result<Vec<EdgeData<'_>>> {
+        let (shard, _) = self.place(record.node)?;
+        let Rows::Flat(flat) = &shard.edges.rows else {
+            return places.try_fold(Vec::new(), |mut edges, i| {
+                edges.push(self.get_edge_data(record, i)?);
+                Ok(edges)
+            });
+        };
+        let first = record.rows.start;
+        let edge = |edge: FlatEdge| {
+            let specs = &self.entry.edge_properties;
+            let values = Values(&edge.values).filter_map(|(number, bytes)| {
+                let spec = specs.get(number as usize)?;
+                let value = decode(&shard.edges.rows, spec.ty, bytes);
+                Some(value.map(|value| (spec.name.as_str(), value)))
+            });
+            Ok(EdgeData {
+                destination: self.external(edge.end)?,
+                timestamp: edge.time,
+                properties: values.collect::<Result<_>>()?,
+            })
+        };
+        flat.edges(first + places.start..first + places.end)?.into_iter().map(edge).collect()
     }
 
     /// The value of a node property that a text stands for; see [`Value::parse`].

@@ -21,8 +21,10 @@ use crate::Result;
 /// What one node file holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct NodeDirectory {
-    #[serde(flatten)]
-    pub(super) groups: Groups,
+    pub(super) groups: Vec<GroupDirectory>,
+    /// In place of groups in the flat layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) flat: Option<FlatDirectory>,
 }
 
 /// What one edge file holds.
@@ -34,25 +36,10 @@ pub(super) struct EdgeDirectory {
     pub(super) types: Packed,
     /// First row of each record, and the number of rows.
     pub(super) records: Monotone,
-    #[serde(flatten)]
-    pub(super) groups: Groups,
-}
-
-/// Where the rows of a file are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Groups {
-    /// In columns.
-    #[serde(rename = "groups")]
-    Columns(Vec<GroupDirectory>),
-    /// In the flat layout of ZipG.
-    Flat(FlatDirectory),
-}
-
-impl Default for Groups {
-    fn default() -> Self {
-        Groups::Columns(Vec::new())
-    }
+    pub(super) groups: Vec<GroupDirectory>,
+    /// In place of groups in the flat layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) flat: Option<FlatDirectory>,
 }
 
 /// Rows that were encoded at once: their columns by the number of the property.
@@ -75,10 +62,14 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    pub(super) fn open(blob: Blob, groups: &Groups) -> Result<Self> {
-        Ok(match groups {
-            Groups::Columns(groups) => Rows::Columns(Columns::open(blob, groups)?),
-            Groups::Flat(directory) => Rows::Flat(Box::new(flat::Rows::open(blob, directory)?)),
+    pub(super) fn open(
+        blob: Blob,
+        groups: &[GroupDirectory],
+        flat: Option<&FlatDirectory>,
+    ) -> Result<Self> {
+        Ok(match flat {
+            None => Rows::Columns(Columns::open(blob, groups)?),
+            Some(directory) => Rows::Flat(Box::new(flat::Rows::open(blob, directory)?)),
         })
     }
 
@@ -126,6 +117,17 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.end(row),
             Rows::Flat(rows) => rows.end(row),
+        }
+    }
+
+    /// The internal ids of the ends of neighbouring edges.
+    pub(super) fn ends(&self, mut rows: Range<u64>) -> Result<Vec<u64>> {
+        match self {
+            Rows::Columns(columns) => rows.try_fold(Vec::new(), |mut ends, row| {
+                ends.push(columns.end(row)?);
+                Ok(ends)
+            }),
+            Rows::Flat(flat) => flat.ends(rows),
         }
     }
 
@@ -313,8 +315,8 @@ pub(super) struct Edges {
 
 impl Edges {
     pub(super) fn open(blob: Blob, directory: &EdgeDirectory) -> Result<Self> {
-        let EdgeDirectory { nodes, types, records, groups } = directory;
-        let rows = Rows::open(blob, groups)?;
+        let EdgeDirectory { nodes, types, records, groups, flat } = directory;
+        let rows = Rows::open(blob, groups, flat.as_ref())?;
         Ok(Edges { rows, nodes: *nodes, types: *types, records: *records })
     }
 

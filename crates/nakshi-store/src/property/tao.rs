@@ -64,9 +64,11 @@ pub fn assoc_get<'g>(
     let wanted = id2s.iter().map(|id| Ok(graph.internal(id)?.map(u64::from)));
     let wanted: HashSet<u64> = wanted.filter_map(Result::transpose).collect::<Result<_>>()?;
     let mut found = Vec::new();
-    for i in between(graph, &record, low, high)?.rev() {
-        if wanted.contains(&graph.end(&record, i)?) {
-            found.push(graph.get_edge_data(&record, i)?);
+    let places = between(graph, &record, low, high)?;
+    let ends = graph.ends(&record, places.clone())?;
+    for (i, end) in ends.iter().enumerate().rev() {
+        if wanted.contains(end) {
+            found.push(graph.get_edge_data(&record, places.start + i as u64)?);
         }
     }
     Ok(found)
@@ -106,5 +108,7 @@ fn newest<'g>(
     from: u64,
     to: u64,
 ) -> Result<Vec<EdgeData<'g>>> {
-    (from..to).rev().map(|i| graph.get_edge_data(record, i)).collect()
+    let mut edges = graph.edge_data(record, from..to)?;
+    edges.reverse();
+    Ok(edges)
 }

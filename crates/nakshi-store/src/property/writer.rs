@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use nakshi_io::CancelToken;
 
 use super::column::ColumnBuilder;
-use super::flat;
+use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
-use super::segment::{EdgeDirectory, GroupDirectory, Groups, NodeDirectory};
+use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::{PropertyLayout, PropertySpec};
 use crate::build::sink::Sink;
 use crate::{Error, Result, varint};
@@ -65,15 +65,15 @@ impl Rows {
         }
     }
 
-    fn finish(self) -> Result<(Sink, Groups)> {
+    fn finish(self) -> Result<(Sink, Vec<GroupDirectory>, Option<FlatDirectory>)> {
         Ok(match self {
             Rows::Columns(rows) => {
                 let (sink, groups) = rows.finish()?;
-                (sink, Groups::Columns(groups))
+                (sink, groups, None)
             }
             Rows::Flat(rows) => {
                 let (sink, directory) = rows.finish()?;
-                (sink, Groups::Flat(directory))
+                (sink, Vec::new(), Some(directory))
             }
         })
     }
@@ -209,8 +209,8 @@ impl NodeWriter {
             self.rows.push(Values(&[]))?;
             self.next += 1;
         }
-        let (sink, groups) = self.rows.finish()?;
-        Ok((sink, NodeDirectory { groups }))
+        let (sink, groups, flat) = self.rows.finish()?;
+        Ok((sink, NodeDirectory { groups, flat }))
     }
 }
 
@@ -283,7 +283,7 @@ impl EdgeWriter {
             self.nodes.push(self.types.len() as u64);
         }
         self.records.push(self.edges);
-        let (mut sink, groups) = self.rows.finish()?;
+        let (mut sink, groups, flat) = self.rows.finish()?;
         let (mut bytes, at) = (Vec::new(), sink.len());
         let width = width_of(self.types.iter().copied().max().unwrap_or(0));
         let directory = EdgeDirectory {
@@ -291,6 +291,7 @@ impl EdgeWriter {
             types: Packed::write(self.types, width, &mut bytes).moved(at),
             records: Monotone::write(&self.records, &mut bytes).moved(at),
             groups,
+            flat,
         };
         sink.append(&bytes)?;
         Ok((sink, directory))

@@ -115,16 +115,74 @@ impl PendingEdges {
     }
 }
 
+/// What is known of an edge before its list is read.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) time: i64,
+    pub(super) end: u64,
+    pub(super) list: Range<u64>,
+}
+
+/// Which of the numbers of an edge.
+const TIME: usize = 0;
+const END: usize = 1;
+const LIST: usize = 2;
+
 impl Part {
-    fn times(&self) -> u64 {
-        self.count * self.digits[0]
+    fn width(&self, of: usize) -> u64 {
+        self.digits.get(of).copied().unwrap_or(0)
     }
 
-    /// Bytes from the first time to the first list.
-    fn before_lists(&self) -> u64 {
-        let [time, end, list] = self.digits;
-        self.count * (time + end + list)
+    /// Where the numbers of one kind are, of `count` edges from `i` on.
+    fn range(&self, of: usize, i: u64, count: u64) -> Range<u64> {
+        let before: u64 = (0..of).map(|of| self.count * self.width(of)).sum();
+        let from = self.at + before + i * self.width(of);
+        from..from + count * self.width(of)
     }
+
+    fn times(&self, i: u64, count: u64) -> Range<u64> {
+        self.range(TIME, i, count)
+    }
+
+    fn ends(&self, i: u64, count: u64) -> Range<u64> {
+        self.range(END, i, count)
+    }
+
+    /// With the end of the list before, if there is one.
+    fn list_ends(&self, i: u64, count: u64) -> Range<u64> {
+        let before = i.min(1);
+        self.range(LIST, i - before, count + before)
+    }
+
+    /// Where the first list begins.
+    fn begin(&self) -> u64 {
+        self.range(LIST, self.count, 0).end
+    }
+
+    fn numbers<'a>(&self, digits: &'a [u8], of: usize) -> impl Iterator<Item = &'a [u8]> {
+        digits.chunks_exact((self.width(of) as usize).max(1))
+    }
+
+    /// The lists of edges from `i` on, by what is at [`Part::list_ends`].
+    fn lists(&self, text: &Text, i: u64, read: &[u8]) -> Result<Vec<Range<u64>>> {
+        let mut ends = self.numbers(read, LIST).map(decimal);
+        let mut from = if i == 0 { Some(0) } else { ends.next().flatten() };
+        let mut lists = Vec::new();
+        for until in ends {
+            match from.zip(until) {
+                Some((from, until)) if from <= until && until <= text.len() => {
+                    lists.push(self.begin() + from..self.begin() + until);
+                }
+                _ => return Err(wrong(text)),
+            }
+            from = until;
+        }
+        Ok(lists)
+    }
+}
+
+fn signed(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 impl Parts {
@@ -153,37 +211,45 @@ impl Parts {
     pub(super) fn time(&self, text: &Text, row: u64) -> Result<i64> {
         let (part, i) = self.of_row(text, row)?;
         let mut read = Vec::new();
-        text.read(part.at + i * part.digits[0], part.digits[0], &mut read)?;
-        let number = std::str::from_utf8(&read).ok().and_then(|digits| digits.parse().ok());
-        number.ok_or_else(|| wrong(text))
+        text.read_all(&[part.times(i, 1)], &mut read)?;
+        signed(&read).ok_or_else(|| wrong(text))
     }
 
-    /// The destination of a row.
-    pub(super) fn end(&self, text: &Text, row: u64) -> Result<u64> {
+    /// The destinations of up to `most` rows of a record, or of its part.
+    pub(super) fn ends(&self, text: &Text, row: u64, most: u64) -> Result<Vec<u64>> {
         let (part, i) = self.of_row(text, row)?;
         let mut read = Vec::new();
-        text.read(part.at + part.times() + i * part.digits[1], part.digits[1], &mut read)?;
-        decimal(&read).ok_or_else(|| wrong(text))
+        text.read_all(&[part.ends(i, most.min(part.count - i))], &mut read)?;
+        let ends = part.numbers(&read, END);
+        ends.map(decimal).collect::<Option<_>>().ok_or_else(|| wrong(text))
     }
 
     /// Where the list of a row is.
     pub(super) fn list(&self, text: &Text, row: u64) -> Result<Range<u64>> {
         let (part, i) = self.of_row(text, row)?;
-        let [time, end, list] = part.digits;
-        let at = part.at + part.count * (time + end);
-        let (first, ends) = if i == 0 { (0, 1) } else { (i - 1, 2) };
         let mut read = Vec::new();
-        text.read(at + first * list, ends * list, &mut read)?;
-        let from = if i == 0 { Some(&[][..]) } else { read.get(..list as usize) };
-        let until = read.get((ends as usize - 1) * list as usize..);
-        let range = from.and_then(decimal).zip(until.and_then(decimal));
-        let base = part.at + part.before_lists();
-        match range {
-            Some((from, until)) if from <= until && until <= text.len() => {
-                Ok(base + from..base + until)
-            }
-            _ => Err(wrong(text)),
-        }
+        text.read_all(&[part.list_ends(i, 1)], &mut read)?;
+        let lists = part.lists(text, i, &read)?;
+        lists.first().cloned().ok_or_else(|| wrong(text))
+    }
+
+    /// Times, destinations and lists of up to `most` rows of a record, or of its part: the walks
+    /// to all numbers go side by side.
+    pub(super) fn edges(&self, text: &Text, row: u64, most: u64) -> Result<Vec<Place>> {
+        let (part, i) = self.of_row(text, row)?;
+        let count = most.min(part.count - i);
+        let mut read = Vec::new();
+        let ranges = [part.times(i, count), part.ends(i, count), part.list_ends(i, count)];
+        text.read_all(&ranges, &mut read)?;
+        let [times, ends, _] = ranges.map(|range| (range.end - range.start) as usize);
+        let (times, rest) = read.split_at_checked(times).unwrap_or_default();
+        let (ends, list_ends) = rest.split_at_checked(ends).unwrap_or_default();
+        let numbers = part.numbers(times, TIME).zip(part.numbers(ends, END));
+        let lists = part.lists(text, i, list_ends)?;
+        let places = numbers.zip(lists).map(|((time, end), list)| {
+            Some(Place { time: signed(time)?, end: decimal(end)?, list })
+        });
+        places.collect::<Option<_>>().ok_or_else(|| wrong(text))
     }
 
     /// The row in whose list an offset is; none if it is in no list.
@@ -192,7 +258,7 @@ impl Parts {
             return Ok(None);
         };
         let part = self.part(text, number)?;
-        if offset < part.at + part.before_lists() {
+        if offset < part.begin() {
             return Ok(None);
         }
         let (mut low, mut high) = (0, part.count);

@@ -148,14 +148,25 @@ impl Lists<'_> {
     pub(super) fn each(
         &self,
         list: Range<u64>,
+        f: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut read = Vec::new();
+        if !list.is_empty() {
+            self.text.read(list.start, list.end - list.start, &mut read)?;
+        }
+        self.each_of(&read, f)
+    }
+
+    /// As [`Lists::each`], of a list that was read.
+    pub(super) fn each_of(
+        &self,
+        list: &[u8],
         mut f: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<()> {
         if list.is_empty() {
             return Ok(());
         }
-        let mut read = Vec::new();
-        self.text.read(list.start, list.end - list.start, &mut read)?;
-        let values = self.split(&read).ok_or_else(|| self.wrong())?;
+        let values = self.split(list).ok_or_else(|| self.wrong())?;
         let mut value = Vec::new();
         for (number, rank) in self.properties.by_number() {
             let text = values.get(rank).copied().unwrap_or_default();

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::monotone::Monotone;
 use edges::Parts;
 use form::Form;
-pub(super) use rows::Rows;
+pub(super) use rows::{FlatEdge, Rows};
 use text::Extent;
 pub(super) use writer::Writer;
 
@@ -53,7 +53,6 @@ struct FlatGroup {
     text: Extent,
     /// Digits of a length.
     digits: u8,
-    #[serde(flatten)]
     places: Places,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::blob::Blob;
 use super::super::column::Wanted;
 use super::super::segment::common;
+use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::list::Lists;
 use super::text::Text;
@@ -15,6 +16,18 @@ use crate::Result;
 /// Another pattern is looked for only if it occurs at most so often for every row that is left; to
 /// read the value of the row is less work otherwise.
 const OFTEN: u64 = 16;
+
+/// Edges that are read at once.
+const BLOCK: u64 = 1 << 10;
+
+/// An edge that was read.
+#[derive(Clone, Debug)]
+pub(in crate::property) struct FlatEdge {
+    pub(in crate::property) time: i64,
+    pub(in crate::property) end: u64,
+    /// As [`Values`] has them.
+    pub(in crate::property) values: Vec<u8>,
+}
 
 /// Rows in groups, each a text.
 #[derive(Debug)]
@@ -183,8 +196,11 @@ impl Rows {
     /// The internal id of the end of an edge.
     pub(in crate::property) fn end(&self, row: u64) -> Result<u64> {
         match self.group(row) {
-            Some((Group { text, places: Places::Records(parts), .. }, row)) => parts.end(text, row),
-            _ => Err(self.blob.damaged(0, "an edge is asked for that it has not")),
+            Some((Group { text, places: Places::Records(parts), .. }, row)) => {
+                let ends = parts.ends(text, row, 1)?;
+                ends.first().copied().ok_or_else(|| self.none())
+            }
+            _ => Err(self.none()),
         }
     }
 
@@ -194,8 +210,55 @@ impl Rows {
             Some((Group { text, places: Places::Records(parts), .. }, row)) => {
                 parts.time(text, row)
             }
-            _ => Err(self.blob.damaged(0, "an edge is asked for that it has not")),
+            _ => Err(self.none()),
         }
+    }
+
+    /// The internal ids of the ends of neighbouring edges.
+    pub(in crate::property) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
+        let (mut ends, mut row) = (Vec::new(), rows.start);
+        while row < rows.end {
+            let Some((Group { text, places: Places::Records(parts), .. }, local)) = self.group(row)
+            else {
+                return Err(self.none());
+            };
+            let some = parts.ends(text, local, (rows.end - row).min(BLOCK))?;
+            row += some.len().max(1) as u64;
+            ends.extend(some);
+        }
+        Ok(ends)
+    }
+
+    /// Neighbouring edges; their lists lie side by side and are read at once.
+    pub(in crate::property) fn edges(&self, rows: Range<u64>) -> Result<Vec<FlatEdge>> {
+        let (mut edges, mut row, mut read) = (Vec::new(), rows.start, Vec::new());
+        while row < rows.end {
+            let Some((group, local)) = self.group(row) else { return Err(self.none()) };
+            let Places::Records(parts) = &group.places else { return Err(self.none()) };
+            let places = parts.edges(&group.text, local, (rows.end - row).min(BLOCK))?;
+            let (Some(first), Some(last)) = (places.first(), places.last()) else {
+                return Err(self.none());
+            };
+            let from = first.list.start;
+            group.text.read_all(&[from..last.list.end], &mut read)?;
+            for place in &places {
+                let (begin, end) = (place.list.start - from, place.list.end - from);
+                let list = read.get(begin as usize..end as usize).unwrap_or_default();
+                let mut values = Vec::new();
+                group.lists(&self.properties).each_of(list, |number, value| {
+                    Values::put(number, value, &mut values);
+                    Ok(())
+                })?;
+                edges.push(FlatEdge { time: place.time, end: place.end, values });
+            }
+            row += places.len() as u64;
+        }
+        Ok(edges)
+    }
+
+    #[cold]
+    fn none(&self) -> crate::Error {
+        self.blob.damaged(0, "an edge is asked for that it has not")
     }
 
     /// Whether compressed texts are sound, and heads of edge records what source and type of their

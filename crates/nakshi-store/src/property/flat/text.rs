@@ -1,5 +1,6 @@
 //! A compressed text in a property file.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -109,6 +110,16 @@ impl Text {
             return Err(self.damaged("an offset leads behind its text"));
         }
         let extracted = self.succinct.extract(from, len as usize, out);
+        extracted.map_err(|error| wrong(&self.blob, self.at, &error))
+    }
+
+    /// The bytes of ranges, one after another, in place of what `out` has.
+    pub(super) fn read_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        if ranges.iter().any(|range| range.start > range.end || range.end > self.len()) {
+            return Err(self.damaged("an offset leads behind its text"));
+        }
+        let extracted = self.succinct.extract_all(ranges, out);
         extracted.map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
