@@ -93,7 +93,8 @@ impl<'a> View<'a> {
 
     /// Appends up to `len` bytes from `offset` on, as many as there are.
     pub(crate) fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        self.extract_all([offset..offset.saturating_add(len as u64)].iter(), out)
+        let range = offset..offset.saturating_add(len as u64);
+        self.extract_all(std::iter::once(&range), out)
     }
 
     /// Appends the bytes of ranges, one after another, as many as there are of each.

@@ -47,7 +47,7 @@ impl<'b> Iterator for Values<'b> {
 #[derive(Debug)]
 enum Rows {
     Columns(Columns),
-    Flat(Box<flat::Writer>),
+    Flat(flat::Writer),
 }
 
 impl Rows {
@@ -188,7 +188,7 @@ impl NodeWriter {
     ) -> Result<Self> {
         let PropertyLayout::Zipg = layout else { return Ok(Self::new(sink, limit, cancel)) };
         let rows = flat::Writer::nodes(sink, limit, cancel, specs)?;
-        Ok(NodeWriter { rows: Rows::Flat(Box::new(rows)), next: 0 })
+        Ok(NodeWriter { rows: Rows::Flat(rows), next: 0 })
     }
 
     /// The properties of `node`, which is higher than all before.
@@ -254,7 +254,7 @@ impl EdgeWriter {
     ) -> Result<Self> {
         let PropertyLayout::Zipg = layout else { return Ok(Self::new(sink, limit, cancel)) };
         let rows = flat::Writer::edges(sink, limit, cancel, specs)?;
-        Ok(Self::with(Rows::Flat(Box::new(rows))))
+        Ok(Self::with(Rows::Flat(rows)))
     }
 
     fn with(rows: Rows) -> Self {

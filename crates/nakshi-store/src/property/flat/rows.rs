@@ -240,10 +240,10 @@ impl Rows {
                 return Err(self.none());
             };
             let from = first.list.start;
-            group.text.read_all(&[from..last.list.end], &mut read)?;
+            group.text.read(from, last.list.end.saturating_sub(from), &mut read)?;
             for place in &places {
-                let (begin, end) = (place.list.start - from, place.list.end - from);
-                let list = read.get(begin as usize..end as usize).unwrap_or_default();
+                let at = |offset: u64| offset.saturating_sub(from) as usize;
+                let list = read.get(at(place.list.start)..at(place.list.end)).unwrap_or_default();
                 let mut values = Vec::new();
                 group.lists(&self.properties).each_of(list, |number, value| {
                     Values::put(number, value, &mut values);
