@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nakshi_io::CancelToken;
 use nakshi_store::import::{Duplicates, Hooks, Layout};
 use nakshi_store::property::{
-    LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load, search, tao,
+    EdgeData, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load, search, tao,
 };
 use nakshi_store::{Error, ExternalId, OpenOptions, Store, check};
 use proptest::prelude::*;
@@ -214,17 +214,7 @@ proptest! {
                 prop_assert!(ids.iter().any(|id| number(id) == *v));
             }
         }
-        for Edge { properties, .. } in kept.iter().take(8) {
-            let Some(note) = properties.get("note") else { continue };
-            let mut expected: Vec<(u32, u32)> = kept.iter()
-                .filter(|edge| edge.properties.get("note") == Some(note))
-                .map(|edge| (edge.source, edge.target)).collect();
-            let mut ends: Vec<(u32, u32)> = graph.find_edges(&[("note", note.clone())]).unwrap()
-                .iter().map(|(source, _, data)| (number(source), number(&data.destination))).collect();
-            expected.sort_unstable();
-            ends.sort_unstable();
-            prop_assert_eq!(ends, expected);
-        }
+        check_found(&graph, &kept)?;
         let nobody = graph.get_node_property(&id(99), None);
         let none = matches!(nobody, Err(Error::NoNode { .. }));
         prop_assert!(none);
@@ -236,6 +226,24 @@ proptest! {
         pairs.dedup();
         prop_assert_eq!(store.num_edges(), pairs.len() as u64);
     }
+}
+
+/// Edges are found by their values.
+fn check_found(graph: &PropertyGraph, kept: &[Edge]) -> Result<(), TestCaseError> {
+    for Edge { properties, .. } in kept.iter().take(8) {
+        let Some(note) = properties.get("note") else { continue };
+        let same = kept.iter().filter(|edge| edge.properties.get("note") == Some(note));
+        let mut expected: Vec<(u32, u32)> = same.map(|edge| (edge.source, edge.target)).collect();
+        let found = graph.find_edges(&[("note", note.clone())]).unwrap();
+        let ends = |(source, _, data): &(ExternalId, &str, EdgeData<'_>)| {
+            (number(source), number(&data.destination))
+        };
+        let mut ends: Vec<(u32, u32)> = found.iter().map(ends).collect();
+        expected.sort_unstable();
+        ends.sort_unstable();
+        prop_assert_eq!(ends, expected);
+    }
+    Ok(())
 }
 
 fn check_record(
