@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Layout", "Order"]
+__all__ = ["Layout", "Order", "PropertyLayout"]
 
 Layout = Literal[
     "auto",
@@ -22,3 +22,5 @@ Layout = Literal[
 """Of an import."""
 Order = Literal[Layout, "extend"]
 """Of a store that is written once more."""
+PropertyLayout = Literal["columns", "zipg"]
+"""Of the files of properties; in place of an order, which is then ``"auto"``."""

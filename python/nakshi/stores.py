@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 from . import _core, reorder, tables
 from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
-from .orders import Layout, Order
+from .orders import Layout, Order, PropertyLayout
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -62,7 +62,7 @@ def build(
     columns: Sequence[str | int] | None = None,
     separator: str | None = None,
     header: bool | None = None,
-    layout: Layout = "auto",
+    layout: Layout | PropertyLayout = "auto",
     duplicates: Literal["drop", "keep", "sum"] = "drop",
     self_loops: Literal["keep", "drop"] = "keep",
     encoding: Literal["packed", "raw"] = "packed",
@@ -111,7 +111,10 @@ def build(
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
             of vertices shorter; ``graph.info()`` says which. The other orders of
-            :meth:`Graph.relayout` take a second store beside ``path`` until they are done.
+            :meth:`Graph.relayout` take a second store beside ``path`` until they are done. With
+            ``properties``, ``"columns"`` (as without it) or ``"zipg"``, how the files of properties
+            are laid out: in columns, each in the code that takes least, or as in ZipG, as flat text
+            that is compressed and searched by Succinct; vertices are then in order ``"auto"``.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
             weight stays), ``"keep"`` all, or ``"sum"`` their weights.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
@@ -168,6 +171,8 @@ def report(
     """Import with options as a dictionary and return the report; what the CLI calls."""
     if properties:
         return tables.load(path, nodes, edges, options, progress)
+    if options["layout"] in get_args(PropertyLayout):
+        raise ParameterError(f"layout={options['layout']!r} is of properties; give properties=True")
     if options["layout"] not in reorder.IMPORTED:
 
         def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:

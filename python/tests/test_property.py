@@ -25,8 +25,8 @@ bob,dan,follows,1,
 """
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> nakshi.Graph:
+@pytest.fixture(params=["auto", "columns", "zipg"])
+def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "edges.csv").write_text(EDGES)
     return nakshi.build(
@@ -34,8 +34,15 @@ def graph(tmp_path: Path) -> nakshi.Graph:
         edges=tmp_path / "edges.csv",
         nodes=tmp_path / "nodes.csv",
         properties=True,
+        layout=request.param,
         progress=False,
     )
+
+
+def test_layouts_of_properties_need_properties(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("1,2\n")
+    with pytest.raises(ParameterError, match="properties=True"):
+        nakshi.build(tmp_path / "g", edges=tmp_path / "edges.csv", layout="zipg", progress=False)
 
 
 def test_nodes(graph: nakshi.Graph) -> None:

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nakshi::store::ExternalId;
 use nakshi::store::property::{
-    Change, EdgeData, EdgeRecord, LoadOptions, PropertyGraph, PropertyStore, Rows, Table, Value,
-    load as load_tables, tao,
+    Change, EdgeData, EdgeRecord, LoadOptions, PropertyGraph, PropertyLayout, PropertyStore, Rows,
+    Table, Value, load as load_tables, tao,
 };
 use nakshi::store::{Encoding, OpenOptions, import};
 use nakshi::{changes, workload};
@@ -23,6 +23,7 @@ use crate::errors::Failure;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {
+    /// An order of vertices, or a layout of property files.
     layout: String,
     seed: Option<u64>,
     duplicates: import::Duplicates,
@@ -38,9 +39,19 @@ impl Options {
     fn parse(text: &str) -> Result<LoadOptions, Failure> {
         let given: Options = serde_json::from_str(text)?;
         let usual = LoadOptions::default();
+        let properties = match given.layout.as_str() {
+            "columns" => Some(PropertyLayout::Columns),
+            "zipg" => Some(PropertyLayout::Zipg),
+            _ => None,
+        };
+        let layout = match properties {
+            Some(_) => usual.layout,
+            None => layout(&given.layout, given.seed)?,
+        };
         Ok(LoadOptions {
             duplicates: given.duplicates,
-            layout: layout(&given.layout, given.seed)?,
+            layout,
+            properties: properties.unwrap_or(usual.properties),
             separator: separator(given.separator)?,
             shards: given.shards.unwrap_or(usual.shards),
             group: usual.group,
@@ -277,7 +288,7 @@ fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
 pub struct Properties(Source);
 
 enum Source {
-    Store(PropertyStore),
+    Store(Box<PropertyStore>),
     /// As it was after one commit.
     Snapshot(PropertyGraph),
 }
@@ -316,7 +327,7 @@ impl Properties {
             let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
             Ok(PropertyStore::open(&path, &options)?)
         })?;
-        Ok(Properties(Source::Store(store)))
+        Ok(Properties(Source::Store(Box::new(store))))
     }
 
     /// The graph as it is now, whatever is written later.
@@ -327,7 +338,7 @@ impl Properties {
     /// Numbers of nodes, edges, the last commit, and bytes in the log, which a snapshot has not.
     fn counts(&self) -> (u64, u64, u64, u64) {
         let graph = self.graph();
-        let log = self.store().map_or(0, PropertyStore::log_bytes);
+        let log = self.store().map_or(0, |store| store.log_bytes());
         (graph.num_nodes(), graph.num_edges(), graph.commit(), log)
     }
 

@@ -46,7 +46,7 @@ fn plain(home: &Path, directed: bool, edges: &str) -> Arc<Store> {
 }
 
 /// All nodes and edges in the order of their ids.
-fn content(store: &Store) -> Vec<String> {
+fn content(store: &Arc<Store>) -> Vec<String> {
     let graph = PropertyGraph::open(store, None, &CancelToken::new()).unwrap();
     let mut lines = Vec::new();
     for id in graph.get_node_ids(&[]).unwrap() {
@@ -56,7 +56,7 @@ fn content(store: &Store) -> Vec<String> {
         properties.sort_by_key(|(name, _)| *name);
         lines.push(format!("{id} {properties:?}"));
         for record in graph.get_edge_records(&id).unwrap() {
-            let ty = graph.edge_type(&record);
+            let ty = record.edge_type();
             for place in 0..record.len() {
                 let mut edge = graph.get_edge_data(&record, place).unwrap();
                 edge.properties.sort_by_key(|(name, _)| *name);

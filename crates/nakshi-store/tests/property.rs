@@ -9,9 +9,13 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_store::import::{Duplicates, Hooks, Layout};
-use nakshi_store::property::{LoadOptions, PropertyGraph, Rows, Table, Value, load, search, tao};
+use nakshi_store::property::{
+    EdgeData, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load, search, tao,
+};
 use nakshi_store::{Error, ExternalId, OpenOptions, Store, check};
 use proptest::prelude::*;
+
+const LAYOUTS: [PropertyLayout; 2] = [PropertyLayout::Columns, PropertyLayout::Zipg];
 
 /// A node of the model: its properties, null ones left out.
 type Properties = BTreeMap<String, Value>;
@@ -110,7 +114,9 @@ fn properties(
 }
 
 fn models() -> impl Strategy<Value = Model> {
-    let name = prop_oneof![3 => "[ab]", 1 => "[a-zé,\"]{1,12}"].prop_map(Value::String).boxed();
+    let name = prop_oneof![3 => "[ab]", 1 => "[a-zé,\"\x01\x1c\x1d]{1,12}"]
+        .prop_map(Value::String)
+        .boxed();
     let age = prop_oneof![3 => 0..5i64, 1 => any::<i64>()].prop_map(Value::Int).boxed();
     let score = (-1e6..1e6f64).prop_map(Value::Float).boxed();
     let tags = prop::collection::vec("[xyz]", 1..3)
@@ -152,19 +158,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Seen red with times left out of the order, with the first of equal edges kept, with shards
     /// that mix up nodes, with the upper bound of times left out, with rows that are found without
-    /// the groups before theirs, and, by the check, with lists of rows that have a wrong one.
+    /// the groups before theirs, and, by the check, with lists of rows that have a wrong one. In the
+    /// flat layout with values that are not escaped, and with hits given to the edge before.
     #[test]
     fn queries_are_those_of_a_model(
         model in models(),
         keep in any::<bool>(),
         shards in 1..4u32,
         group in prop_oneof![Just(32usize << 20), 60..600usize],
+        properties in prop::sample::select(LAYOUTS.to_vec()),
     ) {
         let home = tempfile::tempdir().unwrap();
         let (nodes, edges) = model.tables(home.path());
         let duplicates = if keep { Duplicates::Keep } else { Duplicates::Drop };
-        let options =
-            LoadOptions { duplicates, shards, group, threads: 2, ..LoadOptions::default() };
+        let options = LoadOptions {
+            duplicates, shards, group, properties, threads: 2, ..LoadOptions::default()
+        };
         let path = home.path().join("g.nakshi");
         let report = load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
         let kept = model.edges(duplicates);
@@ -205,6 +214,7 @@ proptest! {
                 prop_assert!(ids.iter().any(|id| number(id) == *v));
             }
         }
+        check_found(&graph, &kept)?;
         let nobody = graph.get_node_property(&id(99), None);
         let none = matches!(nobody, Err(Error::NoNode { .. }));
         prop_assert!(none);
@@ -216,6 +226,24 @@ proptest! {
         pairs.dedup();
         prop_assert_eq!(store.num_edges(), pairs.len() as u64);
     }
+}
+
+/// Edges are found by their values.
+fn check_found(graph: &PropertyGraph, kept: &[Edge]) -> Result<(), TestCaseError> {
+    for Edge { properties, .. } in kept.iter().take(8) {
+        let Some(note) = properties.get("note") else { continue };
+        let same = kept.iter().filter(|edge| edge.properties.get("note") == Some(note));
+        let mut expected: Vec<(u32, u32)> = same.map(|edge| (edge.source, edge.target)).collect();
+        let found = graph.find_edges(&[("note", note.clone())]).unwrap();
+        let ends = |(source, _, data): &(ExternalId, &str, EdgeData<'_>)| {
+            (number(source), number(&data.destination))
+        };
+        let mut ends: Vec<(u32, u32)> = found.iter().map(ends).collect();
+        expected.sort_unstable();
+        ends.sort_unstable();
+        prop_assert_eq!(ends, expected);
+    }
+    Ok(())
 }
 
 fn check_record(
@@ -336,28 +364,39 @@ fn memory_does_not_change_a_store() {
     let lines: String =
         (0..90_000).map(|e| format!("{},{},{}\n", e % 60_000, e * 31 % 60_000, e % 1000)).collect();
     let mut hashes = Vec::new();
-    for (name, memory, threads) in [("a", 1u64 << 30, 1), ("b", 132 << 20, 2)] {
+    use PropertyLayout::{Columns, Zipg};
+    for (name, properties, memory, threads) in [
+        ("a", Columns, 1u64 << 30, 1),
+        ("b", Columns, 132 << 20, 2),
+        ("c", Zipg, 1 << 30, 1),
+        ("d", Zipg, 390 << 20, 2),
+    ] {
         let (nodes, edges) = tables(
             home.path(),
             &format!("id:ID,hash,kind\n{rows}"),
             &format!("source,target,timestamp\n{lines}"),
         );
         let path = home.path().join(name);
-        let options = LoadOptions { memory, threads, ..LoadOptions::default() };
+        let options = LoadOptions { properties, memory, threads, ..LoadOptions::default() };
         load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
         hashes.push(Store::open(&path, &OpenOptions::default()).unwrap().content_hash());
     }
     assert_eq!(hashes[0], hashes[1]);
+    assert_eq!(hashes[2], hashes[3]);
     let options = LoadOptions { memory: 64 << 20, ..LoadOptions::default() };
-    let refused = load(&home.path().join("c"), vec![], vec![], &options, &Hooks::default());
+    let refused = load(&home.path().join("e"), vec![], vec![], &options, &Hooks::default());
     let Err(Error::Budget { needed, .. }) = refused else { panic!("{refused:?}") };
     let options = LoadOptions { memory: needed, ..LoadOptions::default() };
-    load(&home.path().join("c"), vec![], vec![], &options, &Hooks::default()).unwrap();
+    load(&home.path().join("e"), vec![], vec![], &options, &Hooks::default()).unwrap();
 }
 
 /// Bytes of property files that were flipped, and cut off, are found when they are loaded.
 #[test]
 fn damage_is_found() {
+    LAYOUTS.into_iter().for_each(damage_is_found_in);
+}
+
+fn damage_is_found_in(properties: PropertyLayout) {
     let home = tempfile::tempdir().unwrap();
     let rows: String = (0..500).map(|v| format!("{v},name {v},{}\n", v % 7)).collect();
     let lines: String = (0..900).map(|e| format!("{},{},{e}\n", e % 500, (e * 7) % 500)).collect();
@@ -367,7 +406,8 @@ fn damage_is_found() {
         &format!("source,target,timestamp\n{lines}"),
     );
     let path = home.path().join("g");
-    load(&path, nodes, edges, &LoadOptions::default(), &Hooks::default()).unwrap();
+    let options = LoadOptions { properties, ..LoadOptions::default() };
+    load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
     let store: Arc<Store> = Store::open(&path, &OpenOptions::default()).unwrap();
     PropertyGraph::open(&store, None, &CancelToken::new()).unwrap();
     for name in ["nodes-1.s0.prop", "edges-1.s0.prop", "properties-1.json"] {

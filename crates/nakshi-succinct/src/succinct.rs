@@ -1,6 +1,6 @@
 //! A compressed text in one piece.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use crate::error::reserve;
 use crate::view::{Parsed, Positions, View};
@@ -96,6 +96,15 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); then `out` is as it was.
     pub fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         self.view().extract(offset, len, out)
+    }
+
+    /// Appends the bytes of ranges, one range after another and fewer where the text ends, to
+    /// `out`: what [`Succinct::extract`] does for each, with the steps of all side by side.
+    ///
+    /// # Errors
+    /// As [`Succinct::extract`].
+    pub fn extract_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
+        self.view().extract_all(ranges.iter(), out)
     }
 
     /// How often `pattern` occurs; occurrences may overlap. The empty pattern occurs at every

@@ -93,74 +93,88 @@ impl<'a> View<'a> {
 
     /// Appends up to `len` bytes from `offset` on, as many as there are.
     pub(crate) fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        let end = offset.saturating_add(len as u64).min(self.len());
-        if offset >= end {
-            return Ok(());
-        }
+        let range = offset..offset.saturating_add(len as u64);
+        self.extract_all(std::iter::once(&range), out)
+    }
+
+    /// Appends the bytes of ranges, one after another, as many as there are of each.
+    pub(crate) fn extract_all<'r>(
+        &self,
+        ranges: impl Iterator<Item = &'r Range<u64>> + Clone,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let ranges = ranges.map(|range| range.start..range.end.min(self.len()));
+        let ranges = ranges.filter(|range| range.start < range.end);
         let before = out.len();
-        let count = (end - offset) as usize;
+        let count: u64 = ranges.clone().map(|range| range.end - range.start).sum();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
         grow(out, count)?;
         out.resize(before + count, 0);
-        let result = self.fill(offset, out.get_mut(before..).unwrap_or_default());
+        let result = self.fill(ranges, out.get_mut(before..).unwrap_or_default());
         if result.is_err() {
             out.truncate(before);
         }
         result
     }
 
-    /// The bytes from `offset` on, as many as `out` takes, all of which there are.
-    fn fill(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+    /// The bytes of ranges that lie in the text, as many as `out` takes: a walk from every sample,
+    /// a step of each in turn, and another walk in place of one that has ended.
+    fn fill(&self, ranges: impl Iterator<Item = Range<u64>>, out: &mut [u8]) -> Result<()> {
         let rate = u64::from(self.parsed.layout.options.isa_rate);
-        let end = offset + out.len() as u64;
-        let mut lanes = [Lane::default(); LANES];
         let mut filled = 0;
-        let last = (end - 1) / rate;
-        for sample in offset / rate..=last {
-            let begin = sample * rate;
-            let (from, to) = (begin.max(offset), (begin + rate).min(end));
-            if let Some(lane) = lanes.get_mut(filled) {
-                *lane = Lane {
-                    row: self.sampled_row(sample)?,
-                    skip: from - begin,
-                    from: (from - offset) as usize,
-                    to: (to - offset) as usize,
-                };
-                filled += 1;
-            }
-            if filled == LANES || sample == last {
-                self.walk(lanes.get_mut(..filled).unwrap_or_default(), out)?;
-                filled = 0;
-            }
-        }
-        Ok(())
-    }
-
-    /// Walks lanes to their ends, a step of each in turn.
-    fn walk(&self, lanes: &mut [Lane], out: &mut [u8]) -> Result<()> {
+        let mut stretches = ranges.flat_map(|range| {
+            let place = filled;
+            filled += (range.end - range.start) as usize;
+            (range.start / rate..=(range.end - 1) / rate).map(move |sample| {
+                let begin = sample * rate;
+                let (from, to) = (begin.max(range.start), (begin + rate).min(range.end));
+                let at = |position: u64| place + (position - range.start) as usize;
+                (sample, Lane { row: 0, skip: from - begin, from: at(from), to: at(to) })
+            })
+        });
+        let (mut lanes, mut going) = ([Lane::default(); LANES], 0);
         loop {
-            let mut going = false;
-            for lane in lanes.iter_mut().filter(|lane| lane.from < lane.to) {
-                if lane.skip > 0 {
-                    lane.skip -= 1;
-                } else {
-                    let place = out.get_mut(lane.from);
-                    let byte = if lane.row > 0 { self.parsed.buckets.byte(lane.row) } else { None };
-                    let (Some(place), Some(byte)) = (place, byte) else {
-                        return Err(Error::corrupt("its pointers end before the text does"));
-                    };
-                    *place = byte;
-                    lane.from += 1;
-                    if lane.from == lane.to {
-                        continue;
-                    }
-                }
-                lane.row = self.pointers.get(lane.row)?;
-                going = true;
+            while let Some(free) = lanes.get_mut(going)
+                && let Some((sample, lane)) = stretches.next()
+            {
+                *free = Lane { row: self.sampled_row(sample)?, ..lane };
+                going += 1;
             }
-            if !going {
+            if going == 0 {
                 return Ok(());
             }
+            let mut at = 0;
+            while at < going {
+                let Some(lane) = lanes.get_mut(at) else { break };
+                if self.advance(lane, out)? {
+                    at += 1;
+                } else {
+                    going -= 1;
+                    lanes.swap(at, going);
+                }
+            }
         }
+    }
+
+    /// One step of a lane; false if it has its last byte.
+    #[inline]
+    fn advance(&self, lane: &mut Lane, out: &mut [u8]) -> Result<bool> {
+        if lane.skip > 0 {
+            lane.skip -= 1;
+        } else {
+            let place = out.get_mut(lane.from);
+            let byte = if lane.row > 0 { self.parsed.buckets.byte(lane.row) } else { None };
+            let (Some(place), Some(byte)) = (place, byte) else {
+                return Err(Error::corrupt("its pointers end before the text does"));
+            };
+            *place = byte;
+            lane.from += 1;
+            if lane.from == lane.to {
+                return Ok(false);
+            }
+        }
+        lane.row = self.pointers.get(lane.row)?;
+        Ok(true)
     }
 
     /// The row of the suffix at a sampled position.

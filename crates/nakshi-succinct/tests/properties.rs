@@ -75,6 +75,17 @@ fn check(text: &[u8], options: &Options, places: &[(f64, usize)]) -> Result<()> 
         let expected = text.get(from..).unwrap_or_default();
         assert_eq!(out, &expected[..expected.len().min(len)], "{len} bytes at {from}");
     }
+    let from = |place: f64| (place * (text.len() + 3) as f64) as usize;
+    let ranges: Vec<_> =
+        places.iter().map(|(place, len)| from(*place)..from(*place) + len).collect();
+    let whole = ranges
+        .iter()
+        .flat_map(|range| text.get(range.start..range.end.min(text.len())).unwrap_or_default());
+    let whole: Vec<u8> = whole.copied().collect();
+    let ranges: Vec<_> = ranges.iter().map(|r| r.start as u64..r.end as u64).collect();
+    out.clear();
+    opened.extract_all(&ranges, &mut out)?;
+    assert_eq!(out, whole, "{ranges:?}");
     for pattern in patterns(text, places) {
         let expected = naive(text, &pattern);
         assert_eq!(opened.count(&pattern)?, expected.len() as u64, "count of {pattern:x?}");
@@ -94,7 +105,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Seen red with the carry over the end of rows left out of a bound, with the row of the whole
-    /// text given to its last byte, and with a finished walk not taken out of its lane.
+    /// text given to its last byte, with a finished walk not taken out of its lane, and with ranges
+    /// that all begin at the first place of the output.
     #[test]
     fn extract_search_and_count_agree_with_the_text(
         text in text(),

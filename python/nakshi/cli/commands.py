@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from ..orders import Layout, Order
+from ..orders import Layout, Order, PropertyLayout
 from . import options
 from .output import print_json, print_pairs
 
@@ -62,9 +62,10 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 )
 @click.option(
     "--layout",
-    type=click.Choice(get_args(Layout)),
+    type=click.Choice([*get_args(Layout), *get_args(PropertyLayout)]),
     default="auto",
-    help="Order of the vertices on disk; auto takes degree or original, by a sample.",
+    help="Order of the vertices on disk; auto takes degree or original, by a sample. With "
+    "--properties, columns (default) or zipg: how their files are laid out.",
 )
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
 @click.option(

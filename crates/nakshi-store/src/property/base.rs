@@ -59,7 +59,11 @@ impl Base {
         let mut shards = Vec::new();
         for (number, shard) in directory.shards.iter().enumerate() {
             shards.push(Shard {
-                nodes: Rows::open(blob(entry.segments.nodes.get(number))?, &shard.nodes.groups)?,
+                nodes: Rows::open(
+                    blob(entry.segments.nodes.get(number))?,
+                    &shard.nodes.groups,
+                    shard.nodes.flat.as_ref(),
+                )?,
                 edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
             });
         }

@@ -14,12 +14,19 @@ use crate::Result;
 /// Values are kept as a dictionary, with a list of rows for each, if they occur so often on average.
 const REPEATS: usize = 4;
 
+/// Up to so many values are looked through one by one.
+const FEW: usize = 32;
+
 /// Where the values of a column lie in a [`Blob`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Layout {
     /// Rows that have a value, if not all have one: value `i` belongs to the `i`-th of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     present: Option<Monotone>,
+    /// Numbers of the values in ascending order of the values, equal ones in that of their numbers, where
+    /// there is no dictionary to find them by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<Packed>,
     #[serde(flatten)]
     values: Values,
 }
@@ -66,7 +73,7 @@ impl ColumnBuilder {
     ) -> Result<Layout> {
         let values = self.values();
         match frame(&values, out) {
-            Some(values) => Ok(Layout { present: None, values }),
+            Some(values) => Ok(Layout { present: None, order: None, values }),
             None => self.write(rows, cancel, out),
         }
     }
@@ -98,10 +105,20 @@ impl ColumnBuilder {
                     Some(values) => values,
                     None => Values::Plain { texts: Texts::write(&values, cancel, out)? },
                 };
-                return Ok(Layout { present, values });
+                let order = (self.ends.len() > FEW).then(|| self.order(out));
+                return Ok(Layout { present, order, values });
             }
         }
-        Ok(Layout { present, values: dictionary(&values, numbers, cancel, out)? })
+        let values = dictionary(&values, numbers, cancel, out)?;
+        Ok(Layout { present, order: None, values })
+    }
+
+    fn order(&self, out: &mut Vec<u8>) -> Packed {
+        let values = self.values();
+        let mut order: Vec<u64> = (0..values.len() as u64).collect();
+        // Stable, so that equal values keep their order.
+        order.sort_by_key(|i| values.get(*i as usize));
+        Packed::write(order, width_of(values.len() as u64 - 1), out)
     }
 }
 
@@ -173,7 +190,8 @@ impl Layout {
             },
             Values::Plain { texts } => Values::Plain { texts: texts.moved(base) },
         };
-        Layout { present: self.present.map(|rows| rows.moved(base)), values }
+        let order = self.order.map(|order| order.moved(base));
+        Layout { present: self.present.map(|rows| rows.moved(base)), order, values }
     }
 }
 
@@ -326,6 +344,10 @@ impl Column {
     /// The rows that have a value, in ascending order.
     pub(super) fn find(&self, blob: &Blob, wanted: &Wanted) -> Result<Vec<u64>> {
         let mut rows = Vec::new();
+        if let (Some(order), Wanted::Equal(value)) = (&self.layout.order, wanted) {
+            self.find_in_order(blob, order, value, &mut rows)?;
+            return Ok(rows);
+        }
         match (&self.layout.values, wanted) {
             (Values::Frame { least, bytes, distances }, Wanted::Equal(value)) => {
                 let Some(wanted) = number(value).checked_sub(*least) else { return Ok(rows) };
@@ -363,9 +385,73 @@ impl Column {
         Ok(rows)
     }
 
+    fn find_in_order(
+        &self,
+        blob: &Blob,
+        order: &Packed,
+        wanted: &[u8],
+        rows: &mut Vec<u64>,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        let (mut low, mut high) = (0, order.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            self.value(blob, order.get(blob, middle)?, &mut value)?;
+            if value.as_slice() < wanted { low = middle + 1 } else { high = middle }
+        }
+        while low < order.len() {
+            let i = order.get(blob, low)?;
+            self.value(blob, i, &mut value)?;
+            if value != wanted {
+                break;
+            }
+            rows.push(self.row(blob, i)?);
+            low += 1;
+        }
+        Ok(())
+    }
+
+    /// Puts value `i` in place of what `out` holds.
+    fn value(&self, blob: &Blob, i: u64, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        let number = match &self.layout.values {
+            Values::Frame { distances: numbers, .. }
+            | Values::Dictionary { codes: numbers, .. } => numbers.get(blob, i)?,
+            Values::Plain { .. } => i,
+        };
+        self.take(blob, &Found::Number(number), out)
+    }
+
+    /// Tells what is wrong with the order of values.
+    fn verify_order(&self, blob: &Blob, order: &Packed, told: &mut dyn FnMut(&str)) -> Result<()> {
+        if order.len() != self.len() {
+            told("the order of its values has another number of them");
+            return Ok(());
+        }
+        let (mut value, mut before) = (Vec::new(), (Vec::new(), None));
+        for place in 0..order.len() {
+            let i = order.get(blob, place)?;
+            if i >= self.len() {
+                told("the order of its values has one that is not there");
+                return Ok(());
+            }
+            self.value(blob, i, &mut value)?;
+            if before.1.is_some() && (&before.0, before.1) >= (&value, Some(i)) {
+                told("its values are not in the order that they should be in");
+                return Ok(());
+            }
+            std::mem::swap(&mut before.0, &mut value);
+            before.1 = Some(i);
+        }
+        Ok(())
+    }
+
     /// Tells what is wrong with a dictionary: values out of order, and lists of rows that are not
-    /// those of their value.
+    /// those of their value; or with the order of values.
     pub(super) fn verify(&self, blob: &Blob, told: &mut dyn FnMut(&str)) -> Result<()> {
+        if let Some(order) = &self.layout.order {
+            return self.verify_order(blob, order, told);
+        }
         let Values::Dictionary { distinct, codes, starts, places } = &self.layout.values else {
             return Ok(());
         };
@@ -442,7 +528,7 @@ mod tests {
 
     proptest! {
         /// Seen red with places that count rows instead of values, with starts that are off by one,
-        /// and with nulls that take the value behind them.
+        /// with nulls that take the value behind them, and with an order of rows instead of values.
         #[test]
         fn values_are_read_and_found(values in values(), before in 0..9usize) {
             let mut builder = ColumnBuilder::default();
@@ -467,6 +553,9 @@ mod tests {
                 prop_assert_eq!(column.find(&blob, &Wanted::Equal(value.clone())).unwrap(), expected);
             }
             prop_assert!(column.find(&blob, &Wanted::Equal(b"not there".to_vec())).unwrap().is_empty());
+            let mut problems = Vec::new();
+            column.verify(&blob, &mut |what| problems.push(what.to_owned())).unwrap();
+            prop_assert_eq!(problems, Vec::<String>::new());
         }
     }
 }

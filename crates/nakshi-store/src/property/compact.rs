@@ -63,7 +63,7 @@ impl PropertyStore {
     /// [`Error::Locked`] if another process writes; those of an import. The store is what it was then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
         let began = std::time::Instant::now();
-        self.begin(&mut *self.lock())?;
+        self.begin(&mut self.lock())?;
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;

@@ -8,6 +8,32 @@ use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::PropertyType;
 use crate::FileEntry;
 
+/// How the property files of a store are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PropertyLayout {
+    /// A column for each property, by the codec that takes least.
+    #[default]
+    Columns,
+    /// ZipG's NodeFile and EdgeFile: flat text, compressed by Succinct.
+    Zipg,
+}
+
+impl PropertyLayout {
+    /// Bytes of memory that encoding `group` bytes of values takes.
+    pub(super) fn memory_of(self, group: u64) -> u64 {
+        match self {
+            PropertyLayout::Columns => 3 * group,
+            // The text while its suffixes are sorted, and what it was made from.
+            PropertyLayout::Zipg => 11 * group,
+        }
+    }
+
+    fn is_columns(&self) -> bool {
+        *self == PropertyLayout::Columns
+    }
+}
+
 /// Name and type of a property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertySpec {
@@ -21,6 +47,9 @@ pub struct PropertySpec {
 /// The property files of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
+    /// How the files are laid out; absent for columns.
+    #[serde(default, skip_serializing_if = "PropertyLayout::is_columns")]
+    pub layout: PropertyLayout,
     /// Parts by hash of the node: internal id `v` is number `v / shards` of shard `v % shards`.
     pub shards: u32,
     /// Number of nodes.

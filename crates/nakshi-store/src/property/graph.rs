@@ -8,6 +8,7 @@ use nakshi_io::CancelToken;
 
 use super::base::Base;
 use super::column::Wanted;
+use super::flat::FlatEdge;
 use super::live;
 use super::record::{EdgeRecord, Place};
 use super::schema::Properties;
@@ -236,15 +237,13 @@ impl PropertyGraph {
         let mut seen = HashSet::new();
         let mut found = Vec::new();
         for record in self.edge_records(id, edge_type)? {
-            record.each(|place| {
-                let end = record.end(place)?;
+            for end in record.ends(0..record.len())? {
                 let narrow = u32::try_from(end);
                 let v = narrow.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
                 if seen.insert(end) && self.has(v, &wanted)? {
                     found.push(self.0.external(end)?);
                 }
-                Ok(())
-            })?;
+            }
         }
         Ok(found)
     }
@@ -325,13 +324,43 @@ impl PropertyGraph {
     /// An edge of a record of this graph.
     pub(super) fn edge_data(&self, record: &EdgeRecord, place: Place<'_>) -> Result<EdgeData<'_>> {
         let row = match place {
-            Place::Row(row) => Row::File(&record.shard()?.edges.rows, row),
             Place::Log(edge) => Row::Log(&edge.values),
+            Place::Row(row) => match &record.shard()?.edges.rows {
+                Rows::Flat(flat) => {
+                    let edge = flat.edges(row..row + 1)?.pop();
+                    let gone = || Error::BadList("an edge is not where it should be");
+                    return self.flat_edge(edge.ok_or_else(gone)?);
+                }
+                rows => Row::File(rows, row),
+            },
         };
         Ok(EdgeData {
             destination: self.0.external(record.end(place)?)?,
             timestamp: record.time(place)?,
             properties: self.values(&row, &self.0.schema.edges, None)?,
+        })
+    }
+
+    /// The edges at these places of a record of this graph, which has them.
+    pub(super) fn edges_data(
+        &self,
+        record: &EdgeRecord,
+        places: Range<u64>,
+    ) -> Result<Vec<EdgeData<'_>>> {
+        if let Rows::Flat(flat) = &record.shard()?.edges.rows
+            && let Some(rows) = record.file_rows(&places)
+        {
+            return flat.edges(rows)?.into_iter().map(|edge| self.flat_edge(edge)).collect();
+        }
+        let places = places.map(|i| record.place(i)).filter_map(Result::transpose);
+        places.map(|place| self.edge_data(record, place?)).collect()
+    }
+
+    fn flat_edge(&self, edge: FlatEdge) -> Result<EdgeData<'_>> {
+        Ok(EdgeData {
+            destination: self.0.external(edge.end)?,
+            timestamp: edge.time,
+            properties: self.values(&Row::Log(&edge.values), &self.0.schema.edges, None)?,
         })
     }
 

@@ -13,7 +13,7 @@
 //!   of both as one list; `apply`: what a change does; `log`: its files; `live`: the writer; `compact`: the
 //!   log becomes files
 //! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
-//!   that takes least; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
+//!   that takes least; `flat`: properties as compressed text instead; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
 mod apply;
 mod base;
@@ -21,6 +21,7 @@ mod blob;
 mod column;
 mod compact;
 mod entry;
+mod flat;
 mod graph;
 mod import;
 mod live;
@@ -42,7 +43,7 @@ mod writer;
 
 pub(crate) use base::Base;
 pub use compact::CompactReport;
-pub use entry::{PropertyEntry, PropertySpec, SegmentEntry};
+pub use entry::{PropertyEntry, PropertyLayout, PropertySpec, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, PropertyGraph};
 pub use import::{LoadOptions, LoadReport, Rows, Table, load, load_with};

@@ -143,6 +143,21 @@ impl EdgeRecord {
         }
     }
 
+    /// Destinations of the edges at these places.
+    pub(super) fn ends(&self, places: Range<u64>) -> Result<Vec<u64>> {
+        if let Some(rows) = self.file_rows(&places) {
+            return self.shard()?.edges.rows.ends(rows);
+        }
+        let places = places.map(|i| self.place(i)).filter_map(Result::transpose);
+        places.map(|place| self.end(place?)).collect()
+    }
+
+    /// The rows of the edges at these places, if the log has nothing to say.
+    pub(super) fn file_rows(&self, places: &Range<u64>) -> Option<Range<u64>> {
+        let first = self.rows.start;
+        self.fragment.is_none().then(|| first + places.start..first + places.end)
+    }
+
     /// Time of an edge.
     pub(super) fn time(&self, place: Place<'_>) -> Result<i64> {
         match place {
@@ -163,24 +178,5 @@ impl EdgeRecord {
                 Ok(())
             }
         }
-    }
-
-    /// Hands every edge to `f`, oldest first.
-    pub(super) fn each<'r>(&'r self, mut f: impl FnMut(Place<'r>) -> Result<()>) -> Result<()> {
-        let Some(fragment) = &self.fragment else {
-            return self.rows.clone().try_for_each(|row| f(Place::Row(row)));
-        };
-        let rows = &self.shard()?.edges.rows;
-        let mut later = fragment.edges.iter().peekable();
-        for row in self.rows.clone().filter(|row| !fragment.hides(*row)) {
-            if later.peek().is_some() {
-                let time = rows.time(row)?;
-                while let Some(edge) = later.next_if(|edge| edge.time < time) {
-                    f(Place::Log(edge))?;
-                }
-            }
-            f(Place::Row(row))?;
-        }
-        later.try_for_each(|edge| f(Place::Log(edge)))
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::column::{Column, Found, Layout, Wanted};
+use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::Packed;
 use super::value::plain_int;
@@ -21,6 +22,9 @@ use crate::Result;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct NodeDirectory {
     pub(super) groups: Vec<GroupDirectory>,
+    /// In place of groups in the flat layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) flat: Option<FlatDirectory>,
 }
 
 /// What one edge file holds.
@@ -33,6 +37,9 @@ pub(super) struct EdgeDirectory {
     /// First row of each record, and the number of rows.
     pub(super) records: Monotone,
     pub(super) groups: Vec<GroupDirectory>,
+    /// In place of groups in the flat layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) flat: Option<FlatDirectory>,
 }
 
 /// Rows that were encoded at once: their columns by the number of the property.
@@ -47,9 +54,108 @@ pub(super) struct GroupDirectory {
     pub(super) times: Option<Layout>,
 }
 
-/// Rows in groups.
+/// Rows of a file.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) enum Rows {
+    Columns(Columns),
+    Flat(Box<flat::Rows>),
+}
+
+impl Rows {
+    pub(super) fn open(
+        blob: Blob,
+        groups: &[GroupDirectory],
+        flat: Option<&FlatDirectory>,
+    ) -> Result<Self> {
+        Ok(match flat {
+            None => Rows::Columns(Columns::open(blob, groups)?),
+            Some(directory) => Rows::Flat(Box::new(flat::Rows::open(blob, directory)?)),
+        })
+    }
+
+    pub(super) fn blob(&self) -> &Blob {
+        match self {
+            Rows::Columns(rows) => &rows.blob,
+            Rows::Flat(rows) => rows.blob(),
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Rows::Columns(rows) => rows.len(),
+            Rows::Flat(rows) => rows.len(),
+        }
+    }
+
+    /// Appends the value of a property to `out`; false if the row has none.
+    pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+        match self {
+            Rows::Columns(rows) => rows.get(row, property, out),
+            Rows::Flat(rows) => rows.get(row, property, out),
+        }
+    }
+
+    /// Hands every value of a row to `f`, ascending by number of the property.
+    pub(super) fn each(&self, row: u64, f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            Rows::Columns(rows) => rows.each(row, f),
+            Rows::Flat(rows) => rows.each(row, f),
+        }
+    }
+
+    /// The rows that have all these values, ascending.
+    pub(super) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+        match self {
+            Rows::Columns(rows) => rows.find(wanted),
+            Rows::Flat(rows) => rows.find(wanted),
+        }
+    }
+
+    /// The internal id of the end of an edge.
+    #[inline]
+    pub(super) fn end(&self, row: u64) -> Result<u64> {
+        match self {
+            Rows::Columns(rows) => rows.end(row),
+            Rows::Flat(rows) => rows.end(row),
+        }
+    }
+
+    /// The internal ids of the ends of neighbouring edges.
+    pub(super) fn ends(&self, mut rows: Range<u64>) -> Result<Vec<u64>> {
+        match self {
+            Rows::Columns(columns) => rows.try_fold(Vec::new(), |mut ends, row| {
+                ends.push(columns.end(row)?);
+                Ok(ends)
+            }),
+            Rows::Flat(flat) => flat.ends(rows),
+        }
+    }
+
+    /// The time of an edge.
+    #[inline]
+    pub(super) fn time(&self, row: u64) -> Result<i64> {
+        match self {
+            Rows::Columns(rows) => rows.time(row),
+            Rows::Flat(rows) => rows.time(row),
+        }
+    }
+
+    /// Tells what is wrong with columns or texts; `of_row` is node and type of an edge.
+    pub(super) fn verify(
+        &self,
+        of_row: &dyn Fn(u64) -> Result<(u64, u64)>,
+        told: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        match self {
+            Rows::Columns(rows) => rows.verify(told),
+            Rows::Flat(rows) => rows.verify(of_row, told),
+        }
+    }
+}
+
+/// Rows in groups of columns.
+#[derive(Debug)]
+pub(super) struct Columns {
     blob: Blob,
     /// First row of each group, and the number of rows.
     starts: Vec<u64>,
@@ -72,8 +178,8 @@ impl Group {
     }
 }
 
-impl Rows {
-    pub(super) fn open(blob: Blob, directory: &[GroupDirectory]) -> Result<Self> {
+impl Columns {
+    fn open(blob: Blob, directory: &[GroupDirectory]) -> Result<Self> {
         let (mut starts, mut groups) = (vec![0], Vec::new());
         for group in directory {
             starts.push(starts.last().copied().unwrap_or(0) + u64::from(group.rows));
@@ -86,14 +192,10 @@ impl Rows {
                 times: group.times.map(|layout| Column::open(layout, &blob)).transpose()?,
             });
         }
-        Ok(Rows { blob, starts, groups })
+        Ok(Columns { blob, starts, groups })
     }
 
-    pub(super) fn blob(&self) -> &Blob {
-        &self.blob
-    }
-
-    pub(super) fn len(&self) -> u64 {
+    fn len(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
@@ -105,7 +207,7 @@ impl Rows {
     }
 
     /// Appends the value of a property to `out`; false if the row has none.
-    pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+    fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match self.group(row).map(|(group, row)| (group.column(property), row)) {
             Some((Some(column), row)) => column.get(&self.blob, row, out),
             _ => Ok(false),
@@ -113,7 +215,7 @@ impl Rows {
     }
 
     /// Hands every value of a row to `f`.
-    pub(super) fn each(&self, row: u64, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
+    fn each(&self, row: u64, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         let Some((group, row)) = self.group(row) else { return Ok(()) };
         let columns = group.columns.iter().map(|(_, column)| column);
         let places = columns.clone().map(|column| column.place(&self.blob, row));
@@ -132,7 +234,7 @@ impl Rows {
     }
 
     /// The rows that have all these values, ascending.
-    pub(super) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         for (group, start) in self.groups.iter().zip(&self.starts) {
             let mut all: Option<Vec<u64>> = None;
@@ -157,7 +259,7 @@ impl Rows {
     }
 
     /// Tells what is wrong with columns.
-    pub(super) fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
+    fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
         for (number, group) in self.groups.iter().enumerate() {
             for (property, column) in &group.columns {
                 column.verify(&self.blob, &mut |what| {
@@ -170,7 +272,7 @@ impl Rows {
 
     /// The internal id of the end of an edge.
     #[inline]
-    pub(super) fn end(&self, row: u64) -> Result<u64> {
+    fn end(&self, row: u64) -> Result<u64> {
         match self.group(row) {
             Some((Group { ends: Some(ends), .. }, row)) => ends.get(&self.blob, row),
             _ => Err(self.blob.damaged(0, "an edge is asked for that it has not")),
@@ -179,7 +281,7 @@ impl Rows {
 
     /// The time of an edge.
     #[inline]
-    pub(super) fn time(&self, row: u64) -> Result<i64> {
+    fn time(&self, row: u64) -> Result<i64> {
         let wrong = || self.blob.damaged(0, "an edge is asked for that it has not");
         let (group, row) = self.group(row).ok_or_else(wrong)?;
         let times = group.times.as_ref().ok_or_else(wrong)?;
@@ -188,7 +290,7 @@ impl Rows {
 }
 
 /// What both ascending lists have.
-fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
+pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let mut long = long;
     let mut both = Vec::new();
@@ -213,9 +315,14 @@ pub(super) struct Edges {
 
 impl Edges {
     pub(super) fn open(blob: Blob, directory: &EdgeDirectory) -> Result<Self> {
-        let EdgeDirectory { nodes, types, records, groups } = directory;
-        let rows = Rows::open(blob, groups)?;
+        let EdgeDirectory { nodes, types, records, groups, flat } = directory;
+        let rows = Rows::open(blob, groups, flat.as_ref())?;
         Ok(Edges { rows, nodes: *nodes, types: *types, records: *records })
+    }
+
+    /// Tells what is wrong with columns or texts.
+    pub(super) fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
+        self.rows.verify(&|row| self.of_row(row), told)
     }
 
     /// The records of a node: type and rows.

@@ -67,13 +67,14 @@ pub fn assoc_get<'g>(
     let wanted = id2s.iter().map(|id| Ok(graph.internal(id)?.map(u64::from)));
     let wanted: HashSet<u64> = wanted.filter_map(Result::transpose).collect::<Result<_>>()?;
     let mut found = Vec::new();
-    for i in between(graph, &record, low, high)?.rev() {
-        if let Some(place) = record.place(i)?
-            && wanted.contains(&record.end(place)?)
-        {
+    let places = between(graph, &record, low, high)?;
+    let ends = record.ends(places.clone())?;
+    for (i, _) in (places.start..).zip(ends).filter(|(_, end)| wanted.contains(end)) {
+        if let Some(place) = record.place(i)? {
             found.push(graph.edge_data(&record, place)?);
         }
     }
+    found.reverse();
     Ok(found)
 }
 
@@ -111,9 +112,9 @@ fn newest<'g>(
     from: u64,
     to: u64,
 ) -> Result<Vec<EdgeData<'g>>> {
-    let places = (from..to).rev().map(|i| record.place(i));
-    let places = places.filter_map(Result::transpose);
-    places.map(|place| graph.edge_data(record, place?)).collect()
+    let mut edges = graph.edges_data(record, from..to)?;
+    edges.reverse();
+    Ok(edges)
 }
 
 /// Adds an object.

@@ -259,12 +259,12 @@ pub(super) fn plain_int(v: u64) -> i64 {
 }
 
 /// A float as an unsigned integer in the total order of IEEE 754.
-fn ordered_float(v: f64) -> u64 {
+pub(super) fn ordered_float(v: f64) -> u64 {
     let bits = v.to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-fn plain_float(v: u64) -> f64 {
+pub(super) fn plain_float(v: u64) -> f64 {
     f64::from_bits(if v & SIGN == 0 { !v } else { v ^ SIGN })
 }
 

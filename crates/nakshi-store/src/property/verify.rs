@@ -20,8 +20,8 @@ impl Base {
         let (mut nodes, mut edges, mut distinct) = (0, 0, 0);
         for (number, shard) in self.shards().iter().enumerate() {
             let mut told = |what: String| problem(format!("properties of shard {number}: {what}"));
-            shard.nodes.verify(&mut told)?;
-            shard.edges.rows.verify(&mut told)?;
+            shard.nodes.verify(&|node| Ok((node, 0)), &mut told)?;
+            shard.edges.verify(&mut told)?;
             self.nodes(shard, cancel, &mut told)?;
             distinct += self.edges(shard, cancel, &mut told)?;
             nodes += shard.nodes.len();

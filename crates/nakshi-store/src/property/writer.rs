@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use nakshi_io::CancelToken;
 
 use super::column::ColumnBuilder;
+use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
+use super::{PropertyLayout, PropertySpec};
 use crate::build::sink::Sink;
 use crate::{Error, Result, varint};
 
 /// Rows of a group at most.
-const GROUP: u32 = 1 << 20;
+pub(super) const GROUP: u32 = 1 << 20;
 
 /// The properties of a row: number and value, one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +45,43 @@ impl<'b> Iterator for Values<'b> {
 
 /// A file of rows under construction.
 #[derive(Debug)]
-struct Rows {
+enum Rows {
+    Columns(Columns),
+    Flat(flat::Writer),
+}
+
+impl Rows {
+    fn push(&mut self, values: Values<'_>) -> Result<()> {
+        match self {
+            Rows::Columns(rows) => rows.push(values),
+            Rows::Flat(rows) => rows.push(values),
+        }
+    }
+
+    fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+        match self {
+            Rows::Columns(rows) => rows.push_edge(edge),
+            Rows::Flat(rows) => rows.push_edge(edge),
+        }
+    }
+
+    fn finish(self) -> Result<(Sink, Vec<GroupDirectory>, Option<FlatDirectory>)> {
+        Ok(match self {
+            Rows::Columns(rows) => {
+                let (sink, groups) = rows.finish()?;
+                (sink, groups, None)
+            }
+            Rows::Flat(rows) => {
+                let (sink, directory) = rows.finish()?;
+                (sink, Vec::new(), Some(directory))
+            }
+        })
+    }
+}
+
+/// A file of columns under construction.
+#[derive(Debug)]
+struct Columns {
     sink: Sink,
     /// Bytes that a group may take before it is encoded.
     limit: usize,
@@ -56,9 +94,9 @@ struct Rows {
     times: ColumnBuilder,
 }
 
-impl Rows {
+impl Columns {
     fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
-        Rows {
+        Columns {
             sink,
             limit,
             cancel: cancel.clone(),
@@ -78,6 +116,13 @@ impl Rows {
         }
         self.rows += 1;
         if self.rows == GROUP || self.memory > self.limit { self.encode() } else { Ok(()) }
+    }
+
+    fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+        self.ends.push(edge.end);
+        self.times.push(self.rows, &edge.time);
+        self.memory += 28;
+        self.push(edge.values)
     }
 
     /// Encodes the rows so far as a group.
@@ -128,8 +173,22 @@ pub(super) struct NodeWriter {
 }
 
 impl NodeWriter {
+    /// A file of columns.
     pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
-        NodeWriter { rows: Rows::new(sink, limit, cancel), next: 0 }
+        NodeWriter { rows: Rows::Columns(Columns::new(sink, limit, cancel)), next: 0 }
+    }
+
+    /// A file of the layout, for properties as `specs` has them.
+    pub(super) fn of(
+        layout: PropertyLayout,
+        specs: &[PropertySpec],
+        sink: Sink,
+        limit: usize,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let PropertyLayout::Zipg = layout else { return Ok(Self::new(sink, limit, cancel)) };
+        let rows = flat::Writer::nodes(sink, limit, cancel, specs)?;
+        Ok(NodeWriter { rows: Rows::Flat(rows), next: 0 })
     }
 
     /// The properties of `node`, which is higher than all before.
@@ -150,8 +209,8 @@ impl NodeWriter {
             self.rows.push(Values(&[]))?;
             self.next += 1;
         }
-        let (sink, groups) = self.rows.finish()?;
-        Ok((sink, NodeDirectory { groups }))
+        let (sink, groups, flat) = self.rows.finish()?;
+        Ok((sink, NodeDirectory { groups, flat }))
     }
 }
 
@@ -180,8 +239,25 @@ pub(super) struct Edge<'b> {
 }
 
 impl EdgeWriter {
+    /// A file of columns.
     pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
-        let rows = Rows::new(sink, limit, cancel);
+        Self::with(Rows::Columns(Columns::new(sink, limit, cancel)))
+    }
+
+    /// A file of the layout, for properties as `specs` has them.
+    pub(super) fn of(
+        layout: PropertyLayout,
+        specs: &[PropertySpec],
+        sink: Sink,
+        limit: usize,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let PropertyLayout::Zipg = layout else { return Ok(Self::new(sink, limit, cancel)) };
+        let rows = flat::Writer::edges(sink, limit, cancel, specs)?;
+        Ok(Self::with(Rows::Flat(rows)))
+    }
+
+    fn with(rows: Rows) -> Self {
         EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] }
     }
 
@@ -196,11 +272,7 @@ impl EdgeWriter {
             self.records.push(self.edges);
         }
         self.edges += 1;
-        let row = self.rows.rows;
-        self.rows.ends.push(edge.end);
-        self.rows.times.push(row, &edge.time);
-        self.rows.memory += 28;
-        self.rows.push(edge.values)
+        self.rows.push_edge(edge)
     }
 
     pub(super) fn finish(mut self, nodes: u64) -> Result<(Sink, EdgeDirectory)> {
@@ -211,7 +283,7 @@ impl EdgeWriter {
             self.nodes.push(self.types.len() as u64);
         }
         self.records.push(self.edges);
-        let (mut sink, groups) = self.rows.finish()?;
+        let (mut sink, groups, flat) = self.rows.finish()?;
         let (mut bytes, at) = (Vec::new(), sink.len());
         let width = width_of(self.types.iter().copied().max().unwrap_or(0));
         let directory = EdgeDirectory {
@@ -219,6 +291,7 @@ impl EdgeWriter {
             types: Packed::write(self.types, width, &mut bytes).moved(at),
             records: Monotone::write(&self.records, &mut bytes).moved(at),
             groups,
+            flat,
         };
         sink.append(&bytes)?;
         Ok((sink, directory))

@@ -7,7 +7,7 @@ use super::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
 use crate::export::Source;
 use crate::import::Progress;
 use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value};
-use crate::{Error, ExternalId, Manifest, Result};
+use crate::{Error, ExternalId, Manifest, OpenOptions, Result, Store};
 
 /// The property that labels are kept as.
 const LABELS: &str = "labels";
@@ -25,7 +25,8 @@ pub(in crate::export) fn need(manifest: &Manifest) -> u64 {
 
 /// Writes both files.
 pub(super) fn write(source: &Source<'_>, folder: &Folder<'_>) -> Result<Written> {
-    let graph = PropertyGraph::open(source.store, None, &source.hooks.cancel)?;
+    let store = Store::open(source.store.path(), &OpenOptions::default())?;
+    let graph = PropertyGraph::open(&store, None, &source.hooks.cancel)?;
     let ids = graph.get_node_ids(&[])?;
     let nodes = nodes(source, &graph, &ids, folder)?;
     let (edges, lines) = edges(source, &graph, &ids, folder)?;
@@ -83,7 +84,7 @@ fn nodes(
     let is_label = |spec: &&PropertySpec| {
         spec.name == LABELS && spec.ty == PropertyType::list_of(Scalar::String)
     };
-    let specs = &graph.entry().node_properties;
+    let specs = graph.node_properties();
     let labelled = specs.iter().any(|spec| is_label(&spec));
     let columns = Columns::of(specs.iter().filter(|spec| !is_label(spec)));
     // The id would be a property of this name.
@@ -115,7 +116,7 @@ fn edges(
     ids: &[ExternalId],
     folder: &Folder<'_>,
 ) -> Result<(u64, bool)> {
-    let columns = Columns::of(graph.entry().edge_properties.iter());
+    let columns = Columns::of(graph.edge_properties().iter());
     if columns.places.contains_key(TIME) {
         return Err(Error::Invalid(format!(
             "an edge property is called '{TIME}', as the time of edges is in Neo4j's CSV; rename it \
@@ -127,10 +128,10 @@ fn edges(
     columns.header(&mut header)?;
     let mut csv = Csv::create(folder, RELATIONSHIPS, &header, source.hooks)?;
     let (mut row, mut done) = (Vec::new(), 0);
-    let total = Some(graph.entry().edges);
+    let total = Some(graph.num_edges());
     for id in ids {
         for record in graph.get_edge_records(id)? {
-            let ty = Some(graph.edge_type(&record)).filter(|ty| !ty.is_empty()).unwrap_or(TYPE);
+            let ty = Some(record.edge_type()).filter(|ty| !ty.is_empty()).unwrap_or(TYPE);
             for place in 0..record.len() {
                 let edge = graph.get_edge_data(&record, place)?;
                 csv.id(id)?;

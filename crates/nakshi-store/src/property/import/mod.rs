@@ -28,7 +28,9 @@ pub use rows::{Rows, Table};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
 use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
-use super::{PropertyEntry, PropertyGraph, PropertySpec, SegmentDirectory, ShardDirectory};
+use super::{
+    PropertyEntry, PropertyGraph, PropertyLayout, PropertySpec, SegmentDirectory, ShardDirectory,
+};
 use crate::build::sink::Sink;
 use crate::import::sort::spill::Spill;
 use crate::import::{
@@ -52,6 +54,8 @@ pub struct LoadOptions {
     pub duplicates: Duplicates,
     /// Order of the nodes on disk. Default [`Layout::Auto`].
     pub layout: Layout,
+    /// Layout of the property files. Default [`PropertyLayout::Columns`].
+    pub properties: PropertyLayout,
     /// Between columns of text files. Default: found out.
     pub separator: Option<u8>,
     /// Parts of the store by hash of the node. Default 1.
@@ -59,7 +63,8 @@ pub struct LoadOptions {
     /// Bytes of values that are encoded together, at most; the more, the fewer dictionaries. Default
     /// 32 MiB.
     pub group: usize,
-    /// Memory in bytes, at least 32 MiB more than three times `group`; does not change what is built.
+    /// Memory in bytes, at least 32 MiB more than three times `group`, eleven times with
+    /// [`PropertyLayout::Zipg`]; does not change what is built.
     /// Default 1 GiB.
     pub memory: u64,
     /// Threads; 0 takes what the machine has.
@@ -75,6 +80,7 @@ impl Default for LoadOptions {
         LoadOptions {
             duplicates: Duplicates::Drop,
             layout: Layout::Auto,
+            properties: PropertyLayout::Columns,
             separator: None,
             shards: 1,
             group: 32 << 20,
@@ -142,7 +148,7 @@ pub fn load_with(
     if options.shards == 0 || options.shards > 1024 {
         return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
     }
-    let group = 3 * options.group as u64;
+    let group = options.properties.memory_of(options.group as u64);
     Error::afford(MINIMUM_MEMORY.max(group) + (32 << 20), Some(options.memory))?;
     let started = Instant::now();
     let build = BuildOptions {
@@ -176,6 +182,7 @@ pub(super) fn compacted(
         shards: graph.entry().shards,
         page_size: manifest.page_size,
         encoding: manifest.encoding,
+        properties: graph.entry().layout,
         ..options.clone()
     };
     let build = BuildOptions {
@@ -384,6 +391,7 @@ impl Load<'_> {
     fn entry(&self, tables: &Tables, ids: &Store, replaced: u64) -> PropertyEntry {
         let [nodes, edges] = &tables.properties;
         PropertyEntry {
+            layout: self.options.properties,
             shards: self.options.shards,
             nodes: ids.num_vertices(),
             edges: tables.edges - replaced,
@@ -407,7 +415,7 @@ impl Load<'_> {
         entry: &PropertyEntry,
         rows: Sorter<'_>,
     ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
-        let mut writers = self.writers(builder, "nodes", NodeWriter::new)?;
+        let mut writers = self.writers(builder, "nodes", &entry.node_properties, NodeWriter::of)?;
         let (mut last, mut values, mut count) = (None, Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ..] = *key;
@@ -433,7 +441,7 @@ impl Load<'_> {
         rows: Sorter<'_>,
         replaced: &[u64],
     ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
-        let mut writers = self.writers(builder, "edges", EdgeWriter::new)?;
+        let mut writers = self.writers(builder, "edges", &entry.edge_properties, EdgeWriter::of)?;
         let (mut values, mut count) = (Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ty, time, row] = *key;
@@ -464,11 +472,12 @@ impl Load<'_> {
         &self,
         builder: &mut StoreBuilder,
         of: &str,
-        writer: impl Fn(Sink, usize, &CancelToken) -> W,
+        specs: &[PropertySpec],
+        writer: impl Fn(PropertyLayout, &[PropertySpec], Sink, usize, &CancelToken) -> Result<W>,
     ) -> Result<Vec<W>> {
         let one = |shard| {
             let sink = builder.property_sink(of, &format!("s{shard}.prop"))?;
-            Ok(writer(sink, self.options.group, &self.hooks.cancel))
+            writer(self.options.properties, specs, sink, self.options.group, &self.hooks.cancel)
         };
         (0..self.options.shards).map(one).collect()
     }

@@ -237,7 +237,7 @@ mod tests {
         for group in [vec![1, 2], vec![3], vec![4]] {
             let durable = bytes.len() as u64;
             for commit in group {
-                put_frame(&HEAD, commit, durable, &vec![commit as u8; 40], &mut bytes);
+                put_frame(&HEAD, commit, durable, &[commit as u8; 40], &mut bytes);
                 ends.push(bytes.len());
             }
         }
