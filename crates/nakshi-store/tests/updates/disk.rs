@@ -1,0 +1,62 @@
+//! File systems that fail on purpose, or that do not wait for the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nakshi_io::write::{FaultyFs, RealFs, WriteAction, WriteFault, WriteFile, WriteFs};
+
+pub fn faulty(nth: u64, action: WriteAction) -> Arc<dyn WriteFs> {
+    let fault = WriteFault { op: None, nth, onwards: false, action };
+    Arc::new(FaultyFs::new(Arc::new(Unsynced(RealFs::new())), vec![fault]))
+}
+
+/// The operating system's file system without waiting for the disk: nothing here survives a power cut,
+/// and hundreds of stores are made in seconds.
+#[derive(Debug)]
+pub struct Unsynced(RealFs);
+
+#[derive(Debug)]
+pub struct UnsyncedFile(Box<dyn WriteFile>);
+
+impl WriteFs for Unsynced {
+    fn create(&self, path: &Path) -> nakshi_io::Result<Box<dyn WriteFile>> {
+        Ok(Box::new(UnsyncedFile(self.0.create(path)?)))
+    }
+    fn create_dir(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.0.create_dir(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> nakshi_io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn publish(&self, from: &Path, to: &Path) -> nakshi_io::Result<()> {
+        self.0.publish(from, to)
+    }
+    fn remove_file(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.0.remove_file(path)
+    }
+    fn remove_dir_all(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.0.remove_dir_all(path)
+    }
+    fn sync_dir(&self, _: &Path) -> nakshi_io::Result<()> {
+        Ok(())
+    }
+}
+
+impl WriteFile for UnsyncedFile {
+    fn append(&mut self, bytes: &[u8]) -> nakshi_io::Result<()> {
+        self.0.append(bytes)
+    }
+    fn sync(&mut self) -> nakshi_io::Result<()> {
+        Ok(())
+    }
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+pub fn unsynced() -> Arc<dyn WriteFs> {
+    Arc::new(Unsynced(RealFs::new()))
+}
