@@ -131,3 +131,37 @@ def test_backup_and_compact_commands(store: Path, tmp_path: Path) -> None:
     plain = nakshi.build(tmp_path / "plain", [(1, 2)], progress=False)
     with pytest.raises(nakshi.UnsupportedError, match="no properties"):
         plain.append_node(3)
+
+
+def test_algorithms_on_some_edges_and_their_results_as_properties(store: Path) -> None:
+    graph = nakshi.open(store)
+    graph.append_edge(1, "knows", 3, 5, {"length": 2.5})
+    knows = graph.project(edge_types="knows", progress=False)
+    assert (knows.num_vertices, knows.num_edges, knows.directed) == (3, 3, True)
+    assert knows.bfs(source=2, progress=False).to_dict()[3] == 1
+    back = graph.project(edge_types=["knows"], direction="in", progress=False)
+    assert back.bfs(source=3, progress=False).to_dict()[1] == 1
+    ways = graph.project(direction="both", weight="length", nodes=[1, 3], progress=False)
+    assert (ways.num_vertices, ways.num_edges, ways.directed) == (2, 1, False)
+    old = graph.project(nodes={"age": 30}, progress=False)
+    assert (old.num_vertices, old.num_edges) == (2, 2)
+    ranks = knows.pagerank(progress=False)
+    assert graph.write_back(ranks, "rank") == 3
+    assert graph.get_node_property(1, "rank")["rank"] == pytest.approx(ranks.to_dict()[1])
+    levels = knows.bfs(source=3, progress=False)
+    assert graph.write_back(levels, "level") == 1
+    assert graph.get_node_ids({"level": 0.0}) == [3]
+    folder = Path(knows.path).parent
+    assert folder.exists()
+    knows.close()
+    assert not folder.exists()
+    for call, mention in [
+        (lambda: graph.project(edge_types="hates"), "no edges of type 'hates'"),
+        (lambda: graph.project(weight="nothing"), "no property 'nothing'"),
+    ]:
+        with pytest.raises(nakshi.ParameterError, match=mention):
+            call()
+    graph.delete_node(1)
+    with pytest.raises(nakshi.UnknownVertexError):
+        graph.write_back(ranks, "rank")
+    assert sorted(entry.name for entry in store.parent.iterdir() if "projection" in entry.name) == []

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nakshi::store::ExternalId;
 use nakshi::store::property::{
-    Change, EdgeData, EdgeRecord, LoadOptions, PropertyGraph, PropertyLayout, PropertyStore, Rows,
-    Table, Value, load as load_tables, tao,
+    Change, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph, PropertyLayout,
+    PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
 };
 use nakshi::store::{Encoding, OpenOptions, import};
 use nakshi::{changes, workload};
@@ -372,6 +372,37 @@ impl Properties {
             ..usual
         };
         let report = long(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))?;
+        Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+    }
+
+    /// Writes some of the edges to a new store; returns the report as JSON.
+    #[pyo3(signature = (path, *, edge_types = None, direction = "out", weight = None, nodes = None, memory = None, threads = None, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn project(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        edge_types: Option<Vec<String>>,
+        direction: &str,
+        weight: Option<String>,
+        nodes: Option<Vec<Bound<'_, PyAny>>>,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let graph = self.graph();
+        let direction = serde_json::from_value(direction.into()).map_err(Failure::from)?;
+        let nodes = nodes.map(|nodes| nodes.iter().map(id_of).collect::<PyResult<_>>());
+        let projection = Projection { edge_types, direction, weight, nodes: nodes.transpose()? };
+        let usual = import::ImportOptions::default();
+        let options = import::ImportOptions {
+            memory: memory.unwrap_or(usual.memory),
+            threads: threads.unwrap_or(usual.threads),
+            ..usual
+        };
+        let report = long(py, progress, |call| {
+            Ok(project(&graph, &path, &projection, &options, &hooks(call))?)
+        })?;
         Ok(serde_json::to_string(&report).map_err(Failure::from)?)
     }
 

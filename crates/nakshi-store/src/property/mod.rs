@@ -7,6 +7,7 @@
 //! - [`load`] with [`LoadOptions`] makes a store from [`Table`]s
 //! - [`PropertyGraph`]: the queries of the paper's Table 1, on the state after a commit
 //! - [`PropertyStore`]: changes, durable and one commit after the other; [`Change`]
+//! - [`project`]: some of its edges as a graph for algorithms
 //! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
 //! - [`Value`], [`PropertyType`]: what properties can be
 //! - `state`: files (`base`) and what has changed since (`logstore`, with `timeline`); `record`: the edges
@@ -29,6 +30,7 @@ mod log;
 mod logstore;
 mod monotone;
 mod packed;
+mod project;
 mod record;
 mod schema;
 pub mod search;
@@ -50,5 +52,6 @@ pub use import::{LoadOptions, LoadReport, Rows, Table, load, load_with};
 pub use live::{PropertyStore, Ticket};
 pub use log::Change;
 pub(crate) use log::logs;
+pub use project::{Along, Projection, project};
 pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};

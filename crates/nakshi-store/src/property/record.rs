@@ -61,6 +61,11 @@ impl EdgeRecord {
         &self.graph
     }
 
+    /// The node that they begin at.
+    pub(super) fn node(&self) -> VertexId {
+        self.node
+    }
+
     /// Their type.
     pub fn edge_type(&self) -> &str {
         self.graph.state().schema.type_name(self.ty)

@@ -1,0 +1,245 @@
+//! Some edges of a property graph as a graph that every algorithm takes.
+
+use std::collections::{BTreeSet, HashSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, LargeBinaryBuilder};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::graph::PropertyGraph;
+use super::record::EdgeRecord;
+use super::value::Value;
+use crate::import::{Hooks, ImportOptions, Input, Report, import};
+use crate::{Error, ExternalId, Result, VertexId};
+
+/// Edges that are handed on at once.
+const EDGES: usize = 16 << 10;
+
+/// The direction that the edges of a projection have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Along {
+    /// As in the property graph.
+    #[default]
+    Out,
+    /// The other way round.
+    In,
+    /// None: the graph is undirected.
+    Both,
+}
+
+/// Which edges, and as what.
+#[derive(Clone, Debug, Default)]
+pub struct Projection {
+    /// Types of edges; all if not given.
+    pub edge_types: Option<Vec<String>>,
+    /// Their direction.
+    pub direction: Along,
+    /// The property of edges that is their weight; 1 where an edge has none.
+    pub weight: Option<String>,
+    /// The nodes that are vertices, with the edges between them; all if not given.
+    pub nodes: Option<Vec<ExternalId>>,
+}
+
+/// Writes the edges of a projection to the new store `destination`. Nodes without such edges are
+/// vertices too. Of `options`, direction, weights, columns and nodes are those of the projection.
+///
+/// # Errors
+/// [`Error::Invalid`] for types or a weight that are not there, or a weight that is no number;
+/// [`Error::NoNode`]; those of importing.
+pub fn project(
+    graph: &PropertyGraph,
+    destination: &Path,
+    projection: &Projection,
+    options: &ImportOptions,
+    hooks: &Hooks,
+) -> Result<Report> {
+    let edges = Edges::new(graph, projection)?;
+    let nodes = beside(destination);
+    let written = write_nodes(graph, &edges, &nodes);
+    let imported = written.and_then(|()| {
+        let options = ImportOptions {
+            directed: projection.direction != Along::Both,
+            weighted: projection.weight.is_some(),
+            columns: None,
+            nodes: Some(nodes.clone()),
+            ..options.clone()
+        };
+        import(vec![Input::Batches(Box::new(edges))], destination, &options, hooks)
+    });
+    let _ = std::fs::remove_file(&nodes);
+    imported
+}
+
+/// A name for the list of vertices.
+fn beside(destination: &Path) -> std::path::PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(destination.file_name().unwrap_or_default());
+    name.push(format!(".nodes-{}.txt", std::process::id()));
+    destination.with_file_name(name)
+}
+
+fn write_nodes(graph: &PropertyGraph, edges: &Edges, path: &Path) -> Result<()> {
+    let told = |error| Error::Io { op: "write", path: path.to_path_buf(), source: error };
+    let mut out = std::io::BufWriter::new(std::fs::File::create(path).map_err(told)?);
+    let state = graph.state();
+    for v in (0..state.numbered()).filter_map(|v| u32::try_from(v).ok()) {
+        if state.is_alive(v) && edges.has(v) {
+            writeln!(out, "{}", state.external(v.into())?).map_err(told)?;
+        }
+    }
+    out.flush().map_err(told)
+}
+
+/// The edges, in the order of their sources, as record batches.
+struct Edges {
+    graph: PropertyGraph,
+    types: Option<BTreeSet<String>>,
+    nodes: Option<HashSet<VertexId>>,
+    reversed: bool,
+    /// Number of the property.
+    weight: Option<u32>,
+    schema: SchemaRef,
+    next: u64,
+    records: Vec<EdgeRecord>,
+    place: u64,
+}
+
+impl Edges {
+    fn new(graph: &PropertyGraph, projection: &Projection) -> Result<Self> {
+        let state = graph.state();
+        for name in projection.edge_types.iter().flatten() {
+            if state.schema.edge_type(name).is_none() {
+                let known = graph.edge_types().join(", ");
+                return Err(Error::Invalid(format!(
+                    "there are no edges of type '{name}' (types are: {known})"
+                )));
+            }
+        }
+        let nodes = projection.nodes.as_ref();
+        let nodes = nodes.map(|ids| ids.iter().map(|id| state.node(id)).collect());
+        let weight = projection.weight.as_deref();
+        let weight = weight.map(|name| Ok::<_, Error>(state.schema.edges.find(name)?.0));
+        let weight = weight.transpose()?;
+        let id = |name| Field::new(name, DataType::LargeBinary, false);
+        let mut fields = vec![id("source"), id("target")];
+        if weight.is_some() {
+            fields.push(Field::new("weight", DataType::Float64, false));
+        }
+        Ok(Edges {
+            graph: graph.clone(),
+            types: projection.edge_types.as_ref().map(|types| types.iter().cloned().collect()),
+            nodes: nodes.transpose()?,
+            reversed: projection.direction == Along::In,
+            weight,
+            schema: Arc::new(Schema::new(fields)),
+            next: 0,
+            records: Vec::new(),
+            place: 0,
+        })
+    }
+
+    fn has(&self, v: VertexId) -> bool {
+        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&v))
+    }
+
+    /// The next record that has an edge that was not handed on yet; the last of `records`.
+    fn advance(&mut self) -> Result<bool> {
+        while self.records.last().is_none_or(|record| self.place == record.len()) {
+            self.place = 0;
+            if self.records.pop().is_some() {
+                continue;
+            }
+            let state = self.graph.state();
+            let Some(v) =
+                u32::try_from(self.next).ok().filter(|v| u64::from(*v) < state.numbered())
+            else {
+                return Ok(false);
+            };
+            self.next += 1;
+            if state.is_alive(v) && self.has(v) {
+                let all = self.graph.records_of(v)?.into_iter();
+                let wanted = |record: &EdgeRecord| {
+                    self.types.as_ref().is_none_or(|types| types.contains(record.edge_type()))
+                };
+                self.records = all.filter(wanted).collect();
+                self.records.reverse();
+            }
+        }
+        Ok(true)
+    }
+
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        let mut ids = [LargeBinaryBuilder::new(), LargeBinaryBuilder::new()];
+        let (mut weights, mut count) = (Float64Builder::new(), 0);
+        while count < EDGES && self.advance()? {
+            let Some(record) = self.records.last() else { break };
+            let Some(place) = record.place(self.place)? else { break };
+            self.place += 1;
+            let end = record.end(place)?;
+            if !u32::try_from(end).is_ok_and(|v| self.has(v)) {
+                continue;
+            }
+            let state = self.graph.state();
+            let (from, to) = (u64::from(record.node()), end);
+            let ends = if self.reversed { [to, from] } else { [from, to] };
+            for (builder, v) in ids.iter_mut().zip(ends) {
+                match state.external(v)? {
+                    ExternalId::Bytes(bytes) => builder.append_value(bytes),
+                    other => builder.append_value(other.to_string()),
+                }
+            }
+            if let Some(weight) = self.weight {
+                let mut found = None;
+                record.each_value(place, |property, bytes| {
+                    if property == weight {
+                        found = Some(bytes.to_vec());
+                    }
+                })?;
+                weights.append_value(found.map_or(Ok(1.0), |bytes| self.number(weight, &bytes))?);
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        let [mut source, mut target] = ids;
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(source.finish()), Arc::new(target.finish())];
+        if self.weight.is_some() {
+            columns.push(Arc::new(weights.finish()));
+        }
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        batch.map(Some).map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    fn number(&self, property: u32, bytes: &[u8]) -> Result<f64> {
+        let spec = self.graph.edge_properties().get(property as usize);
+        let value = spec.and_then(|spec| Value::decode(spec.ty, bytes));
+        match value {
+            Some(Value::Float(weight)) => Ok(weight),
+            // Exact up to 53 bits, as weights are everywhere.
+            Some(Value::Int(weight)) => Ok(weight as f64),
+            other => Err(Error::Invalid(format!(
+                "{} is no weight; name a property of numbers",
+                other.unwrap_or(Value::Null)
+            ))),
+        }
+    }
+}
+
+impl Iterator for Edges {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batch().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+    }
+}
+
+impl RecordBatchReader for Edges {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
