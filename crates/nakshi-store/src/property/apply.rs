@@ -7,7 +7,7 @@ use nakshi_io::{BlockReader, IoStats};
 
 use super::log::Change;
 use super::logstore::{EdgeKey, NodeChange};
-use super::schema;
+use super::schema::{self, Encoded};
 use super::state::{NodeRow, State};
 use super::timeline::LogEdge;
 use super::value::Value;
@@ -113,9 +113,8 @@ impl State {
             Change::DeleteNode { id } => self.delete_node(id, lookups),
             Change::AppendEdge { source, edge_type, destination, timestamp, properties } => {
                 let (source, end) = (self.node(source)?, self.node(destination)?);
-                let schema = Arc::make_mut(&mut self.schema);
-                let ty = schema.add_type(edge_type)?;
-                let values = schema::row(&schema::encode(&mut schema.edges, properties)?);
+                let ty = schema::edge_type(&mut self.schema, edge_type)?;
+                let values = schema::row(&schema::encode_edge(&mut self.schema, properties)?);
                 self.put_edge((source, ty, end), *timestamp, &values.into(), lookups)?;
                 Ok(true)
             }
@@ -130,13 +129,14 @@ impl State {
                     return Ok(false);
                 };
                 let Some((time, values)) = self.drop_edge(key, lookups)? else { return Ok(false) };
-                let ty = Arc::make_mut(&mut self.schema).add_type(new_type)?;
+                let ty = schema::edge_type(&mut self.schema, new_type)?;
                 self.put_edge((key.0, ty, key.2), time, &values, lookups)?;
                 Ok(true)
             }
             Change::SetInverse { edge_type, inverse } => {
+                let ty = schema::edge_type(&mut self.schema, edge_type)?;
+                let inverse = schema::edge_type(&mut self.schema, inverse)?;
                 let schema = Arc::make_mut(&mut self.schema);
-                let (ty, inverse) = (schema.add_type(edge_type)?, schema.add_type(inverse)?);
                 for (ty, wanted) in [(ty, inverse), (inverse, ty)] {
                     if let Some(other) = schema.inverse(ty).filter(|other| *other != wanted) {
                         return Err(Error::Invalid(format!(
@@ -177,17 +177,13 @@ impl State {
                 v
             }
         };
-        let values = self.encode_node(properties)?;
+        let values = schema::encode_node(&mut self.schema, properties)?;
         self.set_values(v, &values, true);
         self.log.more_nodes += 1;
         Ok(true)
     }
 
-    fn encode_node(&mut self, properties: &[(String, Value)]) -> Result<Vec<(u32, Vec<u8>)>> {
-        schema::encode(&mut Arc::make_mut(&mut self.schema).nodes, properties)
-    }
-
-    fn set_values(&mut self, v: VertexId, values: &[(u32, Vec<u8>)], cut: bool) {
+    fn set_values(&mut self, v: VertexId, values: &Encoded, cut: bool) {
         let values = Some(schema::row(values).into());
         self.log.set_node(v, NodeChange { values, cut });
     }
@@ -199,7 +195,7 @@ impl State {
         merge: bool,
     ) -> Result<bool> {
         let v = self.node(id)?;
-        let mut values = self.encode_node(properties)?;
+        let mut values = schema::encode_node(&mut self.schema, properties)?;
         if merge {
             let named = properties.iter().filter_map(|(name, _)| self.schema.nodes.find(name).ok());
             let named: Vec<u32> = named.map(|(number, _)| number).collect();
@@ -212,8 +208,8 @@ impl State {
     }
 
     /// All properties of a node that is there.
-    pub(super) fn values_of(&self, v: VertexId) -> Result<Vec<(u32, Vec<u8>)>> {
-        let mut found = Vec::new();
+    pub(super) fn values_of(&self, v: VertexId) -> Result<Encoded> {
+        let mut found = Encoded::new();
         match self.row(v) {
             None => {}
             Some(NodeRow::Log(values)) => {

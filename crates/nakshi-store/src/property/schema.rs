@@ -1,6 +1,7 @@
 //! Names of properties and of types of edges, and their numbers.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::column::Wanted;
 use super::entry::{PropertyEntry, PropertySpec};
@@ -59,23 +60,62 @@ impl Properties {
         properties.iter().map(wanted).collect()
     }
 
-    /// The number of a property that is to have `value`, which makes it one if it is not known.
-    fn number(&mut self, name: &str, value: &Value) -> Result<u32> {
-        if let Some(number) = self.numbers.get(name) {
-            return Ok(*number);
+    /// Whether all of these have a number, as far as they need one.
+    fn knows(&self, properties: &[(String, Value)]) -> bool {
+        let known = |(name, value): &(String, Value)| {
+            *value == Value::Null || self.numbers.contains_key(name)
+        };
+        properties.iter().all(known)
+    }
+
+    /// Gives numbers to those that have none.
+    fn add(&mut self, properties: &[(String, Value)]) -> Result<()> {
+        for (name, value) in properties.iter().filter(|(_, value)| *value != Value::Null) {
+            if name.is_empty() {
+                return Err(Error::Invalid("a property has no name".into()));
+            }
+            let next = u32::try_from(self.specs.len())
+                .map_err(|_| Error::Invalid("there are 2^32 properties".into()))?;
+            if *self.numbers.entry(name.clone()).or_insert(next) == next {
+                // What an empty list holds is not told.
+                let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
+                self.specs.push(PropertySpec { name: name.clone(), ty });
+            }
         }
-        if name.is_empty() {
-            return Err(Error::Invalid("a property has no name".into()));
+        Ok(())
+    }
+
+    /// Number and bytes of each value, ascending by number.
+    fn encode(&self, properties: &[(String, Value)]) -> Result<Encoded> {
+        let mut values = Encoded::with_capacity(properties.len());
+        for (name, value) in properties {
+            if *value == Value::Null {
+                continue;
+            }
+            let (number, spec) = self.find(name)?;
+            let mut bytes = Vec::new();
+            let told = |error| match error {
+                Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
+                other => other,
+            };
+            if value.encode(spec.ty, &mut bytes).map_err(told)? {
+                values.push((number, bytes));
+            }
         }
-        let next = u32::try_from(self.specs.len())
-            .map_err(|_| Error::Invalid("there are 2^32 properties".into()))?;
-        // What an empty list holds is not told.
-        let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
-        self.specs.push(PropertySpec { name: name.to_owned(), ty });
-        self.numbers.insert(name.to_owned(), next);
-        Ok(next)
+        values.sort_by_key(|(number, _)| *number);
+        let twice = values.windows(2).find_map(|pair| match pair {
+            [(a, _), (b, _)] if a == b => self.get(*a),
+            _ => None,
+        });
+        match twice {
+            Some(spec) => Err(Error::Invalid(format!("property '{}' has two values", spec.name))),
+            None => Ok(values),
+        }
     }
 }
+
+/// Properties of a row: number and bytes.
+pub(super) type Encoded = Vec<(u32, Vec<u8>)>;
 
 /// All names of a graph.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +156,7 @@ impl Schema {
     }
 
     /// The number of a type of edges, which becomes one if it is not known.
-    pub(super) fn add_type(&mut self, name: &str) -> Result<u64> {
+    fn add_type(&mut self, name: &str) -> Result<u64> {
         if let Some(number) = self.type_numbers.get(name) {
             return Ok(*number);
         }
@@ -145,40 +185,39 @@ impl Schema {
     }
 }
 
-/// The properties of a row, with new ones made known: number and value, ascending by number.
-pub(super) fn encode(
-    known: &mut Properties,
+/// The properties of a node, those that are new made known. A schema that is shared is copied only
+/// then.
+pub(super) fn encode_node(
+    schema: &mut Arc<Schema>,
     properties: &[(String, Value)],
-) -> Result<Vec<(u32, Vec<u8>)>> {
-    let mut values: Vec<(u32, Vec<u8>)> = Vec::with_capacity(properties.len());
-    for (name, value) in properties {
-        if *value == Value::Null {
-            continue;
-        }
-        let number = known.number(name, value)?;
-        let Some(spec) = known.get(number) else { continue };
-        let mut bytes = Vec::new();
-        let told = |error| match error {
-            Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
-            other => other,
-        };
-        if value.encode(spec.ty, &mut bytes).map_err(told)? {
-            values.push((number, bytes));
-        }
+) -> Result<Encoded> {
+    if !schema.nodes.knows(properties) {
+        Arc::make_mut(schema).nodes.add(properties)?;
     }
-    values.sort_by_key(|(number, _)| *number);
-    if let Some((number, _)) = values
-        .windows(2)
-        .find_map(|pair| (pair.first()?.0 == pair.last()?.0).then(|| pair.first())?)
-    {
-        let name = known.get(*number).map_or("", |spec| spec.name.as_str());
-        return Err(Error::Invalid(format!("property '{name}' has two values")));
+    schema.nodes.encode(properties)
+}
+
+/// As [`encode_node`], of an edge.
+pub(super) fn encode_edge(
+    schema: &mut Arc<Schema>,
+    properties: &[(String, Value)],
+) -> Result<Encoded> {
+    if !schema.edges.knows(properties) {
+        Arc::make_mut(schema).edges.add(properties)?;
     }
-    Ok(values)
+    schema.edges.encode(properties)
+}
+
+/// The number of a type of edges, which becomes one if it is not known.
+pub(super) fn edge_type(schema: &mut Arc<Schema>, name: &str) -> Result<u64> {
+    match schema.edge_type(name) {
+        Some(ty) => Ok(ty),
+        None => Arc::make_mut(schema).add_type(name),
+    }
 }
 
 /// The bytes of a row of encoded properties; see [`Values`].
-pub(super) fn row(values: &[(u32, Vec<u8>)]) -> Vec<u8> {
+pub(super) fn row(values: &Encoded) -> Vec<u8> {
     let mut row = Vec::new();
     values.iter().for_each(|(number, bytes)| Values::put(*number, bytes, &mut row));
     row
