@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from ._core import EdgeRecord, Properties, Store
 from .progress import ProgressArgument, reporting
 from .units import parse_size
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .result import Result
 
 __all__ = ["Batch", "Changes", "EdgeData", "Id", "Property", "Queries", "Search", "Snapshot", "Tao"]
 
@@ -275,6 +284,14 @@ class Writable(Queries, Changes):
     _properties: Properties | None
     #: One thread loads, which may become the only writer of the store.
     _loading: threading.Lock
+    #: Of a projection that has no other place.
+    _folder: tempfile.TemporaryDirectory[str] | None
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._core = Store(os.fspath(path))
+        self._properties = None
+        self._loading = threading.Lock()
+        self._folder = None
 
     def load_properties(
         self, *, memory: int | str | None = None, progress: ProgressArgument = None
@@ -384,6 +401,115 @@ class Writable(Queries, Changes):
         found: dict[str, Any] = json.loads(text)
         return found
 
+    def project(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        edge_types: str | Sequence[str] | None = None,
+        direction: Literal["out", "in", "both"] = "out",
+        weight: str | None = None,
+        nodes: Mapping[str, Property] | Sequence[Id] | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: ProgressArgument = None,
+    ) -> Self:
+        """Some edges of a graph with properties, as a graph that every algorithm takes.
+
+        It is what this graph was at the moment; later changes do not reach it.
+
+        Args:
+            path: directory of the new store; by default a temporary one, which goes with the
+                graph that is returned.
+            edge_types: types of edges, or one; all by default.
+            direction: ``"out"`` as they are, ``"in"`` the other way round, ``"both"``: undirected.
+            weight: the edge property that is the weight; 1 where an edge has none.
+            nodes: the nodes that are vertices, with the edges between them: ids, or values that
+                they have; all by default, those without edges too.
+            memory: cap; default 1 GiB.
+            threads: worker threads.
+            progress: as for algorithms.
+
+        Raises:
+            ParameterError: a type or property that is not there, a weight that is no number.
+            UnknownVertexError: there is no such node.
+        """
+        types = [edge_types] if isinstance(edge_types, str) else edge_types
+        ids = self.get_node_ids(nodes) if isinstance(nodes, Mapping) else nodes
+        folder = None
+        if path is None:
+            folder = tempfile.TemporaryDirectory(prefix="nakshi-", dir=Path(self._core.path).parent)
+            path = Path(folder.name) / "projection.nakshi"
+        with reporting(progress, "project") as sink:
+            self._queries.project(
+                Path(path),
+                edge_types=None if types is None else list(types),
+                direction=direction,
+                weight=weight,
+                nodes=None if ids is None else list(ids),
+                memory=parse_size(memory),
+                threads=threads,
+                progress=sink,
+            )
+        graph = type(self)(path)
+        graph._folder = folder
+        return graph
+
+    def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
+        """Make what an algorithm found a property of the nodes, in one durable commit.
+
+        Args:
+            result: of this graph or of a projection of it.
+            property: name of the node property; it can be asked for at once.
+            column: of the result; by default its first.
+
+        Returns:
+            Number of nodes that got a value; vertices without one, such as those that a search did
+            not reach, get none.
+
+        Raises:
+            UnknownVertexError: a vertex of the result is no node any more.
+            ParameterError: the property has values of another type.
+        """
+        ids, values = result.to_numpy(column)
+        changes = [
+            ("update_node", id, {property: value}, True)
+            for id, value in zip(ids.tolist(), values.tolist(), strict=True)
+            if value is not None and not (isinstance(value, float) and not math.isfinite(value))
+        ]
+        if changes:
+            self._queries.commit(changes)
+        return len(changes)
+
+    def compact(
+        self,
+        *,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Make the log of a graph with properties part of its compressed files.
+
+        Edge lists, which algorithms read, have the changes from then on. Queries and changes go on
+        meanwhile; they may come from other threads.
+
+        Args:
+            memory: cap, as for :func:`nakshi.build`; default 1 GiB.
+            threads: worker threads.
+            progress: as for algorithms.
+
+        Returns:
+            ``nodes`` and ``edges`` of the new files, ``log_bytes`` before, ``property_bytes``
+            before and after, ``seconds``, and the seconds that changes ``waited`` at the end.
+
+        Raises:
+            StoreLockedError: another process writes to the store.
+        """
+        with reporting(progress, "compact") as sink:
+            found = self._queries.compact(memory=parse_size(memory), threads=threads, progress=sink)
+        self._core = Store(self._core.path)
+        report: dict[str, Any] = json.loads(found)
+        return report
+
     def release(self) -> None:
         """Let go of the properties: their memory, and the lock of a writer."""
         self._properties = None
@@ -432,7 +558,6 @@ class Tao:
     ) -> list[EdgeData]:
         """At most ``limit`` associations whose time is from ``low`` to ``high``."""
         return _edges(self._core.assoc_time_range(id, atype, high, low, limit))
-
 
     def obj_add(self, id: Id, properties: Mapping[str, Property] | None = None) -> None:
         """Add an object."""

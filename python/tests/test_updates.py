@@ -164,4 +164,6 @@ def test_algorithms_on_some_edges_and_their_results_as_properties(store: Path) -
     graph.delete_node(1)
     with pytest.raises(nakshi.UnknownVertexError):
         graph.write_back(ranks, "rank")
-    assert sorted(entry.name for entry in store.parent.iterdir() if "projection" in entry.name) == []
+    assert (
+        sorted(entry.name for entry in store.parent.iterdir() if "projection" in entry.name) == []
+    )

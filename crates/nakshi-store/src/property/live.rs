@@ -1,6 +1,8 @@
 //! A property graph that is written to: one writer, commits in groups, readers that keep what they see.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,8 @@ use crate::{Error, OpenOptions, Result, Store};
 const LOCK: &str = "write.lock";
 /// A group waits for writers that were in the last one, this part of the time that a group takes.
 const PATIENCE: u32 = 4;
+/// For so long whoever waits for the disk does not sleep.
+const AWAKE: Duration = Duration::from_micros(300);
 
 /// A store with properties that can be changed.
 ///
@@ -37,6 +41,8 @@ pub struct PropertyStore {
     published: ArcSwap<PropertyGraph>,
     core: Mutex<Core>,
     done: Condvar,
+    /// The last commit that is durable, for those who wait without the lock.
+    durable: AtomicU64,
 }
 
 /// What writers share.
@@ -117,6 +123,7 @@ impl PropertyStore {
             published: ArcSwap::from_pointee(PropertyGraph::of(state)),
             core: Mutex::new(Core { reader, writing: None }),
             done: Condvar::new(),
+            durable: AtomicU64::new(0),
         })
     }
 
@@ -233,10 +240,28 @@ impl PropertyStore {
             }
             writing.usable(&self.path)?;
             if writing.busy {
+                drop(core);
+                self.stay_awake(commit);
+                core = self.lock();
+                let sleep = core.writing.as_ref().is_some_and(|writing| {
+                    writing.busy && writing.durable < commit && writing.broken.is_none()
+                });
+                if !sleep {
+                    continue;
+                }
                 core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
             } else {
                 core = self.write_group(core)?;
             }
+        }
+    }
+
+    /// Lets others go on until a commit is durable, for a while: a disk that is done in time costs no
+    /// falling asleep and waking up.
+    fn stay_awake(&self, commit: u64) {
+        let began = Instant::now();
+        while self.durable.load(Acquire) < commit && began.elapsed() < AWAKE {
+            std::thread::yield_now();
         }
     }
 
@@ -277,6 +302,7 @@ impl PropertyStore {
         let result = match written {
             Ok(log) => {
                 writing.durable = state.commit;
+                self.durable.store(state.commit, Release);
                 writing.log = Some(log);
                 reader.count(group.bytes());
                 self.publish(state);
