@@ -65,8 +65,12 @@ class Page:
         if notes:
             self.parts.append("\n".join(f"- {note}" for note in notes))
 
-    def write(self, path: Path) -> None:
-        """Writes the page."""
+    def write(self, path: Path, *, keep: str = "") -> None:
+        """Writes the page, and behind it the sections of the page ``keep`` that it has not."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n\n".join(self.parts) + "\n")
+        text = "\n\n".join(self.parts)
+        own = {section.partition("\n")[0] for section in text.split("\n\n## ")[1:]}
+        others = keep.rstrip().split("\n\n## ")[1:]
+        others = [section for section in others if section.partition("\n")[0] not in own]
+        path.write_text("\n\n## ".join([text, *others]) + "\n")
         print(f"wrote {path}")

@@ -231,11 +231,14 @@ class Study:
 
 def run(study: Study, figures: Mapping[str, Callable[[Study], None]]) -> None:
     """Measures the figures that were asked for and writes the page."""
-    for name in (study.options.only or ",".join(figures)).split(","):
+    path, only = study.options.out / f"{study.name}.md", study.options.only
+    # Other figures stay as they are.
+    old = path.read_text() if only and path.exists() else ""
+    for name in (only or ",".join(figures)).split(","):
         began = time.perf_counter()
         figures[name](study)
         print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-        study.page.write(study.options.out / f"{study.name}.md")
+        study.page.write(path, keep=old)
 
 
 def _options(text: str, graphs: str) -> argparse.Namespace:
