@@ -184,12 +184,27 @@ pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest)
 }
 
 /// The generation that a file of a store is of, by its name: `MANIFEST-2`, `out-2.adj`, `log-2.0.wal`.
+/// Nothing for what a store does not write.
 fn generation(name: &str) -> Option<u64> {
-    const FILES: [&str; 8] =
-        ["MANIFEST", "out", "in", "ids", "nodes", "edges", "properties", "log"];
-    let (of, rest) = name.split_once('-')?;
-    let digits = rest.split('.').next()?;
-    FILES.contains(&of).then(|| digits.parse().ok())?
+    let (of, rest) = name.strip_suffix(".sum").unwrap_or(name).split_once('-')?;
+    let (digits, kind) = rest.split_once('.').unwrap_or((rest, ""));
+    let numbered = |kind: &str, before: &str| {
+        let number = kind.strip_prefix(before).unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let ours = match of {
+        "MANIFEST" => kind.is_empty(),
+        "out" | "in" => {
+            let column = kind.strip_suffix(".col").is_some_and(|column| numbered(column, "c"));
+            column || ["adj", "idx", "deg", "heads"].contains(&kind)
+        }
+        "ids" => ["keys", "blocks", "internal", "ranks"].contains(&kind),
+        "nodes" | "edges" => kind.strip_suffix(".prop").is_some_and(|shard| numbered(shard, "s")),
+        "properties" => kind == "json",
+        "log" => kind.strip_suffix(".wal").is_some_and(|number| numbered(number, "")),
+        _ => false,
+    };
+    if ours { digits.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -198,11 +213,24 @@ mod tests {
 
     #[test]
     fn only_files_of_a_store_have_a_generation() {
-        assert_eq!(generation("MANIFEST-12"), Some(12));
-        assert_eq!(generation("nodes-2.s0.prop.sum"), Some(2));
-        assert_eq!(generation("log-3.1.wal"), Some(3));
-        for other in ["write.lock", "cache.plan", "notes-2024.txt", "out", "in-x.adj"] {
-            assert_eq!(generation(other), None);
+        for (name, expected) in [
+            ("MANIFEST-12", 12),
+            ("nodes-2.s0.prop.sum", 2),
+            ("edges-2.s11.prop", 2),
+            ("out-4.c1.col", 4),
+            ("in-4.heads.sum", 4),
+            ("ids-5.internal", 5),
+            ("properties-6.json", 6),
+            ("log-3.1.wal", 3),
+        ] {
+            assert_eq!(generation(name), Some(expected), "{name}");
+        }
+        let others =
+            ["write.lock", "cache.plan", "notes-2024.txt", "out", "in-x.adj", "in-2024.csv"];
+        for other in
+            others.iter().chain(&["MANIFEST-1.bak", "log-1.wal", "nodes-1.prop", "out-.adj"])
+        {
+            assert_eq!(generation(other), None, "{other}");
         }
     }
 }
