@@ -167,3 +167,17 @@ def test_algorithms_on_some_edges_and_their_results_as_properties(store: Path) -
     assert (
         sorted(entry.name for entry in store.parent.iterdir() if "projection" in entry.name) == []
     )
+
+
+def test_changes_are_measured(store: Path) -> None:
+    graph = nakshi.open(store)
+    found = graph.bench("linkbench", queries=300, threads=4, progress=False)
+    assert found["queries"] == 300 and len(found["classes"]) == 10
+    assert sum(kind["share"] for kind in found["classes"]) == pytest.approx(100)
+    before = graph.snapshot().num_nodes
+    appends = graph.bench_appends(writers=3, in_flight=4, seconds=0.2, progress=False)
+    assert appends["rate"] > 0 and appends["syncs"] > 0
+    assert graph.snapshot().num_nodes > before
+    done = CliRunner().invoke(program, ["bench", "tao", str(store), "--queries", "100", "--json"])
+    assert json.loads(done.output)["rate"] > 0, done.output
+    assert sorted(entry.name for entry in store.iterdir() if "sync" in entry.name) == []
