@@ -13,8 +13,6 @@ use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store, p
 
 /// Bytes that are copied at once.
 const PIECE: u64 = 1 << 20;
-/// How often files may be replaced while they are copied.
-const TRIES: usize = 4;
 
 /// What [`backup`] copied.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -39,17 +37,7 @@ pub fn backup(
     destination: &Path,
     hooks: &Hooks,
 ) -> Result<BackupReport> {
-    for _ in 1..TRIES {
-        let manifest = files::read_manifest(source)?;
-        match copy(fs, source, destination, &manifest, hooks) {
-            // A compaction has replaced the files.
-            Err(Error::Io { source: error, .. })
-                if error.kind() == std::io::ErrorKind::NotFound
-                    && files::read_manifest(source)?.generation != manifest.generation => {}
-            done => return done,
-        }
-    }
-    copy(fs, source, destination, &files::read_manifest(source)?, hooks)
+    files::with_newest(source, |manifest| copy(fs, source, destination, &manifest, hooks))
 }
 
 fn copy(

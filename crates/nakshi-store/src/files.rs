@@ -109,6 +109,24 @@ pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
+/// How often files may be replaced while they are read.
+const TRIES: usize = 4;
+
+/// Calls `f` with the newest manifest; anew if a file was not there because a compaction has replaced it.
+pub(crate) fn with_newest<T>(dir: &Path, mut f: impl FnMut(Manifest) -> Result<T>) -> Result<T> {
+    for _ in 1..TRIES {
+        let manifest = read_manifest(dir)?;
+        let generation = manifest.generation;
+        match f(manifest) {
+            Err(Error::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound
+                    && read_manifest(dir)?.generation != generation => {}
+            done => return done,
+        }
+    }
+    f(read_manifest(dir)?)
+}
+
 /// Checks what a manifest claims before anything is sized by it; returns the identity.
 pub(crate) fn validate(dir: &Path, manifest: &Manifest) -> Result<Uuid> {
     let path = dir.join(manifest_name(manifest.generation));

@@ -152,11 +152,7 @@ def info(store: str, as_json: bool) -> None:
     """Show what STORE holds: counts, layout, files and their sizes."""
     from ..graph import Graph
 
-    found = Graph(store).info()
-    if as_json:
-        print_json(found)
-    else:
-        print_pairs(_lines(found))
+    _show(Graph(store).info(), as_json)
 
 
 @click.command()

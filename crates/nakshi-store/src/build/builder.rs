@@ -544,7 +544,7 @@ impl StoreBuilder {
             .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
         sink.append(&bytes)?;
         entry.segments.directory = Some(self.files.finish(sink)?);
-        let bytes = entry.files().map(|file| file.len).sum();
+        let bytes = entry.bytes();
         self.property = Some(entry);
         Ok(bytes)
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::property::{Base, PropertyGraph};
+use crate::property::{Base, PropertyEntry, PropertyGraph};
 use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
@@ -102,7 +102,7 @@ fn need(manifest: &Manifest) -> u64 {
     let ids = &manifest.ids;
     let orders = if ids.internal.is_some() { 8 * manifest.vertices } else { 0 };
     let blocks = ids.blocks.as_ref().map_or(0, |file| file.len);
-    let property = manifest.property.iter().flat_map(|p| p.files()).map(|file| file.len).sum();
+    let property = manifest.property.as_ref().map_or(0, PropertyEntry::bytes);
     lists.chain([orders, blocks, property]).fold(manifest.reading_memory(), u64::saturating_add)
 }
 

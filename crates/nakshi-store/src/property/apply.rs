@@ -100,6 +100,20 @@ impl Lookups {
 type Removed = Option<(i64, Arc<[u8]>)>;
 
 impl State {
+    /// Makes the changes of a commit that was made before.
+    pub(super) fn make(
+        &mut self,
+        commit: u64,
+        changes: &[Change],
+        lookups: &mut Lookups,
+    ) -> Result<()> {
+        for change in changes {
+            self.apply(change, lookups)?;
+        }
+        self.commit = commit;
+        Ok(())
+    }
+
     /// Makes a change; whether it changed anything. After an error the state is of no use.
     ///
     /// # Errors

@@ -38,8 +38,7 @@ impl Base {
                 store.path().display()
             ))
         })?;
-        let bytes: u64 = entry.files().map(|file| file.len).sum();
-        Error::afford(bytes + ids_bytes(store), memory)?;
+        Error::afford(entry.bytes() + ids_bytes(store), memory)?;
         let directory = entry.segments.directory.as_ref();
         let directory =
             directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?;

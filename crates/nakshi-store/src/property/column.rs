@@ -101,25 +101,25 @@ impl ColumnBuilder {
         for value in &values {
             numbers.entry(value).or_insert(0);
             if numbers.len() * REPEATS > values.len() {
-                let values = match frame(&values, out) {
-                    Some(values) => values,
+                let written = match frame(&values, out) {
+                    Some(written) => written,
                     None => Values::Plain { texts: Texts::write(&values, cancel, out)? },
                 };
-                let order = (self.ends.len() > FEW).then(|| self.order(out));
-                return Ok(Layout { present, order, values });
+                let order = (values.len() > FEW).then(|| order(&values, out));
+                return Ok(Layout { present, order, values: written });
             }
         }
         let values = dictionary(&values, numbers, cancel, out)?;
         Ok(Layout { present, order: None, values })
     }
+}
 
-    fn order(&self, out: &mut Vec<u8>) -> Packed {
-        let values = self.values();
-        let mut order: Vec<u64> = (0..values.len() as u64).collect();
-        // Stable, so that equal values keep their order.
-        order.sort_by_key(|i| values.get(*i as usize));
-        Packed::write(order, width_of(values.len() as u64 - 1), out)
-    }
+/// Numbers of values in the order of the values.
+fn order(values: &[&[u8]], out: &mut Vec<u8>) -> Packed {
+    let mut order: Vec<u64> = (0..values.len() as u64).collect();
+    // Stable, so that equal values keep their order.
+    order.sort_by_key(|i| values.get(*i as usize));
+    Packed::write(order, width_of(values.len().saturating_sub(1) as u64), out)
 }
 
 /// Values of eight bytes, or all of one, as numbers.

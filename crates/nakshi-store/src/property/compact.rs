@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use nakshi_io::write::{WriteFs, replace_file};
 
+use super::PropertyEntry;
 use super::apply::Lookups;
 use super::base::Base;
 use super::import::{LoadOptions, compacted};
@@ -46,7 +47,6 @@ pub struct CompactReport {
 /// New files and their log, on the way to the present.
 struct Next {
     manifest: Manifest,
-    store: Arc<Store>,
     state: State,
     lookups: Lookups,
     /// Reads the old log.
@@ -67,7 +67,8 @@ impl PropertyStore {
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;
-        let before = property_bytes(old.manifest());
+        let bytes =
+            |manifest: &Manifest| manifest.property.as_ref().map_or(0, PropertyEntry::bytes);
         let manifest = compacted(&self.fs, &old, &snapshot, options, hooks)?;
         let switched = self.switch(&old, &manifest, hooks);
         if switched.is_err() {
@@ -83,7 +84,7 @@ impl PropertyStore {
             nodes: entry.map_or(0, |entry| entry.nodes),
             edges: entry.map_or(0, |entry| entry.edges),
             log_bytes,
-            property_bytes: (before, property_bytes(&manifest)),
+            property_bytes: (bytes(old.manifest()), bytes(&manifest)),
             seconds: began.elapsed().as_secs_f64(),
             waited,
         })
@@ -99,9 +100,8 @@ impl PropertyStore {
         // What the files contain.
         old.read_until(state.commit)?;
         let log = LogWriter::begin(&self.fs, &LogReader::new(&self.path, manifest)?)?;
-        let lookups = Lookups::new(Arc::clone(&store));
-        let manifest = manifest.clone();
-        let mut next = Next { manifest, store, state, lookups, old, log, bytes: 0 };
+        let (manifest, lookups) = (manifest.clone(), Lookups::new(store));
+        let mut next = Next { manifest, state, lookups, old, log, bytes: 0 };
         for _ in 0..ROUNDS {
             hooks.check()?;
             if next.carry_over()? <= FEW {
@@ -131,7 +131,7 @@ impl PropertyStore {
         core.reader = reader;
         self.publish(next.state.clone());
         if let Some(writing) = &mut core.writing {
-            writing.move_to(next.state, Lookups::new(next.store), next.log);
+            writing.move_to(next.state, next.lookups, next.log);
         }
         Ok(())
     }
@@ -143,10 +143,7 @@ impl Next {
         let (mut group, mut commits) = (Group::default(), 0);
         let (state, lookups) = (&mut self.state, &mut self.lookups);
         self.old.read(|commit, changes: Vec<Change>| {
-            for change in &changes {
-                state.apply(change, lookups)?;
-            }
-            state.commit = commit;
+            state.make(commit, &changes, lookups)?;
             commits += 1;
             group.push(commit, &changes)
         })?;
@@ -156,10 +153,6 @@ impl Next {
         }
         Ok(commits)
     }
-}
-
-fn property_bytes(manifest: &Manifest) -> u64 {
-    manifest.property.iter().flat_map(|entry| entry.files()).map(|file| file.len).sum()
 }
 
 /// Removes files of other generations than the manifest's: what a crash has left of a compaction.

@@ -93,6 +93,11 @@ impl PropertyEntry {
         let SegmentEntry { nodes, edges, directory } = &self.segments;
         nodes.iter().chain(edges).chain(directory)
     }
+
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files().map(|file| file.len).sum()
+    }
 }
 
 /// What the directory file of a segment holds, as JSON.

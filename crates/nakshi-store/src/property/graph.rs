@@ -62,7 +62,8 @@ impl PropertyGraph {
 
     /// The files of a store and its log.
     pub(crate) fn with_log(store: &Arc<Store>, base: Base, cancel: &CancelToken) -> Result<Self> {
-        Ok(PropertyGraph::of(live::replay(store, State::new(Arc::new(base)), cancel)?))
+        let (state, _) = live::replay(store, State::new(Arc::new(base)), cancel)?;
+        Ok(PropertyGraph::of(state))
     }
 
     pub(super) fn of(state: State) -> Self {

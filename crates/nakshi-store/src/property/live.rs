@@ -15,6 +15,7 @@ use super::base::Base;
 use super::graph::PropertyGraph;
 use super::log::{Change, Group, LogReader, LogWriter};
 use super::state::State;
+use crate::files::with_newest;
 use crate::{Error, OpenOptions, Result, Store};
 
 /// The lock of the writer.
@@ -41,7 +42,7 @@ pub struct PropertyStore {
     published: ArcSwap<PropertyGraph>,
     core: Mutex<Core>,
     done: Condvar,
-    /// The last commit that is durable, for those who wait without the lock.
+    /// Its number, for those who wait without the lock.
     durable: AtomicU64,
 }
 
@@ -62,8 +63,6 @@ pub(super) struct Writing {
     pub(super) tip: State,
     lookups: Lookups,
     waiting: Group,
-    /// The last commit that is durable.
-    durable: u64,
     /// Nothing while a thread writes a group, or before the first.
     log: Option<LogWriter>,
     busy: bool,
@@ -220,6 +219,7 @@ impl PropertyStore {
             let (state, store) = self.latest(core)?;
             super::compact::remove_orphans(self.fs.as_ref(), &self.path, store.manifest())?;
             self.publish(state.clone());
+            self.durable.store(state.commit, Release);
             core.writing = Some(Writing::new(lock, state, store));
         }
         let writing = core.writing.as_mut().ok_or(Error::Cancelled)?;
@@ -235,7 +235,7 @@ impl PropertyStore {
         let mut core = self.lock();
         loop {
             let Some(writing) = &mut core.writing else { return Ok(()) };
-            if writing.durable >= commit {
+            if self.is_durable(commit) {
                 return Ok(());
             }
             writing.usable(&self.path)?;
@@ -244,7 +244,7 @@ impl PropertyStore {
                 self.stay_awake(commit);
                 core = self.lock();
                 let sleep = core.writing.as_ref().is_some_and(|writing| {
-                    writing.busy && writing.durable < commit && writing.broken.is_none()
+                    writing.busy && !self.is_durable(commit) && writing.broken.is_none()
                 });
                 if !sleep {
                     continue;
@@ -256,11 +256,15 @@ impl PropertyStore {
         }
     }
 
+    fn is_durable(&self, commit: u64) -> bool {
+        self.durable.load(Acquire) >= commit
+    }
+
     /// Lets others go on until a commit is durable, for a while: a disk that is done in time costs no
     /// falling asleep and waking up.
     fn stay_awake(&self, commit: u64) {
         let began = Instant::now();
-        while self.durable.load(Acquire) < commit && began.elapsed() < AWAKE {
+        while !self.is_durable(commit) && began.elapsed() < AWAKE {
             std::thread::yield_now();
         }
     }
@@ -301,7 +305,6 @@ impl PropertyStore {
         writing.last = (group.len(), began.elapsed());
         let result = match written {
             Ok(log) => {
-                writing.durable = state.commit;
                 self.durable.store(state.commit, Release);
                 writing.log = Some(log);
                 reader.count(group.bytes());
@@ -342,7 +345,6 @@ impl Writing {
         Writing {
             _lock: lock,
             process: std::process::id(),
-            durable: tip.commit,
             tip,
             lookups: Lookups::new(store),
             waiting: Group::default(),
@@ -393,56 +395,34 @@ impl Ticket<'_> {
 
 /// The state after the last commit of a store, and how far its log was read.
 fn current(path: &Path, options: &OpenOptions) -> Result<(State, LogReader, Arc<Store>)> {
-    let mut tries = 0;
-    loop {
-        let store = Store::open(path, options)?;
-        let loaded = load(&store, options);
-        match loaded {
-            Ok((state, reader)) => return Ok((state, reader, store)),
-            // A compaction has replaced the files meanwhile.
-            Err(Error::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound
-                    && tries < 3
-                    && crate::files::read_manifest(path)?.generation
-                        != store.manifest().generation =>
-            {
-                tries += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    with_newest(path, |manifest| {
+        let store = Store::open_as(path, manifest, options)?;
+        let base = Base::open(&store, options.memory, &options.cancel)?;
+        let (state, reader) = replay(&store, State::new(Arc::new(base)), &options.cancel)?;
+        Ok((state, reader, store))
+    })
 }
 
-fn load(store: &Arc<Store>, options: &OpenOptions) -> Result<(State, LogReader)> {
-    let base = Base::open(store, options.memory, &options.cancel)?;
-    let mut state = State::new(Arc::new(base));
+/// The state after all commits in the log of an open store, and how far it was read.
+pub(super) fn replay(
+    store: &Arc<Store>,
+    mut state: State,
+    cancel: &CancelToken,
+) -> Result<(State, LogReader)> {
     let mut reader = LogReader::new(store.path(), store.manifest())?;
-    advance(&mut reader, &mut state, &mut Lookups::new(Arc::clone(store)), &options.cancel)?;
+    advance(&mut reader, &mut state, &mut Lookups::new(Arc::clone(store)), cancel)?;
     Ok((state, reader))
 }
 
-/// Makes the changes that have come to the log; whether there were any.
-pub(super) fn advance(
+/// Makes the commits that have come to the log.
+fn advance(
     reader: &mut LogReader,
     state: &mut State,
     lookups: &mut Lookups,
     cancel: &CancelToken,
-) -> Result<bool> {
-    let before = state.commit;
+) -> Result<()> {
     reader.read(|commit, changes| {
         cancel.check()?;
-        for change in &changes {
-            state.apply(change, lookups)?;
-        }
-        state.commit = commit;
-        Ok(())
-    })?;
-    Ok(state.commit != before)
-}
-
-/// The state after all commits in the log of an open store.
-pub(super) fn replay(store: &Arc<Store>, mut state: State, cancel: &CancelToken) -> Result<State> {
-    let mut reader = LogReader::new(store.path(), store.manifest())?;
-    advance(&mut reader, &mut state, &mut Lookups::new(Arc::clone(store)), cancel)?;
-    Ok(state)
+        state.make(commit, &changes, lookups)
+    })
 }

@@ -41,6 +41,7 @@ mod texts;
 mod timeline;
 mod value;
 mod verify;
+mod walk;
 mod writer;
 
 pub(crate) use base::Base;

@@ -12,6 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use super::graph::PropertyGraph;
 use super::record::EdgeRecord;
 use super::value::Value;
+use super::walk::{Walk, id_bytes};
 use crate::import::{Hooks, ImportOptions, Input, Report, import};
 use crate::{Error, ExternalId, Result, VertexId};
 
@@ -85,10 +86,10 @@ fn beside(destination: &Path) -> std::path::PathBuf {
 fn write_nodes(graph: &PropertyGraph, edges: &Edges, path: &Path) -> Result<()> {
     let told = |error| Error::Io { op: "write", path: path.to_path_buf(), source: error };
     let mut out = std::io::BufWriter::new(std::fs::File::create(path).map_err(told)?);
-    let state = graph.state();
-    for v in (0..state.numbered()).filter_map(|v| u32::try_from(v).ok()) {
-        if state.is_alive(v) && edges.has(v) {
-            writeln!(out, "{}", state.external(v.into())?).map_err(told)?;
+    let mut walk = Walk::new(graph);
+    while let Some(v) = walk.node() {
+        if edges.nodes.as_ref().is_none_or(|nodes| nodes.contains(&v)) {
+            writeln!(out, "{}", graph.state().external(v.into())?).map_err(told)?;
         }
     }
     out.flush().map_err(told)
@@ -96,16 +97,13 @@ fn write_nodes(graph: &PropertyGraph, edges: &Edges, path: &Path) -> Result<()> 
 
 /// The edges, in the order of their sources, as record batches.
 struct Edges {
-    graph: PropertyGraph,
     types: Option<BTreeSet<String>>,
     nodes: Option<HashSet<VertexId>>,
     reversed: bool,
     /// Number of the property.
     weight: Option<u32>,
     schema: SchemaRef,
-    next: u64,
-    records: Vec<EdgeRecord>,
-    place: u64,
+    walk: Walk,
 }
 
 impl Edges {
@@ -130,67 +128,35 @@ impl Edges {
             fields.push(Field::new("weight", DataType::Float64, false));
         }
         Ok(Edges {
-            graph: graph.clone(),
             types: projection.edge_types.as_ref().map(|types| types.iter().cloned().collect()),
             nodes: nodes.transpose()?,
             reversed: projection.direction == Along::In,
             weight,
             schema: Arc::new(Schema::new(fields)),
-            next: 0,
-            records: Vec::new(),
-            place: 0,
+            walk: Walk::new(graph),
         })
-    }
-
-    fn has(&self, v: VertexId) -> bool {
-        self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&v))
-    }
-
-    /// The next record that has an edge that was not handed on yet; the last of `records`.
-    fn advance(&mut self) -> Result<bool> {
-        while self.records.last().is_none_or(|record| self.place == record.len()) {
-            self.place = 0;
-            if self.records.pop().is_some() {
-                continue;
-            }
-            let state = self.graph.state();
-            let Some(v) =
-                u32::try_from(self.next).ok().filter(|v| u64::from(*v) < state.numbered())
-            else {
-                return Ok(false);
-            };
-            self.next += 1;
-            if state.is_alive(v) && self.has(v) {
-                let all = self.graph.records_of(v)?.into_iter();
-                let wanted = |record: &EdgeRecord| {
-                    self.types.as_ref().is_none_or(|types| types.contains(record.edge_type()))
-                };
-                self.records = all.filter(wanted).collect();
-                self.records.reverse();
-            }
-        }
-        Ok(true)
     }
 
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
         let mut ids = [LargeBinaryBuilder::new(), LargeBinaryBuilder::new()];
         let (mut weights, mut count) = (Float64Builder::new(), 0);
-        while count < EDGES && self.advance()? {
-            let Some(record) = self.records.last() else { break };
-            let Some(place) = record.place(self.place)? else { break };
-            self.place += 1;
+        let Edges { types, nodes, walk, .. } = self;
+        let has = |v| nodes.as_ref().is_none_or(|nodes| nodes.contains(&v));
+        let typed = |record: &EdgeRecord| {
+            types.as_ref().is_none_or(|types| types.contains(record.edge_type()))
+        };
+        while count < EDGES {
+            let Some((record, i)) = walk.edge(has, typed)? else { break };
+            let Some(place) = record.place(i)? else { break };
             let end = record.end(place)?;
-            if !u32::try_from(end).is_ok_and(|v| self.has(v)) {
+            if !u32::try_from(end).is_ok_and(has) {
                 continue;
             }
-            let state = self.graph.state();
+            let graph = record.graph();
             let (from, to) = (u64::from(record.node()), end);
             let ends = if self.reversed { [to, from] } else { [from, to] };
             for (builder, v) in ids.iter_mut().zip(ends) {
-                match state.external(v)? {
-                    ExternalId::Bytes(bytes) => builder.append_value(bytes),
-                    other => builder.append_value(other.to_string()),
-                }
+                builder.append_value(id_bytes(graph.state().external(v)?));
             }
             if let Some(weight) = self.weight {
                 let mut found = None;
@@ -199,7 +165,7 @@ impl Edges {
                         found = Some(bytes.to_vec());
                     }
                 })?;
-                weights.append_value(found.map_or(Ok(1.0), |bytes| self.number(weight, &bytes))?);
+                weights.append_value(found.map_or(Ok(1.0), |bytes| number(graph, weight, &bytes))?);
             }
             count += 1;
         }
@@ -214,19 +180,19 @@ impl Edges {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         batch.map(Some).map_err(|error| Error::Invalid(error.to_string()))
     }
+}
 
-    fn number(&self, property: u32, bytes: &[u8]) -> Result<f64> {
-        let spec = self.graph.edge_properties().get(property as usize);
-        let value = spec.and_then(|spec| Value::decode(spec.ty, bytes));
-        match value {
-            Some(Value::Float(weight)) => Ok(weight),
-            // Exact up to 53 bits, as weights are everywhere.
-            Some(Value::Int(weight)) => Ok(weight as f64),
-            other => Err(Error::Invalid(format!(
-                "{} is no weight; name a property of numbers",
-                other.unwrap_or(Value::Null)
-            ))),
-        }
+/// The weight that a value is.
+fn number(graph: &PropertyGraph, property: u32, bytes: &[u8]) -> Result<f64> {
+    let spec = graph.edge_properties().get(property as usize);
+    match spec.and_then(|spec| Value::decode(spec.ty, bytes)) {
+        Some(Value::Float(weight)) => Ok(weight),
+        // Exact up to 53 bits, as weights are everywhere.
+        Some(Value::Int(weight)) => Ok(weight as f64),
+        other => Err(Error::Invalid(format!(
+            "{} is no weight; name a property of numbers",
+            other.unwrap_or(Value::Null)
+        ))),
     }
 }
 

@@ -3,18 +3,18 @@
 //! - [`load`] with [`LoadOptions`] and [`Table`]s gives a store and a [`LoadReport`]
 //! - `header`: what columns mean; `rows`: tables as rows; `cell`: fields, and types that they tell
 //! - `feed`: ids of all rows for the import of the topology, the rest spooled
-//! - `sort`: records by key, in runs on disk; `walk`: the rows of a graph, for its compaction
+//! - `sort`: records by key, in runs on disk; `again`: the rows of a graph, for its compaction
 //!
 //! The import of edge lists gives vertices their numbers: it reads the ids of all rows as edges,
 //! with the number of the row as weight, into a temporary store. Its lists tell the vertices of each
 //! row; rows are then sorted by vertex, and encoded.
 
+mod again;
 mod cell;
 mod feed;
 mod header;
 mod rows;
 mod sort;
-mod walk;
 
 use std::path::Path;
 use std::sync::Arc;

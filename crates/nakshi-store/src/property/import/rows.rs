@@ -12,9 +12,9 @@ use nakshi_io::CancelToken;
 
 use super::super::PropertyGraph;
 use super::super::value::Value;
+use super::again::Again;
 use super::cell::{Cell, Properties};
 use super::header::{self, Kind, LABELS, Role};
-use super::walk::Walk;
 use crate::import::read::{Counters, Opened, open, whole};
 use crate::{Error, Result};
 
@@ -80,7 +80,7 @@ pub(super) struct Reader<'a> {
 enum Source<'a> {
     Text { reader: csv::Reader<Box<dyn std::io::Read + Send + 'a>>, record: csv::ByteRecord },
     Batches { batches: Batches<'a>, batch: Option<(RecordBatch, usize)>, row: u64 },
-    Graph(Walk),
+    Graph(Again),
 }
 
 type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>;
@@ -116,12 +116,12 @@ impl<'a> Reader<'a> {
                 (PathBuf::from("table"), names, of(batches))
             }
             Rows::Graph(graph) => {
-                let walk = Walk::new(kind, graph, properties);
+                let again = Again::new(kind, &graph, properties);
                 return Ok(Reader {
                     path: PathBuf::from("graph"),
                     name: None,
                     columns: Vec::new(),
-                    source: Source::Graph(walk),
+                    source: Source::Graph(again),
                 });
             }
         };
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         row.clear();
         let (path, name) = (&self.path, self.name.as_deref());
         match &mut self.source {
-            Source::Graph(walk) => walk.next(row),
+            Source::Graph(again) => again.next(row),
             Source::Text { reader, record } => {
                 let broken = |error: csv::Error| {
                     let line = error.position().map_or(0, csv::Position::line);
