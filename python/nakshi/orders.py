@@ -22,5 +22,5 @@ Layout = Literal[
 """Of an import."""
 Order = Literal[Layout, "extend"]
 """Of a store that is written once more."""
-PropertyLayout = Literal["columns", "zipg"]
-"""Of the files of properties; in place of an order, which is then ``"auto"``."""
+PropertyLayout = Literal["columns", "zipg", "blocks"]
+"""Of the files of properties."""

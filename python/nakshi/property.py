@@ -69,6 +69,39 @@ class Queries:
         names = [properties] if isinstance(properties, str) else properties
         return self._queries.get_node_property(id, None if names is None else list(names))
 
+    def get_node_properties(
+        self, ids: Sequence[Id], properties: str | Sequence[str] | None = None
+    ) -> list[dict[str, Property]]:
+        """Properties of many nodes, as :meth:`get_node_property` has them of each.
+
+        Where properties are in ``"blocks"`` on disk, what lies close together is read at once.
+        """
+        names = [properties] if isinstance(properties, str) else properties
+        return self._queries.get_node_properties(
+            list(ids), None if names is None else list(names)
+        )
+
+    def read_node_property(
+        self, id: Id, property: str, offset: int = 0, length: int = 4096
+    ) -> bytes | None:
+        """Some bytes of a property that is a string or bytes, without reading the rest of it.
+
+        Args:
+            id: of the node.
+            property: its name.
+            offset: of the first byte.
+            length: bytes at most; there are fewer at the end of the value.
+
+        Returns:
+            The bytes (of a string, in UTF-8); ``None`` if the node has no such property. Values in
+            ``"columns"`` and ``"zipg"`` are read whole.
+
+        Raises:
+            UnknownVertexError: there is no such node.
+            ParameterError: there is no such property, or it has another type.
+        """
+        return self._queries.read_node_property(id, property, offset, length)
+
     def get_node_ids(self, properties: Mapping[str, Property] | None = None) -> list[Id]:
         """The nodes that have all these values; all nodes for ``None``.
 
@@ -296,15 +329,18 @@ class Writable(Queries, Changes):
     def load_properties(
         self, *, memory: int | str | None = None, progress: ProgressArgument = None
     ) -> None:
-        """Load the property files, compressed as they are; the first query does it by itself.
+        """Open the property files; the first query does it by itself, and loads them.
 
         Args:
-            memory: cap; the files have to fit.
+            memory: cap for what is kept of the files. If they fit they are loaded, compressed as they
+                are; else they are read when they are needed, through a cache of what is left. Without
+                it they are loaded.
             progress: as for algorithms.
 
         Raises:
             UnsupportedError: a store without properties.
-            BudgetError: ``memory`` is less than the files take.
+            BudgetError: ``memory`` is less than ids and places take, or, in the layout ``"zipg"``,
+                than the files.
         """
         with self._loading:
             if self._properties is None:
@@ -398,6 +434,59 @@ class Writable(Queries, Changes):
         """
         with reporting(progress, "appends") as sink:
             text = self._queries.appends(writers, in_flight, seconds, progress=sink)
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def bench_list_friends(
+        self,
+        *,
+        users: int = 1500,
+        runs: int = 6,
+        requests: int = 1,
+        access: Literal["all", "uniform", "preferential", "overlap"] = "all",
+        property: str | None = None,
+        part: int | str | None = None,
+        memory: int | str | None = None,
+        seed: int = 1,
+        trace: bool = False,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure how long it takes to read the properties of all friends of a user (Bondhu).
+
+        Friends of a user are the nodes that edges lead to from there; who they are is known before
+        the clock starts. The first request of a user finds an empty cache.
+
+        Args:
+            users: drawn among those with friends; the same in every order of the same graph.
+            runs: of all requests of a user; the least time counts.
+            requests: of a user, one after the other.
+            access: what a request reads: all friends, or one of them, each as likely, or as likely
+                as it has friends, or as it has friends in common with the user.
+            property: name of the one that is read; all by default.
+            part: so many bytes of it only.
+            memory: for what is kept of the files; as little as works by default.
+            seed: of draws.
+            trace: note every read.
+            progress: as for algorithms.
+
+        Returns:
+            A list with an entry for each user of ``users`` (ids), ``friends``, ``micros`` of a
+            request, ``reads`` and ``bytes`` from disk of the first run; ``trace``: place of the
+            user, microseconds since the start, offset and bytes of each read.
+        """
+        config = {
+            "users": users,
+            "runs": runs,
+            "requests": requests,
+            "access": access,
+            "property": property,
+            "part": parse_size(part),
+            "memory": parse_size(memory),
+            "seed": seed,
+            "trace": trace,
+        }
+        with reporting(progress, "list friends") as sink:
+            text = Properties.list_friends(self._core.path, json.dumps(config), progress=sink)
         found: dict[str, Any] = json.loads(text)
         return found
 

@@ -63,6 +63,7 @@ def build(
     separator: str | None = None,
     header: bool | None = None,
     layout: Layout | PropertyLayout = "auto",
+    property_layout: PropertyLayout | None = None,
     duplicates: Literal["drop", "keep", "sum"] = "drop",
     self_loops: Literal["keep", "drop"] = "keep",
     encoding: Literal["packed", "raw"] = "packed",
@@ -111,10 +112,13 @@ def build(
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
             of vertices shorter; ``graph.info()`` says which. The other orders of
-            :meth:`Graph.relayout` take a second store beside ``path`` until they are done. With
-            ``properties``, ``"columns"`` (as without it) or ``"zipg"``, how the files of properties
-            are laid out: in columns, each in the code that takes least, or as in ZipG, as flat text
-            that is compressed and searched by Succinct; vertices are then in order ``"auto"``.
+            :meth:`Graph.relayout` take a second store beside ``path`` until they are done.
+            A name of ``property_layout`` means that, with vertices in order ``"auto"``.
+        property_layout: with ``properties``, how their files are laid out: in ``"columns"``, each in
+            the code that takes least; as in ZipG (``"zipg"``), as flat text that is compressed and
+            searched by Succinct; or in ``"blocks"``, all that a node or an edge has side by side and
+            uncompressed, for data far larger than memory: a node is one read, those that ``layout``
+            puts close together share pages, and finding a value reads everything.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
             weight stays), ``"keep"`` all, or ``"sum"`` their weights.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
@@ -146,6 +150,7 @@ def build(
         "separator": separator,
         "header": header,
         "layout": layout,
+        "property_layout": property_layout,
         "duplicates": duplicates,
         "self_loops": self_loops,
         "encoding": encoding,
@@ -171,15 +176,16 @@ def report(
     """Import with options as a dictionary and return the report; what the CLI calls."""
     if properties:
         return tables.load(path, nodes, edges, options, progress)
-    if options["layout"] in get_args(PropertyLayout):
-        raise ParameterError(f"layout={options['layout']!r} is of properties; give properties=True")
+    options = dict(options)
+    named = options.pop("property_layout", None) or options["layout"]
+    if named in get_args(PropertyLayout):
+        raise ParameterError(f"{named!r} is a layout of properties; give properties=True")
     if options["layout"] not in reorder.IMPORTED:
 
         def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:
             return report(first, edges, nodes, plain, progress)
 
         return reorder.import_in_order(path, options, progress, run)
-    options = dict(options)
     source = prepare(edges, options)
     with nodes_file(nodes) as names, reporting(progress, "import") as sink:
         options["nodes"] = names

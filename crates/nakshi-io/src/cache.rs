@@ -69,6 +69,28 @@ pub(crate) enum Lookup {
 #[derive(Debug)]
 pub(crate) struct FramePin(u32);
 
+/// A page that stays where it is as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Held<'c> {
+    cache: &'c PageCache,
+    pin: FramePin,
+}
+
+impl Held<'_> {
+    /// Some bytes of the page, which count as used.
+    #[inline]
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        self.cache.note_used(&self.pin, range.clone());
+        self.cache.bytes(&self.pin).get(range).unwrap_or_default()
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.cache.unpin(FramePin(self.pin.0));
+    }
+}
+
 /// The duty to fill a frame. Given back to [`PageCache::fill`] or
 /// [`PageCache::abandon`].
 #[derive(Debug)]
@@ -278,10 +300,15 @@ impl PageCache {
         Lookup::Miss(Claim(frame as u32))
     }
 
+    /// The utilisation of a frame.
+    fn used_of(&self, frame: usize) -> &[AtomicU64] {
+        self.used.get(frame * self.words..(frame + 1) * self.words).unwrap_or_default()
+    }
+
     fn count_evicted(&self, frame: usize, stats: &IoStats) {
-        let words = self.used.get(frame * self.words..(frame + 1) * self.words).unwrap_or_default();
+        let words = self.used_of(frame).iter();
         let used: u64 =
-            words.iter().map(|word| u64::from(word.swap(0, Ordering::Relaxed).count_ones())).sum();
+            words.map(|word| u64::from(word.swap(0, Ordering::Relaxed).count_ones())).sum();
         stats.evicted_units_used.fetch_add(used, Ordering::Relaxed);
         stats.evicted_units_total.fetch_add((self.page_size / UNIT) as u64, Ordering::Relaxed);
     }
@@ -325,6 +352,34 @@ impl PageCache {
         if let Some(mut set) = self.lock(number) {
             set.loading &= !(1 << way);
             self.pins_of(claim.0 as usize).store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// A page, if it is there, for as long as the guard lives.
+    #[inline]
+    pub(crate) fn hold(&self, file: u32, page: u64) -> Option<Held<'_>> {
+        let number = self.set_of(file, page);
+        let mut set = self.lock(number)?;
+        let way = set.find(file, page).filter(|way| set.loading >> way & 1 == 0)?;
+        set.referenced |= 1 << way;
+        let frame = number * WAYS + way;
+        self.pins_of(frame).fetch_add(1, Ordering::Relaxed);
+        Some(Held { cache: self, pin: FramePin(frame as u32) })
+    }
+
+    /// Forgets every page that nobody is reading, so that the next reads are cold. Pinned pages stay.
+    pub fn clear(&self) {
+        for number in 0..self.sets.len() {
+            let Some(mut set) = self.lock(number) else { continue };
+            for way in 0..WAYS {
+                let frame = number * WAYS + way;
+                // Acquire: what tasks read of the frame happens before it is refilled.
+                if self.pins_of(frame).load(Ordering::Acquire) == 0 {
+                    set.valid &= !(1 << way);
+                    set.referenced &= !(1 << way);
+                    self.used_of(frame).iter().for_each(|word| word.store(0, Ordering::Relaxed));
+                }
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 //! * [`backend`]: where bytes come from (io_uring, `preadv`, memory, faults)
 //! * [`PagedFile`]: an immutable, checksummed, possibly striped file
 //! * [`BlockReader`]: large reads for scans; [`Resident`]: the whole file
-//! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages
+//! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages; [`CachedFile`]: for
+//!   threads that each wait for their own
 //! * [`IoStats`]: what was read, and how much of it was used
 //! * [`wait_readable`]: waiting for a pipe, for so long and no longer
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
@@ -15,6 +16,7 @@
 pub mod backend;
 mod buffer;
 mod cache;
+mod cached;
 mod cancel;
 mod checksum;
 mod error;
@@ -35,6 +37,7 @@ pub use backend::{
 };
 pub use buffer::AlignedBuf;
 pub use cache::PageCache;
+pub use cached::CachedFile;
 pub use cancel::CancelToken;
 pub use checksum::{PageHasher, Salt, page_checksum};
 pub use error::{Error, Result};

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use nakshi_io::{
-    CachedReader, CancelToken, Error, FaultPlan, FaultyBackend, FileSpec, GatherOptions, IoStats,
-    MemoryBackend, PageCache, PageHasher, PagedFile, Request, Salt, StorageBackend, Striping,
+    CachedFile, CachedReader, CancelToken, Error, FaultPlan, FaultyBackend, FileSpec,
+    GatherOptions, IoStats, MemoryBackend, PageCache, PageHasher, PagedFile, Request, Salt,
+    StorageBackend, Striping,
 };
 use proptest::prelude::*;
 use std::ops::Range;
@@ -377,4 +378,61 @@ fn cancelling_does_not_wait_for_the_device() {
     });
     // Alone, the reads would take ten seconds.
     assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+/// Seen red with `clear` taking pages that are held, and with the bytes at the start of the page.
+#[test]
+fn threads_read_one_file_each_for_itself() {
+    let bytes = contents(300 * 512 + 77);
+    let plan = FaultPlan { errors: 0.02, short: 0.1, ..FaultPlan::default() };
+    let file = open(&bytes, 512, plan);
+    let cache = PageCache::new(24 * 512, 512).unwrap();
+    let stats = Arc::new(IoStats::new());
+    let cached = CachedFile::new(&cache, &file, &stats).unwrap();
+    let failures = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for worker in 0..3u64 {
+            let (cached, cache, bytes, failures) = (&cached, &cache, &bytes, &failures);
+            scope.spawn(move || {
+                for round in 0..3000u64 {
+                    // Each range twice, so that the second time may find it.
+                    let draw = (worker * 3000 + round / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let from = (draw >> 20) % (bytes.len() as u64);
+                    let to = (from + (draw >> 50) % 900).min(bytes.len() as u64);
+                    let want = &bytes[from as usize..to as usize];
+                    match cached.with(from..to, |found| found == want) {
+                        Ok(equal) => assert!(equal, "bytes {from} to {to}"),
+                        Err(_) => drop(failures.fetch_add(1, Ordering::Relaxed)),
+                    }
+                    if round % 500 == 0 {
+                        cache.clear();
+                    }
+                }
+            });
+        }
+    });
+    assert!((1..900).contains(&failures.into_inner()));
+    assert!(cached.with(5..bytes.len() as u64 + 1, <[u8]>::len).is_err());
+    let seen = stats.snapshot();
+    assert!(seen.hits > 0 && seen.misses > 0, "{seen:?}");
+}
+
+/// Seen red with `clear` that leaves pages valid.
+#[test]
+fn a_cleared_cache_is_cold() {
+    let bytes = contents(20 * 512);
+    let file = open(&bytes, 512, FaultPlan::default());
+    let cache = PageCache::new(64 * 512, 512).unwrap();
+    let stats = Arc::new(IoStats::new());
+    let cached = CachedFile::new(&cache, &file, &stats).unwrap();
+    for _ in 0..2 {
+        let before = stats.snapshot();
+        assert_eq!(cached.with(700..710, <[u8]>::len).unwrap(), 10);
+        assert_eq!(cached.with(900..910, <[u8]>::len).unwrap(), 10);
+        assert_eq!(cached.with(4..4, <[u8]>::len).unwrap(), 0);
+        let seen = stats.since(&before);
+        assert_eq!((seen.bytes_read, seen.requests, seen.hits, seen.misses), (512, 1, 1, 1));
+        cache.clear();
+        assert_eq!(cache.resident_units(), (0, 0));
+    }
 }

@@ -9,7 +9,7 @@ use nakshi::store::property::{
     PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
 };
 use nakshi::store::{Encoding, OpenOptions, import};
-use nakshi::{changes, workload};
+use nakshi::{changes, friends, workload};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -23,8 +23,9 @@ use crate::errors::Failure;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {
-    /// An order of vertices, or a layout of property files.
+    /// An order of vertices, or, as ZipG has it, a layout of property files.
     layout: String,
+    property_layout: Option<PropertyLayout>,
     seed: Option<u64>,
     duplicates: import::Duplicates,
     separator: Option<char>,
@@ -39,19 +40,16 @@ impl Options {
     fn parse(text: &str) -> Result<LoadOptions, Failure> {
         let given: Options = serde_json::from_str(text)?;
         let usual = LoadOptions::default();
-        let properties = match given.layout.as_str() {
-            "columns" => Some(PropertyLayout::Columns),
-            "zipg" => Some(PropertyLayout::Zipg),
-            _ => None,
-        };
-        let layout = match properties {
+        let named: Option<PropertyLayout> =
+            serde_json::from_value(given.layout.as_str().into()).ok();
+        let layout = match named {
             Some(_) => usual.layout,
             None => layout(&given.layout, given.seed)?,
         };
         Ok(LoadOptions {
             duplicates: given.duplicates,
             layout,
-            properties: properties.unwrap_or(usual.properties),
+            properties: given.property_layout.or(named).unwrap_or(usual.properties),
             separator: separator(given.separator)?,
             shards: given.shards.unwrap_or(usual.shards),
             group: usual.group,
@@ -282,8 +280,8 @@ fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
     })
 }
 
-/// The properties of a store, in memory as they are on disk, and changes of them. Owns no threads, and
-/// no files until it writes, so that it can be read on in a process that forks.
+/// The properties of a store, in memory as they are on disk or behind a cache, and changes of them.
+/// Owns no threads; files that are in memory can be read on in a process that forks.
 #[pyclass(frozen, module = "nakshi._core")]
 pub struct Properties(Source);
 
@@ -453,6 +451,21 @@ impl Properties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
+    /// Lists friends of users on cold or warm pages; `config` is a JSON object. Returns what was
+    /// measured, as JSON.
+    #[staticmethod]
+    #[pyo3(signature = (path, config, *, progress = None))]
+    fn list_friends(
+        py: Python<'_>,
+        path: PathBuf,
+        config: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let config: friends::Config = serde_json::from_str(config).map_err(Failure::from)?;
+        let measured = long(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))?;
+        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
+    }
+
     /// Properties of a node, by name; all that it has if no names are given.
     #[pyo3(signature = (id, names = None))]
     fn get_node_property<'py>(
@@ -468,6 +481,39 @@ impl Properties {
             graph.get_node_property(&id, names.as_deref())
         });
         dict(py, &found.map_err(Failure::from)?)
+    }
+
+    /// Properties of many nodes, by name; all that they have if no names are given.
+    #[pyo3(signature = (ids, names = None))]
+    fn get_node_properties<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<Bound<'py, PyAny>>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let graph = &self.graph();
+        let ids = ids.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
+        let found = py.detach(|| {
+            let names: Option<Vec<&str>> =
+                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            graph.get_node_properties(&ids, names.as_deref())
+        });
+        found.map_err(Failure::from)?.iter().map(|values| dict(py, values)).collect()
+    }
+
+    /// Some bytes of a property of a node.
+    fn read_node_property<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        name: &str,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (graph, id) = (self.graph(), id_of(id)?);
+        let part = offset..offset.saturating_add(length);
+        let found = py.detach(|| graph.read_node_property(&id, name, part));
+        Ok(found.map_err(Failure::from)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
     /// The nodes that have all these values.

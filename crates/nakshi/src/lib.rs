@@ -12,8 +12,8 @@
 //! - [`layout`]: from the name of an order to a store in that order;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
 //! - [`describe`]: what a store holds;
-//! - [`workload`], [`changes`]: TAO's and Graph Search's queries, LinkBench and durable appends,
-//!   measured.
+//! - [`workload`], [`changes`], [`friends`]: TAO's and Graph Search's queries, LinkBench and durable
+//!   appends, lists of friends on cold pages, measured.
 //!
 //! # Guide
 //!
@@ -146,6 +146,7 @@ pub mod changes;
 pub mod describe;
 mod error;
 pub mod files;
+pub mod friends;
 pub mod layout;
 pub mod names;
 pub mod table;

@@ -64,8 +64,14 @@ _COUNT = click.IntRange(1, 2**32 - 1)
     "--layout",
     type=click.Choice([*get_args(Layout), *get_args(PropertyLayout)]),
     default="auto",
-    help="Order of the vertices on disk; auto takes degree or original, by a sample. With "
-    "--properties, columns (default) or zipg: how their files are laid out.",
+    help="Order of the vertices on disk; auto takes degree or original, by a sample. "
+    "Names of --property-layout mean that.",
+)
+@click.option(
+    "--property-layout",
+    type=click.Choice(get_args(PropertyLayout)),
+    help="With --properties: in columns (default), as ZipG's text, or in blocks, for data far "
+    "larger than memory.",
 )
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
 @click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import click
@@ -80,7 +81,7 @@ def find(store: str, where: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("workload", type=click.Choice(["tao", "graph-search", "linkbench", "append"]))
+@click.argument("workload", type=click.Choice(["tao", "graph-search", "linkbench", "append", "list-friends"]))
 @click.argument("store", type=options.STORE)
 @click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
@@ -99,11 +100,20 @@ def bench(
 
     TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
     LinkBench reads and changes, append adds nodes from 8 threads: both change STORE, so take a copy
-    (nakshi backup). Every change is durable.
+    (nakshi backup). Every change is durable. list-friends reads the properties of all neighbours of
+    1,500 nodes from disk, with as little memory as works.
     """
     from ..graph import Graph
 
     graph = Graph(store)
+    if workload == "list-friends":
+        found = graph.bench_list_friends(memory=memory, seed=seed, progress=progress)
+        if as_json:
+            print_json({"store": store, "workload": workload, **found})
+            return
+        for name in ("friends", "micros", "reads", "bytes"):
+            click.echo(f"{name + ', median':<28}{statistics.median(found[name]):>12,.1f}")
+        return
     graph.load_properties(memory=memory, progress=progress)
     if workload == "append":
         rows = [graph.bench_appends(in_flight=n, progress=progress) for n in (1, 64)]

@@ -1,14 +1,19 @@
-//! The property files of a store, in memory as they are on disk: compressed.
+//! The property files of a store: in memory as they are on disk, or on disk behind a cache.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use nakshi_io::CancelToken;
+use nakshi_io::{CancelToken, IoStats, PageCache};
 
 use super::blob::Blob;
 use super::entry::{PropertyEntry, SegmentDirectory};
 use super::segment::{Edges, Rows};
 use crate::ids::ResidentIds;
 use crate::{Error, ExternalId, FileEntry, Result, Store, VertexId};
+
+/// Bytes, and pages, that a cache of property files has at least.
+const LEAST_CACHE: u64 = 256 << 10;
+const LEAST_PAGES: u64 = 16;
 
 /// All files, and the ids of their nodes.
 #[derive(Debug)]
@@ -17,6 +22,9 @@ pub(crate) struct Base {
     entry: PropertyEntry,
     ids: ResidentIds,
     shards: Vec<Shard>,
+    /// Of files that are not in memory.
+    cache: Option<Arc<PageCache>>,
+    stats: Arc<IoStats>,
 }
 
 #[derive(Debug)]
@@ -26,43 +34,42 @@ pub(super) struct Shard {
 }
 
 impl Base {
-    /// Loads the property files of a store.
+    /// As [`Base::open_counted`], with counters of its own.
+    pub(crate) fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
+        Self::open_counted(store, memory, &Arc::default(), cancel)
+    }
+
+    /// Opens the property files of a store: in memory if `memory` has room for all, else on disk behind
+    /// a cache that takes what is left of it. Reads are counted in `stats`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
-    /// than they take; those of reading.
-    pub(crate) fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
+    /// than what has to be there; those of reading.
+    pub(crate) fn open_counted(
+        store: &Store,
+        memory: Option<u64>,
+        stats: &Arc<IoStats>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
         let entry = store.manifest().property.clone().ok_or_else(|| {
             Error::Unsupported(format!(
                 "{} has no properties; import tables of nodes and edges with properties",
                 store.path().display()
             ))
         })?;
-        Error::afford(entry.bytes() + ids_bytes(store), memory)?;
-        let directory = entry.segments.directory.as_ref();
-        let directory =
-            directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?;
-        let directory: SegmentDirectory = {
-            let file = store.file(directory)?;
-            let bytes = file.load(cancel)?;
-            serde_json::from_slice(&bytes).map_err(|error| Error::Corrupt {
-                file: file.path().to_path_buf(),
-                page: 0,
-                what: format!("it does not parse: {error}"),
-            })?
-        };
+        let directory = read_directory(store, &entry, cancel)?;
+        let cache = cache(store, &entry, &directory, memory)?;
         let blob = |file: Option<&FileEntry>| {
-            let file = file.ok_or_else(|| lacks(store.path(), "a property file"))?;
-            Blob::load(&store.file(file)?, cancel)
+            let file = store.file(file.ok_or_else(|| lacks(store.path(), "a property file"))?)?;
+            match &cache {
+                None => Blob::load(&file, cancel),
+                Some(cache) => Blob::cached(&file, cache, stats),
+            }
         };
         let mut shards = Vec::new();
         for (number, shard) in directory.shards.iter().enumerate() {
             shards.push(Shard {
-                nodes: Rows::open(
-                    blob(entry.segments.nodes.get(number))?,
-                    &shard.nodes.groups,
-                    shard.nodes.flat.as_ref(),
-                )?,
+                nodes: Rows::open(blob(entry.segments.nodes.get(number))?, shard.nodes.form())?,
                 edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
             });
         }
@@ -70,7 +77,18 @@ impl Base {
             return Err(lacks(store.path(), "a shard"));
         }
         let ids = ResidentIds::load(&store.ids()?, cancel)?;
-        Ok(Base { path: store.path().to_path_buf(), entry, ids, shards })
+        let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
+        Ok(Base { path, entry, ids, shards, cache, stats })
+    }
+
+    /// What was read from disk since the files were opened; nothing if they are in memory.
+    pub(super) fn io(&self) -> &IoStats {
+        &self.stats
+    }
+
+    /// Makes the next reads cold.
+    pub(super) fn clear_cache(&self) {
+        self.cache.iter().for_each(|cache| cache.clear());
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -101,6 +119,47 @@ impl Base {
     pub(super) fn no_node(&self, id: &ExternalId) -> Error {
         Error::NoNode { id: id.to_string(), path: self.path.clone() }
     }
+}
+
+fn read_directory(
+    store: &Store,
+    entry: &PropertyEntry,
+    cancel: &CancelToken,
+) -> Result<SegmentDirectory> {
+    let directory = entry.segments.directory.as_ref();
+    let file = store
+        .file(directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?)?;
+    let bytes = file.load(cancel)?;
+    serde_json::from_slice(&bytes).map_err(|error| Error::Corrupt {
+        file: file.path().to_path_buf(),
+        page: 0,
+        what: format!("it does not parse: {error}"),
+    })
+}
+
+/// A cache for files that `memory` is too small for; none if it is not.
+fn cache(
+    store: &Store,
+    entry: &PropertyEntry,
+    directory: &SegmentDirectory,
+    memory: Option<u64>,
+) -> Result<Option<Arc<PageCache>>> {
+    let whole = entry.bytes() + ids_bytes(store);
+    let Some(given) = memory.filter(|given| *given < whole) else { return Ok(None) };
+    let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
+    let resident: Option<u64> = forms.map(|form| form.resident()).sum();
+    let Some(resident) = resident else {
+        return Err(Error::Budget { needed: whole, given });
+    };
+    let page_size = store.manifest().page_size;
+    let fixed = resident + ids_bytes(store);
+    let least = LEAST_CACHE.max(LEAST_PAGES * u64::from(page_size));
+    // A cache has tables of its own.
+    let room = given.saturating_sub(fixed) / 100 * 98;
+    if room < least {
+        return Err(Error::Budget { needed: (fixed + least / 98 * 100 + 100).min(whole), given });
+    }
+    Ok(Some(PageCache::new(usize::try_from(room).unwrap_or(usize::MAX), page_size)?))
 }
 
 fn ids_bytes(store: &Store) -> u64 {

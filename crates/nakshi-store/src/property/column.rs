@@ -242,6 +242,9 @@ pub(super) enum Found<'c> {
 }
 
 impl Column {
+    /// Bytes that a column takes beside those of its file, where that is not in memory.
+    pub(super) const BYTES: u64 = (size_of::<Column>() + size_of::<Symbols>()) as u64;
+
     pub(super) fn open(layout: Layout, blob: &Blob) -> Result<Self> {
         let symbols = match &layout.values {
             Values::Frame { .. } => None,
@@ -250,7 +253,7 @@ impl Column {
             }
         };
         let distinct = match &layout.values {
-            Values::Dictionary { distinct, .. } => {
+            Values::Dictionary { distinct, .. } if blob.is_in_memory() => {
                 Decoded::of(distinct, blob, symbols.as_deref(), DECODED)?
             }
             _ => None,

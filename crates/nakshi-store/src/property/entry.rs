@@ -17,6 +17,9 @@ pub enum PropertyLayout {
     Columns,
     /// ZipG's NodeFile and EdgeFile: flat text, compressed by Succinct.
     Zipg,
+    /// All properties of a node or an edge side by side, as they are, for data far larger than
+    /// memory: a node is one read, and the order of the nodes decides which share pages.
+    Blocks,
 }
 
 impl PropertyLayout {
@@ -26,6 +29,8 @@ impl PropertyLayout {
             PropertyLayout::Columns => 3 * group,
             // The text while its suffixes are sorted, and what it was made from.
             PropertyLayout::Zipg => 11 * group,
+            // Where blocks begin.
+            PropertyLayout::Blocks => 16 << 20,
         }
     }
 

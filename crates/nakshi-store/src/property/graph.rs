@@ -1,26 +1,25 @@
 //! The queries of ZipG (Table 1) on a store.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use nakshi_io::CancelToken;
+use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
 use super::column::Wanted;
-use super::flat::FlatEdge;
 use super::live;
 use super::record::{EdgeRecord, Place};
 use super::schema::Properties;
-use super::segment::Rows;
+use super::segment::{EdgeRow, Rows};
 use super::state::{NodeRow, Parts, State};
-use super::value::{PropertyType, Value};
+use super::value::{PropertyType, Scalar, Value};
 use super::writer::Values;
 use super::{PropertyEntry, PropertySpec};
 use crate::{Error, ExternalId, Result, Store, VertexId};
 
 /// A property graph as one commit left it; later commits do not change it. Its files are in memory as
-/// they are on disk, compressed, and so is what was written since.
+/// they are on disk, compressed, or on disk behind a cache; what was written since is in memory.
 ///
 /// Queries take `&self` and may run on any number of threads. A copy is cheap.
 #[derive(Clone)]
@@ -50,14 +49,41 @@ enum Row<'r> {
 }
 
 impl PropertyGraph {
-    /// Loads the property files of a store and its log, up to the last commit. They are not needed any
-    /// more then.
+    /// Opens the property files of a store, and reads its log up to the last commit. If `memory` has
+    /// room for the files, they are read whole and not needed any more; else they stay on disk, behind a
+    /// cache that takes what is left of it. Without `memory` there is room.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
-    /// than they take; those of reading.
+    /// than what has to be in memory: ids and places, and all files in [`PropertyLayout::Zipg`]; those
+    /// of reading.
+    ///
+    /// [`PropertyLayout::Zipg`]: super::PropertyLayout::Zipg
     pub fn open(store: &Arc<Store>, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         Self::with_log(store, Base::open(store, memory, cancel)?, cancel)
+    }
+
+    /// As [`PropertyGraph::open`], with reads counted, or traced, in `stats`.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::open`].
+    pub fn open_counted(
+        store: &Arc<Store>,
+        memory: Option<u64>,
+        stats: &Arc<IoStats>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        Self::with_log(store, Base::open_counted(store, memory, stats, cancel)?, cancel)
+    }
+
+    /// What was read from disk since the files were opened; nothing if they are in memory.
+    pub fn io(&self) -> IoSnapshot {
+        self.0.base.io().snapshot()
+    }
+
+    /// Forgets what the cache of files on disk has, so that the next reads are cold.
+    pub fn clear_cache(&self) {
+        self.0.base.clear_cache();
     }
 
     /// The files of a store and its log.
@@ -144,6 +170,80 @@ impl PropertyGraph {
     ) -> Result<Vec<(&str, Value)>> {
         let row = self.node_row(self.0.node(id)?)?;
         self.values(&row.ok_or_else(|| self.0.base.no_node(id))?, &self.0.schema.nodes, names)
+    }
+
+    /// The values of properties of many nodes, as [`PropertyGraph::get_node_property`] has them of each.
+    /// Of files that are not in memory, what lies close together is read at once.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_property`].
+    pub fn get_node_properties(
+        &self,
+        ids: &[ExternalId],
+        names: Option<&[&str]>,
+    ) -> Result<Vec<Vec<(&str, Value)>>> {
+        let known = &self.0.schema.nodes;
+        let mut found: Vec<Vec<_>> = ids.iter().map(|_| Vec::new()).collect();
+        let mut blocks = BTreeMap::<u32, (Vec<usize>, Vec<u64>)>::new();
+        let shards = self.0.base.shards().len() as u32;
+        for ((i, id), found) in ids.iter().enumerate().zip(&mut found) {
+            let v = self.0.node(id)?;
+            match self.node_row(v)?.ok_or_else(|| self.0.base.no_node(id))? {
+                Row::File(Rows::Blocks(_), row) => {
+                    let (places, rows) = blocks.entry(v % shards).or_default();
+                    places.push(i);
+                    rows.push(row);
+                }
+                row => *found = self.values(&row, known, names)?,
+            }
+        }
+        for (shard, (places, rows)) in blocks {
+            let nodes = self.0.base.shards().get(shard as usize).map(|shard| &shard.nodes);
+            let Some(Rows::Blocks(nodes)) = nodes else { continue };
+            nodes.each_of(&rows, |number, values| {
+                if let Some(found) = places.get(number).and_then(|place| found.get_mut(*place)) {
+                    *found = self.values(&Row::Log(values.0), known, names)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Some bytes of a node's property, which is a string or bytes: those of `part` that there are, or
+    /// nothing if it is null. A long value in [`PropertyLayout::Blocks`] is not read whole.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_property`]; [`Error::Invalid`] for a property of another type.
+    ///
+    /// [`PropertyLayout::Blocks`]: super::PropertyLayout::Blocks
+    pub fn read_node_property(
+        &self,
+        id: &ExternalId,
+        name: &str,
+        part: Range<u64>,
+    ) -> Result<Option<Vec<u8>>> {
+        let (property, spec) = self.0.schema.nodes.find(name)?;
+        if spec.ty.list || !matches!(spec.ty.scalar, Scalar::String | Scalar::Bytes) {
+            return Err(Error::Invalid(format!(
+                "'{name}' is {}, and only strings and bytes can be read in part",
+                spec.ty
+            )));
+        }
+        let row = self.node_row(self.0.node(id)?)?;
+        let mut bytes = Vec::new();
+        let there = match row.ok_or_else(|| self.0.base.no_node(id))? {
+            Row::File(rows, row) => rows.get_part(row, property, part, &mut bytes)?,
+            row => {
+                let mut value = Vec::new();
+                let there = row.get(property, &mut value)?;
+                let at = |offset: u64| (offset as usize).min(value.len());
+                bytes
+                    .extend_from_slice(value.get(at(part.start)..at(part.end)).unwrap_or_default());
+                there
+            }
+        };
+        Ok(there.then_some(bytes))
     }
 
     fn values<'g>(
@@ -326,14 +426,13 @@ impl PropertyGraph {
     pub(super) fn edge_data(&self, record: &EdgeRecord, place: Place<'_>) -> Result<EdgeData<'_>> {
         let row = match place {
             Place::Log(edge) => Row::Log(&edge.values),
-            Place::Row(row) => match &record.shard()?.edges.rows {
-                Rows::Flat(flat) => {
-                    let edge = flat.edges(row..row + 1)?.pop();
-                    let gone = || Error::BadList("an edge is not where it should be");
-                    return self.flat_edge(edge.ok_or_else(gone)?);
+            Place::Row(row) => {
+                let rows = &record.shard()?.edges.rows;
+                if let Some(edge) = rows.edges(row..row + 1)?.and_then(|mut edges| edges.pop()) {
+                    return self.edge_row(edge);
                 }
-                rows => Row::File(rows, row),
-            },
+                Row::File(rows, row)
+            }
         };
         Ok(EdgeData {
             destination: self.0.external(record.end(place)?)?,
@@ -348,16 +447,16 @@ impl PropertyGraph {
         record: &EdgeRecord,
         places: Range<u64>,
     ) -> Result<Vec<EdgeData<'_>>> {
-        if let Rows::Flat(flat) = &record.shard()?.edges.rows
-            && let Some(rows) = record.file_rows(&places)
+        if let Some(rows) = record.file_rows(&places)
+            && let Some(edges) = record.shard()?.edges.rows.edges(rows)?
         {
-            return flat.edges(rows)?.into_iter().map(|edge| self.flat_edge(edge)).collect();
+            return edges.into_iter().map(|edge| self.edge_row(edge)).collect();
         }
         let places = places.map(|i| record.place(i)).filter_map(Result::transpose);
         places.map(|place| self.edge_data(record, place?)).collect()
     }
 
-    fn flat_edge(&self, edge: FlatEdge) -> Result<EdgeData<'_>> {
+    fn edge_row(&self, edge: EdgeRow) -> Result<EdgeData<'_>> {
         Ok(EdgeData {
             destination: self.0.external(edge.end)?,
             timestamp: edge.time,

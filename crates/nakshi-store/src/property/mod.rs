@@ -14,11 +14,12 @@
 //!   of both as one list; `apply`: what a change does; `log`: its files; `live`: the writer; `compact`: the
 //!   log becomes files
 //! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
-//!   that takes least; `flat`: properties as compressed text instead; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
+//!   that takes least; `flat`: properties as compressed text instead; `blocks`: as they are, side by side; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
 mod apply;
 mod base;
 mod blob;
+mod blocks;
 mod column;
 mod compact;
 mod entry;

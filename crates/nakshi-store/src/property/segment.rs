@@ -11,6 +11,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
+use super::blocks::{self, BlockDirectory};
 use super::column::{Column, Found, Layout, Wanted};
 use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
@@ -25,6 +26,9 @@ pub(super) struct NodeDirectory {
     /// In place of groups in the flat layout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) flat: Option<FlatDirectory>,
+    /// In place of groups where properties are in blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) blocks: Option<BlockDirectory>,
 }
 
 /// What one edge file holds.
@@ -40,6 +44,9 @@ pub(super) struct EdgeDirectory {
     /// In place of groups in the flat layout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) flat: Option<FlatDirectory>,
+    /// In place of groups where properties are in blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) blocks: Option<BlockDirectory>,
 }
 
 /// Rows that were encoded at once: their columns by the number of the property.
@@ -54,22 +61,73 @@ pub(super) struct GroupDirectory {
     pub(super) times: Option<Layout>,
 }
 
+/// An edge that was read whole.
+#[derive(Clone, Debug)]
+pub(super) struct EdgeRow {
+    pub(super) time: i64,
+    pub(super) end: u64,
+    /// As [`super::writer::Values`] has them.
+    pub(super) values: Vec<u8>,
+}
+
 /// Rows of a file.
 #[derive(Debug)]
 pub(super) enum Rows {
     Columns(Columns),
     Flat(Box<flat::Rows>),
+    Blocks(blocks::Rows),
+}
+
+/// Which of the layouts the rows of a file have.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form<'d> {
+    Columns(&'d [GroupDirectory]),
+    Flat(&'d FlatDirectory),
+    Nodes(&'d BlockDirectory),
+    Edges(&'d BlockDirectory),
+}
+
+impl NodeDirectory {
+    pub(super) fn form(&self) -> Form<'_> {
+        match (&self.flat, &self.blocks) {
+            (Some(flat), _) => Form::Flat(flat),
+            (_, Some(blocks)) => Form::Nodes(blocks),
+            _ => Form::Columns(&self.groups),
+        }
+    }
+}
+
+impl EdgeDirectory {
+    pub(super) fn form(&self) -> Form<'_> {
+        match (&self.flat, &self.blocks) {
+            (Some(flat), _) => Form::Flat(flat),
+            (_, Some(blocks)) => Form::Edges(blocks),
+            _ => Form::Columns(&self.groups),
+        }
+    }
+}
+
+impl Form<'_> {
+    /// Bytes that stay in memory where the file does not; `None` if all of it has to.
+    pub(super) fn resident(&self) -> Option<u64> {
+        match self {
+            Form::Columns(groups) => {
+                let columns = groups.iter().map(|group| group.columns.len() as u64 + 1);
+                Some(columns.sum::<u64>() * Column::BYTES)
+            }
+            Form::Flat(_) => None,
+            Form::Nodes(blocks) | Form::Edges(blocks) => Some(blocks.resident()),
+        }
+    }
 }
 
 impl Rows {
-    pub(super) fn open(
-        blob: Blob,
-        groups: &[GroupDirectory],
-        flat: Option<&FlatDirectory>,
-    ) -> Result<Self> {
-        Ok(match flat {
-            None => Rows::Columns(Columns::open(blob, groups)?),
-            Some(directory) => Rows::Flat(Box::new(flat::Rows::open(blob, directory)?)),
+    pub(super) fn open(blob: Blob, form: Form<'_>) -> Result<Self> {
+        Ok(match form {
+            Form::Columns(groups) => Rows::Columns(Columns::open(blob, groups)?),
+            Form::Flat(directory) => Rows::Flat(Box::new(flat::Rows::open(blob, directory)?)),
+            Form::Nodes(directory) => Rows::Blocks(blocks::Rows::open(blob, directory, false)?),
+            Form::Edges(directory) => Rows::Blocks(blocks::Rows::open(blob, directory, true)?),
         })
     }
 
@@ -77,6 +135,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => &rows.blob,
             Rows::Flat(rows) => rows.blob(),
+            Rows::Blocks(rows) => rows.blob(),
         }
     }
 
@@ -84,6 +143,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.len(),
             Rows::Flat(rows) => rows.len(),
+            Rows::Blocks(rows) => rows.len(),
         }
     }
 
@@ -92,6 +152,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.get(row, property, out),
             Rows::Flat(rows) => rows.get(row, property, out),
+            Rows::Blocks(rows) => rows.get(row, property, out),
         }
     }
 
@@ -100,6 +161,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.each(row, f),
             Rows::Flat(rows) => rows.each(row, f),
+            Rows::Blocks(rows) => rows.each(row, f),
         }
     }
 
@@ -108,6 +170,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.find(wanted),
             Rows::Flat(rows) => rows.find(wanted),
+            Rows::Blocks(rows) => rows.find(wanted),
         }
     }
 
@@ -117,6 +180,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.end(row),
             Rows::Flat(rows) => rows.end(row),
+            Rows::Blocks(rows) => Ok(rows.edge(row)?.1),
         }
     }
 
@@ -128,6 +192,7 @@ impl Rows {
                 Ok(ends)
             }),
             Rows::Flat(flat) => flat.ends(rows),
+            Rows::Blocks(blocks) => blocks.ends(rows),
         }
     }
 
@@ -137,10 +202,39 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.time(row),
             Rows::Flat(rows) => rows.time(row),
+            Rows::Blocks(rows) => Ok(rows.edge(row)?.0),
         }
     }
 
-    /// Tells what is wrong with columns or texts; `of_row` is node and type of an edge.
+    /// Appends some bytes of the value of a property to `out`, those that there are; false if the row
+    /// has none.
+    pub(super) fn get_part(
+        &self,
+        row: u64,
+        property: u32,
+        part: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if let Rows::Blocks(rows) = self {
+            return rows.get_part(row, property, part, out);
+        }
+        let mut value = Vec::new();
+        let found = self.get(row, property, &mut value)?;
+        let at = |offset: u64| (offset as usize).min(value.len());
+        out.extend_from_slice(value.get(at(part.start)..at(part.end)).unwrap_or_default());
+        Ok(found)
+    }
+
+    /// Neighbouring edges, where that is less work than asking for what they have one by one.
+    pub(super) fn edges(&self, rows: Range<u64>) -> Result<Option<Vec<EdgeRow>>> {
+        match self {
+            Rows::Columns(_) => Ok(None),
+            Rows::Flat(flat) => flat.edges(rows).map(Some),
+            Rows::Blocks(blocks) => blocks.edges(rows).map(Some),
+        }
+    }
+
+    /// Tells what is wrong with columns, texts or blocks; `of_row` is node and type of an edge.
     pub(super) fn verify(
         &self,
         of_row: &dyn Fn(u64) -> Result<(u64, u64)>,
@@ -149,6 +243,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.verify(told),
             Rows::Flat(rows) => rows.verify(of_row, told),
+            Rows::Blocks(rows) => rows.verify(told),
         }
     }
 }
@@ -315,8 +410,8 @@ pub(super) struct Edges {
 
 impl Edges {
     pub(super) fn open(blob: Blob, directory: &EdgeDirectory) -> Result<Self> {
-        let EdgeDirectory { nodes, types, records, groups, flat } = directory;
-        let rows = Rows::open(blob, groups, flat.as_ref())?;
+        let EdgeDirectory { nodes, types, records, .. } = directory;
+        let rows = Rows::open(blob, directory.form())?;
         Ok(Edges { rows, nodes: *nodes, types: *types, records: *records })
     }
 

@@ -105,15 +105,17 @@ impl Texts {
         let Some(table) = self.symbols else { return Ok(None) };
         let mut symbols = Symbols { bytes: [0; 256], lengths: [0; 256] };
         let mut at = table.at as usize;
-        let lengths = blob.slice(at, at + usize::from(table.count))?;
+        let lengths = blob.with(at, at + usize::from(table.count), <[u8]>::to_vec)?;
         at += lengths.len();
-        for (i, &length) in lengths.iter().enumerate() {
+        for (i, length) in lengths.into_iter().enumerate() {
             if !(1..=8).contains(&length) {
                 return Err(blob.damaged(at, "a symbol has no byte or more than eight"));
             }
             let end = at + usize::from(length);
             let mut bytes = [0; 8];
-            bytes.iter_mut().zip(blob.slice(at, end)?).for_each(|(to, from)| *to = *from);
+            blob.with(at, end, |found| {
+                bytes.iter_mut().zip(found).for_each(|(to, from)| *to = *from);
+            })?;
             if let (Some(to), Some(len)) = (symbols.bytes.get_mut(i), symbols.lengths.get_mut(i)) {
                 *to = u64::from_le_bytes(bytes);
                 *len = length;
@@ -132,12 +134,10 @@ impl Texts {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let (from, to) = self.offsets.pair(blob, i)?;
-        let bytes = blob.slice((self.at + from) as usize, (self.at + to) as usize)?;
-        match symbols {
+        blob.with((self.at + from) as usize, (self.at + to) as usize, |bytes| match symbols {
             None => out.extend_from_slice(bytes),
             Some(symbols) => symbols.decode(bytes, out),
-        }
-        Ok(())
+        })
     }
 
     /// The number of the string among strings in ascending order, none of which occurs twice.

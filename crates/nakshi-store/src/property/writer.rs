@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nakshi_io::CancelToken;
 
+use super::blocks::{self, BlockDirectory};
 use super::column::ColumnBuilder;
 use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
@@ -48,6 +49,15 @@ impl<'b> Iterator for Values<'b> {
 enum Rows {
     Columns(Columns),
     Flat(flat::Writer),
+    Blocks(blocks::Writer),
+}
+
+/// Where everything lies in a file of rows: one of three.
+#[derive(Debug, Default)]
+struct Directory {
+    groups: Vec<GroupDirectory>,
+    flat: Option<FlatDirectory>,
+    blocks: Option<BlockDirectory>,
 }
 
 impl Rows {
@@ -55,6 +65,7 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.push(values),
             Rows::Flat(rows) => rows.push(values),
+            Rows::Blocks(rows) => rows.push(values),
         }
     }
 
@@ -62,20 +73,30 @@ impl Rows {
         match self {
             Rows::Columns(rows) => rows.push_edge(edge),
             Rows::Flat(rows) => rows.push_edge(edge),
+            Rows::Blocks(rows) => rows.push_edge(edge),
         }
     }
 
-    fn finish(self) -> Result<(Sink, Vec<GroupDirectory>, Option<FlatDirectory>)> {
-        Ok(match self {
+    fn finish(self) -> Result<(Sink, Directory)> {
+        let mut directory = Directory::default();
+        let sink = match self {
             Rows::Columns(rows) => {
                 let (sink, groups) = rows.finish()?;
-                (sink, groups, None)
+                directory.groups = groups;
+                sink
             }
             Rows::Flat(rows) => {
-                let (sink, directory) = rows.finish()?;
-                (sink, Vec::new(), Some(directory))
+                let (sink, flat) = rows.finish()?;
+                directory.flat = Some(flat);
+                sink
             }
-        })
+            Rows::Blocks(rows) => {
+                let (sink, blocks) = rows.finish()?;
+                directory.blocks = Some(blocks);
+                sink
+            }
+        };
+        Ok((sink, directory))
     }
 }
 
@@ -186,9 +207,12 @@ impl NodeWriter {
         limit: usize,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let PropertyLayout::Zipg = layout else { return Ok(Self::new(sink, limit, cancel)) };
-        let rows = flat::Writer::nodes(sink, limit, cancel, specs)?;
-        Ok(NodeWriter { rows: Rows::Flat(rows), next: 0 })
+        let rows = match layout {
+            PropertyLayout::Columns => return Ok(Self::new(sink, limit, cancel)),
+            PropertyLayout::Zipg => Rows::Flat(flat::Writer::nodes(sink, limit, cancel, specs)?),
+            PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
+        };
+        Ok(NodeWriter { rows, next: 0 })
     }
 
     /// The properties of `node`, which is higher than all before.
@@ -209,8 +233,8 @@ impl NodeWriter {
             self.rows.push(Values(&[]))?;
             self.next += 1;
         }
-        let (sink, groups, flat) = self.rows.finish()?;
-        Ok((sink, NodeDirectory { groups, flat }))
+        let (sink, Directory { groups, flat, blocks }) = self.rows.finish()?;
+        Ok((sink, NodeDirectory { groups, flat, blocks }))
     }
 }
 
@@ -252,9 +276,11 @@ impl EdgeWriter {
         limit: usize,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let PropertyLayout::Zipg = layout else { return Ok(Self::new(sink, limit, cancel)) };
-        let rows = flat::Writer::edges(sink, limit, cancel, specs)?;
-        Ok(Self::with(Rows::Flat(rows)))
+        Ok(Self::with(match layout {
+            PropertyLayout::Columns => return Ok(Self::new(sink, limit, cancel)),
+            PropertyLayout::Zipg => Rows::Flat(flat::Writer::edges(sink, limit, cancel, specs)?),
+            PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
+        }))
     }
 
     fn with(rows: Rows) -> Self {
@@ -283,7 +309,7 @@ impl EdgeWriter {
             self.nodes.push(self.types.len() as u64);
         }
         self.records.push(self.edges);
-        let (mut sink, groups, flat) = self.rows.finish()?;
+        let (mut sink, Directory { groups, flat, blocks }) = self.rows.finish()?;
         let (mut bytes, at) = (Vec::new(), sink.len());
         let width = width_of(self.types.iter().copied().max().unwrap_or(0));
         let directory = EdgeDirectory {
@@ -292,6 +318,7 @@ impl EdgeWriter {
             records: Monotone::write(&self.records, &mut bytes).moved(at),
             groups,
             flat,
+            blocks,
         };
         sink.append(&bytes)?;
         Ok((sink, directory))

@@ -229,10 +229,11 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
         std::fs::write(&path, text).unwrap();
         vec![Table { name: None, rows: Rows::Path(path) }]
     };
-    // Every other store keeps its properties as text.
-    let properties = match edges.len() % 2 {
+    // Every store keeps its properties in another way.
+    let properties = match edges.len() % 3 {
         0 => PropertyLayout::Columns,
-        _ => PropertyLayout::Zipg,
+        1 => PropertyLayout::Zipg,
+        _ => PropertyLayout::Blocks,
     };
     let options = LoadOptions { shards: 2, properties, memory: 1 << 30, ..options() };
     load_with(

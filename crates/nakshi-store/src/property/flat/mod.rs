@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::monotone::Monotone;
 use edges::Parts;
 use form::Form;
-pub(super) use rows::{FlatEdge, Rows};
+pub(super) use rows::Rows;
 use text::Extent;
 pub(super) use writer::Writer;
 

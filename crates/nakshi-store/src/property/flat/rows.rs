@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::blob::Blob;
 use super::super::column::Wanted;
-use super::super::segment::common;
+use super::super::segment::{EdgeRow, common};
 use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::list::Lists;
@@ -19,15 +19,6 @@ const OFTEN: u64 = 16;
 
 /// Edges that are read at once.
 const BLOCK: u64 = 1 << 10;
-
-/// An edge that was read.
-#[derive(Clone, Debug)]
-pub(in crate::property) struct FlatEdge {
-    pub(in crate::property) time: i64,
-    pub(in crate::property) end: u64,
-    /// As [`Values`] has them.
-    pub(in crate::property) values: Vec<u8>,
-}
 
 /// Rows in groups, each a text.
 #[derive(Debug)]
@@ -230,7 +221,7 @@ impl Rows {
     }
 
     /// Neighbouring edges; their lists lie side by side and are read at once.
-    pub(in crate::property) fn edges(&self, rows: Range<u64>) -> Result<Vec<FlatEdge>> {
+    pub(in crate::property) fn edges(&self, rows: Range<u64>) -> Result<Vec<EdgeRow>> {
         let (mut edges, mut row, mut read) = (Vec::new(), rows.start, Vec::new());
         while row < rows.end {
             let Some((group, local)) = self.group(row) else { return Err(self.none()) };
@@ -249,7 +240,7 @@ impl Rows {
                     Values::put(number, value, &mut values);
                     Ok(())
                 })?;
-                edges.push(FlatEdge { time: place.time, end: place.end, values });
+                edges.push(EdgeRow { time: place.time, end: place.end, values });
             }
             row += places.len() as u64;
         }
