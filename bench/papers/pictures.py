@@ -1,4 +1,4 @@
-"""Bars and lines as SVG beside a page of results; the same figures give the same file."""
+"""Bars, lines and points as SVG beside a page of results; the same figures give the same file."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def bars(
     for number, (legend, values) in enumerate(series.items()):
         shift = (number - (len(series) - 1) / 2) * width
         axes.bar([at + shift for at in range(len(groups))], values, width, label=legend)
+    axes.set_ylim(bottom=0)
     return _save(figure, axes, out, name, label)
 
 
@@ -43,10 +44,26 @@ def lines(
     for legend, value in (levels or {}).items():
         axes.axhline(value, linestyle="--", label=legend)
     axes.set_xlabel(steps)
+    axes.set_ylim(bottom=0)
     return _save(figure, axes, out, name, label)
 
 
-def _axes(ticks: Sequence[str]) -> tuple[Any, Any]:
+def points(
+    out: Path,
+    name: str,
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    across: str,
+    label: str,
+) -> str:
+    """Draws points as SVG and returns the Markdown that shows them."""
+    figure, axes = _axes(None)
+    for legend, (x, y) in series.items():
+        axes.plot(x, y, ".", markersize=2, label=legend)
+    axes.set_xlabel(across)
+    return _save(figure, axes, out, name, label)
+
+
+def _axes(ticks: Sequence[str] | None) -> tuple[Any, Any]:
     import matplotlib
 
     matplotlib.use("svg")
@@ -56,13 +73,13 @@ def _axes(ticks: Sequence[str]) -> tuple[Any, Any]:
 
     figure, axes = pyplot.subplots(figsize=(7, 3.2), layout="constrained")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xticks(range(len(ticks)), ticks)
+    if ticks is not None:
+        axes.set_xticks(range(len(ticks)), ticks)
     return figure, axes
 
 
 def _save(figure: Any, axes: Any, out: Path, name: str, label: str) -> str:
     axes.set_ylabel(label)
-    axes.set_ylim(bottom=0)
     if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend(frameon=False, fontsize="small")
     out.mkdir(parents=True, exist_ok=True)

@@ -77,9 +77,7 @@ class Queries:
         Where properties are in ``"blocks"`` on disk, what lies close together is read at once.
         """
         names = [properties] if isinstance(properties, str) else properties
-        return self._queries.get_node_properties(
-            list(ids), None if names is None else list(names)
-        )
+        return self._queries.get_node_properties(list(ids), None if names is None else list(names))
 
     def read_node_property(
         self, id: Id, property: str, offset: int = 0, length: int = 4096

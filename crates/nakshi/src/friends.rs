@@ -150,7 +150,7 @@ fn least(store: &Arc<Store>, cancel: &CancelToken) -> Result<u64> {
 /// Users with friends, the same in every order of the same graph.
 fn draw(graph: &PropertyGraph, config: &Config) -> Result<Vec<ExternalId>> {
     let mut nodes = graph.get_node_ids(&[])?;
-    nodes.sort_unstable();
+    nodes.sort_by_cached_key(ExternalId::to_string);
     let (mut users, mut state) = (Vec::new(), config.seed);
     if graph.num_edges() == 0 || graph.node_properties().is_empty() {
         return Err(Error::Invalid("friends need nodes with properties, and edges".into()).into());

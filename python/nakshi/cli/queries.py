@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import BudgetError
 from . import options
 from .output import print_json, print_pairs
+
+if TYPE_CHECKING:
+    from ..graph import Graph
 
 _WHERE = click.option(
     "--where",
@@ -16,6 +20,8 @@ _WHERE = click.option(
     metavar="NAME=VALUE",
     help="Only nodes that have this value; once for each.",
 )
+#: What a single query keeps of property files, if nothing is said: larger ones stay on disk.
+_MEMORY = 256 << 20
 _TYPE = click.option("--type", "edge_type", metavar="TYPE", help="Edges of this type only.")
 
 
@@ -23,12 +29,13 @@ _TYPE = click.option("--type", "edge_type", metavar="TYPE", help="Edges of this 
 @click.argument("store", type=options.STORE)
 @click.argument("id")
 @click.argument("properties", nargs=-1)
+@options.memory
 @options.as_json
-def get(store: str, id: str, properties: tuple[str, ...], as_json: bool) -> None:
+def get(
+    store: str, id: str, properties: tuple[str, ...], memory: int | None, as_json: bool
+) -> None:
     """Show the PROPERTIES of the node ID of STORE; all of them by default."""
-    from ..graph import Graph
-
-    found = Graph(store).get_node_property(id, properties or None)
+    found = _open(store, memory).get_node_property(id, properties or None)
     if as_json:
         print_json({"id": id, "properties": _plain(found)})
     else:
@@ -41,14 +48,19 @@ def get(store: str, id: str, properties: tuple[str, ...], as_json: bool) -> None
 @_TYPE
 @_WHERE
 @click.option("--edges", is_flag=True, help="With times and properties of edges, newest first.")
+@options.memory
 @options.as_json
 def neighbors(
-    store: str, id: str, edge_type: str | None, where: tuple[str, ...], edges: bool, as_json: bool
+    store: str,
+    id: str,
+    edge_type: str | None,
+    where: tuple[str, ...],
+    edges: bool,
+    memory: int | None,
+    as_json: bool,
 ) -> None:
     """List the nodes that edges of STORE lead to from the node ID."""
-    from ..graph import Graph
-
-    graph = Graph(store)
+    graph = _open(store, memory)
     found = graph._queries.get_neighbor_ids(id, edge_type, _wanted(where), text=True)
     if not edges:
         _list(found, as_json)
@@ -72,16 +84,18 @@ def neighbors(
 @click.command()
 @click.argument("store", type=options.STORE)
 @click.argument("where", nargs=-1, required=True, metavar="NAME=VALUE...")
+@options.memory
 @options.as_json
-def find(store: str, where: tuple[str, ...], as_json: bool) -> None:
+def find(store: str, where: tuple[str, ...], memory: int | None, as_json: bool) -> None:
     """List the nodes of STORE that have all these values."""
-    from ..graph import Graph
-
-    _list(Graph(store)._queries.get_node_ids(_wanted(where), text=True), as_json)
+    graph = _open(store, memory)
+    _list(graph._queries.get_node_ids(_wanted(where), text=True), as_json)
 
 
 @click.command()
-@click.argument("workload", type=click.Choice(["tao", "graph-search", "linkbench", "append", "list-friends"]))
+@click.argument(
+    "workload", type=click.Choice(["tao", "graph-search", "linkbench", "append", "list-friends"])
+)
 @click.argument("store", type=options.STORE)
 @click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
@@ -141,6 +155,20 @@ def bench(
         times = "".join(f"{one[name]:>9.2f}" for name in ("p50", "p99", "p999"))
         click.echo(f"{one['name']:<28}{one['rate']:>12,.0f}{times}{one['results']:>9.1f}")
     click.echo(f"{'mix on ' + str(found['threads']) + ' threads':<28}{found['rate']:>12,.0f}")
+
+
+def _open(store: str, memory: int | None) -> Graph:
+    """A graph for one query: what is large stays on disk, if its layout allows that."""
+    from ..graph import Graph
+
+    graph = Graph(store)
+    try:
+        graph.load_properties(memory=memory or _MEMORY, progress=False)
+    except BudgetError:
+        if memory is not None:
+            raise
+        graph.load_properties(progress=False)
+    return graph
 
 
 def _wanted(where: tuple[str, ...]) -> dict[str, str]:
