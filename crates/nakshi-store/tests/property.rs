@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -504,7 +505,8 @@ fn a_graph_on_disk_answers_as_one_in_memory() {
             }
         });
         for wanted in [("kind", Value::Int(5)), ("name", Value::String("nobody".into()))] {
-            let ask = |graph: &PropertyGraph| graph.get_node_ids(&[wanted.clone()]).unwrap();
+            let ask =
+                |graph: &PropertyGraph| graph.get_node_ids(std::slice::from_ref(&wanted)).unwrap();
             assert_eq!(ask(&graph), ask(&whole));
         }
         let both = graph.get_node_properties(&ids, Some(&["name"])).unwrap();
@@ -520,7 +522,10 @@ fn a_graph_on_disk_answers_as_one_in_memory() {
         }
         let end = graph.read_node_property(&id(77), "more", 249_998..u64::MAX).unwrap();
         assert_eq!(end.unwrap(), b"g ");
-        assert_eq!(graph.read_node_property(&id(77), "name", 9..3).unwrap().unwrap(), b"");
+        assert_eq!(
+            graph.read_node_property(&id(77), "name", Range { start: 9, end: 3 }).unwrap().unwrap(),
+            b""
+        );
         let number = graph.read_node_property(&id(77), "kind", 0..8);
         assert!(matches!(number, Err(Error::Invalid(_))));
         assert!(graph.io().bytes_read > 0 && whole.io().bytes_read == 0);
