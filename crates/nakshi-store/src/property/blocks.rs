@@ -194,8 +194,9 @@ impl Rows {
         Some(Values(if self.edges { head(block)?.2 } else { block }))
     }
 
-    fn cut_short(&self, range: &Range<u64>) -> crate::Error {
-        self.blob.damaged(range.start as usize, "a block of properties is cut short")
+    #[cold]
+    fn cut_short(&self, at: u64) -> crate::Error {
+        self.blob.damaged(at as usize, "a block of properties is cut short")
     }
 
     /// Appends the value of a property to `out`; false if the row has none.
@@ -211,7 +212,7 @@ impl Rows {
             value.iter().for_each(|(_, value)| out.extend_from_slice(value));
             Some(value.is_some())
         })?;
-        found.ok_or_else(|| self.cut_short(&range))
+        found.ok_or_else(|| self.cut_short(range.start))
     }
 
     /// Appends some bytes of the value of a property, without reading the rest; false if the row has
@@ -238,7 +239,7 @@ impl Rows {
             let len = self.read(&piece(at, HEAD), |bytes| {
                 head(bytes).map(|(.., values)| bytes.len() - values.len())
             })?;
-            at += len.ok_or_else(|| self.cut_short(block))? as u64;
+            at += len.ok_or_else(|| self.cut_short(block.start))? as u64;
         }
         while at < block.end {
             let told = self.read(&piece(at, HEAD), |bytes| {
@@ -246,10 +247,10 @@ impl Rows {
                 let number = varint::get(bytes, &mut read)?;
                 Some((number, varint::get(bytes, &mut read)?, read as u64))
             })?;
-            let (number, len, read) = told.ok_or_else(|| self.cut_short(block))?;
+            let (number, len, read) = told.ok_or_else(|| self.cut_short(block.start))?;
             let from = at + read;
             let to = from.checked_add(len).filter(|to| *to <= block.end);
-            let value = from..to.ok_or_else(|| self.cut_short(block))?;
+            let value = from..to.ok_or_else(|| self.cut_short(block.start))?;
             if number == u64::from(property) {
                 return Ok(Some(value));
             }
@@ -262,11 +263,11 @@ impl Rows {
     pub(super) fn each(&self, row: u64, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         let range = self.block(row)?;
         self.read(&range, |block| {
-            let mut values = self.values(block).ok_or_else(|| self.cut_short(&range))?;
+            let mut values = self.values(block).ok_or_else(|| self.cut_short(range.start))?;
             for (property, value) in values.by_ref() {
                 f(property, value)?;
             }
-            if values.0.is_empty() { Ok(()) } else { Err(self.cut_short(&range)) }
+            if values.0.is_empty() { Ok(()) } else { Err(self.cut_short(range.start)) }
         })?
     }
 
@@ -280,12 +281,16 @@ impl Rows {
         let ranges = rows.iter().map(|row| self.block(*row)).collect::<Result<Vec<_>>>()?;
         self.blob.with_many(&ranges, &mut |number, block| match self.values(block) {
             Some(values) => f(number, values),
-            None => Err(self.cut_short(&(0..0))),
+            None => Err(self.cut_short(ranges.get(number).map_or(0, |range| range.start))),
         })
     }
 
-    /// Hands the block of each of neighbouring rows to `f`, reading many at once.
-    fn scan(&self, rows: Range<u64>, mut f: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+    /// Hands row, place and block of each of neighbouring rows to `f`, reading many at once.
+    fn scan(
+        &self,
+        rows: Range<u64>,
+        mut f: impl FnMut(u64, u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         for (group, start) in self.groups.iter().zip(&self.starts) {
             let len = group.offsets.len().saturating_sub(1);
             let mut local = rows.start.saturating_sub(*start);
@@ -300,7 +305,7 @@ impl Rows {
                         let len = to.saturating_sub(*from) as usize;
                         let (block, others) = rest.split_at_checked(len).unwrap_or((&[], &[]));
                         rest = others;
-                        f(row, block)?;
+                        f(row, group.at + from, block)?;
                     }
                     Ok::<_, crate::Error>(())
                 })??;
@@ -313,8 +318,8 @@ impl Rows {
     /// The rows that have all these values, ascending. Reads everything: blocks have no index.
     pub(super) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
-        self.scan(0..self.len(), |row, block| {
-            let values = self.values(block).ok_or_else(|| self.cut_short(&(0..0)))?;
+        self.scan(0..self.len(), |row, at, block| {
+            let values = self.values(block).ok_or_else(|| self.cut_short(at))?;
             let fits = |(property, wanted): &(u32, Wanted)| {
                 let value = Values(values.0).find(|(number, _)| number == property);
                 value.is_some_and(|(_, value)| wanted.fits(value))
@@ -332,14 +337,14 @@ impl Rows {
         let range = self.block(row)?;
         let piece = range.start..range.end.min(range.start + HEAD);
         let told = self.read(&piece, |bytes| head(bytes).map(|(time, end, _)| (time, end)))?;
-        told.filter(|_| self.edges).ok_or_else(|| self.cut_short(&range))
+        told.filter(|_| self.edges).ok_or_else(|| self.cut_short(range.start))
     }
 
     /// The internal ids of the ends of neighbouring edges.
     pub(super) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
         let mut ends = Vec::new();
-        self.scan(rows, |_, block| {
-            ends.push(head(block).ok_or_else(|| self.cut_short(&(0..0)))?.1);
+        self.scan(rows, |_, at, block| {
+            ends.push(head(block).ok_or_else(|| self.cut_short(at))?.1);
             Ok(())
         })?;
         Ok(ends)
@@ -348,8 +353,8 @@ impl Rows {
     /// Neighbouring edges, read at once.
     pub(super) fn edges(&self, rows: Range<u64>) -> Result<Vec<EdgeRow>> {
         let mut edges = Vec::new();
-        self.scan(rows, |_, block| {
-            let (time, end, values) = head(block).ok_or_else(|| self.cut_short(&(0..0)))?;
+        self.scan(rows, |_, at, block| {
+            let (time, end, values) = head(block).ok_or_else(|| self.cut_short(at))?;
             edges.push(EdgeRow { time, end, values: values.to_vec() });
             Ok(())
         })?;
@@ -358,7 +363,7 @@ impl Rows {
 
     /// Tells which blocks are no lists of properties, ascending by number.
     pub(super) fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
-        self.scan(0..self.len(), |row, block| {
+        self.scan(0..self.len(), |row, _, block| {
             let Some(mut values) = self.values(block) else {
                 told(format!("the block of row {row} is cut short"));
                 return Ok(());
