@@ -529,6 +529,11 @@ fn a_graph_on_disk_answers_as_one_in_memory() {
         let number = graph.read_node_property(&id(77), "kind", 0..8);
         assert!(matches!(number, Err(Error::Invalid(_))));
         assert!(graph.io().bytes_read > 0 && whole.io().bytes_read == 0);
+        let limit = |memory| OpenOptions { memory: Some(memory), ..OpenOptions::default() };
+        let refused = check(store.path(), &limit(1000), &mut |_, _| {});
+        let Err(Error::Budget { needed, .. }) = refused else { panic!("{refused:?}") };
+        let report = check(store.path(), &limit(needed), &mut |_, _| {}).unwrap();
+        assert_eq!(report.problems, Vec::<String>::new());
     }
 }
 

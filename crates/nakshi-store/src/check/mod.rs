@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::property::{Base, PropertyEntry, PropertyGraph};
+use crate::property::{Base, PropertyGraph};
 use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
@@ -45,6 +45,8 @@ pub struct CheckReport {
 struct Checker<'a> {
     store: &'a Arc<Store>,
     options: &'a OpenOptions,
+    /// Memory for property files; as much as they take if not given.
+    for_properties: Option<u64>,
     report: CheckReport,
     done: u64,
     total: u64,
@@ -66,12 +68,18 @@ pub fn check(
 ) -> Result<CheckReport> {
     let store = Store::open(path, options)?;
     let manifest = store.manifest();
-    Error::afford(need(manifest), options.memory)?;
+    let property = manifest.property.as_ref();
+    // Where they cannot be read, that is in the report.
+    let property = property
+        .map_or(0, |entry| Base::least(&store, entry, &options.cancel).unwrap_or(entry.bytes()));
+    let needed = need(manifest);
+    Error::afford(needed.saturating_add(property), options.memory)?;
     let total =
         manifest.files().chain(manifest.adjacency.iter().map(|a| &a.lists)).map(|f| f.len).sum();
     let mut checker = Checker {
         store: &store,
         options,
+        for_properties: options.memory.map(|given| given.saturating_sub(needed)),
         report: CheckReport::default(),
         done: 0,
         total,
@@ -93,7 +101,7 @@ pub fn check(
     Ok(report)
 }
 
-/// Bytes of memory that a check takes at most.
+/// Bytes of memory that a check takes at most, beside properties.
 fn need(manifest: &Manifest) -> u64 {
     let lists = manifest.adjacency.iter().flat_map(|a| {
         let list = a.max_list_bytes.saturating_mul(2);
@@ -102,8 +110,7 @@ fn need(manifest: &Manifest) -> u64 {
     let ids = &manifest.ids;
     let orders = if ids.internal.is_some() { 8 * manifest.vertices } else { 0 };
     let blocks = ids.blocks.as_ref().map_or(0, |file| file.len);
-    let property = manifest.property.as_ref().map_or(0, PropertyEntry::bytes);
-    lists.chain([orders, blocks, property]).fold(manifest.reading_memory(), u64::saturating_add)
+    lists.chain([orders, blocks]).fold(manifest.reading_memory(), u64::saturating_add)
 }
 
 impl Checker<'_> {
@@ -120,7 +127,7 @@ impl Checker<'_> {
         }
         let cancel = &self.options.cancel;
         let mut problems = Vec::new();
-        let done = Base::open(self.store, None, cancel).and_then(|base| {
+        let done = Base::open(self.store, self.for_properties, cancel).and_then(|base| {
             base.verify(self.store.num_edges(), cancel, &mut |what| problems.push(what))?;
             // Every change of the log can be made.
             PropertyGraph::with_log(self.store, base, cancel).map(|_| ())

@@ -34,6 +34,14 @@ pub(super) struct Shard {
 }
 
 impl Base {
+    /// The least memory that [`Base::open`] takes, in bytes.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn least(store: &Store, entry: &PropertyEntry, cancel: &CancelToken) -> Result<u64> {
+        Ok(least(store, entry, &read_directory(store, entry, cancel)?))
+    }
+
     /// As [`Base::open_counted`], with counters of its own.
     pub(crate) fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         Self::open_counted(store, memory, &Arc::default(), cancel)
@@ -146,20 +154,30 @@ fn cache(
 ) -> Result<Option<Arc<PageCache>>> {
     let whole = entry.bytes() + ids_bytes(store);
     let Some(given) = memory.filter(|given| *given < whole) else { return Ok(None) };
-    let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
-    let resident: Option<u64> = forms.map(|form| form.resident()).sum();
-    let Some(resident) = resident else {
-        return Err(Error::Budget { needed: whole, given });
-    };
-    let page_size = store.manifest().page_size;
-    let fixed = resident + ids_bytes(store);
-    let least = LEAST_CACHE.max(LEAST_PAGES * u64::from(page_size));
-    // A cache has tables of its own.
-    let room = given.saturating_sub(fixed) / 100 * 98;
-    if room < least {
-        return Err(Error::Budget { needed: (fixed + least / 98 * 100 + 100).min(whole), given });
+    let needed = least(store, entry, directory);
+    if given < needed {
+        return Err(Error::Budget { needed, given });
     }
-    Ok(Some(PageCache::new(usize::try_from(room).unwrap_or(usize::MAX), page_size)?))
+    // Never less, unless the whole is: that was refused.
+    let room = given.saturating_sub(resident(store, directory).unwrap_or(given));
+    let room = usize::try_from(room / 100 * 98).unwrap_or(usize::MAX);
+    Ok(Some(PageCache::new(room, store.manifest().page_size)?))
+}
+
+/// The least memory that property files can be asked with.
+fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
+    let whole = entry.bytes() + ids_bytes(store);
+    let cache = LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size));
+    // The cache has tables of its own.
+    let with_cache = |resident| whole.min(resident + cache / 98 * 100 + 100);
+    resident(store, directory).map_or(whole, with_cache)
+}
+
+/// What is in memory of files that are not; `None` if they have to be.
+fn resident(store: &Store, directory: &SegmentDirectory) -> Option<u64> {
+    let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
+    let bytes: Option<u64> = forms.map(|form| form.resident()).sum();
+    Some(bytes? + ids_bytes(store))
 }
 
 fn ids_bytes(store: &Store) -> u64 {
