@@ -162,8 +162,7 @@ proptest! {
     /// that mix up nodes, with the upper bound of times left out, with rows that are found without
     /// the groups before theirs, and, by the check, with lists of rows that have a wrong one. In the
     /// flat layout with values that are not escaped, and with hits given to the edge before. In blocks
-    /// with the ends of all edges of a chunk for those of some, and with long blocks read without the
-    /// head of their edge.
+    /// with the first blocks of a group for those that are asked for.
     #[test]
     fn queries_are_those_of_a_model(
         model in models(),

@@ -202,7 +202,7 @@ impl Rows {
     /// Appends the value of a property to `out`; false if the row has none.
     pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         let range = self.block(row)?;
-        if range.end - range.start > LONG {
+        if range.end - range.start > LONG && !self.edges {
             let Some(value) = self.locate(&range, property)? else { return Ok(false) };
             self.read(&value, |value| out.extend_from_slice(value))?;
             return Ok(true);
@@ -215,8 +215,8 @@ impl Rows {
         found.ok_or_else(|| self.cut_short(range.start))
     }
 
-    /// Appends some bytes of the value of a property, without reading the rest; false if the row has
-    /// none. What lies beyond its end is left out.
+    /// Appends some bytes of the value of a property of a node, without reading the rest; false if it
+    /// has none. What lies beyond its end is left out.
     pub(super) fn get_part(
         &self,
         row: u64,
@@ -231,18 +231,11 @@ impl Rows {
         Ok(true)
     }
 
-    /// Where the value of a property is in a block, found by the lengths of those before it.
+    /// Where the value of a property is in the block of a node, found by the lengths of those before it.
     fn locate(&self, block: &Range<u64>, property: u32) -> Result<Option<Range<u64>>> {
         let mut at = block.start;
-        let piece = |at: u64, len: u64| at..block.end.min(at + len);
-        if self.edges {
-            let len = self.read(&piece(at, HEAD), |bytes| {
-                head(bytes).map(|(.., values)| bytes.len() - values.len())
-            })?;
-            at += len.ok_or_else(|| self.cut_short(block.start))? as u64;
-        }
         while at < block.end {
-            let told = self.read(&piece(at, HEAD), |bytes| {
+            let told = self.read(&(at..block.end.min(at + HEAD)), |bytes| {
                 let mut read = 0;
                 let number = varint::get(bytes, &mut read)?;
                 Some((number, varint::get(bytes, &mut read)?, read as u64))
