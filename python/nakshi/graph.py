@@ -473,8 +473,9 @@ class Graph(Writable):
     ) -> Graph:
         """Write the graph to a new store with its vertices in another order, and open that.
 
-        Ids, weights and edges stay; this store is only read. Nothing appears at ``path`` before
-        the new store is complete.
+        Ids, weights, edges and properties stay; this store is only read. With properties it is the
+        graph after the last commit that is written, with an empty log. Nothing appears at ``path``
+        before the new store is complete.
 
         Args:
             path: directory to create; must not exist.

@@ -342,6 +342,7 @@ def export(
     ] = "auto",
     weight: str | None = None,
     nodes: Path | None = None,
+    plain: bool = False,
     neo4j: bool = False,
     layout: Order | None = None,
     seed: int | None = None,
@@ -352,35 +353,49 @@ def export(
 ) -> dict[str, Any]:
     """Write the edges of a store, in the user's ids, to a file. Holds all ids in memory.
 
+    Of a store with properties CSV, TSV and Parquet files are tables of edges, and ``nodes`` is a table
+    of nodes, as they are after the last commit, with all properties: ``build(properties=True)``
+    makes the same graph of them, with ``duplicates="keep"`` if the store has been built so. Columns
+    have typed headers: ``:ID``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``timestamp:int``, and
+    ``name:type`` for each property. Without ``nodes``, nodes that have no edge and properties of nodes
+    are left out; inverses of types (``set_inverse``) are in no table.
+
+    In CSV an empty field is null and ``""`` an empty text; times are milliseconds, bytes are written as
+    they are, and ``;`` separates the items of a list. An item with a semicolon, or an empty one, can be
+    written to Parquet only, and text that is empty or has a tab or a line break not to TSV.
+
     Args:
         store: the store, or its path.
         path: file; text formats are compressed if it ends in ``.gz`` or ``.zst``, and ``"-"`` is
             standard output.
         format: by the file's name by default.
-        weight: edge column to write; by default ``weight``, if there is one.
+        weight: edge column to write; by default ``weight``, if there is one. Not with properties, all
+            of which are written.
         nodes: also write all ids, one a line, to this file: edges alone do not show isolated
-            vertices.
+            vertices. Of a store with properties, the table of nodes; its format is by its own name.
+        plain: of a store with properties, write the edges alone, each once, as the algorithms see
+            them: without the changes since the import or the last ``compact``.
         neo4j: make ``path`` a directory, which must not exist, with ``nodes.csv`` and
             ``relationships.csv`` for Neo4j's importer, in the order of the store, and the command
-            that keeps this order as ``import.sh``. With all properties, which are in memory then as
-            they are on disk. Nodes and edges without a label or type get ``Node`` and ``edge``.
+            that keeps this order as ``import.sh``. With all properties. Nodes and edges without a
+            label or type get ``Node`` and ``edge``.
         layout: with ``neo4j``: another order, as :meth:`Graph.relayout` takes it, in a second store
-            beside ``path`` until the files are there. Not for a store with properties.
+            beside ``path`` until the files are there.
         seed, like: of ``layout``.
         memory: cap; one that is too small is refused at once with the smallest that works. By
-            default as much as it takes: 12 bytes a vertex, and the texts of text ids.
+            default as much as it takes: 12 bytes a vertex, and the texts of text ids; properties, as
+            they are on disk.
         threads: at most; one is used, because the lists are written in their order, and all of them
             for ``layout``.
         progress: as for algorithms.
 
     Returns:
-        ``edges``: how many were written; with ``neo4j`` also ``command``, which imports the files.
+        ``edges``: how many were written; ``nodes`` where they are a table; with ``neo4j`` also
+        ``command``, which imports the files.
 
     Raises:
         StoreExistsError: ``neo4j``, and ``path`` exists.
-        ParameterError: what the format cannot hold, such as a list item with a semicolon in Neo4j's
-            CSV.
-        UnsupportedError: ``layout`` of a store with properties.
+        ParameterError: what the format cannot hold, such as a list item with a semicolon in CSV.
     """
     if neo4j and format != "auto":
         raise ParameterError("neo4j is a format of its own; leave format out")
@@ -393,6 +408,7 @@ def export(
         "format": "neo4j" if neo4j else format,
         "weight": weight,
         "nodes": None if nodes is None else os.fspath(nodes),
+        "plain": plain,
         "memory": limits["memory"],
     }
     if layout is None:

@@ -152,8 +152,8 @@ def test_what_cannot_be(graph: nakshi.Graph, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="bad.csv:2"):
         nakshi.build(tmp_path / "h", edges=[], nodes=bad, properties=True, progress=False)
     assert not (tmp_path / "h").exists()
-    with pytest.raises(UnsupportedError, match="properties"):
-        graph.relayout(tmp_path / "laid", "degree")
+    with pytest.raises(UnsupportedError, match="stripes"):
+        graph.relayout(tmp_path / "laid", "degree", stripes=[tmp_path])
     assert not (tmp_path / "laid").exists()
     with pytest.raises(ParameterError, match="table"):
         nakshi.build(tmp_path / "h", edges=3, properties=True)  # type: ignore[arg-type]

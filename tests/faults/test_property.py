@@ -1,6 +1,7 @@
-"""Loading property graphs under kills, memory limits and a full disk, on real processes.
+"""Loading property graphs, and writing them in another order, under kills, memory limits and a full disk,
+on real processes.
 
-A load killed at any point leaves its store absent or complete, and a rerun gives the same one; it stays
+Killed at any point it leaves its store absent or complete, and a rerun gives the same one; it stays
 within the memory that it is given.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import measure
@@ -34,45 +36,68 @@ def words(tables: Path, store: Path) -> list[object]:
     return ["import", tables / "edges.tsv", store, *nodes, "--properties", "--no-progress"]
 
 
-def verify(nakshi: CommandLine, tables: Path, store: Path, expected: str) -> None:
+@pytest.fixture(scope="module")
+def changed(nakshi: CommandLine, tables: Path) -> Path:
+    """A store of the tables, and changes in its log."""
+    store = tables / "changed.nakshi"
+    nakshi.json(*words(tables, store))
+    graph = package.open(store)
+    graph.append_node(1_000_000, {"city": "Oslo"})
+    graph.append_edge(1_000_000, "knows", graph.get_node_ids()[0], 1)
+    graph.delete_node(graph.get_node_ids()[7])
+    graph.close()
+    return store
+
+
+#: The words of a command that makes a store.
+Work = Callable[[Path], list[object]]
+
+
+@pytest.fixture(params=["load", "layout"])
+def work(request: pytest.FixtureRequest, tables: Path, changed: Path) -> Work:
+    if request.param == "load":
+        return lambda store: words(tables, store)
+    return lambda store: ["layout", changed, store, "--order", "degree", "--no-progress"]
+
+
+def verify(nakshi: CommandLine, work: Work, store: Path, expected: str) -> None:
     """Absent or complete now; complete after a rerun; nothing left beside it."""
     if not store.exists():
-        nakshi.json(*words(tables, store))
+        nakshi.json(*work(store))
     assert leftovers(store.parent) == []
     assert package.open(store).info()["content_hash"] == expected
     nakshi.assert_sound(store)
 
 
-def test_a_load_killed_at_a_random_moment(
-    nakshi: CommandLine, tables: Path, tmp_path: Path
-) -> None:
+def test_killed_at_a_random_moment(nakshi: CommandLine, work: Work, tmp_path: Path) -> None:
     """Seen red with the manifest written before the property files are complete."""
     began = time.monotonic()
-    nakshi.json(*words(tables, tmp_path / "whole"))
+    nakshi.json(*work(tmp_path / "whole"))
     lasts = time.monotonic() - began
     expected = nakshi.content_hash(tmp_path / "whole")
     moments = random.Random(17)
     for attempt in range(6 * SCALE):
         store = tmp_path / f"random-{attempt}"
-        process = nakshi.start(*words(tables, store))
+        process = nakshi.start(*work(store))
         time.sleep(lasts * moments.uniform(0.1, 1.1))
         process.kill()
         process.communicate()
-        verify(nakshi, tables, store, expected)
+        verify(nakshi, work, store, expected)
 
 
 @pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
-def test_a_load_killed_at_the_nth_operation(
-    nakshi: CommandLine, tables: Path, operation: str, tmp_path: Path
+def test_killed_at_the_nth_operation(
+    nakshi: CommandLine, work: Work, operation: str, tmp_path: Path
 ) -> None:
-    """As at a random moment, with every kind of operation on files by its number."""
-    nakshi.json(*words(tables, tmp_path / "whole"))
+    """As at a random moment, with every kind of operation on files by its number. Seen red with a
+    temporary store of a new order beside the new store."""
+    nakshi.json(*work(tmp_path / "whole"))
     expected = nakshi.content_hash(tmp_path / "whole")
     kills, nth, step = 0, 0, 1
     while True:
         store = tmp_path / f"{operation}-{nth}"
-        done = nakshi.run(*words(tables, store), env={"NAKSHI_FAULT": f"{operation}:{nth}:kill"})
-        verify(nakshi, tables, store, expected)
+        done = nakshi.run(*work(store), env={"NAKSHI_FAULT": f"{operation}:{nth}:kill"})
+        verify(nakshi, work, store, expected)
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr
@@ -98,22 +123,56 @@ def test_a_load_on_a_disk_that_fails(
         nakshi.json(*words(tables, store))
 
 
+@pytest.fixture(scope="module")
+def big(nakshi: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of a Kronecker graph of scale 15."""
+    folder = tmp_path_factory.mktemp("big")
+    generate = ["generate", "kronecker", folder / "edges.tsv", "--scale", 15]
+    nakshi.json(*generate, "--nodes", folder / "nodes.tsv")
+    return folder
+
+
+def refused(nakshi: CommandLine, call: list[object]) -> int:
+    """The memory that a command asks for."""
+    done = nakshi.run(*call, "--memory", "8MiB")
+    assert done.returncode == 1 and "bytes of memory are needed" in done.stderr
+    return int(done.stderr.split(": ")[1].split()[0])
+
+
+def assert_within(call: list[object], memory: int) -> None:
+    call = [*NAKSHI, *call, "--memory", memory]
+    ran = measure.run(list(map(str, call)), threads=2)
+    baseline = measure.run([*NAKSHI, "--version"], threads=2).peak_rss
+    print(f"given {memory / MIB:.0f} MiB, took {(ran.peak_rss - baseline) / MIB:.0f} MiB")
+    assert ran.peak_rss - baseline <= memory + SLACK
+
+
 def test_a_load_stays_within_its_memory(
-    nakshi: CommandLine, tables: Path, tmp_path: Path
+    nakshi: CommandLine, tables: Path, big: Path, tmp_path: Path
 ) -> None:
     """Too little is refused with what works, and that is enough. Seen red with sorters that take
     half of the memory each."""
-    call = [*words(tables, tmp_path / "g"), "--memory", "8MiB"]
-    refused = nakshi.run(*call)
-    assert refused.returncode == 1 and "bytes of memory are needed" in refused.stderr
-    needed = int(refused.stderr.split(": ")[1].split()[0])
+    needed = refused(nakshi, words(tables, tmp_path / "g"))
     assert not (tmp_path / "g").exists()
-    big = tmp_path / "big"
-    big.mkdir()
-    generate = ["generate", "kronecker", big / "edges.tsv", "--scale", 15]
-    nakshi.json(*generate, "--nodes", big / "nodes.tsv")
-    call = list(map(str, [*NAKSHI, *words(big, tmp_path / "big.nakshi"), "--memory", needed]))
-    ran = measure.run(call, threads=2)
-    baseline = measure.run([*NAKSHI, "--version"], threads=2).peak_rss
-    print(f"given {needed / MIB:.0f} MiB, took {(ran.peak_rss - baseline) / MIB:.0f} MiB")
-    assert ran.peak_rss - baseline <= needed + SLACK
+    assert_within(words(big, tmp_path / "big.nakshi"), needed)
+
+
+def test_another_order_stays_within_its_memory(
+    nakshi: CommandLine, big: Path, tmp_path: Path
+) -> None:
+    """As a load, with the properties of the old store on top. Seen red with all of the memory for the
+    new store."""
+    old, new = tmp_path / "old.nakshi", tmp_path / "new.nakshi"
+    nakshi.json(*words(big, old))
+    call: list[object] = ["layout", old, new, "--order", "norder", "--no-progress"]
+    needed = refused(nakshi, call)
+    # The second refusal knows the properties, the first the order.
+    done = nakshi.run(*call, "--memory", needed)
+    if done.returncode != 0:
+        needed = int(done.stderr.split(": ")[1].split()[0])
+    else:
+        nakshi.run("check", new)
+    assert leftovers(tmp_path) == []
+    again = tmp_path / "again.nakshi"
+    assert_within(["layout", old, again, "--order", "norder", "--no-progress"], needed)
+    assert package.open(again).info()["layout"] == "norder"

@@ -314,9 +314,9 @@ pub fn check(
     Ok(serde_json::to_string(&report).map_err(Failure::from)?)
 }
 
-/// Writes the edges of a store to a file, or to a directory for Neo4j. Returns what was written, as JSON.
+/// Writes a store to files, or to a directory for Neo4j. Returns what was written, as JSON.
 #[pyfunction]
-#[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, memory = None, progress = None))]
+#[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, plain = false, memory = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn export(
     py: Python<'_>,
@@ -325,11 +325,12 @@ pub fn export(
     format: &str,
     weight: Option<String>,
     nodes: Option<PathBuf>,
+    plain: bool,
     memory: Option<u64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let format = serde_json::from_value(format.into()).map_err(Failure::from)?;
-    let options = ExportOptions { format, weight, nodes, memory };
+    let options = ExportOptions { format, weight, nodes, plain, memory };
     let exported = long(py, progress, |call| {
         let opening = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
         let store = Store::open(&store, &opening)?;

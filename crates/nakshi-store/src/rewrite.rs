@@ -69,9 +69,8 @@ pub fn check_destination(destination: &Path) -> Result<()> {
 /// takes `order` bytes itself.
 ///
 /// # Errors
-/// [`Error::Budget`] with the memory that works for both; [`Error::Unsupported`].
+/// [`Error::Budget`] with the memory that works for both.
 pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result<()> {
-    refuse_properties(source)?;
     let write = crate::import::MINIMUM_MEMORY + BYTES_PER_VERTEX * source.num_vertices();
     Error::afford(write.max(order), memory)
 }
@@ -81,13 +80,16 @@ fn refuse_properties(source: &Store) -> Result<()> {
     match &source.manifest().property {
         None => Ok(()),
         Some(_) => Err(Error::Unsupported(
-            "a new layout of a store with properties; load its tables again with --layout".into(),
+            "properties do not follow lists that are written alone; write the graph as a whole \
+             (`nakshi layout`, or `Relaid` in Rust)"
+                .into(),
         )),
     }
 }
 
 /// Writes the graph of `source` to the new store `destination`, each vertex at its place in
-/// `order` (new internal id of each internal id). The source is only read.
+/// `order` (new internal id of each internal id). The source is only read. A store with properties
+/// goes through [`crate::property::Relaid`] instead.
 ///
 /// # Errors
 /// [`Error::Invalid`] if `order` is for another number of vertices; [`Error::Budget`] at once if

@@ -17,10 +17,14 @@ use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, Model, Norder, Ordering,
     OrganPipe, Original, Random, Sides, Source,
 };
+use crate::store::property::{LoadOptions, PropertyStore, Relaid};
 use crate::store::{
     Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
     check_destination, rewrite,
 };
+
+/// Bytes of memory that a byte of a log takes at most, in the maps that it becomes.
+const LOG_IN_MEMORY: u64 = 8;
 
 /// The orders that a [`Request`] may name, and a line on each.
 pub const ORDERS: [(&str, &str); 12] = [
@@ -94,9 +98,30 @@ impl Request {
         })
     }
 
+    /// Fails if the memory of `cx` is too little for the order of this name, before it is computed.
+    fn afford(&self, store: &Arc<Store>, cx: &Context) -> Result<()> {
+        let runs = match self.order.as_str() {
+            "auto" => Some(searching()),
+            "pagerank" => Some(page_rank().needs(&Summary::of_store(store))),
+            _ => None,
+        };
+        let order = match runs {
+            Some(needs) => Estimate::of_run(store, &needs, cx)?.minimum,
+            None => self.ordering(store, cx)?.memory(store),
+        };
+        Ok(afford_rewrite(store, order, cx.memory())?)
+    }
+
     /// Computes the order of this name, within the memory of `cx`.
-    fn ordered(&self, source: &Source<'_>, store: &Arc<Store>, cx: &Context) -> Result<Ordered> {
-        self.refuse_others()?;
+    fn ordered(&self, store: &Arc<Store>, cx: &Context, hooks: &Hooks) -> Result<Ordered> {
+        self.afford(store, cx)?;
+        let source = &Source {
+            store,
+            weight: self.weight.clone(),
+            memory: cx.memory(),
+            threads: cx.threads(),
+            hooks: hooks.clone(),
+        };
         if self.order == "auto" {
             return cheapest(source, store, self.seed.unwrap_or(1), cx);
         }
@@ -272,11 +297,13 @@ pub struct Seconds {
 }
 
 /// Writes the graph of `store` to the new store `destination`, in the order that `request` names.
-/// Memory and threads are those of `cx`; ids, weights and the shape of the graph stay.
+/// Memory and threads are those of `cx`; ids, weights and the shape of the graph stay. Of a store with
+/// properties it is the graph after the last commit that is written, with an empty log.
 ///
 /// # Errors
 /// [`Error::Invalid`] for an order that cannot be; too small a budget, at once, with the memory
-/// that works; those of reading and writing; cancellation. Nothing is left behind then.
+/// that works; [`Error::Unsupported`] for stripes of a store with properties; those of reading and
+/// writing; cancellation. Nothing is left behind then.
 pub fn relayout(
     store: &Arc<Store>,
     destination: &Path,
@@ -287,35 +314,31 @@ pub fn relayout(
 ) -> Result<Relayout> {
     let started = Instant::now();
     check_destination(destination)?;
-    let runs = match request.order.as_str() {
-        "auto" => Some(searching()),
-        "pagerank" => Some(page_rank().needs(&Summary::of_store(store))),
-        _ => None,
+    request.refuse_others()?;
+    let (ordered, seconds, manifest) = if store.manifest().property.is_some() {
+        request.afford(store, cx)?;
+        let read = read(store, destination, output, cx, hooks)?;
+        let began = Instant::now();
+        let ordered = request.ordered(read.topology(), cx, hooks)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let manifest = read.write(&ordered.places, ordered.layout)?;
+        (ordered, seconds, manifest)
+    } else {
+        let ordered = request.ordered(store, cx, hooks)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let options = RewriteOptions {
+            layout: ordered.layout.to_owned(),
+            memory: cx.memory().unwrap_or(RewriteOptions::default().memory),
+            threads: cx.threads(),
+            page_size: output.page_size,
+            encoding: output.encoding,
+            stripes: output.stripes.clone(),
+        };
+        let manifest = rewrite(store, destination, &ordered.places, &options, hooks)?;
+        (ordered, seconds, manifest)
     };
-    if let Some(needs) = runs {
-        let needed = Estimate::of_run(store, &needs, cx)?;
-        afford_rewrite(store, needed.minimum, cx.memory())?;
-    }
-    let source = Source {
-        store,
-        weight: request.weight.clone(),
-        memory: cx.memory(),
-        threads: cx.threads(),
-        hooks: hooks.clone(),
-    };
-    let ordered = request.ordered(&source, store, cx)?;
-    let seconds = started.elapsed().as_secs_f64();
-    let options = RewriteOptions {
-        layout: ordered.layout.to_owned(),
-        memory: cx.memory().unwrap_or(RewriteOptions::default().memory),
-        threads: cx.threads(),
-        page_size: output.page_size,
-        encoding: output.encoding,
-        stripes: output.stripes.clone(),
-    };
-    let manifest = rewrite(store, destination, &ordered.places, &options, hooks)?;
     Ok(Relayout {
-        layout: options.layout,
+        layout: ordered.layout.to_owned(),
         vertices: manifest.vertices,
         edges: manifest.edges,
         seconds: Seconds { order: seconds, write: started.elapsed().as_secs_f64() - seconds },
@@ -323,6 +346,42 @@ pub fn relayout(
         content_hash: manifest.content_hash(),
         considered: ordered.considered,
     })
+}
+
+/// Reads the graph of a store with properties for a new store.
+fn read(
+    store: &Store,
+    destination: &Path,
+    output: &Output,
+    cx: &Context,
+    hooks: &Hooks,
+) -> Result<Relaid> {
+    if !output.stripes.is_empty() {
+        let what = "stripes of a store with properties; leave them out".into();
+        return Err(Error::Unsupported(what).into());
+    }
+    let opening =
+        OpenOptions { memory: cx.memory(), cancel: hooks.cancel.clone(), ..OpenOptions::default() };
+    let opened = PropertyStore::open(store.path(), &opening)?;
+    let graph = opened.snapshot();
+    let held = graph.memory() + LOG_IN_MEMORY * opened.log_bytes();
+    drop(opened);
+    let options = LoadOptions {
+        properties: graph.entry().layout,
+        threads: cx.threads(),
+        page_size: output.page_size.unwrap_or(store.manifest().page_size),
+        encoding: output.encoding.unwrap_or(store.manifest().encoding),
+        ..LoadOptions::default()
+    };
+    let needed = held + options.least_memory();
+    // The graph is in memory while it is read.
+    let memory = match cx.memory() {
+        Some(given) if given < needed => return Err(Error::Budget { needed, given }.into()),
+        Some(given) => given - held,
+        None => options.memory,
+    };
+    let options = LoadOptions { memory, ..options };
+    Ok(Relaid::read(graph, destination, &options, hooks)?)
 }
 
 /// How [`plan_cache`] chooses; what is not given has its default.

@@ -280,8 +280,9 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
 def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen: Any) -> None:
     """Write STORE once more as NEW, with its vertices in another order.
 
-    Ids, weights and edges stay, and STORE is only read. gorder, bondhu and bisection hold the
-    graph in memory, the others a few bytes a vertex.
+    Ids, weights, edges and properties stay, and STORE is only read: the graph after its last commit.
+    gorder, bondhu and bisection hold the graph in memory, the others a few bytes a vertex; properties
+    take what they take on disk.
     """
     from ..graph import Graph
 
@@ -338,7 +339,14 @@ def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
     help="By the name of FILE by default.",
 )
 @click.option("--weight", metavar="COLUMN", help="Edge column to write; default: weight.")
-@click.option("--nodes", metavar="FILE", help="Also write all ids, one a line, to this file.")
+@click.option(
+    "--nodes",
+    metavar="FILE",
+    help="Also write all ids, one a line, to this file; of a STORE with properties, a table of nodes.",
+)
+@click.option(
+    "--plain", is_flag=True, help="Of a STORE with properties, the edges alone, each of them once."
+)
 @click.option(
     "--neo4j",
     is_flag=True,
@@ -348,7 +356,7 @@ def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
 @click.option(
     "--layout",
     type=click.Choice(get_args(Order)),
-    help="--neo4j: in another order, as `nakshi layout --order` takes it; not with properties.",
+    help="--neo4j: in another order, as `nakshi layout --order` takes it.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Of --layout auto, random, bondhu, bisection.")
 @click.option("--like", type=options.STORE, metavar="OTHER", help="Of --layout extend.")
@@ -357,7 +365,12 @@ def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
     """Write the edges of STORE to FILE, in the ids of the import ("-" is standard output).
 
     FILE may end in .gz or .zst for text formats. One thread is used: the lists are written in
-    their order. With --neo4j the command that imports the files in this order is shown, and kept
+    their order.
+
+    Of a STORE with properties FILE and --nodes are tables, CSV, TSV or Parquet by their names, which
+    `nakshi import --properties` reads: all properties after the last commit, with typed headers.
+
+    With --neo4j the command that imports the files in this order is shown, and kept
     as FILE/import.sh.
     """
     from ..stores import export as write

@@ -5,15 +5,18 @@
 //! - `names`: the external id of every vertex
 //! - `scan`: all lists in the order of the layout
 //! - `text`: edge lists, Graphalytics, Matrix Market, METIS; `table`: Parquet and Arrow
-//! - `neo4j`: nodes and edges with all properties, as Neo4j imports them
+//! - `tables`: nodes and edges with all properties, as our import reads them; `neo4j`: as Neo4j's does;
+//!   `graph`: the rows of both
 //!
 //! Edges come in the order of the layout. An undirected edge is written once.
 
+mod graph;
 mod names;
 mod neo4j;
 mod output;
 mod scan;
 mod table;
+mod tables;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +27,9 @@ use crate::import::Hooks;
 use crate::{Column, Direction, Error, IdKind, Key, Manifest, Result, Store};
 use names::Names;
 
-/// Output formats.
+/// Output formats. Tab-separated, comma-separated and Parquet files of a store with properties are tables
+/// of edges, or of nodes, with typed headers, as [`crate::property::load`] reads them; Arrow is refused, the
+/// others hold the edges of the files alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFormat {
@@ -57,8 +62,11 @@ pub struct ExportOptions {
     pub format: ExportFormat,
     /// The column that is written as weight. Default: `weight`, if there is one.
     pub weight: Option<String>,
-    /// Also writes all ids, one a line, to this file: edges alone do not show isolated vertices.
+    /// Also writes all ids, one a line, to this file: edges alone do not show isolated vertices. Of a
+    /// store with properties it is a table of nodes, whose format is its own if it is found out.
     pub nodes: Option<PathBuf>,
+    /// Of a store with properties: the edges of its files alone, each once, as of a store without.
+    pub plain: bool,
     /// Memory in bytes; as much as it needs if not given.
     pub memory: Option<u64>,
 }
@@ -68,6 +76,9 @@ pub struct ExportOptions {
 pub struct Exported {
     /// Number of edges.
     pub edges: u64,
+    /// Rows of a table of nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u64>,
     /// For Neo4j: the command that imports the files in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -82,8 +93,8 @@ struct Source<'s> {
 
 /// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
 /// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. One thread:
-/// lists are written in order. For Neo4j `path` is a directory, which must not exist, and properties
-/// are in memory too, as they are on disk.
+/// lists are written in order. For Neo4j `path` is a directory, which must not exist. Properties are
+/// those after the last commit, and in memory too, as they are on disk.
 ///
 /// # Errors
 /// [`Error::Budget`] at once if the memory is too little;
@@ -98,7 +109,12 @@ pub fn export(
 ) -> Result<Exported> {
     let format = choose(options.format, path);
     if options.memory.is_some() {
-        Error::afford(need(store, format)?, options.memory)?;
+        Error::afford(need(store, format, options)?, options.memory)?;
+    }
+    if with_tables(store, format, options) {
+        let source = Source { store, weight: None, hooks };
+        return tables::write(&source, path, options)
+            .map_err(|error| hooks.check().err().unwrap_or(error));
     }
     let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
     let weight = match &options.weight {
@@ -127,12 +143,20 @@ pub fn export(
         ExportFormat::Arrow => table::arrow(&source, &Names::load(store)?, path),
         ExportFormat::Neo4j => return neo4j::neo4j(&source, path),
     }?;
-    Ok(Exported { edges, command: None })
+    Ok(Exported { edges, nodes: None, command: None })
+}
+
+/// Whether it is tables with properties that are written.
+fn with_tables(store: &Store, format: ExportFormat, options: &ExportOptions) -> bool {
+    store.manifest().property.is_some() && !options.plain && tables::takes(format)
 }
 
 /// Bytes of memory that an export takes at most.
-fn need(store: &Store, format: ExportFormat) -> Result<u64> {
+fn need(store: &Store, format: ExportFormat, options: &ExportOptions) -> Result<u64> {
     let manifest = store.manifest();
+    if with_tables(store, format, options) {
+        return Ok(manifest.reading_memory().saturating_add(tables::need(manifest)));
+    }
     // The index of the lists, and one of the weights.
     let lists = store.entry(Direction::Out).map_or([0; 3], |a| {
         let [list, decoded] =
@@ -155,7 +179,7 @@ fn need(store: &Store, format: ExportFormat) -> Result<u64> {
     };
     // A group of rows, encoded, before it is written.
     let rows = if format == ExportFormat::Parquet { 48 << 20 } else { 0 };
-    let properties = if format == ExportFormat::Neo4j { neo4j::need(manifest) } else { 0 };
+    let properties = if format == ExportFormat::Neo4j { graph::need(manifest) } else { 0 };
     let parts = [ids, 12 * manifest.vertices, rows, properties].into_iter().chain(lists);
     Ok(parts.fold(manifest.reading_memory(), u64::saturating_add))
 }

@@ -19,6 +19,8 @@ pub enum Input<'a> {
     /// Arrow record batches from anywhere: the first two columns are source and target unless
     /// the options name them.
     Batches(Box<dyn RecordBatchReader + Send + 'a>),
+    /// Vertices that may have no edge: their ids are the first column of record batches.
+    Vertices(Box<dyn RecordBatchReader + Send + 'a>),
     /// Parallel arrays.
     Arrays {
         /// Source of each edge.
@@ -49,6 +51,7 @@ impl std::fmt::Debug for Input<'_> {
         match self {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Batches(_) => f.write_str("Batches"),
+            Self::Vertices(_) => f.write_str("Vertices"),
             Self::Arrays { .. } => f.write_str("Arrays"),
             Self::Csr { .. } => f.write_str("Csr"),
             Self::Edges(_) => f.write_str("Edges"),

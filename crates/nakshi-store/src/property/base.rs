@@ -22,6 +22,8 @@ pub(crate) struct Base {
     entry: PropertyEntry,
     ids: ResidentIds,
     shards: Vec<Shard>,
+    /// Bytes of memory that all of it takes, with the cache.
+    memory: u64,
     /// Of files that are not in memory.
     cache: Option<Arc<PageCache>>,
     stats: Arc<IoStats>,
@@ -85,8 +87,10 @@ impl Base {
             return Err(lacks(store.path(), "a shard"));
         }
         let ids = ResidentIds::load(&store.ids()?, cancel)?;
+        let whole = entry.bytes() + ids_bytes(store);
+        let memory = memory.map_or(whole, |given| given.min(whole));
         let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
-        Ok(Base { path, entry, ids, shards, cache, stats })
+        Ok(Base { path, entry, ids, shards, memory, cache, stats })
     }
 
     /// What was read from disk since the files were opened; nothing if they are in memory.
@@ -101,6 +105,10 @@ impl Base {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
     }
 
     pub(crate) fn entry(&self) -> &PropertyEntry {

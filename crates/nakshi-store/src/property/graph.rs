@@ -105,6 +105,11 @@ impl PropertyGraph {
         self.0.base.entry()
     }
 
+    /// Bytes of memory that the files take; what has changed since comes on top.
+    pub fn memory(&self) -> u64 {
+        self.0.base.memory()
+    }
+
     /// Number of nodes.
     pub fn num_nodes(&self) -> u64 {
         self.0.num_nodes()
@@ -244,6 +249,14 @@ impl PropertyGraph {
             }
         };
         Ok(there.then_some(bytes))
+    }
+
+    /// All that a node has, which is there.
+    pub(super) fn node_values(&self, v: VertexId) -> Result<Vec<(&str, Value)>> {
+        match self.node_row(v)? {
+            Some(row) => self.values(&row, &self.0.schema.nodes, None),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn values<'g>(

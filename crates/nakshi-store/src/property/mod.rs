@@ -5,6 +5,7 @@
 //! of a node are its *edge record*, in the order of their times.
 //!
 //! - [`load`] with [`LoadOptions`] makes a store from [`Table`]s
+//! - [`Relaid`]: a graph in another order of its nodes, in a new store
 //! - [`PropertyGraph`]: the queries of the paper's Table 1, on the state after a commit
 //! - [`PropertyStore`]: changes, durable and one commit after the other; [`Change`]
 //! - [`project`]: some of its edges as a graph for algorithms
@@ -50,10 +51,12 @@ pub use compact::CompactReport;
 pub use entry::{PropertyEntry, PropertyLayout, PropertySpec, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, PropertyGraph};
-pub use import::{LoadOptions, LoadReport, Rows, Table, load, load_with};
+pub(crate) use import::TIME;
+pub use import::{LoadOptions, LoadReport, Relaid, Rows, Table, load, load_with};
 pub use live::{PropertyStore, Ticket};
 pub use log::Change;
 pub(crate) use log::logs;
 pub use project::{Along, Projection, project};
 pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};
+pub(crate) use walk::id_bytes;

@@ -1,7 +1,6 @@
 //! Some edges of a property graph as a graph that every algorithm takes.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,8 +15,8 @@ use super::walk::{Walk, id_bytes};
 use crate::import::{Hooks, ImportOptions, Input, Report, import};
 use crate::{Error, ExternalId, Result, VertexId};
 
-/// Edges that are handed on at once.
-const EDGES: usize = 16 << 10;
+/// Nodes or edges that are handed on at once.
+const ROWS: usize = 16 << 10;
 
 /// The direction that the edges of a projection have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -58,47 +57,64 @@ pub fn project(
     options: &ImportOptions,
     hooks: &Hooks,
 ) -> Result<Report> {
-    let edges = Edges::new(graph, projection)?;
-    let nodes = beside(destination);
-    let written = write_nodes(graph, &edges, &nodes);
-    let imported = written.and_then(|()| {
-        let options = ImportOptions {
-            directed: projection.direction != Along::Both,
-            weighted: projection.weight.is_some(),
-            columns: None,
-            nodes: Some(nodes.clone()),
-            ..options.clone()
-        };
-        import(vec![Input::Batches(Box::new(edges))], destination, &options, hooks)
-    });
-    let _ = std::fs::remove_file(&nodes);
-    imported
+    let mut edges = Edges::new(graph, projection)?;
+    let mut nodes = Nodes::new(graph, edges.nodes.clone());
+    let options = ImportOptions {
+        directed: projection.direction != Along::Both,
+        weighted: projection.weight.is_some(),
+        columns: None,
+        nodes: None,
+        ..options.clone()
+    };
+    let (edge, node) = (Arc::clone(&edges.schema), Arc::clone(&nodes.schema));
+    let inputs = vec![
+        Input::Batches(Box::new(Batches { schema: edge, batch: move || edges.batch() })),
+        Input::Vertices(Box::new(Batches { schema: node, batch: move || nodes.batch() })),
+    ];
+    import(inputs, destination, &options, hooks)
 }
 
-/// A name for the list of vertices.
-fn beside(destination: &Path) -> std::path::PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(destination.file_name().unwrap_or_default());
-    name.push(format!(".nodes-{}.txt", std::process::id()));
-    destination.with_file_name(name)
+/// The nodes, as record batches: those too that have no edges.
+struct Nodes {
+    wanted: Option<Wanted>,
+    schema: SchemaRef,
+    walk: Walk,
 }
 
-fn write_nodes(graph: &PropertyGraph, edges: &Edges, path: &Path) -> Result<()> {
-    let told = |error| Error::Io { op: "write", path: path.to_path_buf(), source: error };
-    let mut out = std::io::BufWriter::new(std::fs::File::create(path).map_err(told)?);
-    let mut walk = Walk::new(graph);
-    while let Some(v) = walk.node() {
-        if edges.nodes.as_ref().is_none_or(|nodes| nodes.contains(&v)) {
-            writeln!(out, "{}", graph.state().external(v.into())?).map_err(told)?;
-        }
+/// The nodes that a projection has.
+type Wanted = Arc<HashSet<VertexId>>;
+
+impl Nodes {
+    fn new(graph: &PropertyGraph, wanted: Option<Wanted>) -> Self {
+        let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::LargeBinary, false)]));
+        Nodes { wanted, schema, walk: Walk::new(graph) }
     }
-    out.flush().map_err(told)
+
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        let (mut ids, mut count) = (LargeBinaryBuilder::new(), 0);
+        while count < ROWS {
+            let Some(v) = self.walk.node() else { break };
+            if self.wanted.as_ref().is_none_or(|nodes| nodes.contains(&v)) {
+                ids.append_value(id_bytes(self.walk.graph().state().external(v.into())?));
+                count += 1;
+            }
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        batch(&self.schema, vec![Arc::new(ids.finish())])
+    }
+}
+
+fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<Option<RecordBatch>> {
+    let batch = RecordBatch::try_new(Arc::clone(schema), columns);
+    batch.map(Some).map_err(|error| Error::Invalid(error.to_string()))
 }
 
 /// The edges, in the order of their sources, as record batches.
 struct Edges {
     types: Option<BTreeSet<String>>,
-    nodes: Option<HashSet<VertexId>>,
+    nodes: Option<Wanted>,
     reversed: bool,
     /// Number of the property.
     weight: Option<u32>,
@@ -118,7 +134,7 @@ impl Edges {
             }
         }
         let nodes = projection.nodes.as_ref();
-        let nodes = nodes.map(|ids| ids.iter().map(|id| state.node(id)).collect());
+        let nodes = nodes.map(|ids| ids.iter().map(|id| state.node(id)).collect::<Result<_>>());
         let weight = projection.weight.as_deref();
         let weight = weight.map(|name| Ok::<_, Error>(state.schema.edges.find(name)?.0));
         let weight = weight.transpose()?;
@@ -129,7 +145,7 @@ impl Edges {
         }
         Ok(Edges {
             types: projection.edge_types.as_ref().map(|types| types.iter().cloned().collect()),
-            nodes: nodes.transpose()?,
+            nodes: nodes.transpose()?.map(Arc::new),
             reversed: projection.direction == Along::In,
             weight,
             schema: Arc::new(Schema::new(fields)),
@@ -145,7 +161,7 @@ impl Edges {
         let typed = |record: &EdgeRecord| {
             types.as_ref().is_none_or(|types| types.contains(record.edge_type()))
         };
-        while count < EDGES {
+        while count < ROWS {
             let Some((record, i)) = walk.edge(has, typed)? else { break };
             let Some(place) = record.place(i)? else { break };
             let end = record.end(place)?;
@@ -177,8 +193,7 @@ impl Edges {
         if self.weight.is_some() {
             columns.push(Arc::new(weights.finish()));
         }
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
-        batch.map(Some).map_err(|error| Error::Invalid(error.to_string()))
+        batch(&self.schema, columns)
     }
 }
 
@@ -196,15 +211,21 @@ fn number(graph: &PropertyGraph, property: u32, bytes: &[u8]) -> Result<f64> {
     }
 }
 
-impl Iterator for Edges {
+/// Record batches as an import reads them.
+struct Batches<F> {
+    schema: SchemaRef,
+    batch: F,
+}
+
+impl<F: FnMut() -> Result<Option<RecordBatch>>> Iterator for Batches<F> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.batch().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+        (self.batch)().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
     }
 }
 
-impl RecordBatchReader for Edges {
+impl<F: FnMut() -> Result<Option<RecordBatch>>> RecordBatchReader for Batches<F> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

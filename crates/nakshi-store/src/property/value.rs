@@ -51,6 +51,13 @@ impl PropertyType {
     }
 }
 
+impl PropertyType {
+    /// Whether it has a value that is empty.
+    pub(super) fn has_empty(self) -> bool {
+        self.list || matches!(self.scalar, Scalar::String | Scalar::Bytes)
+    }
+}
+
 impl fmt::Display for PropertyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.scalar {

@@ -1,8 +1,12 @@
 //! All nodes of a graph, and all edges, one after the other.
 
-use super::graph::PropertyGraph;
+use super::graph::{EdgeData, PropertyGraph};
 use super::record::EdgeRecord;
+use super::value::Value;
 use crate::{ExternalId, Result, VertexId};
+
+/// Edges that are read at once.
+const EDGES: u64 = 256;
 
 /// Goes through the nodes of a graph, or through the edges of its nodes.
 #[derive(Debug)]
@@ -60,8 +64,63 @@ impl Walk {
     }
 }
 
+impl PropertyGraph {
+    /// Hands every node to `f`: its id.
+    ///
+    /// # Errors
+    /// Those of `f`; damage.
+    pub(crate) fn for_each_id(&self, mut f: impl FnMut(ExternalId) -> Result<()>) -> Result<()> {
+        let mut walk = Walk::new(self);
+        while let Some(v) = walk.node() {
+            f(self.state().external(v.into())?)?;
+        }
+        Ok(())
+    }
+
+    /// Hands every node to `f`: its id, and the properties that it has.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::for_each_id`].
+    pub(crate) fn for_each_node(
+        &self,
+        mut f: impl FnMut(&ExternalId, Vec<(&str, Value)>) -> Result<()>,
+    ) -> Result<()> {
+        let mut walk = Walk::new(self);
+        while let Some(v) = walk.node() {
+            f(&self.state().external(v.into())?, self.node_values(v)?)?;
+        }
+        Ok(())
+    }
+
+    /// Hands every edge to `f`, in the order of the nodes, types and times: its source and its type, and
+    /// the rest.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::for_each_id`].
+    pub(crate) fn for_each_edge(
+        &self,
+        mut f: impl FnMut(&ExternalId, &str, EdgeData<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut walk = Walk::new(self);
+        while let Some(v) = walk.node() {
+            let id = self.state().external(v.into())?;
+            for record in self.records_of(v)? {
+                let mut begin = 0;
+                while begin < record.len() {
+                    let end = record.len().min(begin + EDGES);
+                    for edge in self.edges_data(&record, begin..end)? {
+                        f(&id, record.edge_type(), edge)?;
+                    }
+                    begin = end;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The bytes of an id, as an import reads them.
-pub(super) fn id_bytes(id: ExternalId) -> Vec<u8> {
+pub(crate) fn id_bytes(id: ExternalId) -> Vec<u8> {
     match id {
         ExternalId::Bytes(bytes) => bytes,
         other => other.to_string().into_bytes(),

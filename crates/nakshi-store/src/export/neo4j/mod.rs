@@ -19,7 +19,6 @@ use super::names::Names;
 use super::{Exported, Source};
 use crate::files::{hex, new_uuid};
 use crate::{Error, IdKind, Key, Result, Store};
-pub(super) use tables::need;
 
 /// The files of the directory.
 const NODES: &str = "nodes.csv";
@@ -79,7 +78,7 @@ pub(super) fn neo4j(source: &Source<'_>, path: &Path) -> Result<Exported> {
     let command = command("neo4j", &options, &nodes, &edges);
     source.hooks.check()?;
     dir.publish()?;
-    Ok(Exported { edges: written.edges, command: Some(command) })
+    Ok(Exported { edges: written.edges, nodes: None, command: Some(command) })
 }
 
 /// The command that imports the files in their order.

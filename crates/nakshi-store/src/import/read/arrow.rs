@@ -68,6 +68,36 @@ pub(crate) fn batches<'a>(
     }))
 }
 
+/// Sets up a reader of vertices, whose ids are the first column.
+pub(crate) fn vertices<'a>(
+    name: &Path,
+    mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
+) -> Box<dyn Feed<'a> + 'a> {
+    let columns = Columns { source: 0, target: 0, weight: None };
+    let table = std::sync::Arc::new(Table { name: name.into(), columns });
+    let mut row = 0;
+    Box::new(move || {
+        let Some(batch) = batches.next() else { return Ok(None) };
+        let batch = batch.map_err(|error| table.error(row, error.to_string()))?;
+        let first = row;
+        row += batch.num_rows() as u64;
+        let table = std::sync::Arc::clone(&table);
+        let task: Task<'a> = Box::new(move |out| {
+            let ids = table.ids(&batch, table.columns.source, first)?;
+            let mut id = Vec::new();
+            for row in 0..batch.num_rows() {
+                ids.write(row, &mut id);
+                if id.is_empty() {
+                    return Err(table.error(first + row as u64, "the vertex id is empty".into()));
+                }
+                out.push_vertex(&id)?;
+            }
+            Ok(())
+        });
+        Ok(Some(task))
+    })
+}
+
 /// Sets up a Parquet reader.
 pub(crate) fn parquet<'a>(
     name: &Path,

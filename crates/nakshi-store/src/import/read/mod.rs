@@ -189,6 +189,7 @@ pub(crate) fn memory<'a>(
             let schema = reader.schema();
             arrow::batches(Path::new("<arrow>"), &schema, reader, options)
         }
+        Input::Vertices(reader) => Ok(arrow::vertices(Path::new("<arrow>"), reader)),
         Input::Arrays { source, target, weight } => arrays::pairs(source, target, weight, options),
         Input::Csr { indptr, indices, weight } => arrays::csr(indptr, indices, weight, options),
         Input::Edges(iterator) => {

@@ -1,11 +1,46 @@
 //! The rows of a graph that is there already.
 
+use std::collections::BTreeMap;
+
 use super::super::graph::PropertyGraph;
 use super::super::walk::{Walk, id_bytes};
+use super::LoadOptions;
 use super::cell::Properties;
 use super::header::Kind;
-use super::rows::Row;
+use super::rows::{Row, Rows, Table};
+use crate::import::Duplicates;
 use crate::{Error, Result};
+
+/// What a graph has beside its rows.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) inverses: BTreeMap<String, String>,
+    /// Number of the last commit.
+    pub(super) commit: u64,
+}
+
+impl Kept {
+    pub(super) fn of(graph: &PropertyGraph) -> Self {
+        let inverses = graph.state().schema.inverses();
+        let inverses = inverses.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+        Kept { inverses, commit: graph.commit() }
+    }
+}
+
+/// Its nodes, or its edges, as the only table.
+pub(super) fn table(graph: &PropertyGraph) -> Vec<Table<'static>> {
+    vec![Table { name: None, rows: Rows::Graph(graph.clone()) }]
+}
+
+/// `options` for a graph, whose files keep their layout.
+pub(super) fn options(graph: &PropertyGraph, options: &LoadOptions) -> LoadOptions {
+    LoadOptions {
+        duplicates: Duplicates::Keep,
+        shards: graph.entry().shards,
+        properties: graph.entry().layout,
+        ..options.clone()
+    }
+}
 
 /// Reads all nodes of a graph as rows, or all edges.
 pub(super) struct Again {

@@ -10,7 +10,7 @@ use crate::{Error, Result, varint};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell<'r> {
     Null,
-    /// Of a text file: a value of any type.
+    /// Of a text file: a value of any type. Empty only between quotes.
     Text(&'r [u8]),
     /// Of a table that knows its types.
     Value(Value),
@@ -92,6 +92,8 @@ impl Properties {
         let told = |error: String| format!("property '{}': {error}", known.name);
         let value = match (cell, known.declared) {
             (Cell::Null, _) => return Ok(()),
+            // Between quotes: an empty value where there are any, none where there are not.
+            (Cell::Text(b""), ty) if !ty.is_some_and(PropertyType::has_empty) => return Ok(()),
             (Cell::Text(text), None) => {
                 known.guess.see(text);
                 put(property, true, text, out);

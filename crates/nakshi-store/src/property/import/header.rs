@@ -43,6 +43,9 @@ pub(super) enum Role {
 /// The property that labels are kept as.
 pub(super) const LABELS: &str = "labels";
 
+/// The column with the time of an edge.
+pub(crate) const TIME: &str = "timestamp";
+
 /// The type of [`LABELS`].
 pub(super) const fn labels() -> PropertyType {
     PropertyType::list_of(Scalar::String)
@@ -112,7 +115,12 @@ fn role(kind: Kind, header: &str, before: &[Role]) -> Result<Role, String> {
                      float, boolean, timestamp, bytes, or a list of these such as int[]"
                 )
             })?;
-            if kind == Kind::Edges && name.eq_ignore_ascii_case("timestamp") && !ty.list {
+            // The first of two columns: edges may have a property of this name too.
+            if kind == Kind::Edges
+                && name.eq_ignore_ascii_case(TIME)
+                && !ty.list
+                && !before.contains(&Role::Time)
+            {
                 return Ok(Role::Time);
             }
             if name.is_empty() {
@@ -146,7 +154,7 @@ fn well_known(kind: Kind, name: &str, before: &[Role]) -> Role {
             Role::Target { space: None }
         }
         (Kind::Edges, "type") if !has(|role| *role == Role::Type) => Role::Type,
-        (Kind::Edges, "timestamp") => Role::Time,
+        (Kind::Edges, TIME) if !has(|role| *role == Role::Time) => Role::Time,
         _ => Role::Property { name: name.to_owned(), ty: None },
     }
 }

@@ -1,9 +1,11 @@
 //! Loading a property graph: tables of nodes and edges become a store, under a memory cap.
 //!
 //! - [`load`] with [`LoadOptions`] and [`Table`]s gives a store and a [`LoadReport`]
-//! - `header`: what columns mean; `rows`: tables as rows; `cell`: fields, and types that they tell
+//! - `header`: what columns mean; `text`: fields of text files; `rows`: tables as rows; `cell`: types that
+//!   fields tell
 //! - `feed`: ids of all rows for the import of the topology, the rest spooled
-//! - `sort`: records by key, in runs on disk; `again`: the rows of a graph, for its compaction
+//! - `sort`: records by key, in runs on disk; `again`: the rows of a graph, for its compaction and for
+//!   another order of its nodes, which `relaid` takes
 //!
 //! The import of edge lists gives vertices their numbers: it reads the ids of all rows as edges,
 //! with the number of the row as weight, into a temporary store. Its lists tell the vertices of each
@@ -13,8 +15,10 @@ mod again;
 mod cell;
 mod feed;
 mod header;
+mod relaid;
 mod rows;
 mod sort;
+mod text;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +27,8 @@ use std::time::Instant;
 use nakshi_io::CancelToken;
 use nakshi_io::write::WriteFs;
 
+pub(crate) use header::TIME;
+pub use relaid::Relaid;
 pub use rows::{Rows, Table};
 
 use super::segment::{EdgeDirectory, NodeDirectory};
@@ -42,6 +48,7 @@ use crate::{
     BuildOptions, Direction, Encoding, Error, FileEntry, Manifest, OpenOptions, Result, Store,
     StoreBuilder, VertexId,
 };
+use again::Kept;
 use feed::{Feed, Spooled, Tables};
 use rows::Setting;
 use sort::Sorter;
@@ -89,6 +96,13 @@ impl Default for LoadOptions {
             page_size: 4096,
             encoding: Encoding::Packed,
         }
+    }
+}
+
+impl LoadOptions {
+    /// The smallest [`LoadOptions::memory`] that works, in bytes.
+    pub fn least_memory(&self) -> u64 {
+        MINIMUM_MEMORY.max(self.properties.memory_of(self.group as u64)) + (32 << 20)
     }
 }
 
@@ -148,8 +162,7 @@ pub fn load_with(
     if options.shards == 0 || options.shards > 1024 {
         return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
     }
-    let group = options.properties.memory_of(options.group as u64);
-    Error::afford(MINIMUM_MEMORY.max(group) + (32 << 20), Some(options.memory))?;
+    Error::afford(options.least_memory(), Some(options.memory))?;
     let started = Instant::now();
     let build = BuildOptions {
         page_size: options.page_size,
@@ -157,7 +170,8 @@ pub fn load_with(
         ..BuildOptions::default()
     };
     let mut builder = StoreBuilder::create(Arc::clone(fs), destination, build)?;
-    let done = Load { fs, options, hooks }.run(&mut builder, nodes, edges);
+    let load = Load { fs, options, hooks, kept: &Kept::default() };
+    let done = load.run(&mut builder, nodes, edges);
     let mut report = done.map_err(|error| hooks.check().err().unwrap_or(error))?;
     builder.commit()?;
     report.seconds = started.elapsed().as_secs_f64();
@@ -178,12 +192,9 @@ pub(super) fn compacted(
 ) -> Result<Manifest> {
     let manifest = store.manifest();
     let options = &LoadOptions {
-        duplicates: Duplicates::Keep,
-        shards: graph.entry().shards,
         page_size: manifest.page_size,
         encoding: manifest.encoding,
-        properties: graph.entry().layout,
-        ..options.clone()
+        ..again::options(graph, options)
     };
     let build = BuildOptions {
         page_size: options.page_size,
@@ -191,22 +202,26 @@ pub(super) fn compacted(
         ..BuildOptions::default()
     };
     let mut builder = StoreBuilder::successor(Arc::clone(fs), store, build)?;
-    let table = || vec![Table { name: None, rows: Rows::Graph(graph.clone()) }];
-    let done = Load { fs, options, hooks }.run(&mut builder, table(), table());
+    let load = Load { fs, options, hooks, kept: &Kept::of(graph) };
+    let done = load.run(&mut builder, again::table(graph), again::table(graph));
     done.map_err(|error| hooks.check().err().unwrap_or(error))?;
-    let mut manifest = builder.succeed(store.path())?;
-    if let Some(entry) = &mut manifest.property {
-        let inverses = graph.state().schema.inverses();
-        entry.inverses = inverses.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
-        entry.commit = graph.commit();
-    }
-    Ok(manifest)
+    builder.succeed(store.path())
 }
 
 struct Load<'l> {
     fs: &'l Arc<dyn WriteFs>,
     options: &'l LoadOptions,
     hooks: &'l Hooks,
+    kept: &'l Kept,
+}
+
+/// All tables, once they have been read.
+struct Rowed {
+    tables: Tables,
+    /// Gives vertices to ids, and to rows.
+    ids: Arc<Store>,
+    /// The rest of the rows.
+    spool: Spill,
 }
 
 /// The vertices of rows, by number of the row.
@@ -219,10 +234,26 @@ impl Load<'_> {
         nodes: Vec<Table<'_>>,
         edges: Vec<Table<'_>>,
     ) -> Result<LoadReport> {
+        let rowed = self.read(builder, nodes, edges)?;
+        self.write(builder, rowed)
+    }
+
+    fn read(
+        &self,
+        builder: &StoreBuilder,
+        nodes: Vec<Table<'_>>,
+        edges: Vec<Table<'_>>,
+    ) -> Result<Rowed> {
+        let scratch = builder.scratch_dir()?;
+        let spool = Spill::create(self.fs.as_ref(), &scratch, "rows")?;
+        let (tables, ids) = self.number(&scratch.join("ids"), nodes, edges, &spool)?;
+        Ok(Rowed { tables, ids, spool })
+    }
+
+    fn write(&self, builder: &mut StoreBuilder, rowed: Rowed) -> Result<LoadReport> {
+        let Rowed { tables, ids, spool } = rowed;
         let scratch = builder.scratch_dir()?;
         let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
-        let spool = spill("rows")?;
-        let (tables, ids) = self.number(&scratch.join("ids"), nodes, edges, &spool)?;
         let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
         let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
         let mut node_rows = Sorter::new(&node_runs, part);
@@ -398,6 +429,8 @@ impl Load<'_> {
             node_properties: nodes.settle(),
             edge_properties: edges.settle(),
             edge_types: tables.types.clone(),
+            inverses: self.kept.inverses.clone(),
+            commit: self.kept.commit,
             ..PropertyEntry::default()
         }
     }

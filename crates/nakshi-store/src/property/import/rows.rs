@@ -15,6 +15,7 @@ use super::super::value::Value;
 use super::again::Again;
 use super::cell::{Cell, Properties};
 use super::header::{self, Kind, LABELS, Role};
+use super::text::{Records, separator};
 use crate::import::read::{Counters, Opened, open, whole};
 use crate::{Error, Result};
 
@@ -74,11 +75,13 @@ pub(super) struct Reader<'a> {
     path: PathBuf,
     name: Option<String>,
     columns: Vec<(Role, u32)>,
+    /// Columns of the table itself.
+    width: usize,
     source: Source<'a>,
 }
 
 enum Source<'a> {
-    Text { reader: csv::Reader<Box<dyn std::io::Read + Send + 'a>>, record: csv::ByteRecord },
+    Text(Records<Box<dyn std::io::Read + Send + 'a>>),
     Batches { batches: Batches<'a>, batch: Option<(RecordBatch, usize)>, row: u64 },
     Graph(Again),
 }
@@ -121,6 +124,7 @@ impl<'a> Reader<'a> {
                     path: PathBuf::from("graph"),
                     name: None,
                     columns: Vec::new(),
+                    width: 0,
                     source: Source::Graph(again),
                 });
             }
@@ -141,7 +145,7 @@ impl<'a> Reader<'a> {
             let number = properties.number(LABELS, Some(header::labels())).map_err(input)?;
             columns.push((Role::Labels, number));
         }
-        Ok(Reader { path, name: table.name, columns, source })
+        Ok(Reader { path, name: table.name, columns, width: names.len(), source })
     }
 
     /// The next row; false at the end.
@@ -150,22 +154,22 @@ impl<'a> Reader<'a> {
         let (path, name) = (&self.path, self.name.as_deref());
         match &mut self.source {
             Source::Graph(again) => again.next(row),
-            Source::Text { reader, record } => {
-                let broken = |error: csv::Error| {
-                    let line = error.position().map_or(0, csv::Position::line);
-                    Error::Input { file: path.clone(), line, what: error.to_string() }
-                };
-                if !reader.read_byte_record(record).map_err(broken)? {
+            Source::Text(records) => {
+                let broken = |error| Error::io("read", path, error);
+                if !records.next().map_err(broken)? {
                     return Ok(false);
                 }
-                let line = record.position().map_or(0, csv::Position::line);
+                let input = |what| Error::Input { file: path.clone(), line: records.line(), what };
+                if records.len() != self.width {
+                    let (found, expected) = (records.len(), self.width);
+                    return Err(input(format!(
+                        "the line has {found} fields and the header {expected}; put fields with a \
+                         separator in quotes"
+                    )));
+                }
                 for (column, (role, property)) in self.columns.iter().enumerate() {
-                    let cell = match record.get(column) {
-                        Some([]) | None => Cell::Null,
-                        Some(text) => Cell::Text(text),
-                    };
-                    take(role, *property, cell, name, properties, row)
-                        .map_err(|what| Error::Input { file: path.clone(), line, what })?;
+                    let cell = records.field(column).map_or(Cell::Null, Cell::Text);
+                    take(role, *property, cell, name, properties, row).map_err(input)?;
                 }
                 Ok(true)
             }
@@ -207,25 +211,23 @@ fn text<'a>(
     opened: Opened<'a>,
     setting: &Setting,
 ) -> Result<(Vec<String>, Source<'a>)> {
-    let first = opened.head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let found = [b'\t', b'|', b',', b';'].into_iter().find(|byte| first.contains(byte));
-    let separator = setting.separator.or(found).unwrap_or(b',');
+    let separator = setting.separator.or_else(|| separator(&opened.head)).unwrap_or(b',');
     // Text between tabs is never quoted, so that a quotation mark is a character.
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(separator)
-        .quoting(separator != b'\t')
-        .from_reader(opened.reader);
+    let mut records = Records::new(opened.reader, separator, separator != b'\t');
     let input = |what: String| Error::Input { file: path.into(), line: 1, what };
-    let header = reader.byte_headers().map_err(|error| input(error.to_string()))?;
-    let names = header.iter().enumerate().map(|(column, name)| {
+    if !records.next().map_err(|error| Error::io("read", path, error))? {
+        return Err(input("the file is empty; its first line names the columns".into()));
+    }
+    let names = (0..records.len()).map(|column| {
+        let name = records.field(column).unwrap_or_default();
         let name =
             if column == 0 { name.strip_prefix(b"\xef\xbb\xbf").unwrap_or(name) } else { name };
         let name =
             std::str::from_utf8(name).map_err(|_| input("the header is not UTF-8".into()))?;
-        Ok(name.trim().to_owned())
+        Ok(if records.is_quoted(column) { name } else { name.trim() }.to_owned())
     });
     let names = names.collect::<Result<Vec<_>>>()?;
-    Ok((names, Source::Text { reader, record: csv::ByteRecord::new() }))
+    Ok((names, Source::Text(records)))
 }
 
 /// Puts a field where it belongs.
@@ -244,12 +246,12 @@ fn take(
         }
         Role::Target { space } => id(cell, space.as_deref(), &mut row.target),
         Role::Type => match cell {
-            Cell::Null => Ok(()),
+            Cell::Null | Cell::Text(b"") => Ok(()),
             cell => id(cell, None, &mut row.ty),
         },
         Role::Time => {
             let value = match cell {
-                Cell::Null => return Ok(()),
+                Cell::Null | Cell::Text(b"") => return Ok(()),
                 Cell::Text(text) => Value::parse(header::time(), text)?,
                 Cell::Value(value) => value,
             };
@@ -260,7 +262,7 @@ fn take(
             Ok(())
         }
         Role::Labels => match (cell, name) {
-            (Cell::Null, Some(name)) => {
+            (Cell::Null | Cell::Text(b""), Some(name)) => {
                 let cell = Cell::Text(name.as_bytes());
                 properties.write(property, &cell, &mut row.values)
             }
@@ -278,7 +280,7 @@ fn id(cell: Cell<'_>, space: Option<&str>, out: &mut Vec<u8>) -> Result<(), Stri
         out.push(b':');
     }
     match cell {
-        Cell::Null => return Err("an id is empty".into()),
+        Cell::Null | Cell::Text(b"") => return Err("an id is empty".into()),
         Cell::Text(text) => out.extend_from_slice(text),
         Cell::Value(Value::String(text)) => out.extend_from_slice(text.as_bytes()),
         Cell::Value(Value::Bytes(bytes)) => out.extend_from_slice(&bytes),
