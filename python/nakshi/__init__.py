@@ -6,6 +6,7 @@
 
 - :func:`open`, :func:`build`: a :class:`Graph` from a store, a store from edges.
 - :class:`Graph`: the algorithms. :class:`Result`: what they return.
+- :func:`contains`: a part of a property, where its value may stand in queries.
 - :func:`generate`, :func:`check`, :func:`backup`, :func:`export`: what the command line also offers.
 - :class:`NakshiError`: the root of all exceptions, which are listed in ``nakshi.errors``.
 """
@@ -35,6 +36,7 @@ from .errors import (
 if TYPE_CHECKING:
     from ._core import __version__ as __version__
     from .graph import Graph
+    from .property import contains
     from .result import Result
     from .stores import algorithms, backup, build, check, export, generate
     from .stores import open_store as open
@@ -61,6 +63,7 @@ __all__ = [
     "backup",
     "build",
     "check",
+    "contains",
     "export",
     "generate",
     "open",
@@ -74,6 +77,7 @@ _LAZY = {
     "backup": ("stores", "backup"),
     "build": ("stores", "build"),
     "check": ("stores", "check"),
+    "contains": ("property", "contains"),
     "export": ("stores", "export"),
     "generate": ("stores", "generate"),
     "open": ("stores", "open_store"),

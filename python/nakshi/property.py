@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -20,13 +21,50 @@ if TYPE_CHECKING:
 
     from .result import Result
 
-__all__ = ["Batch", "Changes", "EdgeData", "Id", "Property", "Queries", "Search", "Snapshot", "Tao"]
+__all__ = [
+    "Batch",
+    "Changes",
+    "Condition",
+    "Contains",
+    "EdgeData",
+    "Id",
+    "Property",
+    "Queries",
+    "Search",
+    "Snapshot",
+    "Tao",
+    "contains",
+]
 
 Id = int | str | bytes
 """A vertex as the imported edges named it."""
 Scalar = str | bytes | int | float | bool
 Property = Scalar | Sequence[Scalar] | None
 """A value of a property. Times are milliseconds since 1970-01-01 00:00 UTC."""
+
+
+@dataclass(frozen=True)
+class Contains:
+    """What :func:`contains` returns."""
+
+    pattern: str | bytes
+
+
+Condition = Property | Contains
+"""What a property has to be: a value, or :func:`contains`. A list is it if one of its items is."""
+
+
+def contains(pattern: str | bytes) -> Contains:
+    """Ask for text in which a pattern occurs: ``g.get_node_ids({"bio": nakshi.contains("rust")})``.
+
+    Upper and lower case differ. Columns that were built ``searchable``, and all properties with
+    ``layout="zipg"``, find it by their compressed text; of others every value is read.
+
+    Args:
+        pattern: text for a property of strings, bytes for one of bytes. Every value has the empty
+            one; a node or edge without a value has none.
+    """
+    return Contains(pattern)
 
 
 class EdgeData(NamedTuple):
@@ -100,30 +138,36 @@ class Queries:
         """
         return self._queries.read_node_property(id, property, offset, length)
 
-    def get_node_ids(self, properties: Mapping[str, Property] | None = None) -> list[Id]:
+    def get_node_ids(self, properties: Mapping[str, Condition] | None = None) -> list[Id]:
         """The nodes that have all these values; all nodes for ``None``.
 
-        A property that is a list has a value if one of its items is equal.
+        Args:
+            properties: values by name, or :func:`nakshi.contains` for a part of one. A property
+                that is a list has what one of its items is.
+
+        Raises:
+            ParameterError: there is no such property, it has another type, or parts are asked for
+                of what is no text.
         """
-        return self._queries.get_node_ids(dict(properties or {}))
+        return self._queries.get_node_ids(_asked(properties))
 
     def get_neighbor_ids(
         self,
         id: Id,
         edge_type: str | int | None = None,
-        properties: Mapping[str, Property] | None = None,
+        properties: Mapping[str, Condition] | None = None,
     ) -> list[Id]:
         """The nodes that edges of a type lead to from a node, and that have all these values.
 
         Args:
             id: of the node.
             edge_type: ``None`` for any.
-            properties: of the neighbours; ``None`` for any.
+            properties: of the neighbours, as for :meth:`get_node_ids`; ``None`` for any.
 
         Returns:
             Each neighbour once, in the order of types and times.
         """
-        return self._queries.get_neighbor_ids(id, _type(edge_type), dict(properties or {}))
+        return self._queries.get_neighbor_ids(id, _type(edge_type), _asked(properties))
 
     @overload
     def get_edge_record(self, id: Id, edge_type: str | int) -> EdgeRecord: ...
@@ -151,9 +195,13 @@ class Queries:
         """Destination, time and properties of the edge at a place of a record, 0 the oldest."""
         return EdgeData(*self._queries.get_edge_data(record, place))
 
-    def find_edges(self, properties: Mapping[str, Property]) -> list[tuple[Id, str, EdgeData]]:
-        """The edges that have all these values: source, type, and the rest."""
-        found = self._queries.find_edges(dict(properties))
+    def find_edges(self, properties: Mapping[str, Condition]) -> list[tuple[Id, str, EdgeData]]:
+        """The edges that have all these values: source, type, and the rest.
+
+        Args:
+            properties: as for :meth:`get_node_ids`.
+        """
+        found = self._queries.find_edges(_asked(properties))
         return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
 
     @property
@@ -495,7 +543,7 @@ class Writable(Queries, Changes):
         edge_types: str | Sequence[str] | None = None,
         direction: Literal["out", "in", "both"] = "out",
         weight: str | None = None,
-        nodes: Mapping[str, Property] | Sequence[Id] | None = None,
+        nodes: Mapping[str, Condition] | Sequence[Id] | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
         progress: ProgressArgument = None,
@@ -687,19 +735,19 @@ class Search:
 
     def friends(self, id: Id) -> list[Id]:
         """GS1: all nodes that edges of a node lead to."""
-        return self._core.get_neighbor_ids(id, None, {})
+        return self._core.get_neighbor_ids(id, None, [])
 
-    def friends_with(self, id: Id, properties: Mapping[str, Property]) -> list[Id]:
+    def friends_with(self, id: Id, properties: Mapping[str, Condition]) -> list[Id]:
         """GS2: those of them that have these values."""
-        return self._core.get_neighbor_ids(id, None, dict(properties))
+        return self._core.get_neighbor_ids(id, None, _asked(properties))
 
-    def find(self, properties: Mapping[str, Property]) -> list[Id]:
+    def find(self, properties: Mapping[str, Condition]) -> list[Id]:
         """GS3: the nodes that have all these values."""
-        return self._core.get_node_ids(dict(properties))
+        return self._core.get_node_ids(_asked(properties))
 
     def friends_by(self, id: Id, edge_type: str) -> list[Id]:
         """GS4: the nodes that edges of one type lead to."""
-        return self._core.get_neighbor_ids(id, edge_type, {})
+        return self._core.get_neighbor_ids(id, edge_type, [])
 
     def friends_data(self, id: Id, edge_type: str) -> list[EdgeData]:
         """GS5: all data of the edges of one type, newest first."""
@@ -713,3 +761,11 @@ def _edges(found: list[tuple[Id, int, dict[str, Property]]]) -> list[EdgeData]:
 def _type(edge_type: str | int | None) -> str | None:
     """The name of a type of edges; integers pass for their decimal text."""
     return None if edge_type is None else str(edge_type)
+
+
+def _asked(properties: Mapping[str, Condition] | None) -> list[tuple[str, Property, bool]]:
+    """Name and value of conditions, and whether only a part of a value is asked for."""
+    return [
+        (name, one.pattern, True) if isinstance(one, Contains) else (name, one, False)
+        for name, one in (properties or {}).items()
+    ]

@@ -64,6 +64,7 @@ def build(
     header: bool | None = None,
     layout: Layout | PropertyLayout = "auto",
     property_layout: PropertyLayout | None = None,
+    searchable: Sequence[str] = (),
     duplicates: Literal["drop", "keep", "sum"] = "drop",
     self_loops: Literal["keep", "drop"] = "keep",
     encoding: Literal["packed", "raw"] = "packed",
@@ -119,6 +120,10 @@ def build(
             searched by Succinct; or in ``"blocks"``, all that a node or an edge has side by side and
             uncompressed, for data far larger than memory: a node is one read, those that ``layout``
             puts close together share pages, and finding a value reads everything.
+        searchable: names of properties of nodes, of edges or of both, of strings or bytes, that are
+            kept as text which Succinct compresses, in which :func:`nakshi.contains` finds parts
+            without reading all values; then ``memory`` is 384 MiB at least. All properties with
+            ``property_layout="zipg"`` are.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
             weight stays), ``"keep"`` all, or ``"sum"`` their weights.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
@@ -151,6 +156,7 @@ def build(
         "header": header,
         "layout": layout,
         "property_layout": property_layout,
+        "searchable": [searchable] if isinstance(searchable, str) else list(searchable),
         "duplicates": duplicates,
         "self_loops": self_loops,
         "encoding": encoding,
@@ -180,6 +186,8 @@ def report(
     named = options.pop("property_layout", None) or options["layout"]
     if named in get_args(PropertyLayout):
         raise ParameterError(f"{named!r} is a layout of properties; give properties=True")
+    if options.pop("searchable", None):
+        raise ParameterError("only properties are searchable; give properties=True")
     if options["layout"] not in reorder.IMPORTED:
 
         def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:

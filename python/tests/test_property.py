@@ -35,7 +35,9 @@ bob,dan,follows,1,
 
 
 @pytest.fixture(params=["auto", "columns", "zipg", "blocks"])
+@pytest.fixture(params=["auto", "columns", "zipg", "searchable"])
 def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
+    searchable = request.param == "searchable"
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "edges.csv").write_text(EDGES)
     return nakshi.build(
@@ -43,7 +45,8 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
         edges=tmp_path / "edges.csv",
         nodes=tmp_path / "nodes.csv",
         properties=True,
-        layout=request.param,
+        layout="columns" if searchable else request.param,
+        searchable=["city", "note"] if searchable else [],
         progress=False,
     )
 
@@ -101,6 +104,63 @@ def test_edges(graph: nakshi.Graph) -> None:
     assert graph.search.friends_data("ann", "likes")[0].properties == {"note": "much"}
 
 
+def test_parts_of_values(graph: nakshi.Graph) -> None:
+    """Seen red with parts taken for values, and with conditions of one name in place of each other."""
+    contains = nakshi.contains
+    assert sorted(map(str, graph.get_node_ids({"city": contains("hac")}))) == ["ann", "cid"]
+    assert graph.get_node_ids({"city": contains("hac"), "name": contains("nn")}) == ["ann"]
+    assert graph.get_node_ids({"city": contains("hac"), "age": 31}) == ["ann"]
+    assert graph.get_node_ids({"city": contains("Hac")}) == []
+    assert graph.get_node_ids({"tags": contains("a")}) == ["ann"]
+    assert sorted(map(str, graph.get_node_ids({"city": contains("")}))) == ["ann", "bob", "cid"]
+    assert graph.get_neighbor_ids("ann", "follows", {"name": contains(", Jr")}) == ["cid"]
+    assert graph.search.find({"city": contains("slo")}) == ["bob"]
+    assert graph.search.friends_with("ann", {"city": contains("slo")}) == ["bob"]
+    assert [edge[:2] for edge in graph.find_edges({"note": contains("uc")})] == [("ann", "likes")]
+    graph.append_node("eve", {"city": "Thackley"})
+    assert sorted(map(str, graph.get_node_ids({"city": contains("hac")}))) == ["ann", "cid", "eve"]
+    graph.compact()
+    assert graph.get_node_ids({"city": contains("Thac")}) == ["eve"]
+    assert graph.project(nodes={"city": contains("hac")}).num_vertices == 3
+    with pytest.raises(ParameterError, match="int, which has no substrings"):
+        graph.get_node_ids({"age": contains("3")})
+    with pytest.raises(ParameterError, match="string"):
+        graph.get_node_ids({"city": contains(b"hac")})
+    with pytest.raises(TypeError, match="Contains"):
+        graph.append_node("fay", {"city": contains("x")})  # type: ignore[dict-item]
+
+
+def test_what_is_searchable(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "edges.csv").write_text(EDGES)
+
+    def build(name: str, searchable: list[str] | str) -> nakshi.Graph:
+        tables = {"edges": tmp_path / "edges.csv", "nodes": tmp_path / "nodes.csv"}
+        return nakshi.build(
+            tmp_path / name, **tables, properties=True, searchable=searchable, progress=False
+        )
+
+    def codecs(name: str) -> str:
+        return max((tmp_path / name).glob("properties-*.json")).read_text()
+
+    graph = build("g", ["city", "note"])
+    assert codecs("g").count("searchable") == 2
+    graph.append_node("eve", {"city": "Thackley"})
+    graph.compact()
+    assert codecs("g").count("searchable") == 2
+    assert nakshi.check(graph.path, progress=False)["ok"]
+    build("one", "city")
+    with pytest.raises(ParameterError, match="no property 'shoe'"):
+        build("h", ["shoe"])
+    with pytest.raises(ParameterError, match="'age' is int"):
+        build("h", ["age"])
+    with pytest.raises(ParameterError, match="properties=True"):
+        nakshi.build(tmp_path / "h", edges=tmp_path / "edges.csv", searchable=["city"])
+    words = ["import", tmp_path / "edges.csv", tmp_path / "c", "--properties", "--no-progress"]
+    done = run_cli(*words, "--nodes", tmp_path / "nodes.csv", "--searchable", "city")
+    assert done.code == 0 and codecs("c").count("searchable") == 1
+
+
 def test_analyses_run_on_it(graph: nakshi.Graph) -> None:
     assert graph.num_vertices == 4 and graph.num_edges == 3
     assert graph.bfs(source="ann").to_dict() == {"ann": 0, "bob": 1, "cid": 1, "dan": 2}
@@ -114,13 +174,19 @@ def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
     }
     assert "Ithaca" in run_cli("get", store, "ann").out
     assert run_cli("find", store, "city=Ithaca", "age=31").out.split() == ["ann"]
+    assert run_cli("find", store, "city~hac", "age=31").out.split() == ["ann"]
+    assert run_cli("find", store, "city~Itha", "city~ac", "name~A=~").out.split() == []
+    assert sorted(run_cli("find", store, "city~Itha", "city~aca").out.split()) == ["ann", "cid"]
+    assert run_cli("find", store, "city=Itha").out == ""
     assert run_cli("neighbors", store, "ann", "--where", "age=28").out.split() == ["bob"]
+    assert run_cli("neighbors", store, "ann", "--where", "city~slo").out.split() == ["bob"]
     shown = run_cli("neighbors", store, "ann", "--type", "follows", "--edges").out.splitlines()
     assert shown == ["follows bob 5 note=hi", "follows cid 2"]
     for words, mention in (
         (["get", store, "eve"], "eve"),
         (["find", store, "age=old"], "old"),
         (["find", store, "age"], "NAME=VALUE"),
+        (["find", store, "age~3"], "no substrings"),
         (["import", tmp_path / "edges.csv", store, "--properties"], "exists"),
         (["import", tmp_path / "no.csv", tmp_path / "h", "--properties"], "no.csv"),
     ):

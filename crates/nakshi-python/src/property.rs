@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nakshi::store::ExternalId;
 use nakshi::store::property::{
-    Change, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph, PropertyLayout,
-    PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
+    Change, Condition, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph,
+    PropertyLayout, PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
 };
 use nakshi::store::{Encoding, OpenOptions, import};
 use nakshi::{changes, friends, workload};
@@ -26,6 +26,8 @@ struct Options {
     /// An order of vertices, or, as ZipG has it, a layout of property files.
     layout: String,
     property_layout: Option<PropertyLayout>,
+    #[serde(default)]
+    searchable: Vec<String>,
     seed: Option<u64>,
     duplicates: import::Duplicates,
     separator: Option<char>,
@@ -50,6 +52,7 @@ impl Options {
             duplicates: given.duplicates,
             layout,
             properties: given.property_layout.or(named).unwrap_or(usual.properties),
+            searchable: given.searchable,
             separator: separator(given.separator)?,
             shards: given.shards.unwrap_or(usual.shards),
             group: usual.group,
@@ -216,27 +219,29 @@ fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>
     found.iter().map(|data| edge(py, data)).collect()
 }
 
-/// Values by name, as Python has them or as text.
-fn wanted<'d>(
+/// Name and value of a property, and whether the value is a part of what is asked for.
+type Asked<'py> = (String, Bound<'py, PyAny>, bool);
+
+/// Conditions, with values as Python has them or as text.
+fn wanted(
     graph: &PropertyGraph,
-    properties: &'d Bound<'_, PyDict>,
+    asked: Vec<Asked<'_>>,
     text: bool,
-) -> PyResult<Vec<(String, Value)>> {
-    let one = |(name, value): (Bound<'d, PyAny>, Bound<'d, PyAny>)| {
-        let name = name.extract::<String>()?;
+) -> PyResult<Vec<(String, Condition)>> {
+    let one = |(name, value, part): Asked<'_>| {
         let value = match text {
             true => {
                 graph.parse(&name, value.cast::<PyString>()?.to_str()?).map_err(Failure::from)?
             }
             false => value_of(&value)?,
         };
-        Ok((name, value))
+        Ok((name, if part { Condition::Contains(value) } else { Condition::Is(value) }))
     };
-    properties.iter().map(one).collect()
+    asked.into_iter().map(one).collect()
 }
 
-fn borrowed(wanted: &[(String, Value)]) -> Vec<(&str, Value)> {
-    wanted.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
+fn borrowed(wanted: &[(String, Condition)]) -> Vec<(&str, Condition)> {
+    wanted.iter().map(|(name, condition)| (name.as_str(), condition.clone())).collect()
 }
 
 fn properties(object: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
@@ -516,12 +521,12 @@ impl Properties {
         Ok(found.map_err(Failure::from)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// The nodes that have all these values.
+    /// The nodes that meet all these conditions.
     #[pyo3(signature = (properties, *, text = false))]
     fn get_node_ids<'py>(
         &self,
         py: Python<'py>,
-        properties: &Bound<'py, PyDict>,
+        properties: Vec<Asked<'py>>,
         text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let graph = &self.graph();
@@ -530,14 +535,14 @@ impl Properties {
         ids(py, &found.map_err(Failure::from)?)
     }
 
-    /// The nodes that edges lead to from a node, and that have all these values.
+    /// The nodes that edges lead to from a node, and that meet all these conditions.
     #[pyo3(signature = (id, edge_type, properties, *, text = false))]
     fn get_neighbor_ids<'py>(
         &self,
         py: Python<'py>,
         id: &Bound<'py, PyAny>,
         edge_type: Option<&str>,
-        properties: &Bound<'py, PyDict>,
+        properties: Vec<Asked<'py>>,
         text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let (graph, id) = (&self.graph(), id_of(id)?);
@@ -586,11 +591,11 @@ impl Properties {
         edge(py, &found)
     }
 
-    /// The edges that have all these values: source, type, destination, time, properties.
+    /// The edges that meet all these conditions: source, type, destination, time, properties.
     fn find_edges<'py>(
         &self,
         py: Python<'py>,
-        properties: &Bound<'py, PyDict>,
+        properties: Vec<Asked<'py>>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Edge<'py>)>> {
         let graph = &self.graph();
         let wanted = wanted(graph, properties, false)?;

@@ -297,7 +297,7 @@ fn empty_texts_and_lists_differ_from_null() {
     load(&path, nodes, table(edges), &LoadOptions::default(), &Hooks::default()).unwrap();
     let store = Store::open(&path, &OpenOptions::default()).unwrap();
     let graph = PropertyGraph::open(&store, None, &CancelToken::new()).unwrap();
-    let first = graph.get_node_ids(&[("text", Value::String(String::new()))]).unwrap();
+    let first = graph.get_node_ids(&[("text", Value::String(String::new()).into())]).unwrap();
     assert_eq!(first.len(), 1);
     exported(&store, &home.path().join("out")).unwrap();
     let mut lines: Vec<String> =

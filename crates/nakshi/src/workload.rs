@@ -99,7 +99,7 @@ const LIMIT: u64 = 1000;
 impl Query {
     /// Runs it; the number of values, edges or nodes that it returns.
     fn run(&self, graph: &PropertyGraph) -> Result<usize> {
-        let wanted = |pair: &'_ (String, Value)| (pair.0.clone(), pair.1.clone());
+        let wanted = |pair: &'_ (String, Value)| (pair.0.clone(), pair.1.clone().into());
         Ok(match self {
             Query::AssocRange(id, ty) => tao::assoc_range(graph, id, ty, 0, LIMIT)?.len(),
             Query::ObjGet(id) => tao::obj_get(graph, id)?.map_or(0, |found| found.len()),

@@ -73,6 +73,13 @@ _COUNT = click.IntRange(1, 2**32 - 1)
     help="With --properties: in columns (default), as ZipG's text, or in blocks, for data far "
     "larger than memory.",
 )
+@click.option(
+    "--searchable",
+    multiple=True,
+    metavar="NAME",
+    help="--properties: find parts of this property (nakshi find STORE NAME~PART) without reading all "
+    "its values; once for each.",
+)
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
 @click.option(
     "--duplicates",

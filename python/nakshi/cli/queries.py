@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ _WHERE = click.option(
     "--where",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Only nodes that have this value; once for each.",
+    help="Only nodes that have this value, or with NAME~PART this part of it; once for each.",
 )
 #: What a single query keeps of property files, if nothing is said: larger ones stay on disk.
 _MEMORY = 256 << 20
@@ -87,7 +88,10 @@ def neighbors(
 @options.memory
 @options.as_json
 def find(store: str, where: tuple[str, ...], memory: int | None, as_json: bool) -> None:
-    """List the nodes of STORE that have all these values."""
+    """List the nodes of STORE that have all these values.
+
+    NAME~PART asks for text in which PART occurs.
+    """
     graph = _open(store, memory)
     _list(graph._queries.get_node_ids(_wanted(where), text=True), as_json)
 
@@ -171,13 +175,15 @@ def _open(store: str, memory: int | None) -> Graph:
     return graph
 
 
-def _wanted(where: tuple[str, ...]) -> dict[str, str]:
-    wanted = {}
-    for pair in where:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise click.UsageError(f"'{pair}' is no condition; write NAME=VALUE")
-        wanted[name] = value
+def _wanted(where: tuple[str, ...]) -> list[tuple[str, str, bool]]:
+    """Name and value of conditions, and whether only a part of a value is asked for."""
+    wanted = []
+    for condition in where:
+        found = re.match("([^=~]*)([=~])(.*)", condition, re.DOTALL)
+        if found is None:
+            raise click.UsageError(f"'{condition}' is no condition; write NAME=VALUE or NAME~PART")
+        name, sign, value = found.groups()
+        wanted.append((name, value, sign == "~"))
     return wanted
 
 

@@ -87,7 +87,7 @@ impl Base {
             return Err(lacks(store.path(), "a shard"));
         }
         let ids = ResidentIds::load(&store.ids()?, cancel)?;
-        let whole = entry.bytes() + ids_bytes(store);
+        let whole = whole(store, &entry, &directory);
         let memory = memory.map_or(whole, |given| given.min(whole));
         let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
         Ok(Base { path, entry, ids, shards, memory, cache, stats })
@@ -146,11 +146,7 @@ fn read_directory(
     let file = store
         .file(directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?)?;
     let bytes = file.load(cancel)?;
-    serde_json::from_slice(&bytes).map_err(|error| Error::Corrupt {
-        file: file.path().to_path_buf(),
-        page: 0,
-        what: format!("it does not parse: {error}"),
-    })
+    parse(file.path(), &bytes)
 }
 
 /// A cache for files that `memory` is too small for; none if it is not.
@@ -160,7 +156,7 @@ fn cache(
     directory: &SegmentDirectory,
     memory: Option<u64>,
 ) -> Result<Option<Arc<PageCache>>> {
-    let whole = entry.bytes() + ids_bytes(store);
+    let whole = whole(store, entry, directory);
     let Some(given) = memory.filter(|given| *given < whole) else { return Ok(None) };
     let needed = least(store, entry, directory);
     if given < needed {
@@ -172,9 +168,14 @@ fn cache(
     Ok(Some(PageCache::new(room, store.manifest().page_size)?))
 }
 
+/// The memory that all property files take.
+fn whole(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
+    entry.bytes() + ids_bytes(store) + directory.in_memory()
+}
+
 /// The least memory that property files can be asked with.
 fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
-    let whole = entry.bytes() + ids_bytes(store);
+    let whole = whole(store, entry, directory);
     let cache = LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size));
     // The cache has tables of its own.
     let with_cache = |resident| whole.min(resident + cache / 98 * 100 + 100);
@@ -188,6 +189,14 @@ fn resident(store: &Store, directory: &SegmentDirectory) -> Option<u64> {
     Some(bytes? + ids_bytes(store))
 }
 
+/// The directory of property files; its bytes have the checksum that they were written with.
+fn parse(path: &Path, bytes: &[u8]) -> Result<SegmentDirectory> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let path = path.display();
+        Error::Unsupported(format!("{path} is of a newer nakshi, use that one ({error})"))
+    })
+}
+
 fn ids_bytes(store: &Store) -> u64 {
     let ids = &store.manifest().ids;
     let files = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks];
@@ -196,4 +205,22 @@ fn ids_bytes(store: &Store) -> u64 {
 
 fn lacks(path: &Path, what: &str) -> Error {
     Error::NotAStore { path: path.to_path_buf(), what: format!("it lacks {what}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seen red with the error of a damaged file.
+    #[test]
+    fn a_codec_of_a_newer_version_is_named() {
+        let column = r#"{"codec":"telepathy","text":{"at":0,"len":8}}"#;
+        let nodes = format!(r#"{{"groups":[{{"rows":1,"columns":{{"0":{column}}}}}]}}"#);
+        let bytes = format!(r#"{{"shards":[{{"nodes":{nodes}}}]}}"#);
+        let error = parse(Path::new("properties-1.json"), bytes.as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Unsupported(_)));
+        for mention in ["properties-1.json", "newer nakshi", "telepathy"] {
+            assert!(error.to_string().contains(mention), "{error}");
+        }
+    }
 }

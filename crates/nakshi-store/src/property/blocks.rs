@@ -14,10 +14,10 @@ use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::column::Wanted;
 use super::monotone::Monotone;
 use super::segment::EdgeRow;
 use super::value::plain_int;
+use super::wanted::Wanted;
 use super::writer::{Edge, GROUP, Values};
 use crate::build::sink::Sink;
 use crate::{Result, varint};

@@ -6,9 +6,12 @@ use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
+use super::flat::Extent;
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
+use super::searchable::{self, Searchable};
 use super::texts::{Decoded, Symbols, Texts};
+use super::wanted::Wanted;
 use crate::Result;
 
 /// Values are kept as a dictionary, with a list of rows for each, if they occur so often on average.
@@ -42,6 +45,9 @@ enum Values {
     Dictionary { distinct: Texts, codes: Packed, starts: Monotone, places: Monotone },
     /// The values themselves.
     Plain { texts: Texts },
+    /// The values as one text that is compressed and searched by Succinct, with a mark before each and
+    /// behind the last.
+    Searchable { text: Extent, marks: Monotone },
 }
 
 /// The values of one property, in the order of rows, until they are written.
@@ -84,6 +90,27 @@ impl ColumnBuilder {
         starts.zip(&self.ends).map(range).collect()
     }
 
+    /// The rows that have a value, if not all of `rows` have one.
+    fn write_present(&self, rows: u32, out: &mut Vec<u8>) -> Option<Monotone> {
+        let all = self.rows.len() as u64 == u64::from(rows);
+        (!all).then(|| {
+            let rows: Vec<u64> = self.rows.iter().map(|&row| row.into()).collect();
+            Monotone::write(&rows, out)
+        })
+    }
+
+    /// Appends the column of `rows` rows so that substrings are found in it.
+    pub(super) fn write_searchable(
+        &self,
+        rows: u32,
+        cancel: &CancelToken,
+        out: &mut Vec<u8>,
+    ) -> Result<Layout> {
+        let present = self.write_present(rows, out);
+        let (text, marks) = searchable::write(&self.values(), cancel, out)?;
+        Ok(Layout { present, order: None, values: Values::Searchable { text, marks } })
+    }
+
     /// Appends the column of `rows` rows.
     pub(super) fn write(
         &self,
@@ -92,11 +119,7 @@ impl ColumnBuilder {
         out: &mut Vec<u8>,
     ) -> Result<Layout> {
         let values = self.values();
-        let all = self.rows.len() as u64 == u64::from(rows);
-        let present = (!all).then(|| {
-            let rows: Vec<u64> = self.rows.iter().map(|&row| row.into()).collect();
-            Monotone::write(&rows, out)
-        });
+        let present = self.write_present(rows, out);
         let mut numbers: HashMap<&[u8], u64> = HashMap::new();
         for value in &values {
             numbers.entry(value).or_insert(0);
@@ -189,27 +212,19 @@ impl Layout {
                 places: places.moved(base),
             },
             Values::Plain { texts } => Values::Plain { texts: texts.moved(base) },
+            Values::Searchable { text, marks } => {
+                Values::Searchable { text: text.moved(base), marks: marks.moved(base) }
+            }
         };
         let order = self.order.map(|order| order.moved(base));
         Layout { present: self.present.map(|rows| rows.moved(base)), order, values }
     }
-}
 
-/// What a value is compared with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// These bytes.
-    Equal(Vec<u8>),
-    /// A list that has this item.
-    Item(Vec<u8>),
-}
-
-impl Wanted {
-    /// Whether a value is what is wanted.
-    pub(super) fn fits(&self, value: &[u8]) -> bool {
-        match self {
-            Wanted::Equal(wanted) => wanted == value,
-            Wanted::Item(item) => super::value::items(value).any(|found| found == item),
+    /// Bytes that an open column keeps in memory beside its file.
+    pub(super) fn in_memory(&self) -> u64 {
+        match self.values {
+            Values::Searchable { text, .. } => text.len,
+            _ => 0,
         }
     }
 }
@@ -224,6 +239,7 @@ pub(super) struct Column {
     symbols: Option<Box<Symbols>>,
     /// Distinct values, if they are few.
     distinct: Option<Decoded>,
+    searchable: Option<Box<Searchable>>,
 }
 
 /// Where the value of a row is.
@@ -247,7 +263,7 @@ impl Column {
 
     pub(super) fn open(layout: Layout, blob: &Blob) -> Result<Self> {
         let symbols = match &layout.values {
-            Values::Frame { .. } => None,
+            Values::Frame { .. } | Values::Searchable { .. } => None,
             Values::Dictionary { distinct: texts, .. } | Values::Plain { texts } => {
                 texts.symbols(blob)?
             }
@@ -258,7 +274,13 @@ impl Column {
             }
             _ => None,
         };
-        Ok(Column { layout, symbols, distinct })
+        let searchable = match layout.values {
+            Values::Searchable { text, marks } => {
+                Some(Box::new(Searchable::open(blob, text, marks)?))
+            }
+            _ => None,
+        };
+        Ok(Column { layout, symbols, distinct, searchable })
     }
 
     fn len(&self) -> u64 {
@@ -266,6 +288,7 @@ impl Column {
             Values::Frame { distances, .. } => distances.len(),
             Values::Dictionary { codes, .. } => codes.len(),
             Values::Plain { texts } => texts.len(),
+            Values::Searchable { marks, .. } => marks.len().saturating_sub(1),
         }
     }
 
@@ -298,7 +321,7 @@ impl Column {
         match &self.layout.values {
             Values::Frame { distances, .. } => distances.get(blob, i).map(Place::At),
             Values::Dictionary { codes, .. } => codes.get(blob, i).map(Place::At),
-            Values::Plain { .. } => Ok(Place::At(i)),
+            Values::Plain { .. } | Values::Searchable { .. } => Ok(Place::At(i)),
         }
     }
 
@@ -328,6 +351,11 @@ impl Column {
             (Found::Number(code), Values::Dictionary { distinct: texts, .. })
             | (Found::Number(code), Values::Plain { texts }) => {
                 texts.get(blob, self.symbols.as_deref(), *code, out)?;
+            }
+            (Found::Number(i), Values::Searchable { .. }) => {
+                if let Some(searchable) = &self.searchable {
+                    searchable.get(blob, *i, out)?;
+                }
             }
         }
         Ok(())
@@ -363,7 +391,6 @@ impl Column {
                     }
                 }
             }
-            (Values::Frame { .. }, Wanted::Item(_)) => {}
             (Values::Dictionary { distinct, .. }, Wanted::Equal(value)) => {
                 let code = match &self.distinct {
                     Some(distinct) => distinct.find(value),
@@ -373,19 +400,59 @@ impl Column {
                     self.rows_of(blob, code, &mut rows)?;
                 }
             }
-            (Values::Dictionary { distinct, .. }, Wanted::Item(_)) => {
-                for code in self.fitting(blob, distinct, wanted)? {
+            (Values::Dictionary { distinct, .. }, _) => {
+                for code in fitting(distinct.len(), wanted, |code, value| {
+                    distinct.get(blob, self.symbols.as_deref(), code, value)
+                })? {
                     self.rows_of(blob, code, &mut rows)?;
                 }
                 rows.sort_unstable();
             }
-            (Values::Plain { texts }, _) => {
-                for i in self.fitting(blob, texts, wanted)? {
+            (Values::Searchable { .. }, Wanted::Equal(_) | Wanted::Contains(_)) => {
+                for i in self.searched(blob, wanted)? {
+                    rows.push(self.row(blob, i)?);
+                }
+            }
+            _ => {
+                for i in fitting(self.len(), wanted, |i, value| self.value(blob, i, value))? {
                     rows.push(self.row(blob, i)?);
                 }
             }
         }
         Ok(rows)
+    }
+
+    /// Numbers of the values that a search in their text finds.
+    fn searched(&self, blob: &Blob, wanted: &Wanted) -> Result<Vec<u64>> {
+        match (&self.searchable, wanted) {
+            (Some(searchable), Wanted::Equal(value)) => searchable.equal(blob, value),
+            (Some(searchable), Wanted::Contains(pattern)) => searchable.containing(blob, pattern),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Those of `rows` that have a value.
+    pub(super) fn among(&self, blob: &Blob, rows: &[u64], wanted: &Wanted) -> Result<Vec<u64>> {
+        let (mut found, mut value) = (Vec::new(), Vec::new());
+        for row in rows {
+            value.clear();
+            if self.get(blob, *row, &mut value)? && wanted.fits(&value) {
+                found.push(*row);
+            }
+        }
+        Ok(found)
+    }
+
+    /// About how many values [`Column::find`] has to read.
+    pub(super) fn reads(&self, blob: &Blob, wanted: &Wanted) -> Result<u64> {
+        match (&self.layout.values, wanted, &self.searchable) {
+            (_, Wanted::Equal(_), _) => Ok(0),
+            (_, Wanted::Contains(pattern), Some(searchable)) => {
+                Ok(searchable.count(blob, pattern)?.min(self.len()))
+            }
+            (Values::Dictionary { distinct, .. }, ..) => Ok(distinct.len()),
+            _ => Ok(self.len()),
+        }
     }
 
     fn find_in_order(
@@ -420,7 +487,7 @@ impl Column {
         let number = match &self.layout.values {
             Values::Frame { distances: numbers, .. }
             | Values::Dictionary { codes: numbers, .. } => numbers.get(blob, i)?,
-            Values::Plain { .. } => i,
+            Values::Plain { .. } | Values::Searchable { .. } => i,
         };
         self.take(blob, &Found::Number(number), out)
     }
@@ -454,6 +521,9 @@ impl Column {
     pub(super) fn verify(&self, blob: &Blob, told: &mut dyn FnMut(&str)) -> Result<()> {
         if let Some(order) = &self.layout.order {
             return self.verify_order(blob, order, told);
+        }
+        if let Some(searchable) = &self.searchable {
+            return searchable.verify(blob, told);
         }
         let Values::Dictionary { distinct, codes, starts, places } = &self.layout.values else {
             return Ok(());
@@ -497,19 +567,24 @@ impl Column {
         }
         Ok(())
     }
+}
 
-    /// The numbers of strings that are what is wanted.
-    fn fitting(&self, blob: &Blob, texts: &Texts, wanted: &Wanted) -> Result<Vec<u64>> {
-        let (mut found, mut value) = (Vec::new(), Vec::new());
-        for i in 0..texts.len() {
-            value.clear();
-            texts.get(blob, self.symbols.as_deref(), i, &mut value)?;
-            if wanted.fits(&value) {
-                found.push(i);
-            }
+/// The numbers of those of `count` values that are what is wanted; `value` puts one in place of what its
+/// second argument holds.
+fn fitting(
+    count: u64,
+    wanted: &Wanted,
+    value: impl Fn(u64, &mut Vec<u8>) -> Result<()>,
+) -> Result<Vec<u64>> {
+    let (mut found, mut bytes) = (Vec::new(), Vec::new());
+    for i in 0..count {
+        bytes.clear();
+        value(i, &mut bytes)?;
+        if wanted.fits(&bytes) {
+            found.push(i);
         }
-        Ok(found)
     }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -518,7 +593,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn values() -> impl Strategy<Value = Vec<Option<Vec<u8>>>> {
-        let text = prop_oneof!["[ab]{0,2}", "[a-z ]{0,30}"].prop_map(String::into_bytes);
+        let text =
+            prop_oneof!["[ab]{0,2}", "[a-z ]{0,30}", "[ab\0]{0,9}"].prop_map(String::into_bytes);
         let number = prop_oneof![0..20u64, any::<u64>()].prop_map(|v| v.to_be_bytes().to_vec());
         let flag = (0..2u8).prop_map(|v| vec![v]);
         let some = |value: BoxedStrategy<Vec<u8>>| {
@@ -529,17 +605,45 @@ mod tests {
         prop_oneof![some(text.boxed()), some(number.boxed()), some(flag.boxed())]
     }
 
+    fn rows_where(values: &[Option<Vec<u8>>], has: impl Fn(&[u8]) -> bool) -> Vec<u64> {
+        let rows = (0..).zip(values);
+        rows.filter(|(_, v)| v.as_deref().is_some_and(&has)).map(|(row, _)| row).collect()
+    }
+
+    /// Seen red with lists of eight bytes taken for numbers, which have no items.
+    #[test]
+    fn items_of_lists_as_long_as_numbers_are_found() {
+        let mut builder = ColumnBuilder::default();
+        for row in 0..9 {
+            builder.push(row, format!("\u{7}seven-{row}").as_bytes());
+        }
+        let mut bytes = Vec::new();
+        let layout = builder.write(9, &CancelToken::new(), &mut bytes).unwrap();
+        let blob = Blob::of(&bytes).unwrap();
+        let column = Column::open(layout, &blob).unwrap();
+        let item = Wanted::Item(b"seven-3".to_vec());
+        assert_eq!(column.find(&blob, &item).unwrap(), [3]);
+        let part = Wanted::ItemContains(b"-5".to_vec());
+        assert_eq!(column.find(&blob, &part).unwrap(), [5]);
+    }
+
     proptest! {
         /// Seen red with places that count rows instead of values, with starts that are off by one,
-        /// with nulls that take the value behind them, and with an order of rows instead of values.
+        /// with nulls that take the value behind them, and with an order of rows instead of values;
+        /// with parts of values of one or eight bytes not looked for, with hits that span two strings
+        /// of a text, with those in a text's marks, and with a string that has only its first hit seen.
         #[test]
-        fn values_are_read_and_found(values in values(), before in 0..9usize) {
+        fn values_are_read_and_found(values in values(), before in 0..9usize, searchable in any::<bool>()) {
             let mut builder = ColumnBuilder::default();
             for (row, value) in (0..).zip(&values) {
                 value.iter().for_each(|value| builder.push(row, value));
             }
             let mut bytes = Vec::new();
-            let layout = builder.write(values.len() as u32, &CancelToken::new(), &mut bytes);
+            let (rows, cancel) = (values.len() as u32, CancelToken::new());
+            let layout = match searchable {
+                true => builder.write_searchable(rows, &cancel, &mut bytes),
+                false => builder.write(rows, &cancel, &mut bytes),
+            };
             let layout = layout.unwrap().moved(before as u64);
             let told = serde_json::to_string(&layout).unwrap();
             prop_assert_eq!(serde_json::from_str::<Layout>(&told).unwrap(), layout);
@@ -551,9 +655,16 @@ mod tests {
                 prop_assert_eq!(there.then_some(found), value.clone());
             }
             for value in values.iter().flatten().take(20) {
-                let expected: Vec<u64> =
-                    (0..).zip(&values).filter(|(_, v)| v.as_ref() == Some(value)).map(|(row, _)| row).collect();
+                let expected = rows_where(&values, |v| v == value);
                 prop_assert_eq!(column.find(&blob, &Wanted::Equal(value.clone())).unwrap(), expected);
+                let middle = value.get(value.len() / 3..value.len().div_ceil(2)).unwrap();
+                for part in [&[][..], &[0], b"a", b"ab", &value[value.len() / 2..], middle, value] {
+                    let has = |v: &[u8]| part.is_empty() || v.windows(part.len()).any(|w| w == part);
+                    let (expected, wanted) = (rows_where(&values, has), Wanted::Contains(part.to_vec()));
+                    let all: Vec<u64> = (0..values.len() as u64).collect();
+                    prop_assert_eq!(&column.among(&blob, &all, &wanted).unwrap(), &expected);
+                    prop_assert_eq!(column.find(&blob, &wanted).unwrap(), expected);
+                }
             }
             prop_assert!(column.find(&blob, &Wanted::Equal(b"not there".to_vec())).unwrap().is_empty());
             let mut problems = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::segment::{EdgeDirectory, NodeDirectory};
+use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::value::PropertyType;
 use crate::FileEntry;
 
@@ -23,14 +23,14 @@ pub enum PropertyLayout {
 }
 
 impl PropertyLayout {
-    /// Bytes of memory that encoding `group` bytes of values takes.
-    pub(super) fn memory_of(self, group: u64) -> u64 {
-        match self {
-            PropertyLayout::Columns => 3 * group,
+    /// Bytes of memory that encoding `group` bytes of values takes, `searchable` if some of them are.
+    pub(super) fn memory_of(self, group: u64, searchable: bool) -> u64 {
+        match (self, searchable) {
+            (PropertyLayout::Columns, false) => 3 * group,
             // The text while its suffixes are sorted, and what it was made from.
-            PropertyLayout::Zipg => 11 * group,
+            (PropertyLayout::Columns, true) | (PropertyLayout::Zipg, _) => 11 * group,
             // Where blocks begin.
-            PropertyLayout::Blocks => 16 << 20,
+            (PropertyLayout::Blocks, _) => 16 << 20,
         }
     }
 
@@ -39,7 +39,7 @@ impl PropertyLayout {
     }
 }
 
-/// Name and type of a property.
+/// Name and type of a property, and how it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertySpec {
     /// Its name, unique among nodes or among edges.
@@ -47,6 +47,17 @@ pub struct PropertySpec {
     /// Its type.
     #[serde(rename = "type")]
     pub ty: PropertyType,
+    /// Whether columns of it are compressed text in which substrings are found without reading all
+    /// values. Of strings and bytes only. In [`PropertyLayout::Zipg`] everything is such text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub searchable: bool,
+}
+
+impl PropertySpec {
+    /// A property that is not searchable.
+    pub fn new(name: impl Into<String>, ty: PropertyType) -> Self {
+        Self { name: name.into(), ty, searchable: false }
+    }
 }
 
 /// The property files of a store.
@@ -116,4 +127,15 @@ pub(crate) struct SegmentDirectory {
 pub(crate) struct ShardDirectory {
     pub(super) nodes: NodeDirectory,
     pub(super) edges: EdgeDirectory,
+}
+
+impl SegmentDirectory {
+    /// Bytes that open columns keep in memory beside their files.
+    pub(super) fn in_memory(&self) -> u64 {
+        let groups = self
+            .shards
+            .iter()
+            .flat_map(|shard| shard.nodes.groups.iter().chain(&shard.edges.groups));
+        groups.map(GroupDirectory::in_memory).sum()
+    }
 }

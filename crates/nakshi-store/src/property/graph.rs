@@ -1,19 +1,19 @@
 //! The queries of ZipG (Table 1) on a store.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
-use super::column::Wanted;
 use super::live;
 use super::record::{EdgeRecord, Place};
 use super::schema::Properties;
 use super::segment::{EdgeRow, Rows};
 use super::state::{NodeRow, Parts, State};
 use super::value::{PropertyType, Scalar, Value};
+use super::wanted::{Condition, Wanted};
 use super::writer::Values;
 use super::{PropertyEntry, PropertySpec};
 use crate::{Error, ExternalId, Result, Store, VertexId};
@@ -297,12 +297,13 @@ impl PropertyGraph {
         })
     }
 
-    /// The nodes that have all these values, ascending by their place in the store; all nodes if
-    /// nothing is asked for. A list has a value if one of its items is equal.
+    /// The nodes that meet all these conditions, ascending by their place in the store; all nodes if
+    /// nothing is asked for.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an unknown property, or a value of another type; damage.
-    pub fn get_node_ids(&self, properties: &[(&str, Value)]) -> Result<Vec<ExternalId>> {
+    /// [`Error::Invalid`] for an unknown property, a value of another type, or substrings of what is
+    /// no text; damage.
+    pub fn get_node_ids(&self, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
         let log = &self.0.log;
         let mut found = match wanted.is_empty() {
@@ -311,13 +312,7 @@ impl PropertyGraph {
         };
         // Whatever has changed is asked anew.
         found.retain(|v| u32::try_from(*v).is_ok_and(|v| log.node(v).is_none()));
-        let changed: Vec<VertexId> = match wanted.split_first() {
-            None => log.nodes().map(|(v, _)| v).collect(),
-            Some(((property, wanted), _)) => {
-                log.candidates(*property, wanted).into_iter().collect()
-            }
-        };
-        for v in changed {
+        for v in log.candidates(&wanted) {
             if log.node(v).is_some() && self.0.is_alive(v) && self.has(v, &wanted)? {
                 found.push(v.into());
             }
@@ -336,8 +331,8 @@ impl PropertyGraph {
         Ok(found)
     }
 
-    /// The nodes that edges of a type, or of any, lead to from a node, and that have all these
-    /// values. In the order of types and times, each once.
+    /// The nodes that edges of a type, or of any, lead to from a node, and that meet all these
+    /// conditions. In the order of types and times, each once.
     ///
     /// # Errors
     /// As [`PropertyGraph::get_node_ids`]; [`Error::NoNode`].
@@ -345,7 +340,7 @@ impl PropertyGraph {
         &self,
         id: &ExternalId,
         edge_type: Option<&str>,
-        properties: &[(&str, Value)],
+        properties: &[(&str, Condition)],
     ) -> Result<Vec<ExternalId>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
         let mut seen = HashSet::new();
@@ -488,16 +483,20 @@ impl PropertyGraph {
             .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
     }
 
-    /// The edges that have all these values: source, type, and the rest.
+    /// The edges that meet all these conditions, of which there is at least one: source, type, and the
+    /// rest.
     ///
     /// # Errors
     /// As [`PropertyGraph::get_node_ids`].
     pub fn find_edges(
         &self,
-        properties: &[(&str, Value)],
+        properties: &[(&str, Condition)],
     ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
         let wanted = self.0.schema.edges.wanted(properties)?;
         let mut found = Vec::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
         let shards = self.0.base.shards();
         for (number, shard) in (0..).zip(shards) {
             for row in shard.edges.rows.find(&wanted)? {
@@ -509,10 +508,7 @@ impl PropertyGraph {
                 }
             }
         }
-        let all =
-            wanted.iter().map(|(property, wanted)| self.0.log.edge_candidates(*property, wanted));
-        let some = all.reduce(|a, b| a.intersection(&b).copied().collect::<BTreeSet<_>>());
-        for key in some.unwrap_or_default() {
+        for key in self.0.log.edge_candidates(&wanted) {
             let Some(edge) = self.0.log.edge(key) else { continue };
             if Row::Log(&edge.values).has(&wanted)? {
                 found.push(self.found(key.0, key.1, Place::Log(edge))?);

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync, VectorSync};
 
-use super::column::Wanted;
 use super::timeline::{LogEdge, Timeline};
 use super::value;
+use super::wanted::Wanted;
 use super::writer::Values;
 use crate::{ExternalId, VertexId};
 
@@ -80,10 +80,6 @@ impl Default for LogStore {
 impl LogStore {
     pub(super) fn node(&self, v: VertexId) -> Option<&NodeChange> {
         self.nodes.get(&v)
-    }
-
-    pub(super) fn nodes(&self) -> impl Iterator<Item = (VertexId, &NodeChange)> {
-        self.nodes.iter().map(|(v, change)| (*v, change))
     }
 
     pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
@@ -180,14 +176,17 @@ impl LogStore {
         }
     }
 
-    /// The changed nodes that may have a value, and perhaps others.
-    pub(super) fn candidates(&self, property: u32, wanted: &Wanted) -> BTreeSet<VertexId> {
-        self.node_values.get(property, wanted)
+    /// The changed nodes that may have all these values, and perhaps others.
+    pub(super) fn candidates(&self, wanted: &[(u32, Wanted)]) -> BTreeSet<VertexId> {
+        let some = self.node_values.candidates(wanted);
+        some.unwrap_or_else(|| self.nodes.keys().copied().collect())
     }
 
-    /// The new edges that may have a value, and perhaps others.
-    pub(super) fn edge_candidates(&self, property: u32, wanted: &Wanted) -> BTreeSet<EdgeKey> {
-        self.edge_values.get(property, wanted)
+    /// The new edges that may have all these values, and perhaps others.
+    pub(super) fn edge_candidates(&self, wanted: &[(u32, Wanted)]) -> BTreeSet<EdgeKey> {
+        let some = self.edge_values.candidates(wanted);
+        let key = |(end, source, ty): &(VertexId, VertexId, u64)| (*source, *ty, *end);
+        some.unwrap_or_else(|| self.ends.keys().map(key).collect())
     }
 }
 
@@ -244,9 +243,16 @@ impl<K: Ord + Copy> ValueIndex<K> {
         }
     }
 
-    fn get(&self, property: u32, wanted: &Wanted) -> BTreeSet<K> {
-        let (Wanted::Equal(value) | Wanted::Item(value)) = wanted;
-        self.with(property, value, |keys, hash| keys.get(&hash).cloned().unwrap_or_default())
+    /// What may have all these values; nothing is said where only substrings are wanted.
+    fn candidates(&self, wanted: &[(u32, Wanted)]) -> Option<BTreeSet<K>> {
+        let known = wanted.iter().filter_map(|(property, wanted)| match wanted {
+            Wanted::Equal(value) | Wanted::Item(value) => Some((*property, value)),
+            Wanted::Contains(_) | Wanted::ItemContains(_) => None,
+        });
+        let keys = known.map(|(property, value)| {
+            self.with(property, value, |keys, hash| keys.get(&hash).cloned().unwrap_or_default())
+        });
+        keys.reduce(|a, b| a.intersection(&b).copied().collect())
     }
 
     fn with<T>(

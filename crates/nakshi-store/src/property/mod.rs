@@ -10,12 +10,12 @@
 //! - [`PropertyStore`]: changes, durable and one commit after the other; [`Change`]
 //! - [`project`]: some of its edges as a graph for algorithms
 //! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
-//! - [`Value`], [`PropertyType`]: what properties can be
+//! - [`Value`], [`PropertyType`]: what properties can be; [`Condition`]: what is asked of them
 //! - `state`: files (`base`) and what has changed since (`logstore`, with `timeline`); `record`: the edges
 //!   of both as one list; `apply`: what a change does; `log`: its files; `live`: the writer; `compact`: the
 //!   log becomes files
 //! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
-//!   that takes least; `flat`: properties as compressed text instead; `blocks`: as they are, side by side; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
+//!   that takes least, or by `searchable`; `flat`: properties as compressed text instead; `blocks`: as they are, side by side; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
 mod apply;
 mod base;
@@ -36,6 +36,7 @@ mod project;
 mod record;
 mod schema;
 pub mod search;
+mod searchable;
 mod segment;
 mod state;
 pub mod tao;
@@ -44,6 +45,7 @@ mod timeline;
 mod value;
 mod verify;
 mod walk;
+mod wanted;
 mod writer;
 
 pub(crate) use base::Base;
@@ -60,3 +62,4 @@ pub use project::{Along, Projection, project};
 pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};
 pub(crate) use walk::id_bytes;
+pub use wanted::Condition;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::column::Wanted;
 use super::entry::{PropertyEntry, PropertySpec};
 use super::value::{PropertyType, Scalar, Value};
+use super::wanted::{Condition, Wanted};
 use super::writer::Values;
 use crate::{Error, Result};
 
@@ -45,19 +45,13 @@ impl Properties {
     }
 
     /// What is asked for, by number.
-    pub(super) fn wanted(&self, properties: &[(&str, Value)]) -> Result<Vec<(u32, Wanted)>> {
-        let wanted = |(name, value): &(&str, Value)| {
-            let (property, PropertySpec { ty, .. }) = self.find(name)?;
-            let (mut bytes, item) = (Vec::new(), ty.list && !matches!(value, Value::List(_)));
-            let of = if item { PropertyType::of(ty.scalar) } else { *ty };
-            if !value.encode(of, &mut bytes)? {
-                return Err(Error::Invalid(format!(
-                    "property '{name}': null is not searched for; ask for a value"
-                )));
-            }
-            Ok((property, if item { Wanted::Item(bytes) } else { Wanted::Equal(bytes) }))
+    pub(super) fn wanted(&self, conditions: &[(&str, Condition)]) -> Result<Vec<(u32, Wanted)>> {
+        let wanted = |(name, condition): &(&str, Condition)| {
+            let (property, spec) = self.find(name)?;
+            let wanted = condition.wanted(spec.ty).map_err(|error| of_property(name, error))?;
+            Ok((property, wanted))
         };
-        properties.iter().map(wanted).collect()
+        conditions.iter().map(wanted).collect()
     }
 
     /// Whether all of these have a number, as far as they need one.
@@ -79,7 +73,7 @@ impl Properties {
             if *self.numbers.entry(name.clone()).or_insert(next) == next {
                 // What an empty list holds is not told.
                 let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
-                self.specs.push(PropertySpec { name: name.clone(), ty });
+                self.specs.push(PropertySpec::new(name, ty));
             }
         }
         Ok(())
@@ -94,11 +88,7 @@ impl Properties {
             }
             let (number, spec) = self.find(name)?;
             let mut bytes = Vec::new();
-            let told = |error| match error {
-                Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
-                other => other,
-            };
-            if value.encode(spec.ty, &mut bytes).map_err(told)? {
+            if value.encode(spec.ty, &mut bytes).map_err(|error| of_property(name, error))? {
                 values.push((number, bytes));
             }
         }
@@ -111,6 +101,14 @@ impl Properties {
             Some(spec) => Err(Error::Invalid(format!("property '{}' has two values", spec.name))),
             None => Ok(values),
         }
+    }
+}
+
+/// An error that names the property.
+fn of_property(name: &str, error: Error) -> Error {
+    match error {
+        Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
+        other => other,
     }
 }
 

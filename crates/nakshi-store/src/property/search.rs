@@ -2,7 +2,7 @@
 
 use super::graph::{EdgeData, PropertyGraph};
 use super::tao;
-use super::value::Value;
+use super::wanted::Condition;
 use crate::{ExternalId, Result};
 
 /// GS1: all friends of a node.
@@ -13,23 +13,23 @@ pub fn friends(graph: &PropertyGraph, id: &ExternalId) -> Result<Vec<ExternalId>
     graph.get_neighbor_ids(id, None, &[])
 }
 
-/// GS2: the friends of a node that have these values.
+/// GS2: the friends of a node that meet these conditions.
 ///
 /// # Errors
 /// As [`friends`]; unknown properties, values of another type.
 pub fn friends_with(
     graph: &PropertyGraph,
     id: &ExternalId,
-    properties: &[(&str, Value)],
+    properties: &[(&str, Condition)],
 ) -> Result<Vec<ExternalId>> {
     graph.get_neighbor_ids(id, None, properties)
 }
 
-/// GS3: the nodes that have all these values.
+/// GS3: the nodes that meet all these conditions.
 ///
 /// # Errors
 /// Unknown properties, values of another type; damage.
-pub fn find(graph: &PropertyGraph, properties: &[(&str, Value)]) -> Result<Vec<ExternalId>> {
+pub fn find(graph: &PropertyGraph, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
     graph.get_node_ids(properties)
 }
 

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::blocks::{self, BlockDirectory};
-use super::column::{Column, Found, Layout, Wanted};
+use super::column::{Column, Found, Layout};
 use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::Packed;
 use super::value::plain_int;
+use super::wanted::Wanted;
 use crate::Result;
 
 /// What one node file holds.
@@ -112,8 +113,10 @@ impl Form<'_> {
     pub(super) fn resident(&self) -> Option<u64> {
         match self {
             Form::Columns(groups) => {
-                let columns = groups.iter().map(|group| group.columns.len() as u64 + 1);
-                Some(columns.sum::<u64>() * Column::BYTES)
+                let of = |group: &GroupDirectory| {
+                    (group.columns.len() as u64 + 1) * Column::BYTES + group.in_memory()
+                };
+                Some(groups.iter().map(of).sum())
             }
             Form::Flat(_) => None,
             Form::Nodes(blocks) | Form::Edges(blocks) => Some(blocks.resident()),
@@ -271,6 +274,34 @@ impl Group {
         let at = self.columns.binary_search_by_key(&property, |(number, _)| *number).ok()?;
         self.columns.get(at).map(|(_, column)| column)
     }
+
+    /// The rows that have all these values, ascending.
+    fn find(&self, blob: &Blob, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+        let mut conditions = Vec::with_capacity(wanted.len());
+        for (property, wanted) in wanted {
+            let Some(column) = self.column(*property) else { return Ok(Vec::new()) };
+            conditions.push((column.reads(blob, wanted)?, column, wanted));
+        }
+        conditions.sort_by_key(|(reads, ..)| *reads);
+        let mut all: Option<Vec<u64>> = None;
+        for (reads, column, wanted) in conditions {
+            let rows = match all {
+                None => column.find(blob, wanted)?,
+                Some(rows) if rows.is_empty() => return Ok(rows),
+                Some(rows) if (rows.len() as u64) < reads => column.among(blob, &rows, wanted)?,
+                Some(rows) => common(&rows, &column.find(blob, wanted)?),
+            };
+            all = Some(rows);
+        }
+        Ok(all.unwrap_or_default())
+    }
+}
+
+impl GroupDirectory {
+    /// Bytes that its columns keep in memory beside the file.
+    pub(super) fn in_memory(&self) -> u64 {
+        self.columns.values().map(Layout::in_memory).sum()
+    }
 }
 
 impl Columns {
@@ -332,23 +363,8 @@ impl Columns {
     fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         for (group, start) in self.groups.iter().zip(&self.starts) {
-            let mut all: Option<Vec<u64>> = None;
-            for (property, wanted) in wanted {
-                let rows = match group.column(*property) {
-                    Some(column) => column.find(&self.blob, wanted)?,
-                    None => Vec::new(),
-                };
-                let both = match all {
-                    None => rows,
-                    Some(so_far) => common(&so_far, &rows),
-                };
-                let none = both.is_empty();
-                all = Some(both);
-                if none {
-                    break;
-                }
-            }
-            found.extend(all.unwrap_or_default().into_iter().map(|row| row + start));
+            let rows = group.find(&self.blob, wanted)?;
+            found.extend(rows.into_iter().map(|row| row + start));
         }
         Ok(found)
     }

@@ -1,6 +1,6 @@
 //! Writing the files of a shard: rows in groups, each encoded when it is full.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nakshi_io::CancelToken;
 
@@ -107,6 +107,8 @@ struct Columns {
     /// Bytes that a group may take before it is encoded.
     limit: usize,
     cancel: CancelToken,
+    /// Numbers of properties.
+    searchable: BTreeSet<u32>,
     groups: Vec<GroupDirectory>,
     rows: u32,
     memory: usize,
@@ -116,11 +118,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
+    fn new(specs: &[PropertySpec], sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
+        let searchable = (0..).zip(specs).filter(|(_, spec)| spec.searchable);
         Columns {
             sink,
             limit,
             cancel: cancel.clone(),
+            searchable: searchable.map(|(number, _)| number).collect(),
             groups: Vec::new(),
             rows: 0,
             memory: 0,
@@ -151,7 +155,10 @@ impl Columns {
         let (mut group, mut bytes) = (GroupDirectory::default(), Vec::new());
         group.rows = self.rows;
         for (property, column) in std::mem::take(&mut self.columns) {
-            let layout = column.write(self.rows, &self.cancel, &mut bytes)?;
+            let layout = match self.searchable.contains(&property) {
+                true => column.write_searchable(self.rows, &self.cancel, &mut bytes)?,
+                false => column.write(self.rows, &self.cancel, &mut bytes)?,
+            };
             let layout = layout.moved(self.sink.len());
             group.columns.insert(property, layout);
             self.drain(&mut bytes)?;
@@ -194,11 +201,6 @@ pub(super) struct NodeWriter {
 }
 
 impl NodeWriter {
-    /// A file of columns.
-    pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
-        NodeWriter { rows: Rows::Columns(Columns::new(sink, limit, cancel)), next: 0 }
-    }
-
     /// A file of the layout, for properties as `specs` has them.
     pub(super) fn of(
         layout: PropertyLayout,
@@ -208,7 +210,7 @@ impl NodeWriter {
         cancel: &CancelToken,
     ) -> Result<Self> {
         let rows = match layout {
-            PropertyLayout::Columns => return Ok(Self::new(sink, limit, cancel)),
+            PropertyLayout::Columns => Rows::Columns(Columns::new(specs, sink, limit, cancel)),
             PropertyLayout::Zipg => Rows::Flat(flat::Writer::nodes(sink, limit, cancel, specs)?),
             PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
         };
@@ -263,11 +265,6 @@ pub(super) struct Edge<'b> {
 }
 
 impl EdgeWriter {
-    /// A file of columns.
-    pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
-        Self::with(Rows::Columns(Columns::new(sink, limit, cancel)))
-    }
-
     /// A file of the layout, for properties as `specs` has them.
     pub(super) fn of(
         layout: PropertyLayout,
@@ -276,15 +273,12 @@ impl EdgeWriter {
         limit: usize,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        Ok(Self::with(match layout {
-            PropertyLayout::Columns => return Ok(Self::new(sink, limit, cancel)),
+        let rows = match layout {
+            PropertyLayout::Columns => Rows::Columns(Columns::new(specs, sink, limit, cancel)),
             PropertyLayout::Zipg => Rows::Flat(flat::Writer::edges(sink, limit, cancel, specs)?),
             PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
-        }))
-    }
-
-    fn with(rows: Rows) -> Self {
-        EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] }
+        };
+        Ok(EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] })
     }
 
     /// The next edge, in the order of nodes, types, times and insertion.

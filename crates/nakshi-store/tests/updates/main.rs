@@ -30,7 +30,8 @@ fn options() -> LoadOptions {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     /// Seen red with hidden rows counted before a time, with a node that gets its edges back with its
-    /// id, with old values found, and with edges that lead to a deleted node.
+    /// id, with old values found, with edges that lead to a deleted node, with parts of names not looked
+    /// for in the log, and with a compaction that forgets what is searchable.
     #[test]
     fn changes_do_what_a_model_does(edges in prop::collection::vec(edge(), 0..40), steps in steps()) {
         let home = tempfile::tempdir().unwrap();
@@ -39,6 +40,11 @@ proptest! {
         let mut store = open(&path);
         let mut watcher = open(&path);
         let mut kept = vec![(store.snapshot(), model.clone())];
+        let searchable = |store: &PropertyStore| {
+            let graph = store.snapshot();
+            graph.node_properties().iter().map(|spec| spec.searchable).take(3).collect::<Vec<_>>()
+        };
+        let declared = searchable(&store);
         for step in &steps {
             match step {
                 Step::Reopen => {
@@ -48,6 +54,7 @@ proptest! {
                 Step::Compact => {
                     store.compact(&options(), &Hooks::default()).unwrap();
                     prop_assert_eq!(store.log_bytes(), 0);
+                    prop_assert_eq!(&searchable(&store), &declared);
                     kept.push((store.snapshot(), model.clone()));
                 }
                 step => {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use nakshi_store::import::Hooks;
 use nakshi_store::property::{
-    Change, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load_with, tao,
+    Change, Condition, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load_with,
+    tao,
 };
 use nakshi_store::{Error, ExternalId};
 use proptest::prelude::*;
@@ -235,7 +236,8 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
         1 => PropertyLayout::Zipg,
         _ => PropertyLayout::Blocks,
     };
-    let options = LoadOptions { shards: 2, properties, memory: 1 << 30, ..options() };
+    let searchable = if edges.len() % 4 < 2 { vec!["name".to_owned()] } else { vec![] };
+    let options = LoadOptions { shards: 2, properties, searchable, memory: 1 << 30, ..options() };
     load_with(
         &unsynced(),
         path,
@@ -279,21 +281,26 @@ pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError
     }
     let wanted = [("age", Value::Int(2)), ("name", Value::String("a".into()))];
     for (name, value) in wanted {
-        let mut found: Vec<u32> =
-            graph.get_node_ids(&[(name, value.clone())]).unwrap().iter().map(number).collect();
+        let mut found: Vec<u32> = graph
+            .get_node_ids(&[(name, value.clone().into())])
+            .unwrap()
+            .iter()
+            .map(number)
+            .collect();
         found.sort_unstable();
         let has = |properties: &Properties| properties.get(name) == Some(&value);
         let expected: Vec<u32> =
             model.nodes.iter().filter(|(_, p)| has(p)).map(|(v, _)| *v).collect();
         prop_assert_eq!(found, expected);
     }
-    let tagged = graph.get_node_ids(&[("tags", Value::String("x".into()))]).unwrap();
+    let tagged = graph.get_node_ids(&[("tags", Value::String("x".into()).into())]).unwrap();
     let x = Value::String("x".into());
     let has =
         |p: &Properties| matches!(p.get("tags"), Some(Value::List(tags)) if tags.contains(&x));
     prop_assert_eq!(tagged.len(), model.nodes.values().filter(|p| has(p)).count());
+    compare_parts(graph, model)?;
     if graph.edge_properties().iter().any(|spec| spec.name == "age") {
-        let found = graph.find_edges(&[("age", Value::Int(1))]).unwrap();
+        let found = graph.find_edges(&[("age", Value::Int(1).into())]).unwrap();
         let mut found: Vec<(u32, String, u32)> = found
             .into_iter()
             .map(|(source, ty, data)| (number(&source), ty.to_owned(), number(&data.destination)))
@@ -308,6 +315,43 @@ pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError
         found.sort_unstable();
         expected.sort_unstable();
         prop_assert_eq!(found, expected);
+    }
+    Ok(())
+}
+
+/// Nodes and edges by a part of their name.
+fn compare_parts(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    for part in ["", "a", "ba"] {
+        let contains = ("name", Condition::Contains(Value::String(part.to_owned())));
+        let has = |properties: &Properties| matches!(properties.get("name"), Some(Value::String(name)) if name.contains(part));
+        let young = ("age", Condition::from(Value::Int(2)));
+        for conditions in [&[contains.clone()][..], &[contains.clone(), young]] {
+            let fits = |properties: &Properties| {
+                has(properties)
+                    && (conditions.len() == 1 || properties.get("age") == Some(&Value::Int(2)))
+            };
+            let mut found: Vec<u32> =
+                graph.get_node_ids(conditions).unwrap().iter().map(number).collect();
+            found.sort_unstable();
+            let nodes = model.nodes.iter().filter(|(_, properties)| fits(properties));
+            prop_assert_eq!(found, nodes.map(|(v, _)| *v).collect::<Vec<_>>());
+        }
+        if graph.edge_properties().iter().any(|spec| spec.name == "name") {
+            let mut found: Vec<(u32, String, u32)> = graph
+                .find_edges(&[contains])
+                .unwrap()
+                .into_iter()
+                .map(|(source, ty, data)| {
+                    (number(&source), ty.to_owned(), number(&data.destination))
+                })
+                .collect();
+            let edges = model.edges.iter().filter(|edge| has(&edge.properties));
+            let mut expected: Vec<_> =
+                edges.map(|edge| (edge.source, edge.ty.clone(), edge.target)).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
     }
     Ok(())
 }
@@ -335,7 +379,7 @@ pub fn compare_record(
     let newest: Vec<u32> = newest.iter().map(|data| number(&data.destination)).collect();
     let wanted: Vec<u32> = expected.iter().rev().take(3).map(|edge| edge.target).collect();
     prop_assert_eq!(newest, wanted);
-    let aged = graph.get_neighbor_ids(&id(v), Some(ty), &[("age", Value::Int(2))]).unwrap();
+    let aged = graph.get_neighbor_ids(&id(v), Some(ty), &[("age", Value::Int(2).into())]).unwrap();
     let all = graph.get_neighbor_ids(&id(v), Some(ty), &[]).unwrap();
     prop_assert_eq!(all.len(), expected.len());
     prop_assert!(aged.iter().all(|id| all.contains(id)));

@@ -114,10 +114,8 @@ mod tests {
     use std::collections::HashSet;
 
     fn properties(count: usize) -> Result<Properties> {
-        let spec = |i| PropertySpec {
-            name: format!("p{:04}", count - i),
-            ty: PropertyType::of(Scalar::String),
-        };
+        let spec =
+            |i| PropertySpec::new(format!("p{:04}", count - i), PropertyType::of(Scalar::String));
         Properties::of(&(0..count).map(spec).collect::<Vec<_>>())
     }
 

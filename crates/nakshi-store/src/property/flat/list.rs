@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::column::Wanted;
+use super::super::wanted::Wanted;
 use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::form::{Form, escape};
@@ -194,7 +194,8 @@ impl Lists<'_> {
         (rest == self.properties.delimiter(count).bytes()).then_some(values)
     }
 
-    /// What stands in the text wherever a list has a value that is wanted, and perhaps elsewhere.
+    /// What stands in the text wherever a list has a value that is wanted, and perhaps elsewhere;
+    /// nothing if every value is.
     pub(super) fn pattern(&self, rank: usize, wanted: &Wanted) -> Vec<u8> {
         let mut pattern = Vec::new();
         match wanted {
@@ -210,6 +211,7 @@ impl Lists<'_> {
                 debug_assert_eq!(self.properties.form(rank), Form::Bytes);
                 escape(&bytes, &mut pattern);
             }
+            Wanted::Contains(some) | Wanted::ItemContains(some) => escape(some, &mut pattern),
         }
         pattern
     }

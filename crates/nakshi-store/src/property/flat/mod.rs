@@ -28,7 +28,7 @@ use super::monotone::Monotone;
 use edges::Parts;
 use form::Form;
 pub(super) use rows::Rows;
-use text::Extent;
+pub(super) use text::{Extent, compress, wrong};
 pub(super) use writer::Writer;
 
 /// Where the texts of a file lie.

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::blob::Blob;
-use super::super::column::Wanted;
 use super::super::segment::{EdgeRow, common};
+use super::super::wanted::Wanted;
 use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::list::Lists;
@@ -136,8 +136,9 @@ impl Rows {
     /// their lists bear it out.
     pub(in crate::property) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
-        for (group, start) in self.groups.iter().zip(&self.starts) {
-            for row in self.candidates(group, wanted)? {
+        for (group, bounds) in self.groups.iter().zip(self.starts.windows(2)) {
+            let &[start, end] = bounds else { continue };
+            for row in self.candidates(group, end - start, wanted)? {
                 if self.has(start + row, wanted)? {
                     found.push(start + row);
                 }
@@ -146,13 +147,16 @@ impl Rows {
         Ok(found)
     }
 
-    /// Rows of a group among which are all that have these values.
-    fn candidates(&self, group: &Group, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Rows of a group, which has `rows`, among which are all that have these values.
+    fn candidates(&self, group: &Group, rows: u64, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
         let lists = group.lists(&self.properties);
         let mut patterns = Vec::new();
         for (property, wanted) in wanted {
             let Some(rank) = self.properties.rank(*property) else { return Ok(Vec::new()) };
             let pattern = lists.pattern(rank, wanted);
+            if pattern.is_empty() {
+                continue;
+            }
             let count = group.text.count(&pattern)?;
             if count == 0 {
                 return Ok(Vec::new());
@@ -161,8 +165,11 @@ impl Rows {
         }
         patterns.sort_unstable();
         let mut patterns = patterns.into_iter();
-        let Some((_, rarest)) = patterns.next() else { return Ok(Vec::new()) };
-        let mut rows = group.rows_with(&rarest)?;
+        let mut rows = match patterns.next() {
+            Some((count, rarest)) if count <= OFTEN * rows => group.rows_with(&rarest)?,
+            _ if wanted.is_empty() => return Ok(Vec::new()),
+            _ => return Ok((0..rows).collect()),
+        };
         for (count, pattern) in patterns {
             if count > OFTEN * rows.len() as u64 {
                 break;

@@ -7,8 +7,8 @@ use nakshi_io::{CancelToken, Salt, Striping};
 use proptest::prelude::*;
 
 use super::super::blob::Blob;
-use super::super::column::Wanted;
 use super::super::value::ordered_int;
+use super::super::wanted::Wanted;
 use super::super::writer::{Edge, Values};
 use super::delimiter::Properties;
 use super::edges::PendingEdges;
@@ -19,10 +19,8 @@ use crate::build::sink::Sink;
 use crate::property::{PropertySpec, PropertyType, Scalar};
 
 fn specs(names: &[(&str, Scalar)]) -> Vec<PropertySpec> {
-    let spec = |(name, scalar): &(&str, Scalar)| PropertySpec {
-        name: (*name).to_owned(),
-        ty: PropertyType::of(*scalar),
-    };
+    let spec =
+        |(name, scalar): &(&str, Scalar)| PropertySpec::new(*name, PropertyType::of(*scalar));
     names.iter().map(spec).collect()
 }
 
@@ -144,10 +142,8 @@ fn all(rows: &Rows, row: u64) -> Result<Row> {
 fn named(scalars: &[Scalar]) -> Vec<PropertySpec> {
     // Names descend by number.
     let name = |i: usize| format!("p{:02}", 99 - i);
-    let spec = |(i, scalar): (usize, &Scalar)| PropertySpec {
-        name: name(i),
-        ty: PropertyType::of(*scalar),
-    };
+    let spec =
+        |(i, scalar): (usize, &Scalar)| PropertySpec::new(name(i), PropertyType::of(*scalar));
     scalars.iter().enumerate().map(spec).collect()
 }
 
@@ -156,8 +152,8 @@ proptest! {
     /// up to 39 properties, so that delimiters have one byte or two; groups that end anywhere.
     ///
     /// Seen red with values that are not escaped, with an empty value as an empty text, with hits
-    /// that are not verified, with hits given to the edge before, and with rows that are found
-    /// without the groups before theirs.
+    /// that are not verified, with hits given to the edge before, with rows that are found without
+    /// the groups before theirs, and with parts of values that are not escaped.
     #[test]
     fn files_have_what_was_written(
         (scalars, mut rows) in files(),
@@ -194,11 +190,18 @@ proptest! {
             if let Some((number, value)) = row.iter().next()
                 && scalars[*number as usize] == Scalar::String
             {
-                let wanted = Wanted::Item(value.get(1..).unwrap_or_default().to_vec());
-                let fits = |row: &Row| row.get(number).is_some_and(|value| wanted.fits(value));
-                let expected = (0..).zip(&rows).filter(|(_, (.., row))| fits(row));
-                let expected: Vec<u64> = expected.map(|(i, _)| i).collect();
-                prop_assert_eq!(found.find(&[(*number, wanted.clone())]).unwrap(), expected);
+                let some = |range: std::ops::Range<usize>| value.get(range).unwrap_or_default().to_vec();
+                for wanted in [
+                    Wanted::Item(some(1..value.len())),
+                    Wanted::Contains(some(1..value.len())),
+                    Wanted::Contains(some(0..1)),
+                    Wanted::ItemContains(some(2..value.len())),
+                ] {
+                    let fits = |row: &Row| row.get(number).is_some_and(|value| wanted.fits(value));
+                    let expected = (0..).zip(&rows).filter(|(_, (.., row))| fits(row));
+                    let expected: Vec<u64> = expected.map(|(i, _)| i).collect();
+                    prop_assert_eq!(found.find(&[(*number, wanted.clone())]).unwrap(), expected);
+                }
             }
         }
         if edges && !rows.is_empty() {

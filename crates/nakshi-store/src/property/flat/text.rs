@@ -17,14 +17,18 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Where a compressed text lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Extent {
-    at: u64,
-    len: u64,
+pub(in crate::property) struct Extent {
+    pub(in crate::property) at: u64,
+    pub(in crate::property) len: u64,
 }
 
 /// Compresses a text, on a thread that a cancelled caller leaves behind: sorting suffixes does not
 /// stop half-way, and what it has needs no one.
-pub(super) fn compress(text: Vec<u8>, options: Options, cancel: &CancelToken) -> Result<Vec<u8>> {
+pub(in crate::property) fn compress(
+    text: Vec<u8>,
+    options: Options,
+    cancel: &CancelToken,
+) -> Result<Vec<u8>> {
     let (send, receive) = channel();
     let work = move || {
         let mut out = Vec::new();
@@ -57,8 +61,13 @@ fn refused(error: &nakshi_succinct::Error) -> Error {
 
 impl Extent {
     /// Bytes that are appended to a file of `at`.
-    pub(super) fn of(at: u64, bytes: &[u8]) -> Self {
+    pub(in crate::property) fn of(at: u64, bytes: &[u8]) -> Self {
         Extent { at, len: bytes.len() as u64 }
+    }
+
+    /// The same bytes in a file into which they were copied at `base`.
+    pub(in crate::property) fn moved(self, base: u64) -> Self {
+        Extent { at: self.at + base, ..self }
     }
 }
 
@@ -143,8 +152,9 @@ impl Text {
     }
 }
 
+/// The error of a query on a compressed text.
 #[cold]
-fn wrong(blob: &Blob, at: usize, error: &nakshi_succinct::Error) -> Error {
+pub(in crate::property) fn wrong(blob: &Blob, at: usize, error: &nakshi_succinct::Error) -> Error {
     match error {
         nakshi_succinct::Error::Corrupt { what } => blob.damaged(at, what),
         other => refused(other),

@@ -55,10 +55,7 @@ impl Again {
             Kind::Nodes => graph.node_properties(),
             Kind::Edges => graph.edge_properties(),
         };
-        for spec in specs {
-            // Names are unique, so that none has another type elsewhere.
-            let _ = properties.number(&spec.name, Some(spec.ty));
-        }
+        specs.iter().for_each(|spec| properties.take(spec));
         Again { kind, walk: Walk::new(graph) }
     }
 

@@ -44,6 +44,7 @@ struct Known {
     name: String,
     declared: Option<PropertyType>,
     guess: Guess,
+    searchable: bool,
 }
 
 /// The properties that have been seen, by number.
@@ -64,7 +65,8 @@ impl Properties {
         let number = *self.numbers.entry(name.to_owned()).or_insert(next);
         if number == next {
             let guess = Guess { int: true, float: true };
-            self.known.push(Known { name: name.to_owned(), declared: ty, guess });
+            let name = name.to_owned();
+            self.known.push(Known { name, declared: ty, guess, searchable: false });
         }
         let Some(known) = self.known.get_mut(number as usize) else { return Ok(number) };
         match (known.declared, ty) {
@@ -75,6 +77,15 @@ impl Properties {
                 known.declared = before.or(ty);
                 Ok(number)
             }
+        }
+    }
+
+    /// Adds a property of a graph that is there already, unless there is one of its name.
+    pub(super) fn take(&mut self, spec: &PropertySpec) {
+        // Names are unique, so that none has another type elsewhere.
+        let number = self.number(&spec.name, Some(spec.ty));
+        if let Some(known) = number.ok().and_then(|number| self.known.get_mut(number as usize)) {
+            known.searchable |= spec.searchable;
         }
     }
 
@@ -124,7 +135,11 @@ impl Properties {
             Known { guess: Guess { float: true, .. }, .. } => PropertyType::of(Scalar::Float),
             _ => PropertyType::of(Scalar::String),
         };
-        let spec = |known: &Known| PropertySpec { name: known.name.clone(), ty: ty(known) };
+        let spec = |known: &Known| PropertySpec {
+            name: known.name.clone(),
+            ty: ty(known),
+            searchable: known.searchable,
+        };
         self.known.iter().map(spec).collect()
     }
 }
@@ -158,7 +173,7 @@ pub(super) fn read(
             f(property, field);
             continue;
         }
-        let PropertySpec { name, ty } = specs.get(property as usize).ok_or_else(broken)?;
+        let PropertySpec { name, ty, .. } = specs.get(property as usize).ok_or_else(broken)?;
         let value = Value::parse(*ty, field).map_err(|error| {
             Error::Invalid(format!("property '{name}': {error}; give all its columns one type"))
         })?;

@@ -49,6 +49,7 @@ use crate::{
     StoreBuilder, VertexId,
 };
 use again::Kept;
+use cell::Properties;
 use feed::{Feed, Spooled, Tables};
 use rows::Setting;
 use sort::Sorter;
@@ -63,6 +64,10 @@ pub struct LoadOptions {
     pub layout: Layout,
     /// Layout of the property files. Default [`PropertyLayout::Columns`].
     pub properties: PropertyLayout,
+    /// Names of properties of nodes, of edges or of both that are [searchable](PropertySpec::searchable):
+    /// those that are strings or bytes, of which there is one at least. A compaction keeps what is
+    /// searchable already. Default none.
+    pub searchable: Vec<String>,
     /// Between columns of text files. Default: found out.
     pub separator: Option<u8>,
     /// Parts of the store by hash of the node. Default 1.
@@ -71,7 +76,7 @@ pub struct LoadOptions {
     /// 32 MiB.
     pub group: usize,
     /// Memory in bytes, at least 32 MiB more than three times `group`, eleven times with
-    /// [`PropertyLayout::Zipg`]; does not change what is built.
+    /// [`PropertyLayout::Zipg`] and with `searchable`; does not change what is built.
     /// Default 1 GiB.
     pub memory: u64,
     /// Threads; 0 takes what the machine has.
@@ -88,6 +93,7 @@ impl Default for LoadOptions {
             duplicates: Duplicates::Drop,
             layout: Layout::Auto,
             properties: PropertyLayout::Columns,
+            searchable: Vec::new(),
             separator: None,
             shards: 1,
             group: 32 << 20,
@@ -102,7 +108,9 @@ impl Default for LoadOptions {
 impl LoadOptions {
     /// The smallest [`LoadOptions::memory`] that works, in bytes.
     pub fn least_memory(&self) -> u64 {
-        MINIMUM_MEMORY.max(self.properties.memory_of(self.group as u64)) + (32 << 20)
+        MINIMUM_MEMORY
+            .max(self.properties.memory_of(self.group as u64, !self.searchable.is_empty()))
+            + (32 << 20)
     }
 }
 
@@ -254,6 +262,7 @@ impl Load<'_> {
         let Rowed { tables, ids, spool } = rowed;
         let scratch = builder.scratch_dir()?;
         let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
+        let specs = self.specs(&tables)?;
         let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
         let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
         let mut node_rows = Sorter::new(&node_runs, part);
@@ -262,7 +271,7 @@ impl Load<'_> {
         self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
         let replaced = self.replaced(keys)?;
         let count = replaced.len() as u64;
-        let mut entry = self.entry(&tables, &ids, count);
+        let mut entry = self.entry(&tables, specs, &ids, count);
         let nodes = self.write_nodes(builder, &ids, &entry, node_rows)?;
         let edges = self.write_edges(builder, &ids, &entry, edge_rows, &replaced)?;
         let mut directory = SegmentDirectory::default();
@@ -419,15 +428,50 @@ impl Load<'_> {
         Ok(rows)
     }
 
-    fn entry(&self, tables: &Tables, ids: &Store, replaced: u64) -> PropertyEntry {
-        let [nodes, edges] = &tables.properties;
+    /// The properties of nodes, and those of edges.
+    fn specs(&self, tables: &Tables) -> Result<[Vec<PropertySpec>; 2]> {
+        let mut specs = tables.properties.each_ref().map(Properties::settle);
+        for name in &self.options.searchable {
+            let mut types = Vec::new();
+            let mut named: Vec<&mut PropertySpec> =
+                specs.iter_mut().flatten().filter(|spec| spec.name == *name).collect();
+            for spec in &mut named {
+                spec.searchable |= spec.ty.is_text() && !spec.ty.list;
+                types.push(spec.ty.to_string());
+            }
+            if named.iter().any(|spec| spec.searchable) {
+                continue;
+            }
+            if !types.is_empty() {
+                return Err(Error::Invalid(format!(
+                    "the property '{name}' is {}; only string and bytes can be searchable, which \
+                     the header '{name}:string' makes it",
+                    types.join(" and ")
+                )));
+            }
+            let known: Vec<&str> = specs.iter().flatten().map(|spec| spec.name.as_str()).collect();
+            return Err(Error::Invalid(format!(
+                "there is no property '{name}' to be searchable (there are: {})",
+                known.join(", ")
+            )));
+        }
+        Ok(specs)
+    }
+
+    fn entry(
+        &self,
+        tables: &Tables,
+        [nodes, edges]: [Vec<PropertySpec>; 2],
+        ids: &Store,
+        replaced: u64,
+    ) -> PropertyEntry {
         PropertyEntry {
             layout: self.options.properties,
             shards: self.options.shards,
             nodes: ids.num_vertices(),
             edges: tables.edges - replaced,
-            node_properties: nodes.settle(),
-            edge_properties: edges.settle(),
+            node_properties: nodes,
+            edge_properties: edges,
             edge_types: tables.types.clone(),
             inverses: self.kept.inverses.clone(),
             commit: self.kept.commit,
