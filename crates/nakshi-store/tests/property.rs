@@ -433,7 +433,7 @@ fn tables_by_name() {
     assert_eq!(persons, [id("Person:0"), id("Person:1")]);
     let record = graph.get_edge_record(&id("Person:0"), "knows").unwrap();
     let data = graph.get_edge_data(&record, 0).unwrap();
-    assert_eq!(data.properties, [("creationDate", Value::Int(5).into())]);
+    assert_eq!(data.properties, [("creationDate", Value::Int(5))]);
     assert_eq!(graph.find_edges(&[("creationDate", Value::Int(5).into())]).unwrap().len(), 1);
     let empty = home.path().join("empty");
     load(&empty, Vec::new(), Vec::new(), &options, &Hooks::default()).unwrap();
@@ -579,7 +579,9 @@ fn a_graph_on_disk_answers_as_one_in_memory() {
                 });
             }
         });
-        for wanted in [("kind", Value::Int(5)), ("name", Value::String("nobody".into()))] {
+        for wanted in
+            [("kind", Value::Int(5).into()), ("name", Value::String("nobody".into()).into())]
+        {
             let ask =
                 |graph: &PropertyGraph| graph.get_node_ids(std::slice::from_ref(&wanted)).unwrap();
             assert_eq!(ask(&graph), ask(&whole));

@@ -30,7 +30,7 @@ pub(super) fn need(manifest: &Manifest) -> u64 {
 
 /// A file of rows. It appears when it is finished.
 enum Table {
-    Text(text::Text),
+    Text(Box<text::Text>),
     Columns(Box<columns::Columnar>),
 }
 
@@ -61,8 +61,8 @@ impl Table {
         let named = properties.map(|spec| (format!("{}:{}", spec.name, spec.ty), spec.ty));
         let header = fixed.chain(named);
         Ok(match format {
-            ExportFormat::Csv => Table::Text(text::Text::create(path, b',', header)?),
-            ExportFormat::Tsv => Table::Text(text::Text::create(path, b'\t', header)?),
+            ExportFormat::Csv => Table::Text(Box::new(text::Text::create(path, b',', header)?)),
+            ExportFormat::Tsv => Table::Text(Box::new(text::Text::create(path, b'\t', header)?)),
             ExportFormat::Parquet => {
                 Table::Columns(Box::new(columns::Columnar::create(path, header)?))
             }
