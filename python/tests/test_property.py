@@ -105,7 +105,7 @@ def test_edges(graph: nakshi.Graph) -> None:
 
 
 def test_parts_of_values(graph: nakshi.Graph) -> None:
-    """Seen red with parts taken for values, and with conditions of one name in place of each other."""
+    """Seen red with parts taken for values."""
     contains = nakshi.contains
     assert sorted(map(str, graph.get_node_ids({"city": contains("hac")}))) == ["ann", "cid"]
     assert graph.get_node_ids({"city": contains("hac"), "name": contains("nn")}) == ["ann"]
@@ -168,6 +168,7 @@ def test_analyses_run_on_it(graph: nakshi.Graph) -> None:
 
 
 def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
+    """Seen red with conditions of one name in place of each other."""
     store = tmp_path / "g"
     assert json.loads(run_cli("get", store, "ann", "age", "--json").out)["properties"] == {
         "age": 31
@@ -175,8 +176,8 @@ def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
     assert "Ithaca" in run_cli("get", store, "ann").out
     assert run_cli("find", store, "city=Ithaca", "age=31").out.split() == ["ann"]
     assert run_cli("find", store, "city~hac", "age=31").out.split() == ["ann"]
-    assert run_cli("find", store, "city~Itha", "city~ac", "name~A=~").out.split() == []
-    assert sorted(run_cli("find", store, "city~Itha", "city~aca").out.split()) == ["ann", "cid"]
+    assert run_cli("find", store, "name~nn", "name~").out.split() == ["ann"]
+    assert run_cli("find", store, "name~A=~").out == ""
     assert run_cli("find", store, "city=Itha").out == ""
     assert run_cli("neighbors", store, "ann", "--where", "age=28").out.split() == ["bob"]
     assert run_cli("neighbors", store, "ann", "--where", "city~slo").out.split() == ["bob"]

@@ -164,9 +164,9 @@ proptest! {
     /// that mix up nodes, with the upper bound of times left out, with rows that are found without
     /// the groups before theirs, and, by the check, with lists of rows that have a wrong one. In the
     /// flat layout with values that are not escaped, and with hits given to the edge before. In blocks
-    /// with the first blocks of a group for those that are asked for. With
-    /// searchable columns and parts of values, with empty values that have no part, and with a condition
-    /// that is not asked of the rows another one has left.
+    /// with the first blocks of a group for those that are asked for. Of parts of values, with those that
+    /// are not escaped in the flat layout, with the empty part found nowhere, and with a condition that is
+    /// not asked of the rows that another one has left.
     #[test]
     fn queries_are_those_of_a_model(
         model in models(),

@@ -630,8 +630,9 @@ mod tests {
     proptest! {
         /// Seen red with places that count rows instead of values, with starts that are off by one,
         /// with nulls that take the value behind them, and with an order of rows instead of values;
-        /// with parts of values of one or eight bytes not looked for, with hits that span two strings
-        /// of a text, with those in a text's marks, and with a string that has only its first hit seen.
+        /// with parts of values of one or eight bytes not looked for, with hits in a text that span two
+        /// strings or have a mark, with a string that only its first hit counts for, with a string found by
+        /// its beginning, and with the empty part found nowhere.
         #[test]
         fn values_are_read_and_found(values in values(), before in 0..9usize, searchable in any::<bool>()) {
             let mut builder = ColumnBuilder::default();

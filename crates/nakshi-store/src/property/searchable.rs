@@ -230,8 +230,8 @@ mod tests {
         (Blob::of(&bytes).unwrap(), text, marks)
     }
 
-    /// Seen red with pieces that do not overlap, and with a scan that goes on behind the end of a piece
-    /// where it should behind that of a string.
+    /// Seen red with pieces that do not overlap, with hits that may not, with hits that span two strings
+    /// or have a mark, and with a string that only its first hit counts for.
     #[test]
     fn a_search_and_a_scan_find_the_same() {
         let strings = strings();
@@ -239,8 +239,22 @@ mod tests {
         let opened = Searchable::open(&blob, text, marks).unwrap();
         assert!(opened.text.len() > 3 * PIECE);
         let long = &strings[599][..300];
-        let patterns =
-            [b"a", &b"ab"[..], b"needle", b"dle", b"\0", b"\0\0", b"zz\0a", b"none", long];
+        let joined = [&[MARK], strings.join(&MARK).as_slice()].concat();
+        let around = |offset: u64| &joined[offset as usize - 8..offset as usize + 8];
+        let (first, second) = (around(PIECE), around(2 * PIECE));
+        let patterns = [
+            b"a",
+            &b"ab"[..],
+            b"needle",
+            b"dle",
+            b"\0",
+            b"\0\0",
+            b"zz\0a",
+            b"none",
+            long,
+            first,
+            second,
+        ];
         for pattern in patterns {
             let has = |string: &Vec<u8>| string.windows(pattern.len()).any(|part| part == pattern);
             let expected: Vec<u64> =
