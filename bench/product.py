@@ -19,6 +19,17 @@ INTERPRETER = 24 * measure.MIB
 """What Python and the program text take of a cap beside the budget given by --memory."""
 
 
+def nakshi(
+    *words: object, threads: int = 2, cap: int | None = None, cold: bool = False
+) -> dict[str, Any]:
+    """What a command says with ``--json``."""
+    call = [*NAKSHI, *map(str, words), "--json"]
+    found: dict[str, Any] = json.loads(
+        measure.run(call, threads=threads, cap=cap, cold=cold).stdout
+    )
+    return found
+
+
 @dataclass
 class Result:
     """All runs of one kernel in one mode."""
@@ -153,16 +164,14 @@ def edge_file_bytes(store: Path) -> int:
 
 def index_bytes(store: Path) -> int:
     """Memory of the index, as an estimate of PageRank tells it."""
-    call = [*NAKSHI, "estimate", "pagerank", str(store), "--json"]
-    return int(json.loads(measure.run(call, threads=1).stdout)["parts"]["index"])
+    return int(nakshi("estimate", "pagerank", store, threads=1)["parts"]["index"])
 
 
 def minimum(arguments: list[str]) -> int:
     """The smallest budget, in bytes, with which `nakshi run ARGUMENTS` works."""
-    ran = measure.run([*NAKSHI, "estimate", *arguments, "--json"], threads=1)
-    return int(json.loads(ran.stdout)["minimum"])
+    return int(nakshi("estimate", *arguments, threads=1)["minimum"])
 
 
 def info(store: Path) -> dict[str, Any]:
     """What `nakshi info --json` says."""
-    return json.loads(measure.run([*NAKSHI, "info", str(store), "--json"], threads=1).stdout)
+    return nakshi("info", store, threads=1)

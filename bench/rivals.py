@@ -30,13 +30,13 @@ TITLES = {
 class Environment:
     """A venv for the peers; what does not install is skipped with pip's own reason."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, packages: dict[str, str] = PACKAGES) -> None:
         self.python = folder / "bin" / "python"
         self.missing: dict[str, str] = {}
         if not self.python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         self._install("numpy")
-        for peer, package in PACKAGES.items():
+        for peer, package in packages.items():
             reason = self._install(package)
             if reason:
                 self.missing[peer] = reason
@@ -48,6 +48,13 @@ class Environment:
         if done.returncode == 0:
             return None
         return (done.stderr.strip().splitlines() or ["pip failed"])[-1][:200]
+
+    def version(self, package: str) -> str:
+        """Of an installed package."""
+        ask = f"import importlib.metadata as m; print(m.version({package!r}))"
+        return subprocess.run(
+            [self.python, "-c", ask], check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def run(
         self, peer: str, kernel: str, graph: Graph, threads: int, runs: int, timeout: float

@@ -65,10 +65,20 @@ class Neo4j:
         ran = measure.run(["sh", files / "import.sh"], threads=threads, env=places)
         return Imported(ran.seconds, ran.peak_rss)
 
-    def ask(self, what: str, home: Path, threads: int, *options: str, cold: bool = False) -> Any:
+    def ask(
+        self,
+        what: str,
+        home: Path,
+        threads: int,
+        *options: str,
+        cold: bool = False,
+        cap: int | None = None,
+        heap: str = HEAP,
+        timeout: float | None = None,
+    ) -> Any:
         """Runs a command of ``Main`` and returns the JSON that it printed last."""
-        call = ["java", f"-Xmx{HEAP}", "-cp", self.classes, "bench.Main", what, home, *options]
-        ran = measure.run(call, threads=threads, cold=cold)
+        call = ["java", f"-Xmx{heap}", "-cp", self.classes, "bench.Main", what, home, *options]
+        ran = measure.run(call, threads=threads, cold=cold, cap=cap, timeout=timeout)
         return json.loads(ran.stdout.strip().splitlines()[-1])
 
     @staticmethod

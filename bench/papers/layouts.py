@@ -11,9 +11,7 @@ docs/results/layouts.md and .svg.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,17 +80,11 @@ class Layouts:
         """Seconds of the order, and its costs."""
         new = self.work / f"{self.name}-new.nakshi"
         shutil.rmtree(new, ignore_errors=True)
-        threads = ["--threads", str(self.threads), "--no-progress", "--json"]
-        told = ["--order", order, *map(str, parameters)]
-        made = _json([*product.NAKSHI, "layout", str(self.store), str(new), *told, *threads])
-        costs = _json([*product.NAKSHI, "cost", str(new), *threads])
+        threads = ["--threads", self.threads]
+        told = ["--order", order, *parameters]
+        made = product.nakshi("layout", self.store, new, *told, *threads, threads=self.threads)
+        costs = product.nakshi("cost", new, *threads, threads=self.threads)
         return {**costs, "seconds": made["seconds"]["order"]}
-
-
-def _json(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def orders(

@@ -15,7 +15,6 @@ import csv
 import random
 import shutil
 import string
-import subprocess
 import sys
 from pathlib import Path
 
@@ -67,8 +66,7 @@ def options() -> argparse.Namespace:
 def exported(store: Path, folder: Path, parameters: list[str]) -> None:
     """Writes the store for Neo4j."""
     shutil.rmtree(folder, ignore_errors=True)
-    call = [*product.NAKSHI, "export", store, folder, "--neo4j", *parameters, "--no-progress"]
-    subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+    product.nakshi("export", store, folder, "--neo4j", *parameters)
 
 
 def add_texts(folder: Path, letters: int) -> None:

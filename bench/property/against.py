@@ -1,137 +1,239 @@
-"""The same workloads on Neo4j, in the same run: each of Nakshi's is followed by one of Neo4j's."""
+"""The same workloads on another system, in the same run: each of Nakshi's is followed by one of its."""
 
 from __future__ import annotations
 
 import argparse
 import random
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "neo4j")]
+import measure
+import nakshi
+import ours
+import product
+import tables
 
-import measure  # noqa: E402
-import nakshi  # noqa: E402
-import product  # noqa: E402
-import tables  # noqa: E402
-from embedded import Neo4j  # noqa: E402
-
+#: Nodes whose answers are compared, and changes after which they are compared again.
 COMPARED = 500
-Bench = Callable[..., dict[str, Any]]
+CHANGES = 300
+TYPES = [f"type{number}" for number in range(5)]
 
 
-class Rival:
-    """Neo4j with what a store holds, imported by its own importer, and an index of every property."""
+class Rival(Protocol):
+    """Another system with what a store holds."""
 
-    def __init__(self, chosen: argparse.Namespace, store: Path) -> None:
-        self.chosen, self.store = chosen, store
-        self.neo4j = Neo4j(chosen.work / "neo4j")
-        files, self.home = chosen.work / "neo4j-csv", chosen.work / "neo4j-property"
-        shutil.rmtree(files, ignore_errors=True)
-        call = [*product.NAKSHI, "export", store, files, "--neo4j", "--no-progress"]
-        subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
-        self.imported = self.neo4j.load(self.home, files, chosen.threads)
-        self.indexed = self.neo4j.ask("index", self.home, chosen.threads)
-        self.size = self.neo4j.size(self.home)
-        self.text = sum(file.stat().st_size for file in files.glob("*.csv"))
+    title: str
+    #: Its name in the columns of a table.
+    name: str
+    #: Seconds of the import with all indexes, and of the import alone, if that is known.
+    seconds: float
+    import_seconds: float | None
+    size: int
+    #: What to know of its import, and of its queries.
+    notes: list[str]
+    query_notes: list[str]
+    #: Queries of each kind and requests of LinkBench, so that it ends today.
+    queries: int
+    requests: int
 
-    def compare(self) -> int:
-        """Checks answers for some nodes; how many."""
-        graph = nakshi.open(self.store)
-        ids = random.Random(1).sample(graph.get_node_ids(), COMPARED)
-        told = "ids=" + ",".join(map(str, ids))
-        answers = self.neo4j.ask("answers", self.home, self.chosen.threads, told)
-        for id, answer in zip(ids, answers, strict=True):
-            if answer["object"] != graph.get_node_property(id):
-                raise SystemExit(f"the properties of node {id} differ")
-            if sorted(answer["friends"]) != sorted(graph.search.friends(id)):
-                raise SystemExit(f"the friends of node {id} differ")
-            for name, edges in answer["lists"].items():
-                found = sorted(map(list, graph.search.friends_data(id, name)), key=str)
-                if sorted(edges, key=str) != found:
-                    raise SystemExit(f"the edges of type {name} of node {id} differ")
-        return len(ids)
+    def answers(self, ids: list[int]) -> list[Any]:
+        """Properties, friends, edges by type, and the nodes with the first two values, of each node."""
+
+    def change(self, file: Path) -> None:
+        """Makes the changes of a file."""
 
     def workload(self, name: str, seed: int) -> dict[str, Any]:
-        """A run of Neo4j."""
-        told = [f"mix={name}", f"queries={self.chosen.queries}", f"threads={self.chosen.threads}"]
-        found: dict[str, Any] = self.neo4j.ask(
-            "workload", self.home, self.chosen.threads, *told, f"seed={seed}"
-        )
-        return found
+        """A run, as `nakshi bench --json` tells it."""
+
+    def linkbench(self, threads: int, seed: int) -> dict[str, Any]:
+        """A run of LinkBench."""
+
+
+def exported(store: Path, folder: Path) -> Path:
+    """The store as CSV, which all others load."""
+    shutil.rmtree(folder, ignore_errors=True)
+    product.nakshi("export", store, folder, "--neo4j")
+    return folder
+
+
+def answer(graph: nakshi.Graph, id: int) -> dict[str, Any] | None:
+    """What a rival's answer has to be; lists in any order."""
+    found = graph.tao.obj_get(id)
+    if found is None:
+        return None
+    two = {name: found[name] for name in sorted(found)[:2]}
+    lists = {name: graph.search.friends_data(id, name) for name in TYPES}
+    return {
+        "object": found,
+        "found": sorted(graph.search.find(two)) if len(two) == 2 else [],
+        "friends": sorted(graph.search.friends(id)),
+        "lists": {name: sorted(map(list, edges), key=str) for name, edges in lists.items()},
+    }
+
+
+def compare(rival: Rival, store: Path, ids: list[int]) -> None:
+    """Ends the program if a rival's answers differ."""
+    graph = nakshi.open(store)
+    for id, given in zip(ids, rival.answers(ids), strict=True):
+        if given is not None:
+            given["found"], given["friends"] = sorted(given["found"]), sorted(given["friends"])
+            lists = {name: given["lists"].get(name, []) for name in TYPES}
+            given["lists"] = {name: sorted(edges, key=str) for name, edges in lists.items()}
+        wanted = answer(graph, id)
+        if given != wanted:
+            parts = [name for name in wanted or {} if (given or {}).get(name) != wanted[name]]
+            raise SystemExit(f"{rival.title} answers otherwise for node {id}: {parts or given}")
+    graph.close()
+
+
+def changes(store: Path, ids: list[int]) -> Iterator[list[object]]:
+    """Changes of some nodes and their edges, drawn."""
+    draw, graph = random.Random(2), nakshi.open(store)
+    added = [2**61 + number for number in range(10)]
+    yield from (["append_node", id, f"added {id}"] for id in added)
+    for number in range(CHANGES):
+        id, type, other = draw.choice(ids), draw.choice(TYPES), draw.choice(ids + added)
+        old = [edge.destination for edge in graph.search.friends_data(id, type)]
+        match draw.randrange(6):
+            case 0:
+                yield ["update_node", id, f"changed {number}"]
+            case 1 if number % 5 == 0:
+                yield ["delete_node", id]
+            case 2 if old:
+                yield ["delete_edge", id, type, draw.choice(old)]
+            case 3 if old:
+                yield ["append_edge", id, type, draw.choice(old), number, f"again {number}"]
+            case _:
+                yield ["append_edge", id, type, other, number, f"edge {number}"]
+    graph.close()
+
+
+def apply(store: Path, made: list[list[object]]) -> None:
+    """Makes the changes in a store; one of a node that is gone changes nothing."""
+    graph = nakshi.open(store)
+    for name, id, *rest in made:
+        data: dict[str, Any] = {}
+        if name in ("append_node", "update_node", "append_edge"):
+            data = {"data": rest.pop()}
+        merge = {"merge": True} if name == "update_node" else {}
+        try:
+            getattr(graph, str(name))(id, *rest, *([data] if data else []), **merge)
+        except nakshi.UnknownVertexError:
+            pass
+    graph.close()
 
 
 def sections(
     page: tables.Page,
     chosen: argparse.Namespace,
     command: str,
-    store: Path,
-    loaded: tuple[float, int],
-    workloads: dict[str, str],
-    bench: Bench,
+    loaded: ours.Loaded,
+    rival: Rival,
 ) -> None:
-    """The tables of Neo4j beside Nakshi; `loaded` are Nakshi's seconds and bytes."""
-    rival = Rival(chosen, store)
-    compared = rival.compare()
-    title = f"Against Neo4j {rival.neo4j.version()} in the same run"
-    whole = rival.imported.seconds + rival.indexed["seconds"]
-    head = ["", "Nakshi", "Neo4j", "Neo4j / Nakshi"]
+    """The tables of a rival beside Nakshi."""
+    graph = nakshi.open(loaded.store)
+    all = [int(id) for id in graph.get_node_ids()]
+    graph.close()
+    ids = random.Random(1).sample(all, min(COMPARED, len(all)))
+    compare(rival, loaded.store, ids)
+    title = f"Against {rival.title} in the same run"
+    _size(page, command, loaded, rival, title)
+    notes = [
+        f"answers for {len(ids)} random nodes were compared first: properties, friends, all edges with "
+        "theirs, and the nodes with two values of each; both return external ids, edges newest first",
+        "queries drawn by the same rules, by each system for itself",
+        *rival.query_notes,
+    ]
+    for name, label in ours.WORKLOADS.items():
+        pairs = []
+        for run in range(chosen.runs):
+            print(f"{rival.name}, {label} {run}", file=sys.stderr, flush=True)
+            pairs.append((ours.bench(name, loaded.store, chosen), rival.workload(name, run + 1)))
+        rows = compared_rows(pairs, f"mix on {chosen.threads} threads")
+        body = tables.table(_head("Query, alone on one thread", rival), rows)
+        page.section(f"{title}: {label}", command, body, notes)
+    _linkbench(page, chosen, command, loaded.store, rival, ids)
+
+
+def _head(first: str, rival: Rival) -> list[str]:
+    name = rival.name
+    return [
+        *[first, "Nakshi, ops/s", f"{name}, ops/s", f"Nakshi / {name}"],
+        *["p99, us, Nakshi", f"p99, us, {name}", "results, Nakshi", f"results, {name}"],
+    ]
+
+
+def _size(page: tables.Page, command: str, loaded: ours.Loaded, rival: Rival, title: str) -> None:
+    seconds, size = loaded.seconds, loaded.size
     rows = [
         [
             "import and indexes, s",
-            tables.seconds(loaded[0]),
-            tables.seconds(whole),
-            tables.ratio(whole / loaded[0]),
+            *map(tables.seconds, (seconds, rival.seconds)),
+            tables.ratio(rival.seconds / seconds),
         ],
-        ["of them the import, s", "", tables.seconds(rival.imported.seconds), ""],
-        [
-            "store",
-            tables.size(loaded[1]),
-            tables.size(rival.size),
-            tables.ratio(rival.size / loaded[1]),
-        ],
+        ["store", *map(tables.size, (size, rival.size)), tables.ratio(rival.size / size)],
+        ["store / text", *(f"{one / loaded.raw:.3f}" for one in (size, rival.size)), ""],
     ]
-    notes = [
-        "Neo4j: community, embedded; its own importer, single-threaded in the order of the store "
-        f"(from {tables.size(rival.text)} of CSV), then {rival.indexed['indexes']} indexes: ids and "
-        "all properties of nodes; one run",
-    ]
-    page.section(f"{title}: import and size", command, tables.table(head, rows), notes)
-    for name, label in workloads.items():
+    if rival.import_seconds is not None:
+        rows.insert(1, ["of them the import, s", "", tables.seconds(rival.import_seconds), ""])
+    head = ["", "Nakshi", rival.name, f"{rival.name} / Nakshi"]
+    page.section(f"{title}: import and size", command, tables.table(head, rows), rival.notes)
+
+
+def _linkbench(
+    page: tables.Page,
+    chosen: argparse.Namespace,
+    command: str,
+    store: Path,
+    rival: Rival,
+    ids: list[int],
+) -> None:
+    """LinkBench on 2 and 16 threads, after the same changes have led to the same answers."""
+    copy, file = ours.copied(store, "against"), chosen.work / "changes.tsv"
+    made = list(changes(store, ids))
+    file.write_text("".join("\t".join(map(str, change)) + "\n" for change in made))
+    apply(copy, made)
+    rival.change(file)
+    added = [int(str(change[1])) for change in made if change[0] == "append_node"]
+    compare(rival, copy, ids + added)
+    for threads in sorted({chosen.threads, ours.WRITERS}):
         pairs = []
         for run in range(chosen.runs):
-            print(f"{label} {run}", file=sys.stderr, flush=True)
-            pairs.append((bench(name, store), rival.workload(name, run + 1)))
-        rows = compared_rows(pairs, chosen.threads)
-        head = ["Query, alone on one thread", "Nakshi, ops/s", "Neo4j, ops/s", "Nakshi / Neo4j"]
-        head += ["results, Nakshi", "results, Neo4j"]
+            seed = 100 * threads + run
+            print(f"{rival.name}, LinkBench on {threads}: {run}", file=sys.stderr, flush=True)
+            told = ["--queries", 5 * chosen.queries, "--threads", threads, "--seed", seed]
+            mine = product.nakshi("bench", "linkbench", copy, *told, threads=chosen.threads)
+            pairs.append((mine, rival.linkbench(threads, seed)))
+        rows = compared_rows(pairs, f"mix on {threads} threads")
         notes = [
-            f"answers for {compared} random nodes were compared first: properties, friends, and all "
-            "edges with theirs; both return external ids, edges newest first",
-            "queries drawn by the same rules, by each system for itself; Neo4j: a transaction a query, "
-            "every query once before it is timed, all of the graph in its page cache",
+            f"the same {len(made)} changes were made in both first, and answers for {len(ids + added)} nodes "
+            "compared",
+            "every change is durable before it is acknowledged; each kind within the mix",
+            *rival.query_notes,
         ]
-        page.section(f"{title}: {label}", command, tables.table(head, rows), notes)
+        title = f"Against {rival.title} in the same run: LinkBench, {threads} threads"
+        page.section(title, command, tables.table(_head("Request", rival), rows), notes)
+    shutil.rmtree(copy)
 
 
-def compared_rows(
-    pairs: list[tuple[dict[str, Any], dict[str, Any]]], threads: int
-) -> list[list[str]]:
+def compared_rows(pairs: list[tuple[dict[str, Any], dict[str, Any]]], mix: str) -> list[list[str]]:
     """Medians of both systems, and the ratio."""
     rows = []
     for at, first in enumerate(pairs[0][0]["classes"]):
         both = [[side["classes"][at] for side in pair] for pair in pairs]
-        rates = [measure.median([pair[side]["rate"] for pair in both]) for side in (0, 1)]
-        results = [measure.median([pair[side]["results"] for pair in both]) for side in (0, 1)]
-        rows.append([first["name"], *_rates(rates), *(f"{value:.1f}" for value in results)])
+        middle = {
+            key: [measure.median([pair[side][key] for pair in both]) for side in (0, 1)]
+            for key in ("rate", "p99", "results")
+        }
+        shown = [f"{value:.1f}" for value in [*middle["p99"], *middle["results"]]]
+        rows.append([first["name"], *_rates(middle["rate"]), *shown])
     rates = [measure.median([pair[side]["rate"] for pair in pairs]) for side in (0, 1)]
-    rows.append([f"mix on {threads} threads", *_rates(rates), "", ""])
+    rows.append([mix, *_rates(rates), "", "", "", ""])
     return rows
 
 
 def _rates(rates: list[float]) -> list[str]:
-    return [*(f"{rate:,.0f}" for rate in rates), tables.ratio(rates[0] / rates[1])]
+    return [*(f"{rate:,.0f}" for rate in rates), tables.ratio(rates[0] / max(rates[1], 1e-9))]

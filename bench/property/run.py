@@ -2,37 +2,36 @@
 
     bench/property/run.py                                 # scale 17: 85,089 nodes, 1.5 million edges
     bench/property/run.py --scale 12 --runs 1             # a small try
-    bench/property/run.py --neo4j                         # and Neo4j; needs Java 17 and Maven
+    bench/property/run.py --neo4j --duckdb --ladybug      # and others; Neo4j needs Java 17 and Maven
+    bench/property/run.py --parts limited --neo4j         # with half of 1.8 GB of text as memory
 
 Generates tables by the rules of ZipG (section 6), loads them, and runs the queries of TAO (Table 2,
-without its 0.1 % of writes) and of Graph Search (Table 4) in process, then LinkBench and durable
-appends on copies. Writes docs/results/property.md.
+without its 0.1 % of writes) and of Graph Search (Table 4) in process, then LinkBench, durable appends
+and reads while a compaction runs on copies. Writes docs/results/property.md, of which parts that are
+left out stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "neo4j")]
 
 import against  # noqa: E402
+import limited  # noqa: E402
 import measure  # noqa: E402
-import product  # noqa: E402
+import ours  # noqa: E402
 import tables  # noqa: E402
+from on_neo4j import OnNeo4j  # noqa: E402
+from on_peers import OnPeer  # noqa: E402
 
-#: Threads of LinkBench, most of which wait for the disk.
-WRITERS = 16
-HEAD = ["Query, alone on one thread", "ops/s", "p50, us", "p99, us", "p99.9, us", "results"]
-WORKLOADS = {"tao": "TAO", "graph-search": "Graph Search"}
-#: Layouts of the property files, and what is added to the titles of their tables.
-LAYOUTS = {"columns": "", "zipg": ", layout zipg"}
+#: Parts of the page, in their order; limited is another, which takes long. The systems of rivals have
+#: options of their own.
+PARTS = ["columns", "zipf", "changes", "compaction", "unique", "zipg", "rivals"]
+EXPONENT = 0.99
 
 
 def options() -> argparse.Namespace:
@@ -44,119 +43,60 @@ def options() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--neo4j", action="store_true", help="the same on Neo4j in the same run")
+    parser.add_argument("--duckdb", action="store_true", help="and on DuckDB")
+    parser.add_argument("--ladybug", action="store_true", help="and on LadybugDB")
+    parts = ",".join(PARTS)
+    parser.add_argument(
+        "--parts", default=parts, help=f"of {parts},limited; default: all but the last"
+    )
+    parser.add_argument("--limited-scale", type=int, default=19, help="of limited; default: 19")
+    parser.add_argument("--limited-edge-factor", type=int, default=18, help="default: 18")
+    parser.add_argument("--fractions", default="0.5", help="of the text, as memory; default: 0.5")
     parser.add_argument("--work", type=Path, default=root / "target" / "bench")
     parser.add_argument("--out", type=Path, default=root / "docs" / "results")
     chosen = parser.parse_args()
+    chosen.parts = chosen.parts.split(",")
+    unknown = set(chosen.parts) - {*PARTS, "limited"}
+    if unknown:
+        parser.error(f"no part is called {', '.join(unknown)}")
+    chosen.work = chosen.work.resolve()
     for folder in (chosen.work, chosen.out):
         folder.mkdir(parents=True, exist_ok=True)
     return chosen
 
 
-def nakshi(*words: object) -> dict[str, Any]:
-    """A command's JSON."""
-    call = [*product.NAKSHI, *map(str, words), "--json"]
-    done = subprocess.run(call, check=True, stdout=subprocess.PIPE)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def own(page: tables.Page, chosen: argparse.Namespace, command: str, loaded: ours.Loaded) -> None:
+    """The parts that need the store in columns."""
+    if "columns" in chosen.parts:
+        ours.size(page, command, loaded, "Size and import")
+        for name, title in ours.WORKLOADS.items():
+            ours.workload(page, chosen, command, loaded.store, name, title)
+    if "zipf" in chosen.parts:
+        words = ["--access", "zipf", "--exponent", EXPONENT]
+        for name, title in ours.WORKLOADS.items():
+            title += f", nodes by Zipf's law, exponent {EXPONENT}"
+            ours.workload(page, chosen, command, loaded.store, name, title, *words)
+    if "changes" in chosen.parts:
+        ours.changes(page, chosen, command, loaded.store)
+    if "compaction" in chosen.parts:
+        ours.compaction(page, chosen, command, loaded.store)
 
 
-def bench(name: str, store: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """A run of one workload."""
-    words = ["--queries", chosen.queries, "--threads", chosen.threads, "--no-progress"]
-    return nakshi("bench", name, store, *words)
-
-
-def load(
-    page: tables.Page, chosen: argparse.Namespace, command: str, layout: str
-) -> tuple[Path, tuple[float, int]]:
-    """Generates and loads the tables; says what they take in a layout. The store, its seconds and
-    bytes."""
-    files = [chosen.work / f"property-{chosen.scale}-{part}.tsv" for part in ("edges", "nodes")]
-    edges, nodes = files
-    if not all(file.exists() for file in files):
-        words = ["--scale", chosen.scale, "--edge-factor", 12, "--nodes", nodes]
-        nakshi("generate", "kronecker", edges, *words)
-    suffix = "" if layout == "columns" else f"-{layout}"
-    store = chosen.work / f"property-{chosen.scale}{suffix}.nakshi"
-    seconds, peak, report = [], 0, {}
-    for _ in range(chosen.runs):
-        shutil.rmtree(store, ignore_errors=True)
-        call = [*product.NAKSHI, "import", edges, store, "--nodes", nodes, "--properties"]
-        call += ["--layout", layout]
-        ran = measure.run(
-            [*call, "--json", "--no-progress", "--threads", str(chosen.threads)],
-            threads=chosen.threads,
-        )
-        report = json.loads(ran.stdout)
-        seconds.append(report["seconds"])
-        peak = max(peak, ran.peak_rss)
-    raw = sum(file.stat().st_size for file in files)
-    taken = sum(file.stat().st_size for file in store.iterdir())
-    rows = [
-        ["nodes, edges", f"{report['nodes']:,}, {report['edges']:,}"],
-        ["tables as text", tables.size(raw)],
-        ["store", tables.size(taken)],
-        ["store / text, finding by any value included", f"{taken / raw:.3f}"],
-        ["import, s", tables.seconds(measure.median(seconds))],
-        ["import, peak RSS", tables.size(peak)],
-    ]
-    page.section(f"Size and import{LAYOUTS[layout]}", command, tables.table(["", ""], rows), [])
-    return store, (measure.median(seconds), taken)
-
-
-def workload(
-    page: tables.Page, chosen: argparse.Namespace, command: str, store: Path, name: str, title: str
+def rivals(
+    page: tables.Page, chosen: argparse.Namespace, command: str, loaded: ours.Loaded
 ) -> None:
-    """One workload: each kind of query alone, then the mix."""
-    runs = [bench(name, store, chosen) for _ in range(chosen.runs)]
-    rows = kinds_of(runs)
-    rows.append([f"mix on {chosen.threads} threads", f"{rate_of(runs):,.0f}", "", "", "", ""])
-    page.section(title, command, tables.table(HEAD, rows), [])
-
-
-def rate_of(runs: list[dict[str, Any]]) -> float:
-    """The median of the mixes."""
-    return measure.median([run["rate"] for run in runs])
-
-
-def kinds_of(runs: list[dict[str, Any]]) -> list[list[str]]:
-    """A row of medians for each kind of query."""
-    rows = []
-    for kinds in zip(*(run["classes"] for run in runs), strict=True):
-        middle = {
-            key: measure.median([kind[key] for kind in kinds])
-            for key in ("rate", "p50", "p99", "p999", "results")
-        }
-        times = [f"{middle[key]:.2f}" for key in ("p50", "p99", "p999")]
-        label = kinds[0]["name"]
-        rows.append([label, f"{middle['rate']:,.0f}", *times, f"{middle['results']:.1f}"])
-    return rows
-
-
-def changes(page: tables.Page, chosen: argparse.Namespace, command: str, store: Path) -> None:
-    """Durable changes, on copies of the store."""
-    copy = chosen.work / f"property-{chosen.scale}-changed.nakshi"
-    mixes, appends = [], []
-    for _ in range(chosen.runs):
-        shutil.rmtree(copy, ignore_errors=True)
-        nakshi("backup", store, copy, "--no-progress")
-        words = ["--queries", 5 * chosen.queries, "--threads", WRITERS, "--no-progress"]
-        mixes.append(nakshi("bench", "linkbench", copy, *words))
-        appends.append(nakshi("bench", "append", copy, "--no-progress")["appends"])
-    shutil.rmtree(copy, ignore_errors=True)
-    rows = kinds_of(mixes)
-    rows.append([f"mix on {WRITERS} threads", f"{rate_of(mixes):,.0f}", "", "", "", ""])
-    notes = ["every change is durable before it is acknowledged; each kind within the mix"]
-    page.section("LinkBench", command, tables.table(HEAD, rows), notes)
-    rows = []
-    for runs in zip(*appends, strict=True):
-        rate, syncs = (measure.median([run[key] for run in runs]) for key in ("rate", "syncs"))
-        part = rate / (syncs * runs[0]["writers"])
-        who = f"{runs[0]['writers']}, {runs[0]['in_flight']}"
-        rows.append([who, f"{rate:,.0f}", f"{syncs:,.0f}", f"{part:.2f}"])
-    head = ["Writers, commits in flight of each", "durable appends/s"]
-    head += ["fdatasync/s of the disk", "appends / (writers x fdatasync)"]
-    page.section("Durable appends", command, tables.table(head, rows), [])
+    """The other systems that were asked for; one that cannot run is left out with its reason."""
+    wanted = [name for name in ("neo4j", "duckdb", "ladybug") if getattr(chosen, name)]
+    for name in wanted:
+        try:
+            rival: against.Rival
+            if name == "neo4j":
+                rival = OnNeo4j(chosen, loaded.store)
+            else:
+                rival = OnPeer(name, chosen, loaded.store)
+            against.sections(page, chosen, command, loaded, rival)
+        except measure.Skipped as skipped:
+            print(f"{name} is left out: {skipped}", file=sys.stderr)
 
 
 def main() -> None:
@@ -170,19 +110,43 @@ def main() -> None:
         f"medians of {chosen.runs} run(s)",
     ]
     page = tables.Page("Property graphs", command, conditions)
-    for layout, suffix in LAYOUTS.items():
-        store, loaded = load(page, chosen, command, layout)
-        for name, title in WORKLOADS.items():
-            workload(page, chosen, command, store, name, title + suffix)
-        if layout == "columns":
-            changes(page, chosen, command, store)
-        if chosen.neo4j and layout == "columns":
+    path = chosen.out / "property.md"
+    keep = path.read_text() if path.exists() and not set(PARTS) <= set(chosen.parts) else ""
+    try:
+        measured(page, chosen, command)
+    finally:
+        # What was measured before a failure is not lost.
+        page.write(path, keep=keep)
 
-            def run(name: str, store: Path) -> dict[str, Any]:
-                return bench(name, store, chosen)
 
-            against.sections(page, chosen, command, store, loaded, WORKLOADS, run)
-    page.write(chosen.out / "property.md")
+def measured(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+    """All parts that were asked for. Rivals come last: stores are opened here to compare answers, and the
+    peak memory of a child would begin at that."""
+    files = ours.generated(chosen.work, chosen.scale)
+    loaded = None
+    if set(chosen.parts) - {"unique", "zipg", "limited"}:
+        loaded = ours.imported(chosen, files, runs=chosen.runs)
+        own(page, chosen, command, loaded)
+    if "unique" in chosen.parts:
+        unique = ours.generated(chosen.work, chosen.scale, unique=True)
+        other = ours.imported(chosen, unique, runs=chosen.runs)
+        titled(page, chosen, command, other, ", unique texts")
+    if "zipg" in chosen.parts:
+        other = ours.imported(chosen, files, "zipg", runs=chosen.runs)
+        titled(page, chosen, command, other, ", layout zipg")
+    if "limited" in chosen.parts:
+        limited.section(page, chosen, command)
+    if loaded is not None and "rivals" in chosen.parts:
+        rivals(page, chosen, command, loaded)
+
+
+def titled(
+    page: tables.Page, chosen: argparse.Namespace, command: str, loaded: ours.Loaded, suffix: str
+) -> None:
+    """Size, TAO and Graph Search of another store."""
+    ours.size(page, command, loaded, f"Size and import{suffix}")
+    for name, title in ours.WORKLOADS.items():
+        ours.workload(page, chosen, command, loaded.store, name, title + suffix)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from ._core import EdgeRecord, Properties, Store
+from .errors import ParameterError
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -432,6 +433,8 @@ class Writable(Queries, Changes):
         queries: int = 20_000,
         threads: int | None = None,
         seed: int = 1,
+        access: Literal["uniform", "zipf"] | None = None,
+        exponent: float | None = None,
         progress: ProgressArgument = None,
     ) -> dict[str, Any]:
         """Measure queries: each kind alone on one thread, then their mix on ``threads``.
@@ -443,19 +446,70 @@ class Writable(Queries, Changes):
             queries: of each kind, and of the mix.
             threads: of the mix; default 2.
             seed: of draws.
+            access: ``"uniform"``, the default, asks for all nodes equally often, ``"zipf"`` by Zipf's
+                law. LinkBench has laws of its own and takes neither.
+            exponent: of Zipf's law; default 0.99, as in YCSB.
             progress: as for algorithms.
 
         Returns:
             ``classes`` with ``name``, ``rate`` and the latencies ``p50``, ``p99`` and ``p999`` in
             microseconds; ``rate`` and ``seconds`` of the mix.
         """
-        config: dict[str, Any] = {"queries": queries, "threads": threads or 2, "seed": seed}
+        if workload == "linkbench" and (access is not None or exponent is not None):
+            raise ParameterError(
+                "LinkBench has laws of access of its own; leave access and exponent out"
+            )
+        config = _config(queries, threads, seed, access, exponent)
         measure = self._queries.linkbench
         if workload != "linkbench":
             config["mix"] = workload
             measure = self._queries.workload
         with reporting(progress, "bench") as sink:
             found: dict[str, Any] = json.loads(measure(json.dumps(config), progress=sink))
+        return found
+
+    def bench_compaction(
+        self,
+        *,
+        queries: int = 20_000,
+        threads: int | None = None,
+        seed: int = 1,
+        access: Literal["uniform", "zipf"] | None = None,
+        exponent: float | None = None,
+        seconds: float = 4.0,
+        compacting: int | None = None,
+        memory: int | str | None = None,
+        progress: ProgressArgument = None,
+    ) -> dict[str, Any]:
+        """Measure reads while the store is compacted, against reads before and after.
+
+        Args:
+            queries: of TAO's mix, asked over and over, each of a new snapshot and as soon as the one
+                before is answered.
+            threads: that read; default 2.
+            seed: of draws.
+            access: as for :meth:`bench`.
+            exponent: as for :meth:`bench`.
+            seconds: of reading before and after.
+            compacting: threads of the compaction; default: all cores.
+            memory: cap of the compaction, as for :meth:`compact`.
+            progress: as for algorithms.
+
+        Returns:
+            ``phases``: ``"before"``, ``"during"`` and ``"after"`` with what :meth:`bench` says of
+            classes; ``compaction``: what :meth:`compact` returns.
+        """
+        config = _config(queries, threads, seed, access, exponent)
+        with reporting(progress, "bench") as sink:
+            text = self._queries.compaction(
+                json.dumps(config),
+                seconds,
+                memory=parse_size(memory),
+                compacting=compacting,
+                progress=sink,
+            )
+        self._core = Store(self._core.path)
+        found: dict[str, Any] = json.loads(text)
         return found
 
     def bench_appends(
@@ -756,6 +810,17 @@ class Search:
 
 def _edges(found: list[tuple[Id, int, dict[str, Property]]]) -> list[EdgeData]:
     return [EdgeData(*edge) for edge in found]
+
+
+def _config(
+    queries: int, threads: int | None, seed: int, access: str | None, exponent: float | None
+) -> dict[str, Any]:
+    """What a workload is told."""
+    if exponent is not None and access != "zipf":
+        raise ParameterError("an exponent is for access='zipf'")
+    config: dict[str, Any] = {"queries": queries, "threads": threads or 2, "seed": seed}
+    chosen = {"access": access, "exponent": exponent}
+    return config | {name: value for name, value in chosen.items() if value is not None}
 
 
 def _type(edge_type: str | int | None) -> str | None:

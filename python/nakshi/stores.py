@@ -224,6 +224,7 @@ def generate(
     cap: int | None = None,
     seed: int | None = None,
     nodes: Path | None = None,
+    unique_text: bool = False,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: ProgressArgument = None,
@@ -249,6 +250,8 @@ def generate(
             an edge, to this file and edges to ``path``. By ZipG's rules (section 6): 40 properties
             of 16 bytes, each one of 856 values; 5 types of edges, times in 50 days, and a text of
             128 bytes that no other edge has. Takes a bit a vertex.
+        unique_text: with ``nodes``: instead of one of 856 values, each property has a text that no
+            other node has there.
         memory: cap; fewer threads run if it is short.
         threads: worker threads; all cores by default.
         progress: as for algorithms.
@@ -268,6 +271,8 @@ def generate(
         "seed": seed,
     }
     given = {name: value for name, value in parameters.items() if value is not None}
+    if unique_text and nodes is None:
+        raise ParameterError("unique_text is for tables with properties; name a file of nodes")
     needed = "scale" if kind == "kronecker" else "vertices"
     if needed not in given:
         raise ParameterError(f"{kind} needs {needed}: the size of the graph")
@@ -277,6 +282,7 @@ def generate(
             os.fspath(path),
             recipe,
             nodes=None if nodes is None else os.fspath(nodes),
+            unique=unique_text,
             memory=parse_size(memory),
             threads=threads,
             progress=sink,
@@ -289,9 +295,7 @@ def algorithms() -> dict[str, str]:
     return dict(_core.algorithms())
 
 
-def backup(
-    source: Path, destination: Path, *, progress: ProgressArgument = None
-) -> dict[str, Any]:
+def backup(source: Path, destination: Path, *, progress: ProgressArgument = None) -> dict[str, Any]:
     """Copy a store, also while another process writes to it.
 
     Every page is compared with its checksum on the way. The copy is the store after one of its

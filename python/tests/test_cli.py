@@ -216,6 +216,13 @@ def test_generate_is_reproducible(tmp_path: Path) -> None:
     for kind in ("power-law", "log-normal"):
         done = run_cli("generate", kind, "--vertices", "500", tmp_path / f"{kind}.tsv")
         assert done.code == 0, done.err
+    nodes = tmp_path / "nodes.tsv"
+    tables = ["generate", "kronecker", "--scale", "10", tmp_path / "edges.tsv", "--unique-text"]
+    done = run_cli(*tables, "--nodes", nodes)
+    assert done.code == 0, done.err
+    values = [line.split("\t")[1] for line in nodes.read_text().splitlines()[1:]]
+    assert len(set(values)) == len(values)
+    assert "a file of nodes" in run_cli(*tables).err
 
 
 def test_usage_errors_are_one_line_and_2(store: Path) -> None:

@@ -181,3 +181,33 @@ def test_changes_are_measured(store: Path) -> None:
     done = CliRunner().invoke(program, ["bench", "tao", str(store), "--queries", "100", "--json"])
     assert json.loads(done.output)["rate"] > 0, done.output
     assert sorted(entry.name for entry in store.iterdir() if "sync" in entry.name) == []
+
+
+def test_reads_are_measured_by_access_and_while_a_compaction_runs(store: Path) -> None:
+    graph = nakshi.open(store)
+    graph.append_node(4, {"name": "Di"})
+    told = {"queries": 100, "progress": False}
+    found = graph.bench("graph-search", access="zipf", exponent=1.5, **told)
+    assert found["rate"] > 0
+    wrong = [
+        ({"access": "zipf", "exponent": 0.0}, "exponent"),
+        ({"exponent": 0.9}, "access='zipf'"),
+    ]
+    for told_wrong, mention in wrong:
+        with pytest.raises(nakshi.ParameterError, match=mention):
+            graph.bench("tao", **told_wrong, **told)
+    with pytest.raises(nakshi.ParameterError, match="laws of access of its own"):
+        graph.bench("linkbench", access="zipf", **told)
+    with pytest.raises(nakshi.ParameterError, match="seconds"):
+        graph.bench_compaction(seconds=-1.0, **told)
+    assert graph.log_bytes > 0
+    found = graph.bench_compaction(seconds=0.2, compacting=1, access="zipf", **told)
+    assert [phase["name"] for phase in found["phases"]] == ["before", "during", "after"]
+    assert all(phase["rate"] > 0 and phase["results"] > 0 for phase in found["phases"])
+    assert found["compaction"]["nodes"] == 4 and found["compaction"]["log_bytes"] > 0
+    assert graph.log_bytes == 0
+    assert graph.get_node_ids({"name": "Di"}) == [4]
+    done = CliRunner().invoke(
+        program, ["bench", "append", str(store), "--access", "zipf", "--json"]
+    )
+    assert done.exit_code == 2 and "laws of its own" in done.output

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{
-    Generator, Kronecker, LogNormal, PowerLaw, affordable_threads, write, write_tables,
+    Generator, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads, write, write_tables,
 };
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
 use nakshi::store::{OpenOptions, Store};
@@ -270,15 +270,17 @@ impl Recipe {
 }
 
 /// Writes the edges of a random graph to a file; `recipe` is a JSON object with `kind` and the
-/// generator's parameters. With a file of `nodes`, both are tables with properties. Returns the number
-/// of edges.
+/// generator's parameters. With a file of `nodes`, both are tables with properties, whose texts are
+/// `unique` or repeat. Returns the number of edges.
 #[pyfunction]
-#[pyo3(signature = (path, recipe, *, nodes = None, memory = None, threads = None, progress = None))]
+#[pyo3(signature = (path, recipe, *, nodes = None, unique = false, memory = None, threads = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn generate(
     py: Python<'_>,
     path: PathBuf,
     recipe: &str,
     nodes: Option<PathBuf>,
+    unique: bool,
     memory: Option<u64>,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -289,7 +291,9 @@ pub fn generate(
     let threads = threads.unwrap_or_else(|| nakshi::engine::Context::new().threads());
     long(py, progress, |call| {
         if let Some(nodes) = &nodes {
-            return Ok(write_tables(generator.as_ref(), seed, nodes, &path, &hooks(call))?.1);
+            let texts = if unique { NodeTexts::Unique } else { NodeTexts::Repeated };
+            let files = [nodes.as_path(), &path];
+            return Ok(write_tables(generator.as_ref(), seed, texts, files, &hooks(call))?.1);
         }
         let threads = affordable_threads(generator.as_ref(), threads, memory)?;
         Ok(write(generator.as_ref(), &path, threads, &hooks(call))?)

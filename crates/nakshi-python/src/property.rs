@@ -9,7 +9,7 @@ use nakshi::store::property::{
     PropertyLayout, PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
 };
 use nakshi::store::{Encoding, OpenOptions, import};
-use nakshi::{changes, friends, workload};
+use nakshi::{changes, friends, meanwhile, workload};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -121,6 +121,22 @@ impl Record {
 fn record(record: EdgeRecord) -> Record {
     let edge_type = record.edge_type().to_owned();
     Record { record, edge_type }
+}
+
+/// Of a compaction.
+fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
+    let usual = LoadOptions::default();
+    LoadOptions {
+        memory: memory.unwrap_or(usual.memory),
+        threads: threads.unwrap_or(usual.threads),
+        ..usual
+    }
+}
+
+fn duration(seconds: f64) -> PyResult<Duration> {
+    let told =
+        |_| nakshi::store::Error::Invalid(format!("{seconds} seconds; say how long to measure"));
+    Ok(Duration::try_from_secs_f64(seconds).map_err(told).map_err(Failure::from)?)
 }
 
 fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
@@ -368,12 +384,7 @@ impl Properties {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let store = self.store()?;
-        let usual = LoadOptions::default();
-        let options = LoadOptions {
-            memory: memory.unwrap_or(usual.memory),
-            threads: threads.unwrap_or(usual.threads),
-            ..usual
-        };
+        let options = load_options(memory, threads);
         let report = long(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))?;
         Ok(serde_json::to_string(&report).map_err(Failure::from)?)
     }
@@ -439,6 +450,28 @@ impl Properties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
+    /// Compacts the store while threads read, and reads `seconds` before and after; `config` as for
+    /// `workload`, `memory` and `compacting` threads are the compaction's. Returns what was measured, as
+    /// JSON.
+    #[pyo3(signature = (config, seconds, *, memory = None, compacting = None, progress = None))]
+    fn compaction(
+        &self,
+        py: Python<'_>,
+        config: &str,
+        seconds: f64,
+        memory: Option<u64>,
+        compacting: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let (store, idle) = (self.store()?, duration(seconds)?);
+        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
+        let options = load_options(memory, compacting);
+        let measured = long(py, progress, |call| {
+            Ok(meanwhile::compaction(store, &config, &options, idle, &call.cancel)?)
+        })?;
+        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
+    }
+
     /// Appends nodes to the store for some seconds; returns what was measured, as JSON.
     #[pyo3(signature = (writers, in_flight, seconds, *, progress = None))]
     fn appends(
@@ -449,7 +482,7 @@ impl Properties {
         seconds: f64,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let (store, lasts) = (self.store()?, Duration::from_secs_f64(seconds));
+        let (store, lasts) = (self.store()?, duration(seconds)?);
         let measured = long(py, progress, |call| {
             Ok(changes::appends(store, writers, in_flight, lasts, &call.cancel)?)
         })?;

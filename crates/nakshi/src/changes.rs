@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::Result;
+use crate::draw::{Random, Zipf};
 use crate::engine::CancelToken;
 use crate::store::layout::mix;
 use crate::store::property::{Change, PropertyGraph, PropertyStore, Ticket, Value, tao};
@@ -31,11 +32,6 @@ const SHARES: [(&str, f64); 10] = [
     ("delete_node", 1.011_591_4),
     ("multiget_link", 0.526_114_2),
 ];
-/// How uneven accesses are: exponents of Zipf's law.
-const READ: f64 = 0.8;
-const WRITE: f64 = 0.741;
-const NODE_READ: f64 = 0.625;
-const NODE_WRITE: f64 = 0.606;
 /// Links of a list at most.
 const LIMIT: u64 = 10_000;
 /// Part of the lists that are asked for by time, from an older link on.
@@ -46,34 +42,25 @@ const LINK_DATA: usize = 8;
 /// The property that carries it.
 const DATA: &str = "data";
 
-/// Pseudo-random numbers of one thread.
-struct Random(u64);
+/// Random letters.
+fn text(draw: &mut Random, len: usize) -> Value {
+    let byte = |_| char::from(b'a' + (draw.next() % 26) as u8);
+    Value::String((0..len).map(byte).collect())
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(1);
-        mix(self.0)
-    }
+/// How uneven accesses to links and nodes are, with the exponents of LinkBench's configuration.
+struct Laws {
+    read: Zipf,
+    write: Zipf,
+    node_read: Zipf,
+    node_write: Zipf,
+}
 
-    /// From 0 to 1, without 1.
-    fn part(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    /// Ranks from 0, by Zipf's law with an exponent below 1, inverted as if it were continuous.
-    fn zipf(&mut self, n: usize, exponent: f64) -> usize {
-        let power = 1.0 - exponent;
-        let rank = (((n as f64).powf(power) - 1.0) * self.part() + 1.0).powf(1.0 / power) - 1.0;
-        (rank as usize).min(n.saturating_sub(1))
-    }
-
-    fn text(&mut self, len: usize) -> Value {
-        let byte = |_| char::from(b'a' + (self.next() % 26) as u8);
-        Value::String((0..len).map(byte).collect())
+impl Laws {
+    fn new(nodes: usize) -> Result<Self> {
+        let law = |exponent| Zipf::new(nodes, exponent);
+        let [read, write, node_read, node_write] = [0.8, 0.741, 0.625, 0.606].map(law);
+        Ok(Laws { read: read?, write: write?, node_read: node_read?, node_write: node_write? })
     }
 }
 
@@ -82,6 +69,7 @@ struct Linkbench<'s> {
     store: &'s PropertyStore,
     /// Nodes that were there at the beginning, by rank of how often they are asked for.
     nodes: Vec<ExternalId>,
+    laws: Laws,
     types: Vec<String>,
     added: AtomicU64,
     left: AtomicUsize,
@@ -101,13 +89,12 @@ pub fn linkbench(store: &PropertyStore, config: &Config, cancel: &CancelToken) -
         return Err(Error::Invalid("LinkBench needs a graph with nodes and edges".into()).into());
     }
     let mut draw = Random(config.seed);
-    for last in (1..nodes.len()).rev() {
-        nodes.swap(last, draw.below(last + 1));
-    }
+    draw.shuffle(&mut nodes);
     let types = graph.edge_types().to_vec();
     drop(graph);
     let (added, left) = (AtomicU64::new(0), AtomicUsize::new(config.queries));
-    let shared = Linkbench { store, nodes, types, added, left };
+    let laws = Laws::new(nodes.len())?;
+    let shared = Linkbench { store, nodes, laws, types, added, left };
     let threads = config.threads.max(1);
     let began = Instant::now();
     let times = std::thread::scope(|scope| {
@@ -157,9 +144,8 @@ impl Linkbench<'_> {
         Ok(times)
     }
 
-    fn node(&self, draw: &mut Random, exponent: f64) -> ExternalId {
-        let rank = draw.zipf(self.nodes.len(), exponent);
-        self.nodes.get(rank).cloned().unwrap_or(ExternalId::U64(0))
+    fn node(&self, draw: &mut Random, law: &Zipf) -> ExternalId {
+        self.nodes.get(law.draw(draw)).cloned().unwrap_or(ExternalId::U64(0))
     }
 
     /// A node, a type, and one of its links or any other node.
@@ -168,14 +154,14 @@ impl Linkbench<'_> {
         graph: &PropertyGraph,
         draw: &mut Random,
     ) -> Result<(ExternalId, String, ExternalId)> {
-        let source = self.node(draw, WRITE);
+        let source = self.node(draw, &self.laws.write);
         let ty = self.types.get(draw.below(self.types.len())).cloned().unwrap_or_default();
         let record = match graph.has_node(&source)? {
             true => graph.get_edge_record(&source, &ty)?,
-            false => return Ok((source, ty, self.node(draw, WRITE))),
+            false => return Ok((source, ty, self.node(draw, &self.laws.write))),
         };
         let end = match record.is_empty() {
-            true => self.node(draw, WRITE),
+            true => self.node(draw, &self.laws.write),
             false => {
                 let place = draw.next() % record.len();
                 graph.get_edge_data(&record, place)?.destination
@@ -189,19 +175,19 @@ impl Linkbench<'_> {
         let graph = self.store.snapshot();
         Ok(match name {
             "get_node" => {
-                let id = self.node(draw, NODE_READ);
+                let id = self.node(draw, &self.laws.node_read);
                 tao::obj_get(&graph, &id)?.map_or(0, |found| found.len() as u64)
             }
             "get_link_list" | "count_links" | "multiget_link" => self.read(&graph, name, draw)?,
             "add_node" => {
                 let number = self.added.fetch_add(1, Relaxed);
                 let id = new_id(self.nodes.first(), number);
-                let properties = vec![(DATA.to_owned(), draw.text(NODE_DATA))];
+                let properties = vec![(DATA.to_owned(), text(draw, NODE_DATA))];
                 self.commit(Change::AppendNode { id, properties })?
             }
             "update_node" => {
-                let id = self.node(draw, NODE_WRITE);
-                let properties = vec![(DATA.to_owned(), draw.text(NODE_DATA))];
+                let id = self.node(draw, &self.laws.node_write);
+                let properties = vec![(DATA.to_owned(), text(draw, NODE_DATA))];
                 self.commit(Change::UpdateNode { id, properties, merge: true })?
             }
             "delete_node" => {
@@ -213,20 +199,20 @@ impl Linkbench<'_> {
                 if name == "delete_link" {
                     return self.commit(Change::DeleteEdge { source, edge_type, destination: old });
                 }
-                let new = if name == "add_link" { self.node(draw, WRITE) } else { old };
+                let new = if name == "add_link" { self.node(draw, &self.laws.write) } else { old };
                 self.commit(Change::AppendEdge {
                     source,
                     edge_type,
                     destination: new,
                     timestamp: (draw.next() >> 24).cast_signed(),
-                    properties: vec![(DATA.to_owned(), draw.text(LINK_DATA))],
+                    properties: vec![(DATA.to_owned(), text(draw, LINK_DATA))],
                 })?
             }
         })
     }
 
     fn read(&self, graph: &PropertyGraph, name: &str, draw: &mut Random) -> Result<u64> {
-        let id = self.node(draw, READ);
+        let id = self.node(draw, &self.laws.read);
         let ty = self.types.get(draw.below(self.types.len())).map_or("", String::as_str);
         if !graph.has_node(&id)? {
             return Ok(0);
@@ -234,7 +220,8 @@ impl Linkbench<'_> {
         Ok(match name {
             "count_links" => tao::assoc_count(graph, &id, ty)?,
             "multiget_link" => {
-                let ends: Vec<ExternalId> = (0..2).map(|_| self.node(draw, READ)).collect();
+                let ends: Vec<ExternalId> =
+                    (0..2).map(|_| self.node(draw, &self.laws.read)).collect();
                 tao::assoc_get(graph, &id, ty, &ends, None, None)?.len() as u64
             }
             _ if draw.part() < HISTORY => {
@@ -303,7 +290,7 @@ pub fn appends(
         while began.elapsed() < lasts {
             cancel.check().map_err(Error::from)?;
             let id = new_id(like.as_ref(), next.fetch_add(1, Relaxed));
-            let properties = vec![(DATA.to_owned(), draw.text(NODE_DATA))];
+            let properties = vec![(DATA.to_owned(), text(&mut draw, NODE_DATA))];
             waiting.push_back(store.submit(&[Change::AppendNode { id, properties }])?);
             if waiting.len() >= in_flight
                 && let Some(oldest) = waiting.pop_front()

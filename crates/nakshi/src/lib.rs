@@ -12,8 +12,8 @@
 //! - [`layout`]: from the name of an order to a store in that order;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
 //! - [`describe`]: what a store holds;
-//! - [`workload`], [`changes`], [`friends`]: TAO's and Graph Search's queries, LinkBench and durable
-//!   appends, lists of friends on cold pages, measured.
+//! - [`workload`], [`changes`], [`meanwhile`], [`friends`]: TAO's and Graph Search's queries, LinkBench and
+//!   durable appends, reads while a compaction runs, lists of friends on cold pages, measured.
 //!
 //! # Guide
 //!
@@ -144,10 +144,12 @@ pub use nakshi_store as store;
 pub mod analysis;
 pub mod changes;
 pub mod describe;
+mod draw;
 mod error;
 pub mod files;
 pub mod friends;
 pub mod layout;
+pub mod meanwhile;
 pub mod names;
 pub mod table;
 pub mod workload;

@@ -9,8 +9,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+pub use crate::draw::Access;
+use crate::draw::{Nodes, Random};
 use crate::engine::CancelToken;
-use crate::store::layout::mix;
 use crate::store::property::{PropertyGraph, Value, search, tao};
 use crate::store::{Error, ExternalId};
 
@@ -36,11 +37,23 @@ pub struct Config {
     pub threads: usize,
     /// Of draws. Default 1.
     pub seed: u64,
+    /// Which nodes are asked for how often. Default all equally. LinkBench has laws of its own, whatever
+    /// this says.
+    pub access: Access,
+    /// Of Zipf's law, a positive number. Default 0.99, as in YCSB (Cooper et al., SoCC 2010).
+    pub exponent: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { mix: Mix::Tao, queries: 20_000, threads: 2, seed: 1 }
+        Config {
+            mix: Mix::Tao,
+            queries: 20_000,
+            threads: 2,
+            seed: 1,
+            access: Access::Uniform,
+            exponent: 0.99,
+        }
     }
 }
 
@@ -79,7 +92,7 @@ pub struct Measured {
 }
 
 /// A query with its arguments.
-enum Query {
+pub(crate) enum Query {
     AssocRange(ExternalId, String),
     ObjGet(ExternalId),
     AssocGet(ExternalId, String, Vec<ExternalId>),
@@ -98,7 +111,7 @@ const LIMIT: u64 = 1000;
 
 impl Query {
     /// Runs it; the number of values, edges or nodes that it returns.
-    fn run(&self, graph: &PropertyGraph) -> Result<usize> {
+    pub fn run(&self, graph: &PropertyGraph) -> Result<usize> {
         let wanted = |pair: &'_ (String, Value)| (pair.0.clone(), pair.1.clone().into());
         Ok(match self {
             Query::AssocRange(id, ty) => tao::assoc_range(graph, id, ty, 0, LIMIT)?.len(),
@@ -151,56 +164,69 @@ fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
 /// # Errors
 /// A graph without edges or properties; those of queries; cancellation.
 pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Result<Measured> {
-    let nodes = graph.get_node_ids(&[])?;
-    if nodes.is_empty() || graph.num_edges() == 0 || graph.node_properties().is_empty() {
-        return Err(
-            Error::Invalid("a workload needs nodes with properties, and edges".into()).into()
-        );
-    }
-    let mut draw = Draw { graph, nodes: &nodes, cancel, state: config.seed };
-    let shares = shares(config.mix);
+    let mut draw = Draw::new(graph, config, cancel)?;
     let mut classes = Vec::new();
-    for &(name, share) in shares {
+    for &(name, share) in shares(config.mix) {
         let queries = draw.queries(name, config.queries)?;
         classes.push(alone(graph, name, share, &queries, cancel)?);
     }
-    let mut all = Vec::new();
-    for &(name, share) in shares {
-        let whole: f64 = shares.iter().map(|(_, share)| share).sum();
-        let count = (config.queries as f64 * share / whole).round();
-        // A share of a number of queries.
-        all.extend(draw.queries(name, count as usize)?);
-    }
-    draw.shuffle(&mut all);
+    let all = draw.mix(config)?;
     let threads = config.threads.max(1);
     let seconds = together(graph, &all, threads, cancel)?;
     let rate = all.len() as f64 / seconds;
     Ok(Measured { classes, threads, queries: all.len(), seconds, rate })
 }
 
-/// Draws queries by the rules of the benchmarks: nodes and types uniform, drawn again until the list
-/// has an edge.
-struct Draw<'g> {
+/// Draws queries by the rules of the benchmarks: types uniform, nodes as told, both drawn again until
+/// the list has an edge.
+pub(crate) struct Draw<'g> {
     graph: &'g PropertyGraph,
-    nodes: &'g [ExternalId],
+    nodes: Nodes,
     cancel: &'g CancelToken,
-    state: u64,
+    random: Random,
 }
 
-impl Draw<'_> {
+impl<'g> Draw<'g> {
+    /// # Errors
+    /// A graph without edges or properties; an exponent that is none.
+    pub fn new(graph: &'g PropertyGraph, config: &Config, cancel: &'g CancelToken) -> Result<Self> {
+        let ids = graph.get_node_ids(&[])?;
+        if ids.is_empty() || graph.num_edges() == 0 || graph.node_properties().is_empty() {
+            return Err(
+                Error::Invalid("a workload needs nodes with properties, and edges".into()).into()
+            );
+        }
+        let mut random = Random(config.seed);
+        let nodes = Nodes::new(ids, config.access, config.exponent, &mut random)?;
+        Ok(Draw { graph, nodes, cancel, random })
+    }
+
+    /// Queries of all classes, in their shares and in random order.
+    pub fn mix(&mut self, config: &Config) -> Result<Vec<Query>> {
+        let shares = shares(config.mix);
+        let whole: f64 = shares.iter().map(|(_, share)| share).sum();
+        let mut all = Vec::new();
+        for &(name, share) in shares {
+            let count = (config.queries as f64 * share / whole).round();
+            // A share of a number of queries.
+            all.extend(self.queries(name, count as usize)?);
+        }
+        self.random.shuffle(&mut all);
+        Ok(all)
+    }
+
     fn below(&mut self, n: usize) -> usize {
-        self.state = self.state.wrapping_add(1);
-        (mix(self.state) % n.max(1) as u64) as usize
+        self.random.below(n)
     }
 
     fn node(&mut self) -> ExternalId {
-        let at = self.below(self.nodes.len());
-        self.nodes.get(at).cloned().unwrap_or(ExternalId::U64(0))
+        self.nodes.draw(&mut self.random)
     }
 
     /// A node and a type of which it has edges.
     fn list(&mut self) -> Result<(ExternalId, String)> {
         loop {
+            self.cancel.check().map_err(Error::from)?;
             let id = self.node();
             let types = self.graph.edge_types();
             let at = self.below(types.len());
@@ -274,14 +300,6 @@ impl Draw<'_> {
             queries.push(self.query(name)?);
         }
         Ok(queries)
-    }
-
-    /// Fisher and Yates.
-    fn shuffle(&mut self, queries: &mut [Query]) {
-        for last in (1..queries.len()).rev() {
-            let other = self.below(last + 1);
-            queries.swap(last, other);
-        }
     }
 }
 

@@ -406,6 +406,7 @@ def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
     metavar="FILE",
     help="Tables with properties, by the rules of ZipG: nodes to FILE, edges to OUT.",
 )
+@click.option("--unique-text", is_flag=True, help="--nodes: no two nodes share a value.")
 @options.long_call
 def generate(kind: str, out: str, as_json: bool, **parameters: Any) -> None:
     """Write the edges of a random graph of KIND to OUT.

@@ -1,7 +1,7 @@
 //! Properties for generated graphs, by the rules of ZipG (section 6).
 //!
 //! Each vertex that has an edge becomes a node with 40 properties of 16 bytes, 640 in all, each one of
-//! 856 values; each edge has one of 5 types, a time in a span of 50 days and a text of 128 bytes that
+//! 856 values, or a text that no other node has in this property; each edge has one of 5 types, a time in a span of 50 days and a text of 128 bytes that
 //! no other has, in the words of TPC-H's line items.
 
 use std::io::Write as _;
@@ -11,6 +11,7 @@ use super::random::{Random, pick};
 use super::{Generator, edges};
 use crate::export::Output;
 use crate::import::{Hooks, Progress};
+use crate::layout::mix;
 use crate::{Error, Result};
 
 /// Properties of a node.
@@ -56,6 +57,15 @@ const WORDS: [&str; 24] = [
     "above",
 ];
 
+/// What properties of nodes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeTexts {
+    /// One of 856 values, as in the paper.
+    Repeated,
+    /// A text that no other node has in the same property: a number, and words of a line item.
+    Unique,
+}
+
 /// Writes tables of nodes and edges with properties as TSV, compressed by the names of the files.
 /// Returns the numbers of nodes and edges.
 ///
@@ -65,8 +75,8 @@ const WORDS: [&str; 24] = [
 pub fn write_tables(
     generator: &dyn Generator,
     seed: u64,
-    nodes: &Path,
-    edges_path: &Path,
+    texts: NodeTexts,
+    [nodes, edges_path]: [&Path; 2],
     hooks: &Hooks,
 ) -> Result<(u64, u64)> {
     let mut output = Output::create(edges_path)?;
@@ -93,7 +103,7 @@ pub fn write_tables(
         }
     }
     output.finish()?;
-    Ok((write_nodes(&seen, seed, nodes, hooks)?, count))
+    Ok((write_nodes(&seen, seed, texts, nodes, hooks)?, count))
 }
 
 /// Sets the bit of a vertex.
@@ -111,7 +121,14 @@ fn note(seen: &mut Vec<u64>, v: u64) -> Result<()> {
     Ok(())
 }
 
-fn write_nodes(seen: &[u64], seed: u64, path: &Path, hooks: &Hooks) -> Result<u64> {
+fn write_nodes(
+    seen: &[u64],
+    seed: u64,
+    texts: NodeTexts,
+    path: &Path,
+    hooks: &Hooks,
+) -> Result<u64> {
+    let bits_of_ids = (64 * seen.len() as u64).next_power_of_two().trailing_zeros();
     let mut output = Output::create(path)?;
     let mut line = b":ID".to_vec();
     (0..PROPERTIES).for_each(|property| {
@@ -128,7 +145,15 @@ fn write_nodes(seen: &[u64], seed: u64, path: &Path, hooks: &Hooks) -> Result<u6
             let mut random = Random::new(seed ^ 0x6e6f_6465, v);
             for property in 0..PROPERTIES {
                 line.push(b'\t');
-                value(seed, property, random.next() % VALUES, &mut line);
+                match texts {
+                    NodeTexts::Repeated => {
+                        value(seed, property, random.next() % VALUES, &mut line);
+                    }
+                    NodeTexts::Unique => {
+                        let number = scrambled(v, mix(seed ^ property << 32), bits_of_ids);
+                        unique(&mut random, number, &mut line);
+                    }
+                }
             }
             line.push(b'\n');
             output.put(&line)?;
@@ -151,6 +176,25 @@ fn value(seed: u64, property: u64, number: u64, out: &mut Vec<u8>) {
         out.push(b'a' + (bits % 26) as u8);
         bits /= 26;
     }
+}
+
+/// Another number for each of so many bits.
+fn scrambled(number: u64, key: u64, bits: u32) -> u64 {
+    // Each step can be undone: both multipliers are odd.
+    let mask = u64::MAX >> (64 - bits.clamp(1, 64));
+    let number = (number ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask;
+    (number ^ number >> bits.div_ceil(2)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & mask
+}
+
+/// 16 bytes that a number makes unique. The number of a supplier and words follow.
+fn unique(random: &mut Random, number: u64, out: &mut Vec<u8>) {
+    let end = out.len() + VALUE;
+    let _ = write!(out, "{number}|{}|", random.next() % 10_000);
+    while out.len() < end {
+        let word = random.next() % WORDS.len() as u64;
+        let _ = write!(out, "{} ", WORDS.get(word as usize).copied().unwrap_or(""));
+    }
+    out.truncate(end);
 }
 
 /// A text that the number of the edge makes unique.
@@ -189,7 +233,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (nodes, edges) = (home.path().join("n.tsv"), home.path().join("e.tsv"));
         let graph = Kronecker::new(8);
-        let write = || write_tables(&graph, 7, &nodes, &edges, &Hooks::default()).unwrap();
+        let write = || {
+            let files = [nodes.as_path(), &edges];
+            write_tables(&graph, 7, NodeTexts::Repeated, files, &Hooks::default()).unwrap()
+        };
         let (count, lines) = write();
         let first = std::fs::read(&edges).unwrap();
         assert_eq!(write(), (count, lines));
@@ -207,5 +254,23 @@ mod tests {
         assert_eq!(text.lines().count() as u64, count + 1);
         let mut lines = text.lines().skip(1);
         assert!(lines.all(|line| line.split('\t').skip(1).all(|value| value.len() == VALUE)));
+    }
+    /// Seen red with an even multiplier in `scrambled`, and without the number in `unique`.
+    #[test]
+    fn unique_texts_do_not_repeat() {
+        let home = tempfile::tempdir().unwrap();
+        let (nodes, edges) = (home.path().join("n.tsv"), home.path().join("e.tsv"));
+        let files = [nodes.as_path(), &edges];
+        let graph = Kronecker::new(13);
+        let (count, _) =
+            write_tables(&graph, 7, NodeTexts::Unique, files, &Hooks::default()).unwrap();
+        let text = std::fs::read_to_string(&nodes).unwrap();
+        let mut seen = vec![HashSet::new(); PROPERTIES as usize];
+        for line in text.lines().skip(1) {
+            for (value, seen) in line.split('\t').skip(1).zip(&mut seen) {
+                assert!(value.len() == VALUE && seen.insert(value.to_owned()), "{value}");
+            }
+        }
+        assert!(seen.iter().all(|seen| seen.len() as u64 == count));
     }
 }

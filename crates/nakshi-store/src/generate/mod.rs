@@ -3,7 +3,7 @@
 //! - [`Kronecker`]: the Graph500 generator
 //! - [`PowerLaw`]: degrees with a chosen exponent
 //! - [`LogNormal`]: the graphs of LFGraph, section 4.4
-//! - [`write_tables`]: properties for their vertices and edges
+//! - [`write_tables`]: properties for their vertices and edges, with [`NodeTexts`] that repeat or not
 //! - [`Generator`]: what they have in common; [`write()`] makes an edge list in text
 //!
 //! Every edge is computed from the seed and its number, so that nothing has to be kept in memory
@@ -16,7 +16,7 @@ mod power_law;
 mod random;
 mod text;
 
-pub use attributes::write_tables;
+pub use attributes::{NodeTexts, write_tables};
 pub use kronecker::Kronecker;
 pub use log_normal::LogNormal;
 pub use power_law::PowerLaw;

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.neo4j.graphdb.RelationshipType;
 import org.neo4j.graphdb.Transaction;
 
@@ -20,10 +21,15 @@ final class Answers {
         try (Transaction tx = database.graph.beginTx()) {
             for (String text : ids) {
                 Object id = Long.parseLong(text);
+                if (Queries.node(tx, id) == null) {
+                    answers.add(null);
+                    continue;
+                }
                 Map<String, Object> answer = new LinkedHashMap<>();
                 Map<String, Object> object = Queries.object(tx, id);
                 object.remove(Database.ID);
                 answer.put("object", object);
+                answer.put("found", found(tx, new TreeMap<>(object)));
                 answer.put("friends", Queries.friends(tx, id, null, null, null));
                 Map<String, Object> lists = new LinkedHashMap<>();
                 for (RelationshipType type : tx.getAllRelationshipTypes()) {
@@ -38,5 +44,15 @@ final class Answers {
             }
         }
         return answers;
+    }
+
+    /** The nodes with the first two values of a node, by the names of its properties. */
+    private static List<Object> found(Transaction tx, TreeMap<String, Object> object) {
+        if (object.size() < 2) {
+            return List.of();
+        }
+        Map.Entry<String, Object> a = object.pollFirstEntry();
+        Map.Entry<String, Object> b = object.pollFirstEntry();
+        return Queries.find(tx, a.getKey(), a.getValue(), b.getKey(), b.getValue());
     }
 }

@@ -8,7 +8,7 @@ import java.util.Map;
 public final class Main {
     private Main() {}
 
-    /** {@code Main index|answers|workload|friends HOME [name=value ...]}. */
+    /** {@code Main index|answers|change|workload|linkbench|friends HOME [name=value ...]}. */
     public static void main(String[] words) throws Exception {
         Map<String, String> options = new HashMap<>();
         for (int i = 2; i < words.length; i++) {
@@ -22,6 +22,8 @@ public final class Main {
             found = switch (words[0]) {
                 case "index" -> database.index();
                 case "answers" -> new Answers(database).of(options.get("ids").split(","));
+                case "change" -> Changes.of(database, Path.of(options.get("changes")));
+                case "linkbench" -> new LinkBench(database, options).run();
                 case "workload" -> new Workload(database, options).run();
                 case "friends" -> new Friends(database, options).run();
                 default -> throw new IllegalArgumentException("no such command: " + words[0]);

@@ -1,0 +1,190 @@
+"""Nakshi's own part: tables by ZipG's rules, what their stores take, and how fast those answer."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import measure
+import product
+import tables
+
+#: Threads of LinkBench, most of which wait for the disk.
+WRITERS = 16
+HEAD = ["Query, alone on one thread", "ops/s", "p50, us", "p99, us", "p99.9, us", "results"]
+WORKLOADS = {"tao": "TAO", "graph-search": "Graph Search"}
+LATENCIES = ("p50", "p99", "p999")
+#: Edges a vertex that are drawn.
+EDGE_FACTOR = 12
+
+
+@dataclasses.dataclass
+class Loaded:
+    """A store, and what its import took."""
+
+    store: Path
+    seconds: float
+    peak: int
+    nodes: int
+    edges: int
+    raw: int
+    """Bytes of the tables as text."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the store."""
+        return sum(file.stat().st_size for file in self.store.iterdir())
+
+
+def generated(
+    work: Path, scale: int, *, edge_factor: int = EDGE_FACTOR, unique: bool = False
+) -> list[Path]:
+    """Tables of edges and nodes, made once."""
+    name = f"property-{scale}"
+    name += f"-{edge_factor}" if edge_factor != EDGE_FACTOR else ""
+    name += "-unique" if unique else ""
+    edges, nodes = files = [work / f"{name}-{part}.tsv" for part in ("edges", "nodes")]
+    if not all(file.exists() for file in files):
+        words = ["--scale", scale, "--edge-factor", edge_factor, "--nodes", nodes]
+        product.nakshi("generate", "kronecker", edges, *words, *["--unique-text"] * unique)
+    return files
+
+
+def imported(
+    chosen: argparse.Namespace, files: list[Path], layout: str = "columns", *, runs: int = 1
+) -> Loaded:
+    """A new store of the tables; medians of some imports."""
+    edges, nodes = files
+    suffix = "" if layout == "columns" else f"-{layout}"
+    store = edges.with_name(edges.name.replace("-edges.tsv", f"{suffix}.nakshi"))
+    seconds, peak, report = [], 0, {}
+    for _ in range(runs):
+        shutil.rmtree(store, ignore_errors=True)
+        extra = ["--nodes", str(nodes), "--properties", "--layout", layout]
+        ran = product.import_store(edges, store, directed=True, extra=extra, threads=chosen.threads)
+        report = json.loads(ran.stdout)
+        seconds.append(report["seconds"])
+        peak = max(peak, ran.peak_rss)
+    raw = sum(file.stat().st_size for file in files)
+    middle = measure.median(seconds)
+    return Loaded(store, middle, peak, report["nodes"], report["edges"], raw)
+
+
+def size(page: tables.Page, command: str, loaded: Loaded, title: str) -> None:
+    """What a store takes."""
+    rows = [
+        ["nodes, edges", f"{loaded.nodes:,}, {loaded.edges:,}"],
+        ["tables as text", tables.size(loaded.raw)],
+        ["store", tables.size(loaded.size)],
+        ["store / text, finding by any value included", f"{loaded.size / loaded.raw:.3f}"],
+        ["import, s", tables.seconds(loaded.seconds)],
+        ["import, peak RSS", tables.size(loaded.peak)],
+    ]
+    page.section(title, command, tables.table(["", ""], rows), [])
+
+
+def bench(name: str, store: Path, chosen: argparse.Namespace, *words: object) -> dict[str, Any]:
+    """A run of one workload."""
+    told = ["--queries", chosen.queries, "--threads", chosen.threads, *words]
+    return product.nakshi("bench", name, store, *told, threads=chosen.threads)
+
+
+def workload(
+    page: tables.Page,
+    chosen: argparse.Namespace,
+    command: str,
+    store: Path,
+    name: str,
+    title: str,
+    *words: object,
+) -> None:
+    """One workload: each kind of query alone, then the mix."""
+    runs = [bench(name, store, chosen, *words) for _ in range(chosen.runs)]
+    rows = kinds_of(runs)
+    rows.append([f"mix on {chosen.threads} threads", f"{rate_of(runs):,.0f}", "", "", "", ""])
+    page.section(title, command, tables.table(HEAD, rows), [])
+
+
+def rate_of(runs: list[dict[str, Any]]) -> float:
+    """The median of the mixes."""
+    return measure.median([run["rate"] for run in runs])
+
+
+def kinds_of(runs: list[dict[str, Any]], part: str = "classes") -> list[list[str]]:
+    """A row of medians for each kind of query."""
+    rows = []
+    for kinds in zip(*(run[part] for run in runs), strict=True):
+        middle = {
+            key: measure.median([kind[key] for kind in kinds])
+            for key in ("rate", *LATENCIES, "results")
+        }
+        times = [f"{middle[key]:.2f}" for key in LATENCIES]
+        label = kinds[0]["name"]
+        rows.append([label, f"{middle['rate']:,.0f}", *times, f"{middle['results']:.1f}"])
+    return rows
+
+
+def copied(store: Path, name: str) -> Path:
+    """A copy to be changed, beside the store."""
+    copy = store.with_name(f"{store.stem}-{name}.nakshi")
+    shutil.rmtree(copy, ignore_errors=True)
+    product.nakshi("backup", store, copy)
+    return copy
+
+
+def changes(page: tables.Page, chosen: argparse.Namespace, command: str, store: Path) -> None:
+    """Durable changes, on copies of the store."""
+    mixes, appends = [], []
+    for _ in range(chosen.runs):
+        copy = copied(store, "changed")
+        words = ["--queries", 5 * chosen.queries, "--threads", WRITERS]
+        mixes.append(product.nakshi("bench", "linkbench", copy, *words))
+        appends.append(product.nakshi("bench", "append", copy)["appends"])
+        shutil.rmtree(copy)
+    rows = kinds_of(mixes)
+    rows.append([f"mix on {WRITERS} threads", f"{rate_of(mixes):,.0f}", "", "", "", ""])
+    notes = ["every change is durable before it is acknowledged; each kind within the mix"]
+    page.section("LinkBench", command, tables.table(HEAD, rows), notes)
+    rows = []
+    for runs in zip(*appends, strict=True):
+        rate, syncs = (measure.median([run[key] for run in runs]) for key in ("rate", "syncs"))
+        part = rate / (syncs * runs[0]["writers"])
+        who = f"{runs[0]['writers']}, {runs[0]['in_flight']}"
+        rows.append([who, f"{rate:,.0f}", f"{syncs:,.0f}", f"{part:.2f}"])
+    head = ["Writers, commits in flight of each", "durable appends/s"]
+    head += ["fdatasync/s of the disk", "appends / (writers x fdatasync)"]
+    page.section("Durable appends", command, tables.table(head, rows), [])
+
+
+def compaction(page: tables.Page, chosen: argparse.Namespace, command: str, store: Path) -> None:
+    """Reads before, during and after a compaction of a store with many changes."""
+    changed = copied(store, "changed")
+    requests = 20 * chosen.queries
+    product.nakshi("bench", "linkbench", changed, "--queries", requests, "--threads", WRITERS)
+    rows, log, seconds = [], 0, []
+    for readers in range(1, chosen.threads + 1):
+        runs = []
+        for _ in range(chosen.runs):
+            copy = copied(changed, "compacted")
+            told = ["--queries", chosen.queries, "--threads", readers]
+            runs.append(product.nakshi("bench", "compaction", copy, *told))
+            shutil.rmtree(copy)
+        log = runs[0]["compaction"]["log_bytes"]
+        seconds += [run["compaction"]["seconds"] for run in runs]
+        for at, row in enumerate(kinds_of(runs, "phases")):
+            shares = [run["phases"][at]["p99"] / run["phases"][0]["p99"] for run in runs]
+            label = f"{readers} reading, {row[0]}"
+            rows.append([label, *row[1:5], tables.ratio(measure.median(shares))])
+    shutil.rmtree(changed)
+    head = ["Threads, and when", *HEAD[1:5], "p99 / before"]
+    notes = [
+        f"TAO's mix, over and over, each query of a new snapshot; {tables.size(log)} of log from "
+        f"{requests:,} requests of LinkBench; the compaction, in the same process, on as many threads as "
+        f"there are cores, takes {tables.seconds(measure.median(seconds))} s",
+        "a thread asks when it has the answer to the question before",
+    ]
+    page.section("Reads while a compaction runs", command, tables.table(head, rows), notes)

@@ -1,0 +1,113 @@
+//! Reads while a store is compacted: the same queries before, during and after.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::engine::CancelToken;
+use crate::store::Error;
+use crate::store::import::Hooks;
+use crate::store::property::{CompactReport, LoadOptions, PropertyStore};
+use crate::workload::{Class, Config, Draw, Query, class};
+
+/// Times in which queries are counted; those of the first are let go.
+const PHASES: [&str; 4] = ["warm-up", "before", "during", "after"];
+
+/// What [`compaction`] measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compacted {
+    /// The mix before, during and after the compaction, all threads together.
+    pub phases: Vec<Class>,
+    /// Threads that read.
+    pub threads: usize,
+    /// What the compaction did.
+    pub compaction: CompactReport,
+}
+
+/// Latencies in microseconds and results, by phase.
+type Times = [(Vec<f64>, u64); PHASES.len()];
+
+/// Compacts a store while threads ask it for the mix of `config`, over and over, each query of a new
+/// snapshot and when the one before is answered. They read for a time of `idle` before and after.
+///
+/// # Errors
+/// A graph without edges or properties; those of queries and of [`PropertyStore::compact`];
+/// cancellation.
+pub fn compaction(
+    store: &PropertyStore,
+    config: &Config,
+    options: &LoadOptions,
+    idle: Duration,
+    cancel: &CancelToken,
+) -> Result<Compacted> {
+    let queries = Draw::new(&store.snapshot(), config, cancel)?.mix(config)?;
+    let (threads, phase) = (config.threads.max(1), AtomicUsize::new(0));
+    let mut seconds = [0.0; PHASES.len()];
+    let (compaction, times) = std::thread::scope(|scope| {
+        let (queries, phase) = (&queries, &phase);
+        let read = |reader| reading(store, queries, reader * queries.len() / threads, phase);
+        let readers: Vec<_> =
+            (0..threads).map(|reader| scope.spawn(move || read(reader))).collect();
+        let mut compact = || -> Result<CompactReport> {
+            let mut report = None;
+            for (at, seconds) in seconds.iter_mut().enumerate() {
+                phase.store(at, Relaxed);
+                let began = Instant::now();
+                match PHASES.get(at) {
+                    Some(&"during") => {
+                        let hooks = Hooks { cancel: cancel.clone(), ..Hooks::default() };
+                        report = Some(store.compact(options, &hooks)?);
+                    }
+                    Some(&"warm-up") => wait(idle / 4, cancel)?,
+                    _ => wait(idle, cancel)?,
+                }
+                *seconds = began.elapsed().as_secs_f64();
+            }
+            Ok(report.ok_or_else(|| Error::Invalid("no compaction; please report it".into()))?)
+        };
+        let compaction = compact();
+        phase.store(PHASES.len(), Relaxed);
+        let mut all = Times::default();
+        for reader in readers {
+            let done = reader.join();
+            let done = done.map_err(|_| Error::Invalid("a query panicked; report it".into()))??;
+            for (all, (times, results)) in all.iter_mut().zip(done) {
+                all.0.extend(times);
+                all.1 += results;
+            }
+        }
+        Ok::<_, crate::Error>((compaction?, all))
+    })?;
+    let phases = PHASES.into_iter().zip(times).zip(seconds).skip(1);
+    let phases =
+        phases.map(|((name, (times, sum)), seconds)| class(name, 100.0, times, sum, seconds));
+    Ok(Compacted { phases: phases.collect(), threads, compaction })
+}
+
+/// Asks from place `at` on, until the last phase is over.
+fn reading(
+    store: &PropertyStore,
+    queries: &[Query],
+    at: usize,
+    phase: &AtomicUsize,
+) -> Result<Times> {
+    let mut times = Times::default();
+    for query in queries.iter().cycle().skip(at) {
+        let Some((times, sum)) = times.get_mut(phase.load(Relaxed)) else { break };
+        let began = Instant::now();
+        *sum += std::hint::black_box(query.run(&store.snapshot())?) as u64;
+        times.push(began.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(times)
+}
+
+fn wait(lasts: Duration, cancel: &CancelToken) -> Result<()> {
+    let began = Instant::now();
+    while let Some(left) = lasts.checked_sub(began.elapsed()) {
+        cancel.check().map_err(Error::from)?;
+        std::thread::sleep(left.min(Duration::from_millis(20)));
+    }
+    Ok(())
+}
