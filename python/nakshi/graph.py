@@ -7,10 +7,11 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from .benches import Benches
 from .errors import ParameterError
 from .orders import Order
 from .progress import ProgressArgument, reporting
-from .property import Id, Writable
+from .property import Id
 from .result import Result
 from .units import parse_share, parse_size
 
@@ -54,7 +55,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Writable):
+class Graph(Benches):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several

@@ -34,8 +34,7 @@ bob,dan,follows,1,
 """
 
 
-@pytest.fixture(params=["auto", "columns", "zipg", "blocks"])
-@pytest.fixture(params=["auto", "columns", "zipg", "searchable"])
+@pytest.fixture(params=["auto", "columns", "zipg", "blocks", "searchable"])
 def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
     searchable = request.param == "searchable"
     (tmp_path / "nodes.csv").write_text(NODES)

@@ -213,21 +213,7 @@ proptest! {
             let expected = model.nodes.get(v).cloned().unwrap_or_default();
             prop_assert_eq!(&found(properties), &expected);
         }
-        for (v, properties) in &model.nodes {
-            for (name, value) in properties.iter().filter(|(name, _)| *name != "tags") {
-                let mut expected: Vec<u32> = model.nodes.iter()
-                    .filter(|(_, other)| other.get(name) == Some(value)).map(|(v, _)| *v).collect();
-                let mut ids: Vec<u32> =
-                    graph.get_node_ids(&[(name, value.clone().into())]).unwrap().iter().map(number).collect();
-                expected.sort_unstable();
-                ids.sort_unstable();
-                prop_assert_eq!(ids, expected);
-            }
-            if let Some(Value::List(tags)) = properties.get("tags") {
-                let ids = search::find(&graph, &[("tags", tags[0].clone().into())]).unwrap();
-                prop_assert!(ids.iter().any(|id| number(id) == *v));
-            }
-        }
+        check_values(&graph, &model)?;
         check_found(&graph, &kept)?;
         check_parts(&graph, &model, &kept)?;
         let nobody = graph.get_node_property(&id(99), None);
@@ -241,6 +227,34 @@ proptest! {
         pairs.dedup();
         prop_assert_eq!(store.num_edges(), pairs.len() as u64);
     }
+}
+
+/// Nodes are found by their values.
+fn check_values(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    for (v, properties) in &model.nodes {
+        for (name, value) in properties.iter().filter(|(name, _)| *name != "tags") {
+            let mut expected: Vec<u32> = model
+                .nodes
+                .iter()
+                .filter(|(_, other)| other.get(name) == Some(value))
+                .map(|(v, _)| *v)
+                .collect();
+            let mut ids: Vec<u32> = graph
+                .get_node_ids(&[(name, value.clone().into())])
+                .unwrap()
+                .iter()
+                .map(number)
+                .collect();
+            expected.sort_unstable();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, expected);
+        }
+        if let Some(Value::List(tags)) = properties.get("tags") {
+            let ids = search::find(graph, &[("tags", tags[0].clone().into())]).unwrap();
+            prop_assert!(ids.iter().any(|id| number(id) == *v));
+        }
+    }
+    Ok(())
 }
 
 /// Edges are found by their values.
