@@ -121,9 +121,9 @@ def build(
             uncompressed, for data far larger than memory: a node is one read, those that ``layout``
             puts close together share pages, and finding a value reads everything.
         searchable: names of properties of nodes, of edges or of both, of strings or bytes, that are
-            kept as text which Succinct compresses, in which :func:`nakshi.contains` finds parts
-            without reading all values; then ``memory`` is 384 MiB at least. All properties with
-            ``property_layout="zipg"`` are.
+            kept as text which Succinct compresses, as all properties are with ``property_layout="zipg"``:
+            :func:`nakshi.contains` finds what few values have without reading all of them, but to
+            read a value takes ten times as long. ``memory`` is then 384 MiB at least.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
             weight stays), ``"keep"`` all, or ``"sum"`` their weights.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use nakshi_io::CancelToken;
 use nakshi_store::import::{Duplicates, Hooks, Layout};
 use nakshi_store::property::{
-    Condition, EdgeData, LoadOptions, PropertyGraph, PropertyLayout, PropertySpec, Rows, Table,
-    Value, load, search, tao,
+    Condition, EdgeData, LoadOptions, PropertyGraph, PropertyLayout, PropertySpec, PropertyStore,
+    Rows, Table, Value, load, search, tao,
 };
 use nakshi_store::{Error, ExternalId, OpenOptions, Store, check};
 use proptest::prelude::*;
@@ -705,6 +705,10 @@ fn only_strings_and_bytes_are_searchable() {
         mentions.iter().for_each(|mention| assert!(error.contains(mention), "{error}"));
         assert!(!home.path().join("h").exists());
     }
+    let options = LoadOptions { searchable: vec!["zip".into()], ..LoadOptions::default() };
+    let store = PropertyStore::open(home.path().join("g"), &OpenOptions::default()).unwrap();
+    store.compact(&options, &Hooks::default()).unwrap();
+    assert_eq!(said(store.snapshot().node_properties()), ["bio", "zip", "raw"]);
     let options =
         LoadOptions { searchable: vec!["bio".into()], memory: 200 << 20, ..LoadOptions::default() };
     let (nodes, edges) = tables(home.path(), nodes, edges);

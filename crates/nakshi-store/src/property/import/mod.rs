@@ -66,7 +66,7 @@ pub struct LoadOptions {
     pub properties: PropertyLayout,
     /// Names of properties of nodes, of edges or of both that are [searchable](PropertySpec::searchable):
     /// those that are strings or bytes, of which there is one at least. A compaction keeps what is
-    /// searchable already. Default none.
+    /// searchable, and makes these so too. Default none.
     pub searchable: Vec<String>,
     /// Between columns of text files. Default: found out.
     pub separator: Option<u8>,
