@@ -34,6 +34,8 @@ KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB, "400 KB": 400 * KIB}
 #: Bytes of all blocks at most; with larger ones there are fewer users.
 ROOM = 1 << 30
+#: Of blocks of more bytes, so many users are asked for: a list of friends is megabytes then.
+LARGE, FEW = 4096, 100
 PARCOM: dict[str, Any] = {"order": "bondhu-parcom", "communities": 64}
 ORDERS: dict[str, dict[str, Any]] = {
     "original": {"order": "original"},
@@ -130,7 +132,8 @@ class Study:
             f"graph: {options.graphs}, {len(np.unique(self.users.edges)):,} users, "
             f"{len(self.users.edges) // 2:,} friendships; of blocks from 40 KB on those users "
             f"whose blocks take {tables.size(ROOM)}, 500 at least",
-            f"{options.users:,} users, drawn alike in every order; the least of 6 runs each; one thread, "
+            f"{options.users:,} users, {FEW} where blocks are larger than 4 KB, drawn alike in every order; the least of "
+            "6 runs each; one thread, "
             "pages of 4 KiB, O_DIRECT where the file system allows",
             "less: medians over users of how much less time than in the other order",
         ]
@@ -167,6 +170,8 @@ def by_size(
     for name, size in sizes.items():
         original = study.users.store(size)
         wanted = request(original)
+        if size > LARGE:
+            wanted = {**wanted, "users": min(FEW, study.options.users)}
         found = {
             order: study.users.listed(original, how, **wanted) for order, how in ORDERS.items()
         }
@@ -317,7 +322,7 @@ def unequal(study: Study) -> None:
     for block, size, fetched in tried:
         original = study.users.store(size)
         for name, part in fetched.items():
-            wanted = {"part": part, "users": min(500, study.options.users)}
+            wanted = {"part": part, "users": min(FEW, study.options.users)}
             found = {o: study.users.listed(original, how, **wanted) for o, how in ORDERS.items()}
             gains = [less(found["ParCom 64"], found[other]) for other in ("original", "random")]
             cells = [f"{statistics.median(found[order]['micros']):.0f}" for order in ORDERS]
