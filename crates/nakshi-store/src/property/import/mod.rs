@@ -172,13 +172,8 @@ pub fn load_with(
     }
     Error::afford(options.least_memory(), Some(options.memory))?;
     let started = Instant::now();
-    let build = BuildOptions {
-        page_size: options.page_size,
-        encoding: options.encoding,
-        ..BuildOptions::default()
-    };
-    let mut builder = StoreBuilder::create(Arc::clone(fs), destination, build)?;
     let load = Load { fs, options, hooks, kept: &Kept::default() };
+    let mut builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
     let done = load.run(&mut builder, nodes, edges);
     let mut report = done.map_err(|error| hooks.check().err().unwrap_or(error))?;
     builder.commit()?;
@@ -204,13 +199,8 @@ pub(super) fn compacted(
         encoding: manifest.encoding,
         ..again::options(graph, options)
     };
-    let build = BuildOptions {
-        page_size: options.page_size,
-        encoding: options.encoding,
-        ..BuildOptions::default()
-    };
-    let mut builder = StoreBuilder::successor(Arc::clone(fs), store, build)?;
     let load = Load { fs, options, hooks, kept: &Kept::of(graph) };
+    let mut builder = StoreBuilder::successor(Arc::clone(fs), store, load.build_options())?;
     let done = load.run(&mut builder, again::table(graph), again::table(graph));
     done.map_err(|error| hooks.check().err().unwrap_or(error))?;
     builder.succeed(store.path())
@@ -236,6 +226,14 @@ struct Rowed {
 type Ends = Vec<[VertexId; 2]>;
 
 impl Load<'_> {
+    fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            page_size: self.options.page_size,
+            encoding: self.options.encoding,
+            ..BuildOptions::default()
+        }
+    }
+
     fn run(
         &self,
         builder: &mut StoreBuilder,

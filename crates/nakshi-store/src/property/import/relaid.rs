@@ -10,7 +10,7 @@ use super::again::{self, Kept};
 use super::{Load, LoadOptions, Rowed};
 use crate::import::{Budget, Hooks, Layout};
 use crate::rewrite::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
-use crate::{BuildOptions, Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
+use crate::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
 
 /// A property graph of which all has been read, and which is written once the order of its nodes is
 /// known. Everything lies in the hidden directory of the new store until then.
@@ -61,18 +61,12 @@ impl Relaid {
     ) -> Result<Self> {
         let options = LoadOptions { layout: Layout::Original, ..again::options(&graph, options) };
         Error::afford(options.least_memory(), Some(options.memory))?;
-        let build = BuildOptions {
-            page_size: options.page_size,
-            encoding: options.encoding,
-            ..BuildOptions::default()
-        };
-        let builder = StoreBuilder::create(Arc::clone(fs), destination, build)?;
         let kept = Kept::of(&graph);
-        let tables = [again::table(&graph), again::table(&graph)];
+        let load = Load { fs, options: &options, hooks, kept: &kept };
+        let builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
+        let [nodes, edges] = [again::table(&graph), again::table(&graph)];
         drop(graph);
         let done = (|| {
-            let load = Load { fs, options: &options, hooks, kept: &kept };
-            let [nodes, edges] = tables;
             let rowed = load.read(&builder, nodes, edges)?;
             nakshi_io::release_freed_memory();
             let topology = load.topology(&builder, &rowed)?;
@@ -124,7 +118,9 @@ impl Load<'_> {
     /// A temporary store of the edges alone, in the order of the ids.
     fn topology(&self, builder: &StoreBuilder, rowed: &Rowed) -> Result<Arc<Store>> {
         let path = builder.scratch_dir()?.join(TOPOLOGY);
-        let mut plain = StoreBuilder::create(Arc::clone(self.fs), &path, BuildOptions::default())?;
+        // Some orders depend on what fits a page.
+        let build = self.build_options();
+        let mut plain = StoreBuilder::create(Arc::clone(self.fs), &path, build)?;
         let Rowed { tables, ids, .. } = rowed;
         afford_rewrite(ids, 0, Some(self.options.memory))?;
         let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
