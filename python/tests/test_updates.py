@@ -185,6 +185,7 @@ def test_changes_are_measured(store: Path) -> None:
 
 
 def test_reads_are_measured_by_access_and_while_a_compaction_runs(store: Path) -> None:
+    """Seen red with access and exponent left out of what the workload is told."""
     graph = nakshi.open(store)
     graph.append_node(4, {"name": "Di"})
     told = {"queries": 100, "progress": False}
