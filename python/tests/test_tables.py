@@ -21,7 +21,9 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
     home = tmp_path / "home"
     home.mkdir()
     nodes = "".join(f"n{v},{'abc'[v % 3]},{v}.5,x;y\n" for v in range(60))
-    edges = "".join(f"n{v},n{(v + 1) % 60},next,{v},\nn{v},n{v * 7 % 60},jump,1,j\n" for v in range(60))
+    edges = "".join(
+        f"n{v},n{(v + 1) % 60},next,{v},\nn{v},n{v * 7 % 60},jump,1,j\n" for v in range(60)
+    )
     (home / "nodes.csv").write_text("id:ID,name:string,score:float,tags:string[]\n" + nodes)
     (home / "edges.csv").write_text(":START_ID,:END_ID,:TYPE,timestamp:long,note\n" + edges)
     graph = nakshi.build(
@@ -32,8 +34,8 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
         layout=request.param,
         progress=False,
     )
-    graph.append_node("new, \"node\"", {"name": "", "when": b"\xff,\n", "score": -0.0})
-    graph.append_edge("new, \"node\"", "next", "n3", -5, {"note": "a\n\"b\"\t", "timestamp": 4})
+    graph.append_node('new, "node"', {"name": "", "when": b"\xff,\n", "score": -0.0})
+    graph.append_edge('new, "node"', "next", "n3", -5, {"note": 'a\n"b"\t', "timestamp": 4})
     graph.update_node("n4", {"name": "four"}, merge=True)
     graph.delete_node("n5")
     graph.delete_edge("n7", "next", "n8")

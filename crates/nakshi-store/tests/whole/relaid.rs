@@ -94,7 +94,7 @@ fn real() -> Arc<dyn WriteFs> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10))]
-    /// Seen red with changes in the log left out, rows in the order of the old store, inverses dropped,
+    /// Seen red with nodes of the log left out, rows in the order of the old store, inverses dropped,
     /// and the order of a graph in which nodes are edges to themselves.
     #[test]
     fn orders_change_no_answer(
@@ -179,6 +179,7 @@ fn a_failed_relayout_leaves_nothing() {
     }
 }
 
+/// Seen red with lists that are rewritten alone.
 #[test]
 fn what_cannot_be() {
     let home = tempfile::tempdir().unwrap();

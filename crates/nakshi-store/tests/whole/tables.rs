@@ -64,9 +64,9 @@ fn prop_assert_same(found: &[String], expected: &[String]) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Seen red with changes in the log left out, quotes that are not doubled, empty texts without
-    /// quotes, names that are trimmed, floats as `{}` of `f32`, the sign of NaN dropped, and an edge
-    /// property that is taken for the time.
+    /// Seen red with nodes of the log left out, quotes that are not doubled, empty texts without quotes,
+    /// names that are trimmed, floats of 32 bits, the sign of NaN dropped, and an edge property that is
+    /// taken for the time.
     #[test]
     fn text_comes_back(
         graph in graphs(false),
@@ -78,7 +78,7 @@ proptest! {
         round(&store, home.path(), ending, layout);
     }
 
-    /// Seen red with empty lists that are null, and ids of which the last tells the type.
+    /// Seen red with empty lists that are null, and ids beyond 63 bits as integers.
     #[test]
     fn columns_come_back(
         graph in graphs(true),
@@ -201,7 +201,7 @@ fn a_single_column_of_tsv() {
     assert_eq!(content(&again), content(&path));
 }
 
-/// The edges of the files alone, as before there were tables; and what cannot be.
+/// The edges of the files alone, each once; and what cannot be. Seen red with tables in their place.
 #[test]
 fn plain_edges_and_other_formats() {
     let home = tempfile::tempdir().unwrap();
