@@ -16,6 +16,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.ToIntFunction;
+import org.neo4j.graphdb.ConstraintViolationException;
 import org.neo4j.graphdb.Direction;
 import org.neo4j.graphdb.NotFoundException;
 import org.neo4j.graphdb.RelationshipType;
@@ -174,13 +175,16 @@ final class LinkBench {
         List<Times> sum = new ArrayList<>();
         NAMES.forEach(name -> sum.add(new Times()));
         ExecutorService workers = Executors.newFixedThreadPool(threads);
-        for (Future<List<Times>> done : workers.invokeAll(work)) {
-            for (int i = 0; i < sum.size(); i++) {
-                sum.get(i).times.addAll(done.get().get(i).times);
-                sum.get(i).results += done.get().get(i).results;
+        try {
+            for (Future<List<Times>> done : workers.invokeAll(work)) {
+                for (int i = 0; i < sum.size(); i++) {
+                    sum.get(i).times.addAll(done.get().get(i).times);
+                    sum.get(i).results += done.get().get(i).results;
+                }
             }
+        } finally {
+            workers.shutdown();
         }
-        workers.shutdown();
         return sum;
     }
 
@@ -195,14 +199,17 @@ final class LinkBench {
         return 0;
     }
 
-    /** Again after a deadlock; a change of what another thread has deleted changes nothing. */
+    /**
+     * Again after a deadlock, and after a node was to be deleted to which another thread has just added an
+     * edge; a change of what another thread has deleted changes nothing.
+     */
     private int commit(ToIntFunction<Transaction> request) {
         while (true) {
             try (Transaction tx = database.graph.beginTx()) {
                 int results = request.applyAsInt(tx);
                 tx.commit();
                 return results;
-            } catch (TransientFailureException again) {
+            } catch (TransientFailureException | ConstraintViolationException again) {
                 continue;
             } catch (NotFoundException gone) {
                 return 0;

@@ -234,12 +234,15 @@ final class Workload {
                 }
             };
             ExecutorService workers = Executors.newFixedThreadPool(threads);
-            long began = System.nanoTime();
-            for (Future<Void> done : workers.invokeAll(Collections.nCopies(threads, work))) {
-                done.get();
+            try {
+                long began = System.nanoTime();
+                for (Future<Void> done : workers.invokeAll(Collections.nCopies(threads, work))) {
+                    done.get();
+                }
+                seconds = (System.nanoTime() - began) / 1e9;
+            } finally {
+                workers.shutdown();
             }
-            seconds = (System.nanoTime() - began) / 1e9;
-            workers.shutdown();
         }
         return seconds;
     }
