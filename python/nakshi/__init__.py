@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import (
     BudgetError,
+    ClusterError,
     CorruptError,
     DeadlineError,
     IncompatibleError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError",
+    "ClusterError",
     "CorruptError",
     "DeadlineError",
     "Graph",

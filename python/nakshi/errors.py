@@ -22,6 +22,7 @@ __all__ = [
     "StorageError",
     "UnsupportedError",
     "DeadlineError",
+    "ClusterError",
     "InternalError",
 ]
 
@@ -95,6 +96,10 @@ class DeadlineError(NakshiError, TimeoutError):
 
     def __str__(self) -> str:
         return _message(self)
+
+
+class ClusterError(NakshiError):
+    """A server of a cluster cannot be reached, has ended, hangs, or cannot do its part."""
 
 
 class InternalError(NakshiError):

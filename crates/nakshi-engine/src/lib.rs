@@ -29,6 +29,7 @@ mod source;
 mod stats;
 mod vertex_set;
 
+pub use algo::both::both_lists;
 pub use context::{Context, EngineMode, NoProgress, Progress};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Needs, Summary};

@@ -1,10 +1,11 @@
 //! The errors of the crates as the exceptions of `nakshi.errors`.
 
-use nakshi::{engine, io, store};
+use nakshi::{cluster, engine, io, store};
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
 import_exception!(nakshi.errors, BudgetError);
+import_exception!(nakshi.errors, ClusterError);
 import_exception!(nakshi.errors, CorruptError);
 import_exception!(nakshi.errors, DeadlineError);
 import_exception!(nakshi.errors, IncompatibleError);
@@ -29,6 +30,8 @@ pub enum Failure {
     Store(store::Error),
     /// Of the storage below it.
     Io(io::Error),
+    /// Of the servers of a cluster.
+    Cluster(cluster::Error),
     /// An argument is not the JSON that the Python side should have made.
     Json(serde_json::Error),
     /// The thread of a call could not be started.
@@ -54,6 +57,7 @@ from_error!(
     engine::Error => Engine,
     store::Error => Store,
     io::Error => Io,
+    cluster::Error => Cluster,
     serde_json::Error => Json,
 );
 
@@ -63,6 +67,7 @@ impl From<Failure> for PyErr {
             Failure::Engine(error) => of_engine(&error),
             Failure::Store(error) => of_store(&error),
             Failure::Io(error) => of_io(&error),
+            Failure::Cluster(error) => of_cluster(error),
             Failure::Json(error) => ParameterError::new_err(error.to_string()),
             Failure::Thread(error) => StorageError::new_err(format!(
                 "cannot start a thread: {error}; raise the limit on processes or memory"
@@ -92,6 +97,14 @@ fn of_engine(error: &engine::Error) -> PyErr {
         E::Store(error) => of_store(error),
         E::NegativeWeight { .. } => ParameterError::new_err(text),
         _ => NakshiError::new_err(text),
+    }
+}
+
+fn of_cluster(error: cluster::Error) -> PyErr {
+    match error {
+        cluster::Error::Engine(error) => of_engine(&error),
+        error @ cluster::Error::Servers { .. } => ParameterError::new_err(error.to_string()),
+        error => ClusterError::new_err(error.to_string()),
     }
 }
 
@@ -142,6 +155,7 @@ impl From<nakshi::Error> for Failure {
             nakshi::Error::Engine(error) => Self::Engine(error),
             nakshi::Error::Store(error) => Self::Store(error),
             nakshi::Error::Io(error) => Self::Io(error),
+            nakshi::Error::Cluster(error) => Self::Cluster(error),
             other => Self::Other(other.to_string()),
         }
     }

@@ -3,6 +3,7 @@
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
 //! - [`property`]: loading property graphs, and queries on them;
 //! - [`builders`]: what makes stores;
+//! - [`cluster`]: a server of a cluster;
 //! - [`call`]: what makes a long call stoppable;
 //! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, in and out;
 //! - [`errors`]: the exceptions of `nakshi.errors`.
@@ -12,6 +13,7 @@ mod arrays;
 mod arrow_stream;
 mod builders;
 mod call;
+mod cluster;
 mod errors;
 mod outcome;
 mod property;
@@ -24,6 +26,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::builders::{Batches, backup, build, check, export, generate};
+    #[pymodule_export]
+    use crate::cluster::serve;
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nakshi::engine::{Context, EngineMode};
 use nakshi::store::layout::Source;
 use nakshi::store::layout::cost::{layout_cost, matrix};
-use nakshi::{analysis, layout, store};
+use nakshi::{analysis, cluster, layout, store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -147,22 +147,65 @@ impl Store {
             "ssd" => EngineMode::Ssd,
             other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
         };
-        let mut context = context(memory, threads)
+        let context = context(memory, threads)
             .with_mode(mode)
             .with_selective(selective)
             .with_static_cache(static_cache)
             .with_trace(trace);
-        if let Some(seconds) = timeout {
-            let allowed = Duration::try_from_secs_f64(seconds)
-                .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
-            context = context.with_timeout(allowed);
-        }
+        let context = within(context, timeout)?;
         let answer = long(py, progress, |call| {
             let context =
                 context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
             Ok(analysis::run(&store, &algorithm, &parameters, &context)?)
         })?;
         Ok(Outcome::new(algorithm, answer))
+    }
+
+    /// Runs an algorithm with JSON parameters on the servers that listen at `addresses`.
+    #[pyo3(signature = (algorithm, parameters, addresses, *, memory = None, threads = 1, timeout = None, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
+    fn run_on_servers(
+        &self,
+        py: Python<'_>,
+        algorithm: String,
+        parameters: &str,
+        addresses: Vec<String>,
+        memory: Option<u64>,
+        threads: usize,
+        timeout: Option<f64>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Outcome> {
+        let store = self.opened()?;
+        let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
+        let settings = cluster::Settings { threads, memory };
+        let context = within(Context::new(), timeout)?;
+        let answer = long(py, progress, |call| {
+            let context =
+                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            Ok(cluster::run(&store, &algorithm, &parameters, &addresses, settings, &context)?)
+        })?;
+        Ok(Outcome::new(algorithm, answer))
+    }
+
+    /// What partitions over these numbers of servers send and keep, as JSON.
+    #[pyo3(signature = (servers, value_bytes, *, memory = None, threads = None, progress = None))]
+    fn cluster_plan(
+        &self,
+        py: Python<'_>,
+        servers: Vec<usize>,
+        value_bytes: u64,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let store = self.opened()?;
+        let context = context(memory, threads);
+        let rows = long(py, progress, |call| {
+            let context =
+                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            Ok(cluster::plan_of(&store, &servers, value_bytes, &context)?)
+        })?;
+        Ok(serde_json::to_string(&rows).map_err(Failure::from)?)
     }
 
     /// Writes the graph to a new store in another order; `request` and `output` are JSON objects.
@@ -272,6 +315,14 @@ impl Store {
             analysis::estimate(&store, algorithm, &parameters, &cx).map_err(Failure::from)?;
         Ok(serde_json::to_string(&estimate).map_err(Failure::from)?)
     }
+}
+
+/// Stops after so many seconds, if any.
+fn within(context: Context, timeout: Option<f64>) -> PyResult<Context> {
+    let Some(seconds) = timeout else { return Ok(context) };
+    let allowed = Duration::try_from_secs_f64(seconds)
+        .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+    Ok(context.with_timeout(allowed))
 }
 
 /// A context with these limits.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
+use crate::cluster::Servers;
 use crate::engine::{Context, Estimate, Graph, Iteration, ListAccess, Outcome, Summary, algo};
 use crate::names::{Names, json_id};
 use crate::store::Store;
@@ -26,7 +27,7 @@ pub struct Answer {
 /// How an algorithm ran; the fields of `nakshi run --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stats {
-    /// `memory` or `ssd`.
+    /// `memory`, `ssd` or `cluster`.
     pub engine: String,
     /// Worker threads.
     pub threads: usize,
@@ -44,6 +45,9 @@ pub struct Stats {
     /// Every read, if [`Context::with_trace`] asked for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accesses: Vec<ListAccess>,
+    /// The same for each server, of a run on several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<Servers>,
 }
 
 /// Wall-clock time of the two halves of a call, in seconds.
@@ -63,7 +67,7 @@ pub struct Memory {
 }
 
 /// Reads of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Io {
     /// Bytes read from the store.
     pub bytes_read: u64,
@@ -130,6 +134,7 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
         },
         per_iteration: stats.iterations.clone(),
         accesses: graph.accesses(),
+        servers: None,
     }
 }
 

@@ -18,7 +18,19 @@ pub enum Error {
     /// Of storage.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// Of a cluster.
+    #[error(transparent)]
+    Cluster(nakshi_cluster::Error),
     /// A table could not be made or read.
     #[error("a table cannot be made: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
+}
+
+impl From<nakshi_cluster::Error> for Error {
+    fn from(error: nakshi_cluster::Error) -> Self {
+        match error {
+            nakshi_cluster::Error::Engine(error) => Error::Engine(error),
+            other => Error::Cluster(other),
+        }
+    }
 }

@@ -9,6 +9,7 @@
 //! and what needs several of them at once, shared by the faces:
 //!
 //! - [`analysis`]: from the name of an algorithm to an answer in the users' ids;
+//! - [`cluster`]: the same on several servers, and what they would send and keep;
 //! - [`layout`]: from the name of an order to a store in that order;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
 //! - [`describe`]: what a store holds;
@@ -143,6 +144,7 @@ pub use nakshi_store as store;
 
 pub mod analysis;
 pub mod changes;
+pub mod cluster;
 pub mod describe;
 mod draw;
 mod error;

@@ -5,8 +5,8 @@ Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpre
 memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
-``plots`` (plot), ``algorithms`` (run, estimate), ``queries`` (get, neighbors, find, bench),
-``options`` (what they share), ``output`` (text, JSON).
+``plots`` (plot), ``algorithms`` (run, estimate), ``clusters`` (cluster, worker), ``queries`` (get,
+neighbors, find, bench), ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from .algorithms import estimate, run
+from .clusters import cluster, worker
 from .commands import (
     backup,
     cache_plan,
@@ -89,6 +90,8 @@ for _command in (
     compact,
     bench,
     generate,
+    cluster,
+    worker,
 ):
     nakshi.add_command(_command)
 

@@ -87,7 +87,7 @@ fn range_end(graph: &Graph, first: usize, n: usize) -> usize {
 ///
 /// # Errors
 /// As [`Graph::scan`].
-pub(crate) fn both_lists<W, I, V>(
+pub fn both_lists<W, I, V>(
     graph: &Graph,
     set: &VertexSet,
     cx: &Context,

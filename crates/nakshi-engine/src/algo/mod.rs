@@ -7,7 +7,7 @@
 pub mod apsp;
 pub mod bc;
 pub mod bfs;
-mod both;
+pub(crate) mod both;
 pub mod cdlp;
 pub mod diameter;
 pub mod lcc;

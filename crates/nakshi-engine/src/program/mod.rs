@@ -23,7 +23,7 @@ mod lists;
 mod model;
 mod outbox;
 pub mod programs;
-mod pull;
+pub mod pull;
 mod schedule;
 mod states;
 mod team;
@@ -35,7 +35,6 @@ pub use engine::run_program;
 pub use grid::Grid;
 pub use lists::{EdgeList, ListKind};
 pub use model::{Facts, Order, ProgramNeeds, Start, Vertex, VertexProgram};
-pub use pull::{PullProgram, pull_needs, run_pull};
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ pub(super) struct States<'a, S> {
 
 type Guard<'s, 'a, S> = MutexGuard<'s, &'a mut [S]>;
 
-impl<'a, S: Copy> States<'a, S> {
+impl<'a, S> States<'a, S> {
     /// Splits the states of all vertices.
     pub(super) fn new(all: &'a mut [S], grid: Grid) -> Self {
         let ranges = all.chunks_mut(1 << grid.range_bits()).map(Mutex::new).collect();
@@ -48,7 +48,7 @@ pub(super) struct Cursor<'s, 'a, S> {
     held: Option<(usize, Guard<'s, 'a, S>)>,
 }
 
-impl<S: Copy> Cursor<'_, '_, S> {
+impl<S> Cursor<'_, '_, S> {
     /// The state of a vertex, for reading or writing; `None` if there is no such vertex.
     #[inline]
     pub(super) fn get(&mut self, vertex: VertexId) -> Option<&mut S> {
@@ -69,7 +69,7 @@ pub(super) struct Partition<'s, 'a, S> {
     held: Vec<Option<Guard<'s, 'a, S>>>,
 }
 
-impl<S: Copy> Partition<'_, '_, S> {
+impl<S> Partition<'_, '_, S> {
     /// The state of a vertex of this partition.
     #[inline]
     pub(super) fn get(&mut self, vertex: VertexId) -> Option<&mut S> {

@@ -1,74 +1,35 @@
-//! Programs that pull.
+//! Programs that pull, against the built-in algorithms and by definition.
 
-use super::graphs::skewed;
-use crate::program::{Facts, ProgramNeeds, PullProgram, run_pull};
-use crate::{CancelToken, Context, Direction, Error, Graph, VertexId};
+use super::graphs::{Edges, skewed};
+use crate::algo::cdlp::Cdlp;
+use crate::algo::pagerank::PageRank as BuiltIn;
+use crate::algo::wcc::Wcc;
+use crate::algo::{Algorithm, triangles};
+use crate::program::pull::programs::{
+    Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
+    UNMATCHED, UNREACHED,
+};
+use crate::program::pull::{Origin, PullProgram, PullVertex, Totals, run_pull};
+use crate::{CancelToken, Context, Error, Graph, Result, VertexId};
 
-/// Distances by Bellman and Ford.
-struct Distance {
-    source: VertexId,
-    panics: bool,
-}
+/// Shortest paths that panic at a vertex.
+struct Panics;
 
-impl PullProgram for Distance {
-    type Value = f64;
-    type Sum = f64;
-    const WEIGHTED: bool = true;
+impl PullProgram for Panics {
+    type Value = u32;
+    type Output = u32;
 
-    fn init(&self, v: VertexId, _: &Facts) -> f64 {
-        if v == self.source { 0.0 } else { f64::INFINITY }
+    fn init(&self, _: &Origin, _: &mut Totals) -> u32 {
+        0
     }
 
-    fn empty(&self) -> f64 {
-        f64::INFINITY
+    fn step<V: PullVertex<u32>>(&self, me: &mut V) -> Result<()> {
+        assert!(me.origin().vertex != 50, "planted");
+        Ok(())
     }
 
-    fn pull(&self, sum: &mut f64, _: VertexId, value: &f64, weight: f64) {
-        *sum = sum.min(value + weight);
-    }
-
-    fn apply(&self, v: VertexId, old: &f64, sum: f64, _: &Facts) -> f64 {
-        assert!(!(self.panics && v == 50), "planted");
-        old.min(sum)
-    }
-
-    fn changed(&self, old: &f64, new: &f64) -> bool {
-        new < old
-    }
-}
-
-/// Fixed iterations of PageRank: the value is what each out-neighbour gets.
-struct Share {
-    n: f64,
-}
-
-impl PullProgram for Share {
-    type Value = f64;
-    type Sum = f64;
-
-    fn needs(&self) -> ProgramNeeds {
-        ProgramNeeds { degrees: vec![Direction::Out], ..ProgramNeeds::lists(&[Direction::In]) }
-    }
-
-    fn init(&self, v: VertexId, facts: &Facts) -> f64 {
-        1.0 / self.n / f64::from(facts.degree(v, Direction::Out).unwrap().max(1))
-    }
-
-    fn empty(&self) -> f64 {
-        0.0
-    }
-
-    fn pull(&self, sum: &mut f64, _: VertexId, value: &f64, _: f64) {
-        *sum += value;
-    }
-
-    fn apply(&self, v: VertexId, _: &f64, sum: f64, facts: &Facts) -> f64 {
-        let degree = facts.degree(v, Direction::Out).unwrap().max(1);
-        (0.15 / self.n + 0.85 * sum) / f64::from(degree)
-    }
-
-    fn changed(&self, _: &f64, _: &f64) -> bool {
-        true
+    fn output(&self, _: &Origin, value: &u32) -> u32 {
+        *value
     }
 }
 
@@ -88,12 +49,86 @@ fn shortest_paths_by_pulling() {
     } {}
     for threads in [1, 2, 4] {
         let cx = Context::new().with_threads(threads);
-        let program = Distance { source: 1, panics: false };
-        let (values, stats) = run_pull(&graph, &program, None, &cx).unwrap();
-        assert_eq!(values, want);
-        assert_eq!(stats.iterations.last().map(|i| i.frontier), Some(0));
-        let program = Distance { source: 1, panics: true };
-        assert!(matches!(run_pull(&graph, &program, None, &cx), Err(Error::Panicked { .. })));
+        let found = run_pull(&graph, &ShortestPaths { source: 1 }, None, &cx).unwrap();
+        assert_eq!(found.values, want);
+        assert_eq!(found.stats.iterations.last().map(|i| i.frontier), Some(0));
+        assert!(matches!(run_pull(&graph, &Panics, None, &cx), Err(Error::Panicked { .. })));
+    }
+}
+
+/// Seen red with flags that are not reset, and with shadows that are read in the step they are written.
+#[test]
+fn the_same_as_the_built_in_algorithms() {
+    for directed in [true, false] {
+        let input = skewed(1500, 9000, directed, 51);
+        input.each_threads(|graph, cx| {
+            let ranks =
+                run_pull(graph, &PageRank { damping: 0.85, iterations: 15 }, None, cx).unwrap();
+            let built_in = BuiltIn { iterations: 15, tolerance: 0.0, ..BuiltIn::default() };
+            let want = built_in.run(graph, cx).unwrap().ranks;
+            assert!(ranks.values.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12));
+            assert_eq!(ranks.steps, 15);
+
+            let found = run_pull(graph, &Components, None, cx).unwrap().values;
+            assert_eq!(found, Wcc::default().run(graph, cx).unwrap().components);
+            let found = run_pull(graph, &Communities { iterations: 10 }, None, cx).unwrap().values;
+            assert_eq!(found, Cdlp::default().run(graph, cx).unwrap().labels);
+            let count: u64 = run_pull(graph, &Triangles, None, cx).unwrap().values.iter().sum();
+            assert_eq!(count, triangles::Triangles::default().run(graph, cx).unwrap().total);
+        });
+    }
+}
+
+#[test]
+fn levels_are_those_of_a_search() {
+    let input = skewed(1500, 3000, true, 52);
+    let mut want = vec![UNREACHED; input.n];
+    let (mut queue, lists) = (std::collections::VecDeque::from([1]), input.adjacency());
+    want[1] = 0;
+    while let Some(v) = queue.pop_front() {
+        for &u in &lists[v as usize] {
+            if want[u as usize] == UNREACHED {
+                want[u as usize] = want[v as usize] + 1;
+                queue.push_back(u);
+            }
+        }
+    }
+    input.each_threads(|graph, cx| {
+        assert_eq!(run_pull(graph, &Levels { source: 1 }, None, cx).unwrap().values, want);
+    });
+}
+
+/// Neighbours in either direction, without oneself.
+fn neighbours(input: &Edges) -> Vec<Vec<VertexId>> {
+    let mut all = Edges { n: input.n, edges: input.edges.clone(), directed: false }.adjacency();
+    (0..).zip(&mut all).for_each(|(v, list)| list.retain(|u| *u != v));
+    all
+}
+
+#[test]
+fn colours_differ_and_matchings_are_maximal() {
+    for directed in [true, false] {
+        let input = skewed(1200, 6000, directed, 53);
+        let lists = neighbours(&input);
+        let reference = std::cell::RefCell::new(None);
+        input.each_threads(|graph, cx| {
+            let colors = run_pull(graph, &Coloring, None, cx).unwrap().values;
+            let mates = run_pull(graph, &Matching, None, cx).unwrap().values;
+            for (v, list) in (0u32..).zip(&lists) {
+                let at = v as usize;
+                assert!(list.iter().all(|&u| colors[u as usize] != colors[at]));
+                assert!(colors[at] as usize <= list.len());
+                match mates[at] {
+                    UNMATCHED => assert!(list.iter().all(|&u| mates[u as usize] != UNMATCHED)),
+                    mate => {
+                        assert!(list.contains(&mate));
+                        assert_eq!(mates[mate as usize], v);
+                    }
+                }
+            }
+            let found = (colors, mates);
+            assert!(reference.borrow_mut().get_or_insert_with(|| found.clone()) == &found);
+        });
     }
 }
 
@@ -102,16 +137,15 @@ fn floats_are_the_same_for_any_number_of_threads_and_mode() {
     let input = skewed(3000, 20_000, true, 51);
     let reference = std::cell::RefCell::new(None);
     input.each_threads(|graph, cx| {
-        let program = Share { n: input.n as f64 };
-        let (values, stats) = run_pull(graph, &program, Some(15), cx).unwrap();
-        assert_eq!(stats.iterations.len(), 15);
-        let bits: Vec<u64> = values.iter().map(|v| v.to_bits()).collect();
+        let program = PageRank { damping: 0.85, iterations: 15 };
+        let found = run_pull(graph, &program, None, cx).unwrap();
+        let bits: Vec<u64> = found.values.iter().map(|v| v.to_bits()).collect();
         assert!(reference.borrow_mut().get_or_insert_with(|| bits.clone()) == &bits);
     });
     let token = CancelToken::new();
     token.cancel();
     let graph = Graph::from_edges(input.n, &input.edges, true, None).unwrap();
     let cx = Context::new().with_cancel(token);
-    let result = run_pull(&graph, &Share { n: 1.0 }, Some(15), &cx);
-    assert!(matches!(result, Err(Error::Cancelled)));
+    let program = PageRank { damping: 0.85, iterations: 15 };
+    assert!(matches!(run_pull(&graph, &program, None, &cx), Err(Error::Cancelled)));
 }

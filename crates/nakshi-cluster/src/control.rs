@@ -1,0 +1,94 @@
+//! What a front-end and its servers tell each other: lines of JSON, results behind their line.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::exchange::Counters;
+use crate::job::Superstep;
+use crate::task::Task;
+
+/// Lines are no longer than this.
+const LONGEST: u64 = 1 << 20;
+/// The version that both sides must have.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// From the front-end.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Order {
+    /// The first line.
+    Join { version: String },
+    /// What to do, and where all servers listen.
+    Run { server: usize, addresses: Vec<String>, job: Job },
+    /// To give it up.
+    Abort { server: usize, why: String },
+}
+
+/// A run, as all its servers know it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) id: u64,
+    pub(crate) store: PathBuf,
+    pub(crate) task: Task,
+    /// Computation workers of each server.
+    pub(crate) threads: usize,
+    /// Bytes that a server may use while it loads.
+    pub(crate) memory: Option<u64>,
+}
+
+/// From a server.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Report {
+    /// Where it listens for other servers.
+    Ready { version: String, port: u16 },
+    /// It lives.
+    Alive,
+    /// A superstep is over.
+    Step(Superstep),
+    /// The run is over; so many bytes of results follow.
+    Done { bytes: u64, counters: Counters, peak_rss: u64 },
+    /// It cannot go on.
+    Failed { why: String, lost: Option<usize> },
+}
+
+/// Writes a line.
+pub(crate) fn say(mut to: impl Write, what: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    to.write_all(&line)
+}
+
+/// Reads lines, and what follows them.
+pub(crate) struct Lines(BufReader<TcpStream>);
+
+impl Lines {
+    pub(crate) fn of(socket: &TcpStream) -> io::Result<Self> {
+        Ok(Lines(BufReader::new(socket.try_clone()?)))
+    }
+
+    /// The next line; none at the end.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        let mut line = Vec::new();
+        self.0.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+
+    /// So many bytes.
+    pub(crate) fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.0.by_ref().take(count).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 == count {
+            Ok(bytes)
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+}

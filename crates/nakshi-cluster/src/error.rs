@@ -1,0 +1,63 @@
+//! What can go wrong between servers.
+
+/// Result of the cluster's calls.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong, each variant one that a caller can act on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number of servers that makes no cluster.
+    #[error("{servers} servers; a cluster has 1 to {most}")]
+    Servers {
+        /// The number asked for.
+        servers: usize,
+        /// As many as there can be.
+        most: usize,
+    },
+    /// A connection broke, or a server ended.
+    #[error("server {server} was lost: {why}")]
+    Lost {
+        /// The server.
+        server: usize,
+        /// What was seen of it.
+        why: String,
+    },
+    /// A round ended without all of its frames.
+    #[error("round {round} ended with {found} of {sent} frames of server {server}")]
+    Missing {
+        /// The round.
+        round: u64,
+        /// The server that sent them.
+        server: usize,
+        /// Frames that arrived.
+        found: u64,
+        /// Frames that were sent.
+        sent: u64,
+    },
+    /// Bytes that are not what a server of this version sends.
+    #[error("a frame of server {server} is damaged: {what}")]
+    Damaged {
+        /// The server it says it is from.
+        server: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A server cannot go on by itself.
+    #[error("server {server}: {why}")]
+    Failed {
+        /// The server.
+        server: usize,
+        /// What it says.
+        why: String,
+    },
+    /// The engine or the store failed.
+    #[error(transparent)]
+    Engine(#[from] nakshi_engine::Error),
+}
+
+impl Error {
+    pub(crate) fn damaged(server: usize, what: impl Into<String>) -> Self {
+        Error::Damaged { server, what: what.into() }
+    }
+}

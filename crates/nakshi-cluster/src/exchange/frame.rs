@@ -1,0 +1,117 @@
+//! Headers of frames.
+
+/// What a frame says of itself, in front of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The run it belongs to.
+    pub(super) job: u64,
+    /// Counts how often the run was taken up again.
+    pub(super) epoch: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Number of the round.
+    pub(super) round: u64,
+    /// Number of the frame among those of the round from this server to that.
+    pub(super) number: u32,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What the caller sends.
+    Body,
+    /// The last frame of the round: its number is how many there were before it.
+    End {
+        /// Whether its server has something for the next round.
+        more: bool,
+    },
+}
+
+/// First bytes of a frame.
+const MAGIC: &[u8; 4] = b"NKx1";
+/// Magic, checksum, job, round, epoch, from, to, number, kind, three bytes of nothing.
+pub(super) const HEADER: usize = 4 + 4 + 8 + 8 + 4 * 4 + 4;
+
+fn sum(checked: &[u8]) -> u32 {
+    // A CRC-32 fits 32 bits.
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, checked) as u32
+}
+
+impl Header {
+    /// Writes the header into the first [`HEADER`] bytes of a frame, whose body is behind them.
+    pub(super) fn seal(&self, frame: &mut [u8]) {
+        let mut bytes = Vec::with_capacity(HEADER);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.job.to_le_bytes());
+        bytes.extend_from_slice(&self.round.to_le_bytes());
+        for number in [self.epoch, self.from, self.to, self.number] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        let kind = match self.kind {
+            Kind::Body => 0,
+            Kind::End { more: false } => 1,
+            Kind::End { more: true } => 2,
+        };
+        bytes.extend_from_slice(&[kind, 0, 0, 0]);
+        if let Some(place) = frame.get_mut(..HEADER) {
+            place.copy_from_slice(&bytes);
+        }
+        let sum = sum(frame.get(8..).unwrap_or_default());
+        if let Some(place) = frame.get_mut(4..8) {
+            place.copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+
+    /// Header and body of a frame; none if it is damaged.
+    pub(super) fn open(frame: &[u8]) -> Option<(Self, &[u8])> {
+        let rest = frame.strip_prefix(MAGIC)?;
+        let (stated, checked) = rest.split_first_chunk()?;
+        if sum(checked) != u32::from_le_bytes(*stated) {
+            return None;
+        }
+        let (job, rest) = checked.split_first_chunk()?;
+        let (round, rest) = rest.split_first_chunk()?;
+        let (numbers, rest) = rest.split_first_chunk::<16>()?;
+        let (kind, body) = rest.split_first_chunk::<4>()?;
+        let [epoch, from, to, number] = *numbers.as_chunks::<4>().0 else { return None };
+        let kind = match kind {
+            [0, 0, 0, 0] => Kind::Body,
+            [kind @ 1..=2, 0, 0, 0] => Kind::End { more: *kind == 2 },
+            _ => return None,
+        };
+        let header = Header {
+            job: u64::from_le_bytes(*job),
+            round: u64::from_le_bytes(*round),
+            epoch: u32::from_le_bytes(epoch),
+            from: u32::from_le_bytes(from),
+            to: u32::from_le_bytes(to),
+            number: u32::from_le_bytes(number),
+            kind,
+        };
+        Some((header, body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_a_frame_counts() {
+        let header =
+            Header { job: 7, epoch: 2, from: 3, to: 1, round: 9, number: 4, kind: Kind::Body };
+        let mut frame = vec![0; HEADER];
+        frame.extend_from_slice(b"values");
+        header.seal(&mut frame);
+        assert_eq!(Header::open(&frame), Some((header, &b"values"[..])));
+        for bit in 0..frame.len() * 8 {
+            let mut damaged = frame.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::open(&damaged), None);
+        }
+        for end in 0..frame.len() {
+            assert_eq!(Header::open(&frame[..end]), None);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Rounds in which servers send each other frames.
+//!
+//! A [`Session`] numbers the frames of a round and ends it when all of them have arrived, each once:
+//! what is late, double or damaged does not count, and what is missing is an error. A [`Transport`]
+//! carries them: [`dataflow`] over threads or sockets by timely dataflow, [`simulated`] in tests, with
+//! faults.
+
+pub mod dataflow;
+mod frame;
+mod session;
+pub mod simulated;
+pub mod sockets;
+
+pub use session::{Batch, Counters, Session, Sink};
+
+use crate::Result;
+
+/// What carries frames between servers.
+pub trait Transport {
+    /// This server.
+    fn server(&self) -> usize;
+
+    /// All servers.
+    fn servers(&self) -> usize;
+
+    /// Sends a frame to another server, or keeps it to be sent.
+    ///
+    /// # Errors
+    /// [`crate::Error::Lost`].
+    fn send(&mut self, to: usize, frame: Vec<u8>) -> Result<()>;
+
+    /// Hands over what has arrived until all that was sent in the round by any server has, as far as
+    /// the transport can tell.
+    ///
+    /// # Errors
+    /// [`crate::Error::Lost`]; those of `arrived`.
+    fn finish(&mut self, arrived: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+}

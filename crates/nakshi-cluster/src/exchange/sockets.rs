@@ -1,0 +1,206 @@
+//! Connections between the processes of a cluster.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use timely::communication::allocator::zero_copy::stream::Stream;
+
+use super::dataflow::Alarm;
+use crate::{Error, Result};
+
+/// First bytes on a connection; servers of other versions do not understand each other.
+const HELLO: &str = concat!("nakshi-cluster ", env!("CARGO_PKG_VERSION"), "\n");
+/// For so long a server waits before it tries a connection again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Who a server is and what it takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The server.
+    pub server: usize,
+    /// The run.
+    pub job: u64,
+    /// How often it was taken up again.
+    pub epoch: u32,
+}
+
+/// Connects a server with all others, whose addresses are in the order of the servers: it calls those
+/// before it and is called by those after it.
+///
+/// # Errors
+/// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run.
+pub fn connect(
+    listener: &TcpListener,
+    addresses: &[String],
+    me: Identity,
+    patience: Duration,
+) -> Result<Vec<Option<TcpStream>>> {
+    let until = Instant::now() + patience;
+    let mut sockets: Vec<Option<TcpStream>> = addresses.iter().map(|_| None).collect();
+    for (server, address) in addresses.iter().enumerate().take(me.server) {
+        let lost = |why: io::Error| Error::Lost { server, why: format!("{address}: {why}") };
+        let mut socket = call(address, until).map_err(lost)?;
+        say(&mut socket, me).map_err(lost)?;
+        let other = hear(&mut socket, server, until)?;
+        expect(Identity { server, ..me }, other)?;
+        if let Some(place) = sockets.get_mut(server) {
+            *place = Some(socket);
+        }
+    }
+    let missing = |sockets: &[Option<TcpStream>]| {
+        (me.server + 1..sockets.len())
+            .find(|server| sockets.get(*server).is_some_and(Option::is_none))
+    };
+    let failed = |why: io::Error| Error::Lost { server: me.server, why: why.to_string() };
+    listener.set_nonblocking(true).map_err(failed)?;
+    while let Some(server) = missing(&sockets) {
+        match listener.accept() {
+            Ok((mut socket, _)) => {
+                socket.set_nonblocking(false).map_err(failed)?;
+                // Whoever calls and is no server of this run is not one of those waited for.
+                let Ok(other) = hear(&mut socket, server, until) else { continue };
+                let known = expect(Identity { server: other.server, ..me }, other).is_ok();
+                let place = sockets.get_mut(other.server).filter(|place| place.is_none());
+                if let Some(place) = place.filter(|_| known && other.server > me.server)
+                    && say(&mut socket, me).is_ok()
+                {
+                    *place = Some(socket);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if Instant::now() >= until {
+                    let why = format!("it has not called in {:.0} s", patience.as_secs_f64());
+                    return Err(Error::Lost { server, why });
+                }
+                std::thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    for socket in sockets.iter().flatten() {
+        socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(None)).map_err(failed)?;
+    }
+    Ok(sockets)
+}
+
+fn call(address: &str, until: Instant) -> io::Result<TcpStream> {
+    loop {
+        match TcpStream::connect(address) {
+            Ok(socket) => return Ok(socket),
+            Err(error) if Instant::now() >= until => return Err(error),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn say(socket: &mut TcpStream, me: Identity) -> io::Result<()> {
+    let mut bytes = HELLO.as_bytes().to_vec();
+    bytes.extend_from_slice(&(me.server as u64).to_le_bytes());
+    bytes.extend_from_slice(&me.job.to_le_bytes());
+    bytes.extend_from_slice(&me.epoch.to_le_bytes());
+    socket.write_all(&bytes)
+}
+
+fn hear(socket: &mut TcpStream, server: usize, until: Instant) -> Result<Identity> {
+    let lost = |why: String| Error::Lost { server, why };
+    let left = until.saturating_duration_since(Instant::now()).max(PAUSE);
+    socket.set_read_timeout(Some(left)).map_err(|error| lost(error.to_string()))?;
+    let mut bytes = [0; HELLO.len() + 20];
+    let read = socket.read_exact(&mut bytes);
+    read.map_err(|error| lost(format!("it says nothing ({error})")))?;
+    let (hello, rest) = bytes.split_at(HELLO.len());
+    if hello != HELLO.as_bytes() {
+        let theirs = String::from_utf8_lossy(hello);
+        let why = format!("it says {theirs:?} and not {HELLO:?}; install one version everywhere");
+        return Err(lost(why));
+    }
+    let (numbers, epoch) = rest.split_at(16);
+    let [server, job] = *numbers.as_chunks::<8>().0 else { return Err(lost("no numbers".into())) };
+    let mut four = [0; 4];
+    four.copy_from_slice(epoch);
+    Ok(Identity {
+        server: usize::try_from(u64::from_le_bytes(server)).unwrap_or(usize::MAX),
+        job: u64::from_le_bytes(job),
+        epoch: u32::from_le_bytes(four),
+    })
+}
+
+fn expect(wanted: Identity, found: Identity) -> Result<()> {
+    if wanted == found {
+        return Ok(());
+    }
+    let why = format!("it is {found:?} and not {wanted:?}");
+    Err(Error::Lost { server: wanted.server, why })
+}
+
+/// A connection to a server that rings the alarm when it breaks.
+///
+/// timely's threads panic then; here they end without a word, since the run ends with an error.
+#[derive(Debug)]
+pub(super) struct Guarded {
+    pub(super) socket: TcpStream,
+    pub(super) server: usize,
+    pub(super) alarm: Alarm,
+    /// Set when all is said: the other side may hang up.
+    pub(super) closing: Arc<AtomicBool>,
+}
+
+impl Guarded {
+    fn broken(&self, why: String) -> ! {
+        self.alarm.ring(self.server, why);
+        resume_unwind(Box::new("a connection broke"))
+    }
+
+    fn closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+}
+
+impl Read for Guarded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.socket.read(buffer) {
+            Ok(0) | Err(_) if self.closing() => Ok(0),
+            Ok(0) => self.broken("it has hung up".into()),
+            Err(error) => self.broken(error.to_string()),
+            Ok(read) => Ok(read),
+        }
+    }
+}
+
+impl Write for Guarded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.socket.write(bytes) {
+            Err(_) if self.closing() => Ok(bytes.len()),
+            Err(error) => self.broken(error.to_string()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Stream for Guarded {
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Guarded {
+            socket: self.socket.try_clone()?,
+            server: self.server,
+            alarm: self.alarm.clone(),
+            closing: Arc::clone(&self.closing),
+        })
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.socket.set_nonblocking(nonblocking)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        // The other side may have hung up already.
+        self.socket.shutdown(how).or_else(|error| if self.closing() { Ok(()) } else { Err(error) })
+    }
+}

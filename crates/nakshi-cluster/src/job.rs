@@ -1,0 +1,239 @@
+//! A JobServer's run: steps of computation, then communication (2.3.3, 2.3.4).
+
+mod store;
+mod wire;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nakshi_engine::parallel::crew;
+use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Totals};
+use nakshi_engine::{Context, VertexId};
+use serde::{Deserialize, Serialize};
+
+use crate::exchange::Session;
+use crate::{Error, Result, Shard};
+use store::{BLOCK, Values};
+
+/// What a step has done on this server and on all of them.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Superstep {
+    /// Its number; 0 sends the first values.
+    pub step: u32,
+    /// Vertices of all servers that were given a value.
+    pub active: u64,
+    /// Values that this server has sent.
+    pub sent: u64,
+    /// Bytes of all frames that it has sent, headers included.
+    pub bytes: u64,
+    /// Seconds of computation here.
+    pub computation: f64,
+    /// Seconds of communication, in which the servers wait for the slowest of them.
+    pub communication: f64,
+}
+
+/// What is left on a server after a run.
+#[derive(Clone, Debug)]
+pub struct Finished<T> {
+    /// Of this server's vertices, ascending, with what came out for them.
+    pub values: Vec<(VertexId, T)>,
+    /// Every step, from 0.
+    pub steps: Vec<Superstep>,
+    /// What was added up in the last one.
+    pub totals: Totals,
+}
+
+/// Runs a program on this server's vertices, together with all other servers, until it is finished or
+/// for `most` steps. `watch` is told of every step.
+///
+/// # Errors
+/// Those of the session and of the program; [`nakshi_engine::Error::Cancelled`] and
+/// [`nakshi_engine::Error::Deadline`] by `cx`.
+pub fn run<P: PullProgram>(
+    shard: &Shard,
+    program: &P,
+    session: &mut Session,
+    most: Option<u32>,
+    cx: &Context,
+    watch: &mut dyn FnMut(&Superstep),
+) -> Result<Finished<P::Output>> {
+    let mut totals = Totals::default();
+    let origins = (0..shard.own).map(|slot| program.init(&shard.origin(slot), &mut totals));
+    let mut values = Values::new(shard, origins);
+    let mut steps: Vec<Superstep> = Vec::new();
+    let mut computation = Duration::ZERO;
+    for step in 0.. {
+        let before = session.counters().bytes;
+        let began = Instant::now();
+        let (sent, told) = values.communicate(shard, session, &totals)?;
+        let done = Superstep {
+            step,
+            active: told.updated,
+            sent,
+            bytes: session.counters().bytes - before,
+            computation: computation.as_secs_f64(),
+            communication: began.elapsed().as_secs_f64(),
+        };
+        watch(&done);
+        steps.push(done);
+        totals = told.totals;
+        cx.progress().update("supersteps", step.into(), most.unwrap_or_default().into());
+        let finished = step > 0 && program.finished(step, &totals, told.updated);
+        if finished || most.is_some_and(|most| step >= most) {
+            break;
+        }
+        let began = Instant::now();
+        totals = compute(shard, program, &mut values, step + 1, &totals, cx)?;
+        computation = began.elapsed();
+    }
+    let output = |slot, value| {
+        let origin = shard.origin(slot);
+        (origin.vertex, program.output(&origin, value))
+    };
+    let values = values.own().iter().enumerate().map(|(slot, value)| output(slot, value)).collect();
+    Ok(Finished { values, steps, totals })
+}
+
+/// The computation of a step: every own vertex runs; what was added up here.
+fn compute<P: PullProgram>(
+    shard: &Shard,
+    program: &P,
+    values: &mut Values<P::Value>,
+    step: u32,
+    totals: &Totals,
+    cx: &Context,
+) -> Result<Totals> {
+    let (real, blocks) = values.versions(shard.own);
+    let blocks = Mutex::new(blocks);
+    let threads = cx.threads().min(shard.own.div_ceil(BLOCK)).max(1);
+    let parts = crew(threads, |_| {
+        let mut added = Totals::default();
+        loop {
+            let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(mut block) = next else { return Ok(added) };
+            cx.check()?;
+            for slot in block.slots() {
+                let mut me = Running {
+                    shard,
+                    real: &real,
+                    slot,
+                    step,
+                    totals,
+                    put: None,
+                    added: &mut added,
+                };
+                program.step(&mut me)?;
+                if let Some(value) = me.put {
+                    block.put(slot, value);
+                }
+            }
+        }
+    })?;
+    let mut all = Totals::default();
+    parts.iter().for_each(|part| all.merge(part));
+    Ok(all)
+}
+
+/// A vertex in a step.
+struct Running<'a, T> {
+    shard: &'a Shard,
+    real: &'a store::Real<'a, T>,
+    slot: usize,
+    step: u32,
+    totals: &'a Totals,
+    put: Option<T>,
+    added: &'a mut Totals,
+}
+
+impl<T> Running<'_, T> {
+    #[inline]
+    fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
+        let shard = self.shard;
+        let (Some(&from), Some(&to)) =
+            (shard.offsets.get(self.slot), shard.offsets.get(self.slot + 1))
+        else {
+            return;
+        };
+        let (from, to) = (from as usize, to as usize);
+        let links = shard.links.get(from..to).unwrap_or_default();
+        let weights = shard.weights.get(from..to).unwrap_or_default();
+        for (k, &link) in links.iter().enumerate().filter(|(_, link)| wanted(**link)) {
+            if let (Some(&id), Some(value)) =
+                (shard.ids.get(link as usize), self.real.values.get(link as usize))
+            {
+                f(id, value, weights.get(k).copied().unwrap_or(1.0));
+            }
+        }
+    }
+}
+
+impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T> {
+    fn origin(&self) -> Origin {
+        self.shard.origin(self.slot)
+    }
+
+    fn step(&self) -> u32 {
+        self.step
+    }
+
+    fn value(&self) -> &T {
+        // A vertex that runs has a value.
+        &self.real.values[self.slot]
+    }
+
+    fn put(&mut self, value: T) {
+        self.put = Some(value);
+    }
+
+    #[inline]
+    fn links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> nakshi_engine::Result<()> {
+        self.each(|_| true, f);
+        Ok(())
+    }
+
+    #[inline]
+    fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> nakshi_engine::Result<()> {
+        self.each(|link| self.real.updated.get(link as usize), f);
+        Ok(())
+    }
+
+    fn totals(&self) -> &Totals {
+        self.totals
+    }
+
+    fn add(&mut self, number: f64) {
+        self.added.add(number);
+    }
+}
+
+/// Sends what came out to one server, which gets all of it, ascending by vertex; the others get nothing.
+///
+/// # Errors
+/// Those of the session.
+pub fn gather<T: nakshi_engine::program::pull::PullValue>(
+    values: Vec<(VertexId, T)>,
+    to: usize,
+    session: &mut Session,
+) -> Result<Vec<(VertexId, T)>> {
+    let mut parts = values.chunks(wire::GATHERED).peekable();
+    let mut produce = || {
+        let mut frame = Session::frame(0);
+        for (vertex, value) in parts.next().unwrap_or_default() {
+            frame.extend_from_slice(&vertex.to_le_bytes());
+            value.encode(&mut frame);
+        }
+        Ok(crate::exchange::Batch { frames: vec![(to, frame)], more: parts.peek().is_some() })
+    };
+    let mut all = Vec::new();
+    session.exchange(&mut produce, &mut |from, mut body| {
+        while let Some((vertex, rest)) = body.split_first_chunk() {
+            body = rest;
+            let value = T::decode(&mut body);
+            let value = value.ok_or_else(|| Error::damaged(from, "a result in it is cut off"))?;
+            all.push((VertexId::from_le_bytes(*vertex), value));
+        }
+        Ok(())
+    })?;
+    all.sort_unstable_by_key(|(vertex, _)| *vertex);
+    Ok(all)
+}

@@ -1,0 +1,147 @@
+//! Local and remote value stores (2.3.2).
+
+use std::ops::Range;
+
+use nakshi_engine::Bitmap;
+use nakshi_engine::program::pull::{PullValue, Totals};
+
+use super::wire::{self, Cursor};
+use crate::exchange::{Batch, Session};
+use crate::{Error, Result, Shard};
+
+/// Vertices that a thread takes at a time; a multiple of 64, so that it owns words of the flags.
+pub(super) const BLOCK: usize = 1 << 12;
+
+/// The values of a server: of its own vertices two versions, of others' one. Every value has a flag that
+/// says whether it is new; flags of own vertices have two versions too, since they are read while they
+/// are written.
+#[derive(Debug)]
+pub(super) struct Values<T> {
+    /// Real versions, by slot.
+    real: Vec<T>,
+    /// Whether they were new in the step before.
+    updated: Bitmap,
+    shadow: Vec<T>,
+    /// Which of the shadows are written.
+    written: Bitmap,
+}
+
+/// What a step reads.
+pub(super) struct Real<'v, T> {
+    pub(super) values: &'v [T],
+    pub(super) updated: &'v Bitmap,
+}
+
+/// What one thread writes.
+pub(super) struct Block<'v, T> {
+    first: usize,
+    shadow: &'v mut [T],
+    words: &'v mut [u64],
+}
+
+impl<T> Block<'_, T> {
+    pub(super) fn slots(&self) -> Range<usize> {
+        self.first..self.first + self.shadow.len()
+    }
+
+    #[inline]
+    pub(super) fn put(&mut self, slot: usize, value: T) {
+        let at = slot - self.first;
+        if let (Some(place), Some(word)) = (self.shadow.get_mut(at), self.words.get_mut(at / 64)) {
+            *place = value;
+            *word |= 1 << (at % 64);
+        }
+    }
+}
+
+/// What servers tell each other besides values.
+pub(super) struct Told {
+    pub(super) updated: u64,
+    pub(super) totals: Totals,
+}
+
+impl<T: PullValue> Values<T> {
+    /// With first values, all of them new.
+    pub(super) fn new(shard: &Shard, first: impl Iterator<Item = T>) -> Self {
+        let mut real = Vec::with_capacity(shard.ids.len());
+        real.resize(shard.ids.len(), T::default());
+        Values {
+            real,
+            updated: Bitmap::new(shard.ids.len()),
+            shadow: first.collect(),
+            written: Bitmap::full(shard.own),
+        }
+    }
+
+    pub(super) fn own(&self) -> &[T] {
+        self.real.get(..self.shadow.len()).unwrap_or_default()
+    }
+
+    /// What is read in a step, and what is written, by blocks.
+    pub(super) fn versions(
+        &mut self,
+        own: usize,
+    ) -> (Real<'_, T>, impl Iterator<Item = Block<'_, T>>) {
+        self.written = Bitmap::new(own);
+        let real = Real { values: &self.real, updated: &self.updated };
+        let words = self.written.words_mut().chunks_mut(BLOCK / 64);
+        let blocks = self.shadow.chunks_mut(BLOCK).zip(words).enumerate();
+        let block = |(k, (shadow, words))| Block { first: k * BLOCK, shadow, words };
+        (real, blocks.map(block))
+    }
+
+    /// Sends new values to those who want them and takes theirs; then own shadows become real. How many
+    /// values were sent, and what all servers have to say.
+    pub(super) fn communicate(
+        &mut self,
+        shard: &Shard,
+        session: &mut Session,
+        totals: &Totals,
+    ) -> Result<(u64, Told)> {
+        let mut updated = Bitmap::new(shard.ids.len());
+        let mut told = Told { updated: 0, totals: Totals::default() };
+        let (mut cursor, mut sent) = (Cursor::new(shard.server, session.servers()), 0);
+        let (shadow, written) = (&self.shadow, &self.written);
+        let mut first = Some(wire::said(written.count() as u64, totals));
+        let servers = session.servers();
+        let mut produce = || {
+            let mut batch = Batch::default();
+            if let Some(body) = first.take() {
+                batch.frames.extend((0..servers).map(|to| (to, body.clone())));
+            }
+            sent += cursor.fill(&mut batch, &shard.publish, shadow, written);
+            Ok(batch)
+        };
+        let real = &mut self.real;
+        let mut sink = |from: usize, body: &[u8]| {
+            let cut = || Error::damaged(from, "its values are cut off");
+            let slots = shard.remote.get(from).cloned().unwrap_or_default();
+            let (kind, mut body) = body.split_first().ok_or_else(cut)?;
+            if *kind == wire::SAID {
+                let (count, its) = wire::hear(&mut body).ok_or_else(cut)?;
+                told.updated += count;
+                told.totals.merge(&its);
+                return Ok(());
+            }
+            wire::take(*kind, body, |position, value| {
+                let slot = slots.start + position;
+                if slot < slots.end
+                    && let Some(place) = real.get_mut(slot)
+                {
+                    *place = value;
+                    updated.set(slot);
+                }
+            })
+            .ok_or_else(cut)
+        };
+        session.exchange(&mut produce, &mut sink)?;
+        for (slot, (value, new)) in real.iter_mut().zip(&mut self.shadow).enumerate() {
+            if self.written.get(slot) {
+                *value = std::mem::take(new);
+                updated.set(slot);
+            }
+        }
+        self.updated = updated;
+        Ok((sent, told))
+    }
+}

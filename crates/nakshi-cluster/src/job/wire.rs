@@ -1,0 +1,242 @@
+//! Values in frames: those of a publish list that are new, in its order.
+
+use nakshi_engine::Bitmap;
+use nakshi_engine::program::pull::{PullValue, Totals};
+
+use crate::exchange::{Batch, Session};
+
+/// Bytes of values in a frame, about.
+const FRAME: usize = 256 << 10;
+/// Bytes of all frames of a batch, about.
+const BATCH: usize = 32 << 20;
+/// Results in a frame, when they are gathered.
+pub(super) const GATHERED: usize = 1 << 15;
+
+/// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
+/// names; those that are named one by one; what a server says besides.
+const ALL: u8 = 0;
+const BITMAP: u8 = 1;
+const LISTED: u8 = 2;
+pub(super) const SAID: u8 = 3;
+
+/// Kind, first position, positions.
+const HEAD: usize = 1 + 4 + 4;
+
+/// How far publish lists have been sent.
+pub(super) struct Cursor {
+    /// Servers, the one after this first, so that not all send to the same.
+    order: Vec<usize>,
+    at: usize,
+    position: usize,
+}
+
+impl Cursor {
+    pub(super) fn new(server: usize, servers: usize) -> Self {
+        let order = (1..servers).map(|k| (server + k) % servers).collect();
+        Cursor { order, at: 0, position: 0 }
+    }
+
+    /// Adds frames to a batch until it is full; how many values are in them.
+    pub(super) fn fill<T: PullValue>(
+        &mut self,
+        batch: &mut Batch,
+        publish: &[Vec<u32>],
+        values: &[T],
+        new: &Bitmap,
+    ) -> u64 {
+        let (mut bytes, mut sent) = (0, 0);
+        while let Some(&to) = self.order.get(self.at) {
+            let list =
+                publish.get(to).and_then(|list| list.get(self.position..)).unwrap_or_default();
+            if list.is_empty() {
+                (self.at, self.position) = (self.at + 1, 0);
+                continue;
+            }
+            if bytes >= BATCH {
+                batch.more = true;
+                return sent;
+            }
+            let (frame, positions, count) = frame(self.position, list, values, new);
+            self.position += positions;
+            sent += count;
+            if count > 0 {
+                bytes += frame.len();
+                batch.frames.push((to, frame));
+            }
+        }
+        sent
+    }
+}
+
+/// A frame with new values from the front of a publish list, the positions it covers, and the number of
+/// values in it.
+fn frame<T: PullValue>(
+    first: usize,
+    list: &[u32],
+    values: &[T],
+    new: &Bitmap,
+) -> (Vec<u8>, usize, u64) {
+    let span = T::SIZE.map_or(FRAME / 8, |size| FRAME / size.max(1)).max(1);
+    let mut list = list.get(..span).unwrap_or(list);
+    let is_new = |slot: &&u32| new.get(**slot as usize);
+    let count = list.iter().filter(is_new).count();
+    // A position in a list of them takes four bytes, in a bitmap an eighth of one for each position.
+    let kind = if count == list.len() {
+        ALL
+    } else if 32 * count < list.len() {
+        LISTED
+    } else {
+        BITMAP
+    };
+    let mut body = Vec::new();
+    let mut taken = 0;
+    for (position, slot) in list.iter().enumerate() {
+        if is_new(&slot)
+            && let Some(value) = values.get(*slot as usize)
+        {
+            value.encode(&mut body);
+            taken += 1;
+        }
+        if T::SIZE.is_none() && body.len() >= FRAME {
+            list = list.get(..=position).unwrap_or(list);
+            break;
+        }
+    }
+    let mut frame = Session::frame(HEAD + body.len() + list.len() / 8 + 1);
+    frame.push(kind);
+    // Positions and their number are below 2^32, as vertices are.
+    frame.extend_from_slice(&(first as u32).to_le_bytes());
+    let named = if kind == LISTED { taken } else { list.len() };
+    frame.extend_from_slice(&(named as u32).to_le_bytes());
+    match kind {
+        BITMAP => {
+            for eight in list.chunks(8) {
+                let bits = eight.iter().enumerate().filter(|(_, slot)| is_new(slot));
+                frame.push(bits.fold(0, |byte, (k, _)| byte | 1 << k));
+            }
+        }
+        LISTED => {
+            let positions = (0u32..).zip(list).filter(|(_, slot)| is_new(slot));
+            positions.for_each(|(k, _)| frame.extend_from_slice(&k.to_le_bytes()));
+        }
+        _ => {}
+    }
+    frame.extend_from_slice(&body);
+    (frame, list.len(), taken as u64)
+}
+
+fn number(bytes: &mut &[u8]) -> Option<usize> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*number) as usize)
+}
+
+/// Takes the values of a frame, with their positions in the publish list; none if it is not one.
+pub(super) fn take<T: PullValue>(
+    kind: u8,
+    mut body: &[u8],
+    mut put: impl FnMut(usize, T),
+) -> Option<()> {
+    let (first, named) = (number(&mut body)?, number(&mut body)?);
+    match kind {
+        ALL => {
+            for position in first..first + named {
+                put(position, T::decode(&mut body)?);
+            }
+        }
+        BITMAP => {
+            let (bits, mut rest) = body.split_at_checked(named.div_ceil(8))?;
+            for (k, byte) in bits.iter().enumerate() {
+                for bit in (0..8).filter(|bit| byte >> bit & 1 == 1) {
+                    put(first + 8 * k + bit, T::decode(&mut rest)?);
+                }
+            }
+            body = rest;
+        }
+        LISTED => {
+            let (mut positions, mut rest) = body.split_at_checked(4 * named)?;
+            while !positions.is_empty() {
+                put(first + number(&mut positions)?, T::decode(&mut rest)?);
+            }
+            body = rest;
+        }
+        _ => return None,
+    }
+    body.is_empty().then_some(())
+}
+
+/// A frame that says how many values are new on this server, and what was added up.
+pub(super) fn said(updated: u64, totals: &Totals) -> Vec<u8> {
+    let mut frame = Session::frame(0);
+    frame.push(SAID);
+    frame.extend_from_slice(&updated.to_le_bytes());
+    totals.encode(&mut frame);
+    frame
+}
+
+pub(super) fn hear(body: &mut &[u8]) -> Option<(u64, Totals)> {
+    let (updated, rest) = body.split_first_chunk()?;
+    *body = rest;
+    Some((u64::from_le_bytes(*updated), Totals::decode(body)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What is sent of a list, by position.
+    fn sent<T: PullValue>(list: &[u32], values: &[T], new: &Bitmap) -> Vec<(usize, T)> {
+        let mut cursor = Cursor::new(0, 2);
+        let (mut found, publish) = (Vec::new(), [Vec::new(), list.to_vec()]);
+        loop {
+            let mut batch = Batch::default();
+            let count = cursor.fill(&mut batch, &publish, values, new);
+            let before = found.len();
+            for (to, frame) in &batch.frames {
+                assert_eq!(*to, 1);
+                let (kind, body) = frame[Session::HEADER..].split_first().unwrap();
+                take(*kind, body, |position, value: T| found.push((position, value))).unwrap();
+                for end in 0..body.len().min(100) {
+                    assert!(take(*kind, &body[..end], |_, _: T| {}).is_none());
+                }
+            }
+            assert_eq!((found.len() - before) as u64, count);
+            if !batch.more {
+                return found;
+            }
+        }
+    }
+
+    proptest! {
+        /// Seen red with a list that ends a position early where values have no fixed size.
+        #[test]
+        fn new_values_arrive_once(
+            list in prop::collection::vec(0u32..300, 0..400),
+            share in 0u32..40,
+            long in any::<bool>(),
+        ) {
+            let mut new = Bitmap::new(300);
+            (0..300).filter(|v| v * 7 % 40 < share as usize).for_each(|v| new.set(v));
+            let expected = |f: &dyn Fn(u32) -> u64| -> Vec<(usize, u64)> {
+                let new = list.iter().enumerate().filter(|(_, slot)| new.get(**slot as usize));
+                new.map(|(k, slot)| (k, f(*slot))).collect()
+            };
+            let values: Vec<u64> = (0..300).map(|v| v * v).collect();
+            prop_assert_eq!(sent(&list, &values, &new), expected(&|v| u64::from(v) * u64::from(v)));
+            let length = |v: u32| if long { 5000 + v } else { v % 3 };
+            let lists: Vec<Vec<u32>> = (0..300).map(|v| vec![v; length(v) as usize]).collect();
+            let found = sent(&list, &lists, &new);
+            let lengths: Vec<_> = found.iter().map(|(k, l)| (*k, l.len() as u64)).collect();
+            prop_assert_eq!(lengths, expected(&|v| length(v).into()));
+        }
+
+        #[test]
+        fn any_bytes_decode_or_do_not(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            for kind in 0..4 {
+                let _ = take(kind, &bytes, |_, _: (u32, Vec<u8>)| {});
+            }
+            let _ = hear(&mut bytes.as_slice());
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Graph analytics on several machines.
+//!
+//! LFGraph (I. Hoque, I. Gupta, *LFGraph: Simple and Fast Distributed Graph Analytics*, TRIOS 2013;
+//! sections are those of chapter 2 of I. Hoque's thesis, 2013): vertices belong to servers by a hash of
+//! their id, a server keeps the in-neighbours of its vertices only, and each value goes once to every
+//! server that has asked for it. Programs are [`nakshi_engine::program::pull`]'s, which run on one
+//! machine as well.
+//!
+//! * [`Partition`]: who owns a vertex (2.3.1);
+//! * [`plan`]: what a partition sends and keeps, before anything runs (2.4, 2.5);
+//! * [`Shard`], [`load`]: what a server keeps, and how it comes there (2.3.1, 2.3.2);
+//! * [`exchange`]: rounds in which servers send each other frames;
+//! * [`job`]: computation, communication, values (2.3.2 to 2.3.4);
+//! * [`local`]: servers as threads of one process;
+//! * [`Task`], [`worker`], [`front`]: programs by name, on servers that are processes.
+
+mod control;
+mod error;
+pub mod exchange;
+pub mod front;
+pub mod job;
+pub mod load;
+pub mod local;
+mod partition;
+pub mod plan;
+mod shard;
+mod task;
+pub mod worker;
+
+pub use error::{Error, Result};
+pub use partition::Partition;
+pub use shard::Shard;
+pub use task::{NAMES, Task};

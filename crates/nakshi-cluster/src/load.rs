@@ -1,0 +1,210 @@
+//! Graph loaders (2.3.1): every server reads a share of a store and sends lists to their owners.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use nakshi_engine::program::pull::Links;
+use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
+
+use crate::exchange::{Batch, Session};
+use crate::shard::Line;
+use crate::{Error, Partition, Result, Shard};
+
+/// Encoded bytes of lists that a loader reads at a time.
+const SHARE: u64 = 8 << 20;
+/// Bytes of a frame, about.
+const FRAME: usize = 256 << 10;
+
+/// Which links a program wants, and whether with weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which edges.
+    pub links: Links,
+    /// Whether weights come along.
+    pub weighted: bool,
+}
+
+/// Loads this server's part of a graph that all servers can read: each reads its share of the lists and
+/// sends them to the owners of their vertices.
+///
+/// # Errors
+/// Those of reading and of sending.
+pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) -> Result<Shard> {
+    let partition = Partition::new(session.servers())?;
+    let loader = Loader::new(graph, wanted, cx)?;
+    let n = graph.num_vertices();
+    let servers = session.servers();
+    let share = |server: usize| n * server / servers;
+    let directions = match wanted.links {
+        Links::Both if graph.directed() => &[Direction::Out, Direction::In][..],
+        _ => &[Direction::In],
+    };
+    let mut lines = Vec::new();
+    for &direction in directions {
+        let mut next = share(session.server());
+        let end = share(session.server() + 1);
+        let mut produce = || {
+            let from = next;
+            next = loader.until(direction, from, end);
+            let frames = loader.read(direction, from..next, &partition)?;
+            Ok(Batch { frames, more: next < end })
+        };
+        session.exchange(&mut produce, &mut |from, mut body| {
+            while !body.is_empty() {
+                let line = Line::decode(&mut body, n, wanted.weighted);
+                lines.push(line.ok_or_else(|| Error::damaged(from, "a list in it is cut off"))?);
+            }
+            Ok(())
+        })?;
+    }
+    Shard::build(lines, n as u64, &partition, session)
+}
+
+/// What a loader knows of the graph.
+struct Loader<'g> {
+    graph: &'g Graph,
+    wanted: Wanted,
+    ranks: Option<Vec<u32>>,
+    degrees: Vec<u32>,
+    cx: &'g Context,
+}
+
+impl<'g> Loader<'g> {
+    fn new(graph: &'g Graph, wanted: Wanted, cx: &'g Context) -> Result<Self> {
+        let mut degrees = graph.degrees(Direction::Out, cx)?;
+        if wanted.links == Links::Both && graph.directed() {
+            for (out, more) in degrees.iter_mut().zip(graph.degrees(Direction::In, cx)?) {
+                *out = out.saturating_add(more);
+            }
+        }
+        Ok(Loader { graph, wanted, ranks: graph.id_ranks(cx)?, degrees, cx })
+    }
+
+    /// Where the vertices from `from` on have lists of [`SHARE`] bytes, one vertex at least.
+    fn until(&self, direction: Direction, from: usize, end: usize) -> usize {
+        let begin = self.graph.extent(direction, from.min(end)).start;
+        let (mut low, mut high) = ((from + 1).min(end), end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.graph.extent(direction, middle).end <= begin + SHARE {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Frames with the lists of some vertices.
+    fn read(
+        &self,
+        direction: Direction,
+        vertices: Range<usize>,
+        partition: &Partition,
+    ) -> Result<Vec<(usize, Vec<u8>)>> {
+        let mut set = VertexSet::new(self.graph.num_vertices());
+        // Ids are 32 bits wide.
+        vertices.for_each(|v| {
+            set.insert(v as VertexId);
+        });
+        let done = Mutex::new(Vec::new());
+        let packer = |_: usize| Packer { frames: Vec::new(), done: &done };
+        let put = |packer: &mut Packer<'_>, line: &Line| {
+            packer.put(partition.owner(line.vertex), line);
+            Ok(())
+        };
+        if self.wanted.weighted {
+            self.graph.gather_weighted(
+                direction,
+                &set,
+                self.cx,
+                packer,
+                |packer, v, list, weights| {
+                    let mut line = self.line(v);
+                    list.decode_into(&mut line.neighbours)?;
+                    line.weights = (0..line.neighbours.len()).map(|i| weights.get(i)).collect();
+                    put(packer, &line)
+                },
+            )?;
+        } else {
+            self.graph.gather(direction, &set, self.cx, packer, |packer, v, list| {
+                let mut line = self.line(v);
+                list.decode_into(&mut line.neighbours)?;
+                put(packer, &line)
+            })?;
+        }
+        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn line(&self, vertex: VertexId) -> Line {
+        let at = |numbers: &[u32]| numbers.get(vertex as usize).copied().unwrap_or_default();
+        Line {
+            vertex,
+            rank: self.ranks.as_deref().map_or(vertex, at),
+            degree: at(&self.degrees),
+            neighbours: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+}
+
+/// Collects lists for each server, by one thread.
+struct Packer<'d> {
+    frames: Vec<Vec<u8>>,
+    done: &'d Mutex<Vec<(usize, Vec<u8>)>>,
+}
+
+impl Packer<'_> {
+    fn put(&mut self, owner: usize, line: &Line) {
+        if self.frames.len() <= owner {
+            self.frames.resize_with(owner + 1, Vec::new);
+        }
+        let Some(frame) = self.frames.get_mut(owner) else { return };
+        if frame.is_empty() {
+            *frame = Session::frame(FRAME);
+        }
+        line.encode(frame);
+        if frame.len() >= FRAME {
+            let full = std::mem::take(frame);
+            self.done.lock().unwrap_or_else(PoisonError::into_inner).push((owner, full));
+        }
+    }
+}
+
+impl Drop for Packer<'_> {
+    fn drop(&mut self) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = self.frames.drain(..).enumerate();
+        done.extend(rest.filter(|(_, frame)| !frame.is_empty()));
+    }
+}
+
+impl Line {
+    fn encode(&self, out: &mut Vec<u8>) {
+        // A list has fewer entries than there are vertices, below 2^32.
+        for number in [self.vertex, self.rank, self.degree, self.neighbours.len() as u32] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.neighbours.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+        self.weights.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+    }
+
+    fn decode(bytes: &mut &[u8], vertices: usize, weighted: bool) -> Option<Self> {
+        let (head, rest) = bytes.split_first_chunk::<16>()?;
+        let [vertex, rank, degree, len] = head.as_chunks().0 else { return None };
+        let len = u32::from_le_bytes(*len) as usize;
+        let (neighbours, rest) = rest.split_at_checked(4 * len)?;
+        let (weights, rest) = rest.split_at_checked(if weighted { 8 * len } else { 0 })?;
+        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+        let line = Line {
+            vertex: number(vertex),
+            rank: number(rank),
+            degree: number(degree),
+            neighbours: neighbours.as_chunks().0.iter().map(number).collect(),
+            weights: weights.as_chunks().0.iter().map(|w| f64::from_le_bytes(*w)).collect(),
+        };
+        *bytes = rest;
+        let known = |v: &VertexId| (*v as usize) < vertices;
+        (known(&line.vertex) && line.neighbours.iter().all(known)).then_some(line)
+    }
+}

@@ -1,0 +1,131 @@
+//! Servers as threads of one process.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use nakshi_engine::program::pull::PullProgram;
+use nakshi_engine::{Context, Graph};
+
+use crate::exchange::dataflow::{Alarm, Dataflow};
+use crate::exchange::simulated::{Faults, Net};
+use crate::exchange::{Counters, Session, Transport};
+use crate::job::{self, Superstep};
+use crate::load::{Wanted, load};
+use crate::{Error, Partition, Result};
+
+/// For so long a server waits for another thread of its process.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a run on several servers hands out.
+#[derive(Clone, Debug)]
+pub struct Outcome<T> {
+    /// For each vertex.
+    pub values: Vec<T>,
+    /// Steps of each server.
+    pub steps: Vec<Vec<Superstep>>,
+    /// Frames of each server.
+    pub counters: Vec<Counters>,
+}
+
+/// Runs a program on so many servers, each of which computes with the context's threads, until it is
+/// finished or for `most` steps.
+///
+/// # Errors
+/// The first failure of a server that is not the echo of another's.
+pub fn run<P: PullProgram>(
+    graph: &Graph,
+    program: &P,
+    servers: usize,
+    most: Option<u32>,
+    cx: &Context,
+) -> Result<Outcome<P::Output>> {
+    Partition::new(servers)?;
+    let alarm = Alarm::default();
+    let flows = Dataflow::threads(servers, &alarm, PATIENCE)?;
+    let flows: Vec<_> = flows.into_iter().map(|flow| Mutex::new(Some(flow))).collect();
+    let transport = |server: usize| -> Option<Box<dyn Transport>> {
+        let flow = flows.get(server)?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Box::new(flow))
+    };
+    let job = Job { graph, program, most, cx };
+    job.on_all(servers, &transport, &|server, error| alarm.ring(server, error.to_string()))
+}
+
+/// Runs a program over a net that loses, doubles and delays frames.
+///
+/// # Errors
+/// As [`run`]; what a net does to frames is an error or has no effect.
+pub fn run_simulated<P: PullProgram>(
+    graph: &Graph,
+    program: &P,
+    servers: usize,
+    faults: Faults,
+    cx: &Context,
+) -> Result<Outcome<P::Output>> {
+    Partition::new(servers)?;
+    let net = Net::new(servers, faults);
+    let transport = |server| -> Option<Box<dyn Transport>> { Some(Box::new(net.end(server))) };
+    Job { graph, program, most: None, cx }.on_all(servers, &transport, &|_, _| {})
+}
+
+struct Job<'a, P> {
+    graph: &'a Graph,
+    program: &'a P,
+    most: Option<u32>,
+    cx: &'a Context,
+}
+
+/// What a server's thread ends with: on the first server all values.
+type Ended<T> = (Vec<T>, Vec<Superstep>, Counters);
+
+impl<P: PullProgram> Job<'_, P> {
+    fn on_all(
+        &self,
+        servers: usize,
+        transport: &(dyn Fn(usize) -> Option<Box<dyn Transport>> + Sync),
+        failed: &(dyn Fn(usize, &Error) + Sync),
+    ) -> Result<Outcome<P::Output>> {
+        let one = |server: usize| {
+            let panicked = |_| nakshi_engine::Error::Panicked { message: "in a server".into() };
+            let ended = catch_unwind(AssertUnwindSafe(|| self.on_one(transport(server))))
+                .unwrap_or_else(|panic| Err(panicked(panic).into()));
+            ended.inspect_err(|error| failed(server, error))
+        };
+        let results: Vec<Result<Ended<P::Output>>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..servers).map(|server| scope.spawn(move || one(server))).collect();
+            let lost = |server| Error::Lost { server, why: "its thread panicked".into() };
+            let joined = threads.into_iter().enumerate();
+            joined
+                .map(|(server, thread)| thread.join().unwrap_or_else(|_| Err(lost(server))))
+                .collect()
+        });
+        let mut outcome = Outcome { values: Vec::new(), steps: Vec::new(), counters: Vec::new() };
+        let mut echo = None;
+        for result in results {
+            match result {
+                Ok((values, steps, counters)) => {
+                    outcome.values.extend(values);
+                    outcome.steps.push(steps);
+                    outcome.counters.push(counters);
+                }
+                Err(error @ Error::Lost { .. }) => echo = Some(error),
+                Err(cause) => return Err(cause),
+            }
+        }
+        echo.map_or(Ok(outcome), Err)
+    }
+
+    fn on_one(&self, transport: Option<Box<dyn Transport>>) -> Result<Ended<P::Output>> {
+        let lost = || Error::Lost { server: 0, why: "it has no transport".into() };
+        let mut session = Session::new(transport.ok_or_else(lost)?, 1, 0);
+        let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
+        let shard = load(self.graph, wanted, &mut session, self.cx)?;
+        let finished =
+            job::run(&shard, self.program, &mut session, self.most, self.cx, &mut |_| {})?;
+        let values = job::gather(finished.values, 0, &mut session)?;
+        let values = values.into_iter().map(|(_, value)| value).collect();
+        Ok((values, finished.steps, session.counters()))
+    }
+}

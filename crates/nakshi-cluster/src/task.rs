@@ -1,0 +1,237 @@
+//! Programs by name, and what comes out of them.
+
+use nakshi_engine::program::pull::programs::{
+    Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
+    UNMATCHED, UNREACHED,
+};
+use nakshi_engine::program::pull::{PullProgram, PullValue};
+use nakshi_engine::{Bitmap, Column, Context, Direction, Graph, Needs, Outcome, Values, VertexId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::exchange::Session;
+use crate::job::{self, Superstep};
+use crate::load::{Wanted, load};
+use crate::{Error, Result};
+
+/// An algorithm with its parameters; vertices are internal ids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "algorithm", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Task {
+    /// Ranks that sum to 1.
+    PageRank {
+        /// Probability of following an edge.
+        #[serde(default = "damping")]
+        damping: f64,
+        /// Steps.
+        #[serde(default = "steps")]
+        iterations: u32,
+    },
+    /// Distances along out-edges.
+    Sssp {
+        /// From here.
+        source: VertexId,
+        /// The attribute that lengths are; 1 without.
+        #[serde(default)]
+        weight: Option<String>,
+    },
+    /// Levels of a breadth-first search along out-edges.
+    Bfs {
+        /// From here.
+        source: VertexId,
+    },
+    /// Weakly connected components.
+    Wcc {},
+    /// Communities by label propagation.
+    Cdlp {
+        /// Rounds at most.
+        #[serde(default = "rounds")]
+        iterations: u32,
+    },
+    /// Number of triangles.
+    Triangles {},
+    /// A proper colouring.
+    Coloring {},
+    /// A maximal matching.
+    Matching {},
+}
+
+fn damping() -> f64 {
+    0.85
+}
+
+fn steps() -> u32 {
+    20
+}
+
+fn rounds() -> u32 {
+    10
+}
+
+/// Names of all tasks.
+pub const NAMES: [&str; 8] =
+    ["pagerank", "sssp", "bfs", "wcc", "cdlp", "triangles", "coloring", "matching"];
+
+/// What a server does of a task: who may see its steps, and where.
+pub(crate) struct Part<'p> {
+    pub(crate) graph: &'p Graph,
+    pub(crate) session: &'p mut Session,
+    pub(crate) cx: &'p Context,
+    pub(crate) watch: &'p mut dyn FnMut(&Superstep),
+}
+
+impl Task {
+    /// The task of a name, with parameters in which vertices are the users' ids.
+    ///
+    /// # Errors
+    /// [`nakshi_engine::Error::UnknownAlgorithm`], [`nakshi_engine::Error::UnknownVertex`], and for
+    /// parameters that it does not have or that make no sense.
+    pub fn new(
+        name: &str,
+        parameters: &Map<String, Value>,
+        graph: &Graph,
+        cx: &Context,
+    ) -> Result<Self> {
+        if !NAMES.contains(&name) {
+            let known = NAMES.join(", ");
+            return Err(nakshi_engine::Error::UnknownAlgorithm { name: name.into(), known }.into());
+        }
+        let mut named = parameters.clone();
+        if let Some(source) = named.get_mut("source") {
+            *source = graph.vertex_by_json(source, cx)?.into();
+        }
+        named.insert("algorithm".into(), name.into());
+        let task: Task = serde_json::from_value(named.into())
+            .map_err(|error| nakshi_engine::Error::parameter(name, error.to_string()))?;
+        match &task {
+            Task::PageRank { damping, .. } if !(0.0..1.0).contains(damping) => {
+                let what = "must be at least 0 and below 1";
+                Err(nakshi_engine::Error::parameter("damping", what).into())
+            }
+            _ => Ok(task),
+        }
+    }
+
+    /// What a server needs of a store to load its part.
+    pub fn needs(&self) -> Needs {
+        let column = match self {
+            Task::Sssp { weight, .. } => weight.clone(),
+            _ => None,
+        };
+        Needs { column, gathers: true, ..Needs::new(8.0, &[Direction::In, Direction::Out]) }
+    }
+
+    /// Bytes of a vertex's value; of triangles, whose values are lists, those of an empty one.
+    pub fn value_bytes(&self) -> u64 {
+        match self {
+            Task::PageRank { .. } | Task::Sssp { .. } => 8,
+            Task::Bfs { .. } | Task::Wcc {} | Task::Cdlp { .. } => 4,
+            Task::Coloring {} | Task::Matching {} => 8,
+            Task::Triangles {} => 32,
+        }
+    }
+
+    /// Runs this server's part; the bytes of all results on the first server, nothing on others.
+    pub(crate) fn run(&self, part: Part<'_>) -> Result<Vec<u8>> {
+        match *self {
+            Task::PageRank { damping, iterations } => one(&PageRank { damping, iterations }, part),
+            Task::Sssp { source, .. } => one(&ShortestPaths { source }, part),
+            Task::Bfs { source } => one(&Levels { source }, part),
+            Task::Wcc {} => one(&Components, part),
+            Task::Cdlp { iterations } => one(&Communities { iterations }, part),
+            Task::Triangles {} => one(&Triangles, part),
+            Task::Coloring {} => one(&Coloring, part),
+            Task::Matching {} => one(&Matching, part),
+        }
+    }
+
+    /// The results as columns, from the bytes of [`Task::run`].
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; those of reading ids.
+    pub(crate) fn outcome(&self, mut bytes: &[u8], graph: &Graph, cx: &Context) -> Result<Outcome> {
+        let n = graph.num_vertices();
+        // Ranks among the users' ids are names of vertices.
+        let vertices = |ranks: Vec<u32>| -> Result<Values> {
+            let by_rank = graph.vertices_by_id(cx)?;
+            let of = |rank: u32| {
+                by_rank.as_ref().map_or(rank, |v| v.get(rank as usize).copied().unwrap_or_default())
+            };
+            Ok(Values::Vertex(ranks.into_iter().map(of).collect()))
+        };
+        let mut outcome = Outcome::default();
+        let column = match self {
+            Task::PageRank { .. } => Column::new("rank", Values::F64(all(&mut bytes, n)?)),
+            Task::Sssp { .. } => {
+                let found: Vec<f64> = all(&mut bytes, n)?;
+                let reached = valid(&found, |distance| distance.is_finite());
+                Column::with_valid("distance", Values::F64(found), reached)
+            }
+            Task::Bfs { .. } => {
+                let found: Vec<u32> = all(&mut bytes, n)?;
+                let reached = valid(&found, |level| *level != UNREACHED);
+                outcome = outcome.with_summary("reached", reached.count() as u64);
+                Column::with_valid("level", Values::U32(found), reached)
+            }
+            Task::Wcc {} => {
+                let found: Vec<u32> = all(&mut bytes, n)?;
+                outcome = outcome.with_summary("components", different(&found));
+                Column::new("component", vertices(found)?)
+            }
+            Task::Cdlp { .. } => {
+                let found: Vec<u32> = all(&mut bytes, n)?;
+                outcome = outcome.with_summary("communities", different(&found));
+                Column::new("label", vertices(found)?)
+            }
+            Task::Triangles {} => {
+                let found: Vec<u64> = all(&mut bytes, n)?;
+                return Ok(outcome.with_summary("triangles", found.iter().sum::<u64>()));
+            }
+            Task::Coloring {} => {
+                let found: Vec<u32> = all(&mut bytes, n)?;
+                let colors = found.iter().max().map_or(0, |most| u64::from(*most) + 1);
+                outcome = outcome.with_summary("colors", colors);
+                Column::new("color", Values::U32(found))
+            }
+            Task::Matching {} => {
+                let found: Vec<u32> = all(&mut bytes, n)?;
+                let matched = valid(&found, |partner| *partner != UNMATCHED);
+                outcome = outcome.with_summary("pairs", matched.count() as u64 / 2);
+                Column::with_valid("partner", Values::Vertex(found), matched)
+            }
+        };
+        outcome.columns.push(column);
+        Ok(outcome)
+    }
+}
+
+/// Loads, runs and gathers.
+fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Vec<u8>> {
+    let Part { graph, session, cx, watch } = part;
+    let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
+    let shard = load(graph, wanted, session, cx)?;
+    let finished = job::run(&shard, program, session, None, cx, watch)?;
+    drop(shard);
+    let all = job::gather(finished.values, 0, session)?;
+    let mut bytes = Vec::new();
+    all.iter().for_each(|(_, value)| value.encode(&mut bytes));
+    Ok(bytes)
+}
+
+fn all<T: PullValue>(bytes: &mut &[u8], n: usize) -> Result<Vec<T>> {
+    let found: Option<Vec<T>> = (0..n).map(|_| T::decode(bytes)).collect();
+    found.filter(|_| bytes.is_empty()).ok_or_else(|| Error::damaged(0, "results are missing"))
+}
+
+fn valid<T>(values: &[T], is: impl Fn(&T) -> bool) -> Bitmap {
+    let mut bits = Bitmap::new(values.len());
+    values.iter().enumerate().filter(|(_, value)| is(value)).for_each(|(v, _)| bits.set(v));
+    bits
+}
+
+/// How many different numbers below their count.
+fn different(numbers: &[u32]) -> u64 {
+    let mut seen = Bitmap::new(numbers.len());
+    numbers.iter().for_each(|&number| seen.set(number as usize));
+    seen.count() as u64
+}

@@ -1,0 +1,113 @@
+//! One program, three engines: lists in memory, lists on the SSD, several servers.
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
+
+use nakshi_cluster::exchange::simulated::Faults;
+use nakshi_cluster::{Error, local};
+use nakshi_engine::program::pull::programs::{
+    Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
+};
+use nakshi_engine::program::pull::{PullProgram, run_pull};
+use nakshi_engine::{Context, Graph};
+use proptest::prelude::*;
+
+/// A graph in which a few vertices have most edges, with self-loops, duplicates and isolated vertices.
+fn skewed(n: u32, edges: usize, directed: bool, mut seed: u64) -> Graph {
+    let mut draw = |limit: u32| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((seed >> 33) % u64::from(limit.max(1))) as u32
+    };
+    let limit = n * 9 / 10 + 1;
+    let mut end =
+        || (u64::from(draw(limit)) * u64::from(draw(limit)) / u64::from(limit)) as u32 % n;
+    let edges: Vec<_> = (0..edges).map(|_| (end(), end())).collect();
+    let weights: Vec<f64> = (0..edges.len()).map(|i| (i % 17 + 1) as f64).collect();
+    Graph::from_edges(n as usize, &edges, directed, Some(&weights)).unwrap()
+}
+
+/// The same values, to the bit, as on one machine.
+fn same<P: PullProgram>(graph: &Graph, program: &P, servers: usize) {
+    let cx = Context::new().with_threads(2);
+    let alone = run_pull(graph, program, None, &cx).unwrap();
+    let found = local::run(graph, program, servers, None, &cx).unwrap();
+    let text = |values: &[P::Output]| format!("{values:?}");
+    assert_eq!(text(&found.values), text(&alone.values), "{servers} servers");
+    for steps in &found.steps {
+        assert_eq!(steps.last().map(|step| step.step), Some(alone.steps));
+    }
+}
+
+fn all_the_same(graph: &Graph, servers: usize) {
+    same(graph, &PageRank { damping: 0.85, iterations: 12 }, servers);
+    same(graph, &ShortestPaths { source: 1 }, servers);
+    same(graph, &Levels { source: 1 }, servers);
+    same(graph, &Components, servers);
+    same(graph, &Communities { iterations: 10 }, servers);
+    same(graph, &Coloring, servers);
+    same(graph, &Matching, servers);
+    same(graph, &Triangles, servers);
+}
+
+/// Seen red with flags of own vertices that are not kept for the next step, with publish lists in another
+/// order than slots, and with shadows that are read.
+#[test]
+fn every_program_on_every_number_of_servers() {
+    for directed in [true, false] {
+        let graph = skewed(2000, 12_000, directed, 50);
+        for servers in [1, 2, 3, 4, 7] {
+            all_the_same(&graph, servers);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn small_graphs(n in 2u32..40, edges in 0usize..120, directed in any::<bool>(), seed in any::<u64>()) {
+        // More servers than vertices among them.
+        all_the_same(&skewed(n, edges, directed, seed), 1 + seed as usize % 12);
+    }
+}
+
+/// What a net does to frames is an error or has no effect. Seen red with frames that are not numbered,
+/// with rounds that are over without their last frames, and with late frames that count.
+#[test]
+fn a_bad_net_gives_the_exact_result_or_an_error() {
+    let graph = skewed(600, 3000, true, 9);
+    let cx = Context::new().with_threads(1);
+    let program = Components;
+    let right = run_pull(&graph, &program, None, &cx).unwrap().values;
+    let run = |faults| local::run_simulated(&graph, &program, 4, faults, &cx);
+    let (mut exact, mut errors) = (0, 0);
+    for seed in 0..60 {
+        let harmless = Faults { seed, doubled: 0.3, late: 0.3, ..Faults::default() };
+        let found = run(harmless).unwrap();
+        assert_eq!(found.values, right);
+        assert!(found.counters.iter().map(|c| c.doubles + c.late).sum::<u64>() > 0);
+        let few = Faults { seed, lost: 0.003, damaged: 0.002, doubled: 0.1, late: 0.1, dies: None };
+        match run(few) {
+            Ok(found) => {
+                assert_eq!(found.values, right);
+                exact += 1;
+            }
+            Err(Error::Missing { .. } | Error::Damaged { .. } | Error::Lost { .. }) => errors += 1,
+            Err(other) => panic!("{other}"),
+        }
+        let dies = Faults { seed, dies: Some((seed % 7, seed as usize % 4)), ..Faults::default() };
+        assert!(matches!(run(dies), Err(Error::Lost { .. })));
+    }
+    assert!(exact > 5 && errors > 5, "{exact} exact, {errors} errors");
+}
+
+/// A frame takes eight bytes a value and hardly more.
+#[test]
+fn bytes_on_the_wire() {
+    let graph = skewed(60_000, 400_000, true, 3);
+    let cx = Context::new().with_threads(2);
+    let program = PageRank { damping: 0.85, iterations: 2 };
+    let found = local::run(&graph, &program, 2, None, &cx).unwrap();
+    for steps in &found.steps {
+        for step in steps {
+            assert!(step.bytes as f64 <= 8.4 * step.sent as f64 + 2000.0, "{step:?}");
+        }
+    }
+}

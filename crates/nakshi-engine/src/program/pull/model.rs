@@ -1,0 +1,102 @@
+//! The programming model: what a user writes (section 2.2).
+
+use super::totals::Totals;
+use super::value::PullValue;
+use crate::VertexId;
+use crate::error::Result;
+
+/// Which edges values come along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// In-edges.
+    In,
+    /// Edges of both directions, each treated as two ("LFGraph is extendible to undirected graphs by
+    /// treating each edge as two directed edges"): a neighbour that is joined both ways comes twice.
+    Both,
+}
+
+/// What a vertex is before it has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The vertex.
+    pub vertex: VertexId,
+    /// Where its id stands in the ascending order of the users' ids.
+    pub rank: u32,
+    /// Its out-neighbours (`getOutLinkCount`), or its edges of both directions with [`Links::Both`].
+    pub degree: u32,
+    /// Vertices of the graph.
+    pub vertices: u64,
+}
+
+/// A vertex in a step.
+pub trait PullVertex<T> {
+    /// What it was before the first step.
+    fn origin(&self) -> Origin;
+
+    /// The number of the step (`getStep`), from 1: values of step 0 are [`PullProgram::init`]'s.
+    fn step(&self) -> u32;
+
+    /// Its value after the step before.
+    fn value(&self) -> &T;
+
+    /// Gives it a value (`putValue`), which others see in the next step; an equal one counts as an
+    /// update too.
+    fn put(&mut self, value: T);
+
+    /// Calls `f(neighbour, value, weight)` for every link (`getInLinks`), in the order of the list.
+    ///
+    /// # Errors
+    /// Those of reading the list.
+    fn links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
+
+    /// The same for the links from vertices that were given a value in the step before
+    /// (`getUpdatedInLinks`).
+    ///
+    /// # Errors
+    /// Those of reading the list.
+    fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
+
+    /// What vertices have added up in the step before.
+    fn totals(&self) -> &Totals;
+
+    /// Adds a number to the totals that all vertices see in the next step.
+    fn add(&mut self, number: f64);
+}
+
+/// A vertex's next value from its present one and those of its in-neighbours (Abstraction 2.1).
+///
+/// In each step every vertex runs. There are two versions of each value: the *real* one that others
+/// read and the *shadow* that is written. A run ends after a step in which no vertex was given a value,
+/// or when the program is [finished](Self::finished). Links are visited in the order of the list, so
+/// that values, floats too, are the same for any number of threads and servers, as far as they do not
+/// depend on [`Totals::sum`].
+pub trait PullProgram: Sync {
+    /// The value of a vertex.
+    type Value: PullValue;
+    /// What comes out for a vertex.
+    type Output: PullValue;
+
+    /// Which edges values come along.
+    const LINKS: Links = Links::In;
+    /// Whether links have the weights of the edges; without, they are all 1.
+    const WEIGHTED: bool = false;
+
+    /// The value before the first step, and what it adds to the totals.
+    fn init(&self, origin: &Origin, totals: &mut Totals) -> Self::Value;
+
+    /// A vertex's part of a step.
+    ///
+    /// # Errors
+    /// Those of reading its links.
+    fn step<V: PullVertex<Self::Value>>(&self, me: &mut V) -> Result<()>;
+
+    /// Whether `step` was the last one, by what was added up in it. Asked once a step; `updated` is how
+    /// many vertices were given a value.
+    fn finished(&self, step: u32, totals: &Totals, updated: u64) -> bool {
+        let _ = (step, totals);
+        updated == 0
+    }
+
+    /// What the last value means.
+    fn output(&self, origin: &Origin, value: &Self::Value) -> Self::Output;
+}

@@ -1,0 +1,43 @@
+//! Breadth-first search.
+
+use crate::VertexId;
+use crate::error::Result;
+use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
+
+/// The level of a vertex that is not reached.
+pub const UNREACHED: u32 = u32::MAX;
+
+/// How many edges away vertices are.
+#[derive(Clone, Copy, Debug)]
+pub struct Levels {
+    /// From here.
+    pub source: VertexId,
+}
+
+impl PullProgram for Levels {
+    type Value = u32;
+    type Output = u32;
+
+    fn init(&self, origin: &Origin, _: &mut Totals) -> u32 {
+        if origin.vertex == self.source { 0 } else { UNREACHED }
+    }
+
+    #[inline]
+    fn step<V: PullVertex<u32>>(&self, me: &mut V) -> Result<()> {
+        if *me.value() != UNREACHED {
+            return Ok(());
+        }
+        let mut reached = false;
+        // All are updated in the first step, as values of step 0.
+        me.updated_links(|_, level, _| reached |= *level != UNREACHED)?;
+        if reached {
+            let step = me.step();
+            me.put(step);
+        }
+        Ok(())
+    }
+
+    fn output(&self, _: &Origin, value: &u32) -> u32 {
+        *value
+    }
+}

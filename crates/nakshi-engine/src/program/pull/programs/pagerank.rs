@@ -1,0 +1,53 @@
+//! PageRank (section 2.2.4), normalised as [`crate::algo::PageRank`]: ranks sum to 1, and the mass of
+//! vertices without out-edges is spread evenly, which the totals make possible.
+
+use crate::error::Result;
+use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
+
+/// A vertex's value is what each of its out-neighbours gets of its rank.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRank {
+    /// Probability of following an edge, in `0..1`.
+    pub damping: f64,
+    /// Steps.
+    pub iterations: u32,
+}
+
+impl PageRank {
+    fn share(rank: f64, origin: &Origin, totals: impl FnOnce(f64)) -> f64 {
+        if origin.degree == 0 {
+            totals(rank);
+        }
+        rank / f64::from(origin.degree.max(1))
+    }
+}
+
+impl PullProgram for PageRank {
+    type Value = f64;
+    type Output = f64;
+
+    fn init(&self, origin: &Origin, totals: &mut Totals) -> f64 {
+        PageRank::share(1.0 / origin.vertices as f64, origin, |mass| totals.add(mass))
+    }
+
+    #[inline]
+    fn step<V: PullVertex<f64>>(&self, me: &mut V) -> Result<()> {
+        let mut sum = 0.0;
+        me.links(|_, share, _| sum += share)?;
+        let origin = me.origin();
+        let dangling = if me.totals().count() == 0 { 0.0 } else { me.totals().sum() };
+        let n = origin.vertices as f64;
+        let rank = (1.0 - self.damping) / n + self.damping * (sum + dangling / n);
+        let share = PageRank::share(rank, &origin, |mass| me.add(mass));
+        me.put(share);
+        Ok(())
+    }
+
+    fn finished(&self, step: u32, _: &Totals, _: u64) -> bool {
+        step >= self.iterations
+    }
+
+    fn output(&self, origin: &Origin, value: &f64) -> f64 {
+        value * f64::from(origin.degree.max(1))
+    }
+}

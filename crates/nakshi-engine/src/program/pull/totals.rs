@@ -1,0 +1,105 @@
+//! Sums over all vertices.
+
+use super::exact::ExactSum;
+
+/// What vertices add up in a step, seen by all of them in the next: a count, sum, least and greatest.
+///
+/// The sum is rounded once, at its end: it is the same to the bit for any number of threads and servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Totals {
+    count: u64,
+    sum: ExactSum,
+    min: f64,
+    max: f64,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
+        Totals { count: 0, sum: ExactSum::default(), min, max }
+    }
+}
+
+impl Totals {
+    /// How many numbers were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> f64 {
+        self.sum.value()
+    }
+
+    /// The least, infinity if there is none.
+    pub fn min(&self) -> f64 {
+        self.min
+    }
+
+    /// The greatest, minus infinity if there is none.
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub fn add(&mut self, number: f64) {
+        self.count += 1;
+        self.sum.add(number);
+        self.min = self.min.min(number);
+        self.max = self.max.max(number);
+    }
+
+    /// Adds what others have added.
+    pub fn merge(&mut self, other: &Totals) {
+        self.count += other.count;
+        self.sum.merge(&other.sum);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Appends its bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.count, self.min.to_bits(), self.max.to_bits()] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.sum.encode(out);
+    }
+
+    /// Takes totals off the front of `bytes`; none if they are not the bytes of such.
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let mut number = || {
+            let (number, rest) = bytes.split_first_chunk()?;
+            *bytes = rest;
+            Some(u64::from_le_bytes(*number))
+        };
+        let (count, min, max) = (number()?, f64::from_bits(number()?), f64::from_bits(number()?));
+        Some(Totals { count, min, max, sum: ExactSum::decode(bytes)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_is_adding() {
+        let mut whole = Totals::default();
+        let mut parts = [const { None }; 3].map(|_: Option<()>| Totals::default());
+        for i in 0..30 {
+            let x = f64::from(i * 7 % 11) / 3.0 - 2.0;
+            whole.add(x);
+            parts[i as usize % 3].add(x);
+        }
+        let mut merged = Totals::default();
+        parts.iter().for_each(|part| merged.merge(part));
+        let all = |t: &Totals| (t.count(), t.sum().to_bits(), t.min(), t.max());
+        assert_eq!(all(&merged), all(&whole));
+        for totals in [whole, Totals::default()] {
+            let mut bytes = Vec::new();
+            totals.encode(&mut bytes);
+            assert_eq!(all(&Totals::decode(&mut bytes.as_slice()).unwrap()), all(&totals));
+            assert!(Totals::decode(&mut bytes.get(1..).unwrap()).is_none());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+"""``cluster`` and ``worker``: runs on several servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import options
+from .output import print_json, print_pairs, print_table
+
+
+@click.group()
+def cluster() -> None:
+    """Run on several servers: nakshi cluster run ALGO STORE, nakshi cluster plan STORE."""
+
+
+@cluster.command("run")
+@click.argument("algorithm")
+@click.argument("store", type=options.STORE)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes here [2].")
+@click.option(
+    "--hosts",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Addresses of `nakshi worker`s instead, one host:port a line.",
+)
+@click.option("--source", help="Vertex to start from.", metavar="ID")
+@click.option("--iterations", type=click.IntRange(min=1), help="Of pagerank [20] and cdlp [10].")
+@click.option("--damping", type=float, help="Of pagerank [0.85].")
+@click.option("--weight", metavar="COLUMN", help="Lengths of sssp; default: the only column.")
+@click.option("--out", metavar="FILE", help="Write all rows: .tsv, .csv or .parquet.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Stop after this long.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1, max=1024),
+    default=1,
+    show_default=True,
+    help="Computation workers of each server.",
+)
+@options.memory
+@options.quiet
+@options.as_json
+def run_(
+    algorithm: str,
+    store: str,
+    workers: int | None,
+    hosts: str | None,
+    out: str | None,
+    as_json: bool,
+    **chosen: Any,
+) -> None:
+    """Run ALGORITHM on the graph of STORE, which all servers can read under the same path.
+
+    Algorithms: pagerank, sssp, bfs, wcc, cdlp, triangles, coloring, matching.
+    """
+    from ..cluster import run
+    from ..graph import Graph
+
+    if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
+        raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
+    if workers is not None and hosts is not None:
+        raise click.UsageError("--workers and --hosts exclude each other")
+    addresses = None if hosts is None else Path(hosts).read_text().split()
+    graph = Graph(store)
+    given = {name: value for name, value in chosen.items() if value is not None}
+    count = None if addresses is not None else workers or 2
+    result = run(graph, algorithm, workers=count, hosts=addresses, **given)
+    if out is not None:
+        result.write(out)
+    stats = result.stats
+    if as_json:
+        print_json({"algorithm": algorithm, **stats, "result": result.summary})
+        return
+    servers = stats["servers"]
+    steps = servers["steps"]
+    print_pairs(
+        [
+            ("algorithm", algorithm),
+            ("graph", f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"),
+            *((key.replace("_", " "), value) for key, value in result.summary.items()),
+            ("servers", f"{len(steps)} with {stats['threads']} threads"),
+            ("supersteps", stats["iterations"]),
+            ("seconds", f"{servers['run']:.3f} (load {servers['load']:.3f})"),
+            ("values sent", sum(step["sent"] for server in steps for step in server)),
+        ]
+    )
+    if out is not None:
+        click.echo(f"\n{len(result):,} rows in {out}")
+    elif result.columns:
+        click.echo()
+        print_table(*result.best(10))
+
+
+def _numbers(text: str) -> list[int]:
+    """``2,4`` or ``2..256``, whose numbers double."""
+    if ".." not in text:
+        return [int(number) for number in text.split(",")]
+    low, high = (int(number) for number in text.split(".."))
+    numbers = []
+    while 0 < low <= high:
+        numbers.append(low)
+        low *= 2
+    return numbers
+
+
+@cluster.command("plan")
+@click.argument("store", type=options.STORE)
+@click.option(
+    "--servers", default="2..256", show_default=True, help="2,4,8 or 2..256 (doubled each time)."
+)
+@click.option("--value-bytes", default=8, show_default=True, help="Of a vertex's value.")
+@options.long_call
+def plan_(store: str, servers: str, value_bytes: int, as_json: bool, **chosen: Any) -> None:
+    """Tell what the graph of STORE would send and keep on so many servers.
+
+    Values per vertex and iteration in which all change, by the equations of Pregel, GraphLab,
+    PowerGraph and LFGraph, and counted for the hash that is used; imbalance is the greatest over the
+    mean.
+    """
+    from ..cluster import plan
+    from ..units import format_size
+
+    try:
+        numbers = _numbers(servers)
+    except ValueError:
+        raise click.UsageError(f"--servers {servers}: write 2,4,8 or 2..256") from None
+    rows = plan(store, numbers, value_bytes=value_bytes, **chosen)
+    if as_json:
+        print_json({"store": store, "plan": rows})
+        return
+    head = ["servers", "Pregel", "GraphLab", "PowerGraph", "LFGraph", "exact"]
+    head += ["imbalance, edges", "pairs", "memory"]
+
+    def imbalance(spread: dict[str, float]) -> str:
+        return f"{spread['greatest'] / spread['mean']:.3f}" if spread["mean"] else "1.000"
+
+    names = ("pregel", "graphlab", "powergraph", "lfgraph", "exact")
+    shown = [
+        [
+            row["servers"],
+            *(f"{row['communication'][name]:.3f}" for name in names),
+            imbalance(row["computation"]),
+            imbalance(row["pairs"]),
+            format_size(int(row["memory"]["greatest"])),
+        ]
+        for row in rows
+    ]
+    print_table(head, shown)
+
+
+@click.command()
+@click.option(
+    "--listen", default="127.0.0.1:7077", show_default=True, metavar="HOST:PORT", help="Where."
+)
+@click.option("--once", is_flag=True, help="End after one run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
+def worker(listen: str, once: bool, as_json: bool) -> None:
+    """Be a server of a cluster: wait for `nakshi cluster run --hosts`.
+
+    Whoever reaches the port can run algorithms on stores that this process can read: listen on a
+    network of your own only.
+    """
+    from .._core import serve
+
+    def ready(address: str) -> None:
+        if as_json:
+            print_json({"address": address})
+        else:
+            click.echo(f"listening at {address}")
+        click.get_text_stream("stdout").flush()
+
+    serve(listen, ready, once=once)
