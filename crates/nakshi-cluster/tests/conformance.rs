@@ -47,8 +47,8 @@ fn all_the_same(graph: &Graph, servers: usize) {
     same(graph, &Triangles, servers);
 }
 
-/// Seen red with flags of own vertices that are not kept for the next step, with publish lists in another
-/// order than slots, and with shadows that are read.
+/// Seen red with flags of own vertices that are not kept for the next step, and with publish lists in another
+/// order than slots.
 #[test]
 fn every_program_on_every_number_of_servers() {
     for directed in [true, false] {

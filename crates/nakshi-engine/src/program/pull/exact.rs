@@ -148,6 +148,7 @@ mod tests {
         sum.value()
     }
 
+    /// Seen red without the bit for what is below.
     #[test]
     fn known_sums() {
         let tiny = f64::from_bits(1);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of two numbers a float sum is rounded once too. Seen red without the bit for what is below.
+        /// Of two numbers a float sum is rounded once too.
         #[test]
         fn two_numbers_as_floats(a in any::<f64>(), b in any::<f64>()) {
             let expected = a + b;

@@ -56,7 +56,6 @@ fn shortest_paths_by_pulling() {
     }
 }
 
-/// Seen red with flags that are not reset, and with shadows that are read in the step they are written.
 #[test]
 fn the_same_as_the_built_in_algorithms() {
     for directed in [true, false] {
