@@ -10,10 +10,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from . import _core
 from .errors import ClusterError, ParameterError
 from .graph import Graph
 from .progress import ProgressArgument, reporting
@@ -36,8 +37,14 @@ def local_workers(count: int) -> Iterator[list[str]]:
     try:
         for _ in range(count):
             # In a session of their own: Ctrl-C is for the front-end, which ends them.
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            started.append(subprocess.Popen(call, **pipes, text=True, start_new_session=True))
+            worker = subprocess.Popen(
+                call,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            started.append(worker)
         yield [_address(worker) for worker in started]
     finally:
         end = time.monotonic() + _GRACE
@@ -148,3 +155,14 @@ def plan(
         )
     rows: list[dict[str, Any]] = json.loads(text)
     return rows
+
+
+def serve(listen: str, *, once: bool = False, ready: Callable[[str], object] = print) -> None:
+    """Be a server of a cluster until Ctrl-C: what ``nakshi worker`` does.
+
+    Args:
+        listen: ``host:port``; the system chooses a port for 0.
+        once: end after one run, or after a minute in which nobody calls.
+        ready: called with the address when it listens.
+    """
+    _core.serve(listen, ready, once=once)

@@ -162,13 +162,12 @@ def worker(listen: str, once: bool, as_json: bool) -> None:
     Whoever reaches the port can run algorithms on stores that this process can read: listen on a
     network of your own only.
     """
-    from .._core import serve
+    from ..cluster import serve
 
     def ready(address: str) -> None:
         if as_json:
             print_json({"address": address})
         else:
             click.echo(f"listening at {address}")
-        click.get_text_stream("stdout").flush()
 
-    serve(listen, ready, once=once)
+    serve(listen, once=once, ready=ready)
