@@ -1,6 +1,7 @@
 //! Who owns a vertex.
 
 use nakshi_engine::VertexId;
+use nakshi_engine::program::pull::mixed;
 
 use crate::{Error, Result};
 
@@ -37,6 +38,7 @@ impl Partition {
 
     /// The server that owns a vertex.
     pub fn owner(&self, vertex: VertexId) -> usize {
+        // Ids are dense numbers.
         let mut key = mixed(vertex.into());
         let (mut bucket, mut next) = (0, 0u64);
         while next < self.servers as u64 {
@@ -47,14 +49,6 @@ impl Partition {
         }
         bucket
     }
-}
-
-/// D. Stafford's thirteenth variant of MurmurHash3's finaliser: ids are dense numbers.
-fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use nakshi_engine::program::pull::mixed;
+
 use super::Transport;
 use crate::{Error, Result};
 
@@ -52,10 +54,7 @@ struct State {
 impl State {
     fn draw(&mut self, seed: u64) -> u64 {
         self.draws += 1;
-        let mut z = seed.wrapping_add(self.draws.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        mixed(seed ^ mixed(self.draws))
     }
 
     fn chance(&mut self, seed: u64, probability: f64) -> bool {

@@ -18,6 +18,6 @@ mod totals;
 mod value;
 
 pub use engine::{Pulled, pull_needs, run_pull};
-pub use model::{Links, Origin, PullProgram, PullVertex};
+pub use model::{Links, Origin, PullProgram, PullVertex, mixed};
 pub use totals::Totals;
 pub use value::PullValue;

@@ -100,3 +100,11 @@ pub trait PullProgram: Sync {
     /// What the last value means.
     fn output(&self, origin: &Origin, value: &Self::Value) -> Self::Output;
 }
+
+/// Mixes the bits of a number: what looks like chance and is the same everywhere (D. Stafford's thirteenth variant of MurmurHash3's finaliser).
+pub fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}

@@ -4,10 +4,9 @@
 //! vertices of many edges first (W. Hasenplaugh et al., SPAA 2014): a vertex takes the least colour that
 //! none of its neighbours has when all neighbours that go before it have theirs.
 
-use super::mixed;
 use crate::VertexId;
 use crate::error::Result;
-use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
+use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals, mixed};
 
 /// The value of a vertex: its edges, and its colour and one, or 0.
 #[derive(Clone, Copy, Debug)]

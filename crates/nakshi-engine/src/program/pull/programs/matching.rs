@@ -4,10 +4,9 @@
 //! every vertex proposes to the neighbour along its heaviest edge to one that is free; two that propose
 //! to each other are a pair. The heaviest edge among the free ones is always taken, so that it ends.
 
-use super::mixed;
 use crate::VertexId;
 use crate::error::Result;
-use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
+use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals, mixed};
 
 /// The partner of a vertex that has none.
 pub const UNMATCHED: u32 = u32::MAX;
