@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi_engine::parallel::crew;
-use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Totals};
+use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Seen, Totals};
 use nakshi_engine::{Context, VertexId};
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,7 @@ fn compute<P: PullProgram>(
     totals: &Totals,
     cx: &Context,
 ) -> Result<Totals> {
+    let totals = &totals.seen();
     let (real, blocks) = values.versions(shard.own);
     let blocks = Mutex::new(blocks);
     let threads = cx.threads().min(shard.own.div_ceil(BLOCK)).max(1);
@@ -140,7 +141,7 @@ struct Running<'a, T> {
     real: &'a store::Real<'a, T>,
     slot: usize,
     step: u32,
-    totals: &'a Totals,
+    totals: &'a Seen,
     put: Option<T>,
     added: &'a mut Totals,
 }
@@ -197,7 +198,7 @@ impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T
         Ok(())
     }
 
-    fn totals(&self) -> &Totals {
+    fn totals(&self) -> &Seen {
         self.totals
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use nakshi_engine::program::pull::Links;
+use nakshi_engine::program::pull::{Links, Origin, Origins};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
 use crate::exchange::{Batch, Session};
@@ -31,7 +31,8 @@ pub struct Wanted {
 /// Those of reading and of sending.
 pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) -> Result<Shard> {
     let partition = Partition::new(session.servers())?;
-    let loader = Loader::new(graph, wanted, cx)?;
+    let origins = Origins::of(graph, wanted.links, cx)?;
+    let loader = Loader { graph, wanted, origins, cx };
     let n = graph.num_vertices();
     let servers = session.servers();
     let share = |server: usize| n * server / servers;
@@ -45,7 +46,7 @@ pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) 
         let end = share(session.server() + 1);
         let mut produce = || {
             let from = next;
-            next = loader.until(direction, from, end);
+            next = graph.until(direction, from, end, SHARE);
             let frames = loader.read(direction, from..next, &partition)?;
             Ok(Batch { frames, more: next < end })
         };
@@ -64,37 +65,11 @@ pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) 
 struct Loader<'g> {
     graph: &'g Graph,
     wanted: Wanted,
-    ranks: Option<Vec<u32>>,
-    degrees: Vec<u32>,
+    origins: Origins,
     cx: &'g Context,
 }
 
-impl<'g> Loader<'g> {
-    fn new(graph: &'g Graph, wanted: Wanted, cx: &'g Context) -> Result<Self> {
-        let mut degrees = graph.degrees(Direction::Out, cx)?;
-        if wanted.links == Links::Both && graph.directed() {
-            for (out, more) in degrees.iter_mut().zip(graph.degrees(Direction::In, cx)?) {
-                *out = out.saturating_add(more);
-            }
-        }
-        Ok(Loader { graph, wanted, ranks: graph.id_ranks(cx)?, degrees, cx })
-    }
-
-    /// Where the vertices from `from` on have lists of [`SHARE`] bytes, one vertex at least.
-    fn until(&self, direction: Direction, from: usize, end: usize) -> usize {
-        let begin = self.graph.extent(direction, from.min(end)).start;
-        let (mut low, mut high) = ((from + 1).min(end), end);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.graph.extent(direction, middle).end <= begin + SHARE {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
+impl Loader<'_> {
     /// Frames with the lists of some vertices.
     fn read(
         &self,
@@ -137,14 +112,8 @@ impl<'g> Loader<'g> {
     }
 
     fn line(&self, vertex: VertexId) -> Line {
-        let at = |numbers: &[u32]| numbers.get(vertex as usize).copied().unwrap_or_default();
-        Line {
-            vertex,
-            rank: self.ranks.as_deref().map_or(vertex, at),
-            degree: at(&self.degrees),
-            neighbours: Vec::new(),
-            weights: Vec::new(),
-        }
+        let Origin { rank, degree, .. } = self.origins.get(vertex);
+        Line { vertex, rank, degree, neighbours: Vec::new(), weights: Vec::new() }
     }
 }
 

@@ -228,6 +228,22 @@ impl Graph {
         }
     }
 
+    /// Where the vertices from `from` on, and before `end`, have lists of so many encoded bytes: at least one
+    /// vertex further, if there is one.
+    pub fn until(&self, direction: Direction, from: usize, end: usize, bytes: u64) -> usize {
+        let limit = self.extent(direction, from.min(end)).start + bytes;
+        let (mut low, mut high) = ((from + 1).min(end), end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.extent(direction, middle).end <= limit {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// Degrees in a direction, one per vertex. Needs no lists of that direction in memory.
     ///
     /// # Errors

@@ -65,22 +65,6 @@ impl Range {
     }
 }
 
-/// The end of the range that begins at `first`: at most [`RANGE_BYTES`] and
-/// [`RANGE_VERTICES`], at least one vertex.
-fn range_end(graph: &Graph, first: usize, n: usize) -> usize {
-    let limit = graph.extent(Direction::Out, first).start + RANGE_BYTES;
-    let (mut low, mut high) = (first + 1, n.min(first + RANGE_VERTICES));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if graph.extent(Direction::Out, middle).end <= limit {
-            low = middle + 1
-        } else {
-            high = middle
-        }
-    }
-    low
-}
-
 /// Visits every vertex of `set` once with its out- and its in-list (ascending). In an
 /// undirected graph the second list is empty and the first has all neighbours. `init`
 /// makes a worker's scratch space; it may be called several times per worker.
@@ -110,7 +94,7 @@ where
     let n = graph.num_vertices();
     let mut first = 0;
     while first < n {
-        let end = range_end(graph, first, n);
+        let end = graph.until(Direction::Out, first, n.min(first + RANGE_VERTICES), RANGE_BYTES);
         let mut members = VertexSet::new(n);
         for v in set.bits().iter_in(first, end) {
             members.insert(v as VertexId);

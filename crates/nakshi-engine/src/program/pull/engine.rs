@@ -1,7 +1,7 @@
 //! Pull-style programs on one machine, with lists in memory or on the SSD.
 
 use super::model::{Links, Origin, PullProgram, PullVertex};
-use super::totals::Totals;
+use super::totals::{Seen, Totals};
 use super::value::PullValue;
 use crate::algo::both::both_lists;
 use crate::context::Context;
@@ -59,17 +59,22 @@ struct Real<'a, T> {
     updated: &'a Bitmap,
     origins: &'a Origins,
     step: u32,
-    totals: &'a Totals,
+    totals: Seen,
 }
 
-/// Ranks and degrees.
-struct Origins {
+/// What every vertex is before it has a value.
+#[derive(Debug)]
+pub struct Origins {
     ranks: Option<Vec<u32>>,
     degrees: Vec<u32>,
 }
 
 impl Origins {
-    fn of(graph: &Graph, links: Links, cx: &Context) -> Result<Self> {
+    /// Of a graph whose values come along such links.
+    ///
+    /// # Errors
+    /// Of reading degrees and ids.
+    pub fn of(graph: &Graph, links: Links, cx: &Context) -> Result<Self> {
         let mut degrees = graph.degrees(Direction::Out, cx)?;
         if links == Links::Both && graph.directed() {
             for (out, more) in degrees.iter_mut().zip(graph.degrees(Direction::In, cx)?) {
@@ -79,7 +84,8 @@ impl Origins {
         Ok(Origins { ranks: graph.id_ranks(cx)?, degrees })
     }
 
-    fn get(&self, vertex: VertexId) -> Origin {
+    /// Of one vertex.
+    pub fn get(&self, vertex: VertexId) -> Origin {
         let at = |numbers: &[u32]| numbers.get(vertex as usize).copied().unwrap_or_default();
         Origin {
             vertex,
@@ -161,8 +167,8 @@ impl<T: PullValue> PullVertex<T> for Running<'_, T> {
         })
     }
 
-    fn totals(&self) -> &Totals {
-        self.real.totals
+    fn totals(&self) -> &Seen {
+        &self.real.totals
     }
 
     fn add(&mut self, number: f64) {
@@ -208,8 +214,13 @@ fn run<P: PullProgram>(
     let (mut step, cap) = (0, most.unwrap_or(u32::MAX));
     while step < cap {
         step += 1;
-        let real =
-            Real { values: &values, updated: &updated, origins: &origins, step, totals: &totals };
+        let real = Real {
+            values: &values,
+            updated: &updated,
+            origins: &origins,
+            step,
+            totals: totals.seen(),
+        };
         let (now, added) = advance(graph, program, &real, &mut shadow, cx)?;
         updated = now;
         totals = added;

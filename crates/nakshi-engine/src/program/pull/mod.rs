@@ -17,7 +17,7 @@ pub mod programs;
 mod totals;
 mod value;
 
-pub use engine::{Pulled, pull_needs, run_pull};
+pub use engine::{Origins, Pulled, pull_needs, run_pull};
 pub use model::{Links, Origin, PullProgram, PullVertex, mixed};
-pub use totals::Totals;
+pub use totals::{Seen, Totals};
 pub use value::PullValue;

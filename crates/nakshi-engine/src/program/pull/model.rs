@@ -1,6 +1,6 @@
 //! The programming model: what a user writes (section 2.2).
 
-use super::totals::Totals;
+use super::totals::{Seen, Totals};
 use super::value::PullValue;
 use crate::VertexId;
 use crate::error::Result;
@@ -57,7 +57,7 @@ pub trait PullVertex<T> {
     fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
     /// What vertices have added up in the step before.
-    fn totals(&self) -> &Totals;
+    fn totals(&self) -> &Seen;
 
     /// Adds a number to the totals that all vertices see in the next step.
     fn add(&mut self, number: f64);
@@ -69,7 +69,7 @@ pub trait PullVertex<T> {
 /// read and the *shadow* that is written. A run ends after a step in which no vertex was given a value,
 /// or when the program is [finished](Self::finished). Links are visited in the order of the list, so
 /// that values, floats too, are the same for any number of threads and servers, as far as they do not
-/// depend on [`Totals::sum`].
+/// depend on the sums of [`Totals`].
 pub trait PullProgram: Sync {
     /// The value of a vertex.
     type Value: PullValue;

@@ -13,6 +13,19 @@ pub struct Totals {
     max: f64,
 }
 
+/// Totals as vertices see them: rounded once, not by each vertex that looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// How many numbers were added.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The least, infinity if there is none.
+    pub min: f64,
+    /// The greatest, minus infinity if there is none.
+    pub max: f64,
+}
+
 impl Default for Totals {
     fn default() -> Self {
         let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -39,6 +52,11 @@ impl Totals {
     /// The greatest, minus infinity if there is none.
     pub fn max(&self) -> f64 {
         self.max
+    }
+
+    /// As vertices see them.
+    pub fn seen(&self) -> Seen {
+        Seen { count: self.count, sum: self.sum(), min: self.min, max: self.max }
     }
 
     /// Adds a number.

@@ -35,7 +35,7 @@ impl PullProgram for PageRank {
         let mut sum = 0.0;
         me.links(|_, share, _| sum += share)?;
         let origin = me.origin();
-        let dangling = if me.totals().count() == 0 { 0.0 } else { me.totals().sum() };
+        let dangling = me.totals().sum;
         let n = origin.vertices as f64;
         let rank = (1.0 - self.damping) / n + self.damping * (sum + dangling / n);
         let share = PageRank::share(rank, &origin, |mass| me.add(mass));
