@@ -51,13 +51,19 @@ fn copy(
     let store = Store::open_as(source, manifest.clone(), &options)?;
     let uuid = parse_uuid(&manifest.uuid)
         .ok_or_else(|| Error::Invalid(format!("{} has no identity", source.display())))?;
+    // Held open, and the log in memory: a compaction that removes them meanwhile is of no consequence.
+    let mut open = Vec::new();
+    for entry in manifest.files() {
+        let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
+        open.push((entry, if striped { store.striped_file(entry)? } else { store.file(entry)? }));
+    }
+    let mut small = property::logs(source, manifest)?;
+    small.extend(CachePlan::bytes(source)?);
     let tag = files::hex(&files::new_uuid());
     let dir = AtomicDir::create(Arc::clone(fs), destination, &tag)?;
     let mut report = BackupReport { files: 0, bytes: 0, log_bytes: 0 };
     let total = manifest.files().map(|file| file.len).sum();
-    for entry in manifest.files() {
-        let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
-        let file = if striped { store.striped_file(entry)? } else { store.file(entry)? };
+    for (entry, file) in open {
         let to = Striping::single(dir.path().join(&entry.name));
         let salt = Salt { store: uuid, file: entry.id };
         let mut sink = Sink::create(fs.as_ref(), entry.name.clone(), to, manifest.page_size, salt)?;
@@ -72,9 +78,7 @@ fn copy(
         }
         report.files += 1;
     }
-    for (name, bytes) in
-        CachePlan::bytes(source)?.into_iter().chain(property::logs(source, manifest)?)
-    {
+    for (name, bytes) in small {
         report.log_bytes += if name.ends_with(".wal") { bytes.len() as u64 } else { 0 };
         write_small(fs.as_ref(), &dir.path().join(name), &bytes)?;
     }

@@ -56,7 +56,8 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
     /// than what has to be in memory: ids and places, and all files in [`PropertyLayout::Zipg`]; those
-    /// of reading.
+    /// of reading, one of kind `NotFound` if a compaction has replaced the files since the store was
+    /// opened.
     ///
     /// [`PropertyLayout::Zipg`]: super::PropertyLayout::Zipg
     pub fn open(store: &Arc<Store>, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {

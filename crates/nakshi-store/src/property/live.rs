@@ -166,16 +166,22 @@ impl PropertyStore {
 
     /// The state after the last commit of any process.
     fn latest(&self, core: &mut Core) -> Result<(State, Arc<Store>)> {
-        let store = Store::open(&self.path, &self.options)?;
-        if store.manifest().generation != core.reader.generation() {
-            let (state, reader, store) = current(&self.path, &self.options)?;
+        with_newest(&self.path, |manifest| {
+            let known = manifest.generation == core.reader.generation();
+            let store = Store::open_as(&self.path, manifest, &self.options)?;
+            if !known {
+                let (state, reader) = from_files(&store, &self.options)?;
+                core.reader = reader;
+                return Ok((state, store));
+            }
+            let mut state = self.snapshot().state().clone();
+            // A copy, because the log may be removed while it is read.
+            let mut reader = core.reader.clone();
+            let mut lookups = Lookups::new(Arc::clone(&store));
+            advance(&mut reader, &mut state, &mut lookups, &self.options.cancel)?;
             core.reader = reader;
-            return Ok((state, store));
-        }
-        let mut state = self.snapshot().state().clone();
-        let mut lookups = Lookups::new(Arc::clone(&store));
-        advance(&mut core.reader, &mut state, &mut lookups, &self.options.cancel)?;
-        Ok((state, store))
+            Ok((state, store))
+        })
     }
 
     /// Makes changes as one commit, and returns when it is durable: how many of them changed something.
@@ -397,10 +403,15 @@ impl Ticket<'_> {
 fn current(path: &Path, options: &OpenOptions) -> Result<(State, LogReader, Arc<Store>)> {
     with_newest(path, |manifest| {
         let store = Store::open_as(path, manifest, options)?;
-        let base = Base::open(&store, options.memory, &options.cancel)?;
-        let (state, reader) = replay(&store, State::new(Arc::new(base)), &options.cancel)?;
+        let (state, reader) = from_files(&store, options)?;
         Ok((state, reader, store))
     })
+}
+
+/// The state after the last commit in the files and the log of an open store.
+fn from_files(store: &Arc<Store>, options: &OpenOptions) -> Result<(State, LogReader)> {
+    let base = Base::open(store, options.memory, &options.cancel)?;
+    replay(store, State::new(Arc::new(base)), &options.cancel)
 }
 
 /// The state after all commits in the log of an open store, and how far it was read.

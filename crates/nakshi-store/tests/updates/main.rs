@@ -8,6 +8,7 @@ mod disk;
 mod model;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nakshi_io::write::WriteAction;
@@ -394,6 +395,39 @@ impl Drop for Raise<'_> {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Seen red with the log read behind the files: it is gone then, and its commits with it.
+#[test]
+fn a_compaction_during_a_backup_takes_nothing_from_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
+    start(&path, &edges());
+    let store = Arc::new(open(&path));
+    store.commit(&changes(&Step::Append(8, Properties::new()))).unwrap();
+    let last = Arc::new(AtomicU64::new(0));
+    let told = Arc::clone(&last);
+    let count = Hooks {
+        progress: Some(Arc::new(move |_| {
+            told.fetch_add(1, Ordering::Relaxed);
+        })),
+        ..Hooks::default()
+    };
+    backup(&unsynced(), &path, &home.path().join("first.nakshi"), &count).unwrap();
+    let writer = Arc::clone(&store);
+    let compact = Hooks {
+        progress: Some(Arc::new(move |_| {
+            if last.fetch_sub(1, Ordering::Relaxed) == 1 {
+                writer.compact(&options(), &Hooks::default()).unwrap();
+            }
+        })),
+        ..Hooks::default()
+    };
+    let copy = home.path().join("second.nakshi");
+    backup(&unsynced(), &path, &copy, &compact).unwrap();
+    assert_eq!(store.log_bytes(), 0);
+    let graph = open(&copy).snapshot();
+    assert_eq!((graph.commit(), graph.num_nodes()), (1, 9));
 }
 
 /// A copy that is made while commits and a compaction go on is the state after one commit, sound, and a

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::Uuid;
+use crate::files::{Uuid, manifest_name};
 use crate::manifest::crc32c;
 use crate::{Error, Result};
 
@@ -140,11 +140,30 @@ pub(super) fn name(generation: u64, number: u64) -> String {
     format!("log-{generation}.{number}.wal")
 }
 
+/// The bytes of a log file; nothing if it was not begun yet.
+///
+/// # Errors
+/// One of kind `NotFound` if a compaction has removed the log, which removes the manifest before it:
+/// its commits are in other files now. Those of reading.
+pub(super) fn bytes(dir: &Path, generation: u64, number: u64) -> Result<Option<Vec<u8>>> {
+    let path = dir.join(name(generation, number));
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound
+                && dir.join(manifest_name(generation)).exists() =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(Error::io("read", &path, error)),
+    }
+}
+
 impl LogFile {
     /// Reads a file; nothing if there is none, or none that was begun whole.
     ///
     /// # Errors
-    /// [`Error::Foreign`] for a log of another store; those of reading.
+    /// [`Error::Foreign`] for a log of another store; those of [`bytes()`].
     pub(super) fn read(
         dir: &Path,
         store: &Uuid,
@@ -153,11 +172,7 @@ impl LogFile {
         number: u64,
     ) -> Result<Option<Self>> {
         let path = dir.join(name(generation, number));
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io("read", &path, error)),
-        };
+        let Some(bytes) = bytes(dir, generation, number)? else { return Ok(None) };
         let Some(header) = Header::decode(&bytes) else {
             // Commits behind it were acknowledged after it was durable.
             if memchr::memmem::find(&bytes, FRAME).is_none() {
@@ -287,6 +302,17 @@ mod tests {
         let (bytes, _) = log();
         let other = Header { number: 1, ..HEAD };
         assert_eq!(LogFile::of(other, bytes).frames(HEADER, None).unwrap(), []);
+    }
+
+    /// Seen red with every log that is not there taken for one not begun.
+    #[test]
+    fn a_log_that_was_removed_is_not_an_empty_one() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(manifest_name(3)), "").unwrap();
+        assert_eq!(bytes(dir.path(), 3, 0).unwrap(), None);
+        let gone = bytes(dir.path(), 2, 0).unwrap_err();
+        assert!(matches!(&gone, Error::Io { source, .. }
+            if source.kind() == std::io::ErrorKind::NotFound));
     }
 
     #[test]

@@ -94,7 +94,8 @@ impl LogReader {
     ///
     /// # Errors
     /// [`Error::Corrupt`] and [`Error::Truncated`] if something that was durable is not there any more;
-    /// [`Error::Foreign`] for the log of another store; those of `f`.
+    /// [`Error::Foreign`] for the log of another store; one of kind `NotFound` if a compaction has removed
+    /// the log; those of `f`.
     pub(in super::super) fn read(
         &mut self,
         mut f: impl FnMut(u64, Vec<Change>) -> Result<()>,
@@ -140,16 +141,13 @@ impl LogReader {
 }
 
 /// Names and bytes of the log files of a manifest, as they are at this moment: the last one may grow.
+///
+/// # Errors
+/// Those of reading, one of kind `NotFound` if a compaction has removed them.
 pub(crate) fn logs(dir: &Path, manifest: &Manifest) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
-    for number in 0.. {
-        let name = file::name(manifest.generation, number);
-        let path = dir.join(&name);
-        match std::fs::read(&path) {
-            Ok(bytes) => found.push((name, bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
-            Err(error) => return Err(Error::io("read", &path, error)),
-        }
+    while let Some(bytes) = file::bytes(dir, manifest.generation, found.len() as u64)? {
+        found.push((file::name(manifest.generation, found.len() as u64), bytes));
     }
     Ok(found)
 }
