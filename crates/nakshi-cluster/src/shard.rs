@@ -144,6 +144,13 @@ impl Shard {
         })
     }
 
+    /// Where the links of an own vertex are.
+    #[inline]
+    pub(crate) fn range(&self, slot: usize) -> Range<usize> {
+        let at = |slot: usize| self.offsets.get(slot).map_or(0, |at| *at as usize);
+        at(slot)..at(slot + 1)
+    }
+
     /// What an own vertex is.
     #[inline]
     pub(crate) fn origin(&self, slot: usize) -> Origin {

@@ -57,6 +57,19 @@ impl Bitmap {
         }
     }
 
+    /// Adds `from..to`, as far as it is in the universe.
+    pub fn set_range(&mut self, from: usize, to: usize) {
+        let to = to.min(self.len);
+        let ends = from / 64..to.div_ceil(64);
+        for (k, word) in self.words.iter_mut().enumerate().take(ends.end).skip(ends.start) {
+            let low = from.saturating_sub(64 * k).min(64);
+            let high = (to - 64 * k).min(64);
+            if low < high {
+                *word |= (u64::MAX >> (64 - high)) & (u64::MAX << low);
+            }
+        }
+    }
+
     /// Removes `i`.
     #[inline]
     pub fn clear(&mut self, i: usize) {
@@ -288,6 +301,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_range_is_its_members(len in 0usize..300, from in 0usize..320, to in 0usize..320) {
+            let (mut at_once, mut one_by_one) = (Bitmap::new(len), Bitmap::new(len));
+            at_once.set_range(from, to);
+            (from..to).for_each(|i| one_by_one.set(i));
+            prop_assert_eq!(at_once, one_by_one);
+        }
+
         #[test]
         fn iter_in_equals_filter(len in 0usize..300, from in 0usize..320, to in 0usize..320, seed: u64) {
             let mut bits = Bitmap::new(len);

@@ -1,5 +1,6 @@
 //! Local and remote value stores (2.3.2).
 
+use std::mem::swap;
 use std::ops::Range;
 
 use nakshi_engine::Bitmap;
@@ -123,25 +124,40 @@ impl<T: PullValue> Values<T> {
                 told.totals.merge(&its);
                 return Ok(());
             }
-            wire::take(*kind, body, |position, value| {
-                let slot = slots.start + position;
-                if slot < slots.end
-                    && let Some(place) = real.get_mut(slot)
-                {
-                    *place = value;
-                    updated.set(slot);
-                }
+            let places = real.get_mut(slots.clone()).ok_or_else(cut)?;
+            wire::take(*kind, body, places, |range| {
+                updated.set_range(slots.start + range.start, slots.start + range.end);
             })
             .ok_or_else(cut)
         };
         session.exchange(&mut produce, &mut sink)?;
-        for (slot, (value, new)) in real.iter_mut().zip(&mut self.shadow).enumerate() {
-            if self.written.get(slot) {
-                *value = std::mem::take(new);
-                updated.set(slot);
-            }
-        }
+        self.commit(&mut updated);
         self.updated = updated;
         Ok((sent, told))
+    }
+    /// Written shadows become real versions; what was real becomes a shadow, except for values that have
+    /// memory of their own.
+    fn commit(&mut self, updated: &mut Bitmap) {
+        let words = self.written.words().iter().zip(updated.words_mut());
+        let values = self.real.chunks_mut(64).zip(self.shadow.chunks_mut(64));
+        for ((written, updated), (real, shadow)) in words.zip(values) {
+            *updated |= written;
+            if *written == u64::MAX {
+                // Without the shadows' end, which the last chunk of real values may go beyond.
+                real.iter_mut().zip(shadow.iter_mut()).for_each(|(real, new)| swap(real, new));
+            } else {
+                let mut left = *written;
+                while left != 0 {
+                    let at = left.trailing_zeros() as usize;
+                    if let (Some(real), Some(new)) = (real.get_mut(at), shadow.get_mut(at)) {
+                        swap(real, new);
+                    }
+                    left &= left - 1;
+                }
+            }
+            if T::SIZE.is_none() && *written != 0 {
+                shadow.fill(T::default());
+            }
+        }
     }
 }

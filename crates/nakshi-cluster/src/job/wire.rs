@@ -1,5 +1,7 @@
 //! Values in frames: those of a publish list that are new, in its order.
 
+use std::ops::Range;
+
 use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
@@ -45,6 +47,7 @@ impl Cursor {
         new: &Bitmap,
     ) -> u64 {
         let (mut bytes, mut sent) = (0, 0);
+        let all = new.count() == new.len();
         while let Some(&to) = self.order.get(self.at) {
             let list =
                 publish.get(to).and_then(|list| list.get(self.position..)).unwrap_or_default();
@@ -56,7 +59,7 @@ impl Cursor {
                 batch.more = true;
                 return sent;
             }
-            let (frame, positions, count) = frame(self.position, list, values, new);
+            let (frame, positions, count) = frame(self.position, list, values, (!all).then_some(new));
             self.position += positions;
             sent += count;
             if count > 0 {
@@ -69,16 +72,16 @@ impl Cursor {
 }
 
 /// A frame with new values from the front of a publish list, the positions it covers, and the number of
-/// values in it.
+/// values in it. Without `new`, all are.
 fn frame<T: PullValue>(
     first: usize,
     list: &[u32],
     values: &[T],
-    new: &Bitmap,
+    new: Option<&Bitmap>,
 ) -> (Vec<u8>, usize, u64) {
     let span = T::SIZE.map_or(FRAME / 8, |size| FRAME / size.max(1)).max(1);
     let mut list = list.get(..span).unwrap_or(list);
-    let is_new = |slot: &&u32| new.get(**slot as usize);
+    let is_new = |slot: &&u32| new.is_none_or(|new| new.get(**slot as usize));
     let count = list.iter().filter(is_new).count();
     // A position in a list of them takes four bytes, in a bitmap an eighth of one for each position.
     let kind = if count == list.len() {
@@ -88,26 +91,29 @@ fn frame<T: PullValue>(
     } else {
         BITMAP
     };
-    let mut body = Vec::new();
-    let mut taken = 0;
+    let mut frame = Session::frame(HEAD + count * T::SIZE.unwrap_or(8) + list.len() / 8 + 1);
+    frame.push(kind);
+    // Positions and their number are below 2^32, as vertices are.
+    frame.extend_from_slice(&(first as u32).to_le_bytes());
+    let number = frame.len();
+    frame.extend_from_slice(&[0; 4]);
+    let mut taken = 0u32;
     for (position, slot) in list.iter().enumerate() {
-        if is_new(&slot)
+        if (kind == ALL || is_new(&slot))
             && let Some(value) = values.get(*slot as usize)
         {
-            value.encode(&mut body);
+            value.encode(&mut frame);
             taken += 1;
         }
-        if T::SIZE.is_none() && body.len() >= FRAME {
+        if T::SIZE.is_none() && frame.len() >= FRAME {
             list = list.get(..=position).unwrap_or(list);
             break;
         }
     }
-    let mut frame = Session::frame(HEAD + body.len() + list.len() / 8 + 1);
-    frame.push(kind);
-    // Positions and their number are below 2^32, as vertices are.
-    frame.extend_from_slice(&(first as u32).to_le_bytes());
-    let named = if kind == LISTED { taken } else { list.len() };
-    frame.extend_from_slice(&(named as u32).to_le_bytes());
+    let named = if kind == LISTED { taken } else { list.len() as u32 };
+    if let Some(place) = frame.get_mut(number..number + 4) {
+        place.copy_from_slice(&named.to_le_bytes());
+    }
     match kind {
         BITMAP => {
             for eight in list.chunks(8) {
@@ -121,8 +127,7 @@ fn frame<T: PullValue>(
         }
         _ => {}
     }
-    frame.extend_from_slice(&body);
-    (frame, list.len(), taken as u64)
+    (frame, list.len(), taken.into())
 }
 
 fn number(bytes: &mut &[u8]) -> Option<usize> {
@@ -131,38 +136,48 @@ fn number(bytes: &mut &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*number) as usize)
 }
 
-/// Takes the values of a frame, with their positions in the publish list; none if it is not one.
+/// Puts the values of a frame into the places of its publish list, and marks these, by ranges; none if
+/// it is not one.
 pub(super) fn take<T: PullValue>(
     kind: u8,
     mut body: &[u8],
-    mut put: impl FnMut(usize, T),
+    places: &mut [T],
+    mut mark: impl FnMut(Range<usize>),
 ) -> Option<()> {
     let (first, named) = (number(&mut body)?, number(&mut body)?);
+    let names = match kind {
+        ALL => 0,
+        BITMAP => named.div_ceil(8),
+        LISTED => 4 * named,
+        _ => return None,
+    };
+    let (mut values, mut names) = body.split_at_checked(body.len().checked_sub(names)?)?;
+    let mut put = |position: usize| -> Option<()> {
+        *places.get_mut(position)? = T::decode(&mut values)?;
+        mark(position..position + 1);
+        Some(())
+    };
     match kind {
-        ALL => {
-            for position in first..first + named {
-                put(position, T::decode(&mut body)?);
-            }
-        }
         BITMAP => {
-            let (bits, mut rest) = body.split_at_checked(named.div_ceil(8))?;
-            for (k, byte) in bits.iter().enumerate() {
+            for (k, byte) in names.iter().enumerate() {
                 for bit in (0..8).filter(|bit| byte >> bit & 1 == 1) {
-                    put(first + 8 * k + bit, T::decode(&mut rest)?);
+                    put(first + 8 * k + bit)?;
                 }
             }
-            body = rest;
         }
         LISTED => {
-            let (mut positions, mut rest) = body.split_at_checked(4 * named)?;
-            while !positions.is_empty() {
-                put(first + number(&mut positions)?, T::decode(&mut rest)?);
+            while !names.is_empty() {
+                put(first + number(&mut names)?)?;
             }
-            body = rest;
         }
-        _ => return None,
+        _ => {
+            for place in places.get_mut(first..first + named)? {
+                *place = T::decode(&mut values)?;
+            }
+            mark(first..first + named);
+        }
     }
-    body.is_empty().then_some(())
+    values.is_empty().then_some(())
 }
 
 /// A frame that says how many values are new on this server, and what was added up.
@@ -196,9 +211,12 @@ mod tests {
             for (to, frame) in &batch.frames {
                 assert_eq!(*to, 1);
                 let (kind, body) = frame[Session::HEADER..].split_first().unwrap();
-                take(*kind, body, |position, value: T| found.push((position, value))).unwrap();
+                let mut places = vec![T::default(); list.len()];
+                let mut marked = Vec::new();
+                take(*kind, body, &mut places, |range| marked.extend(range)).unwrap();
+                found.extend(marked.into_iter().map(|k| (k, places[k].clone())));
                 for end in 0..body.len().min(100) {
-                    assert!(take(*kind, &body[..end], |_, _: T| {}).is_none());
+                    assert!(take(*kind, &body[..end], &mut places, |_| {}).is_none());
                 }
             }
             assert_eq!((found.len() - before) as u64, count);
@@ -234,7 +252,7 @@ mod tests {
         #[test]
         fn any_bytes_decode_or_do_not(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             for kind in 0..4 {
-                let _ = take(kind, &bytes, |_, _: (u32, Vec<u8>)| {});
+                let _ = take(kind, &bytes, &mut vec![(0u32, Vec::<u8>::new()); 9], |_| {});
             }
             let _ = hear(&mut bytes.as_slice());
         }
