@@ -3,13 +3,16 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::Checkpoints;
+use crate::checkpoint::State;
 use crate::exchange::Counters;
 use crate::job::Superstep;
-use crate::task::Task;
+use crate::task::{Start, Task};
 
 /// Lines are no longer than this.
 const LONGEST: u64 = 1 << 20;
@@ -23,9 +26,26 @@ pub(crate) enum Order {
     /// The first line.
     Join { version: String },
     /// What to do, and where all servers listen.
-    Run { server: usize, addresses: Vec<String>, job: Job },
+    Run(Box<Run>),
+    /// To stop, because the run will be taken up again.
+    Halt,
+    /// That all servers are done.
+    End,
     /// To give it up.
     Abort { server: usize, why: String },
+}
+
+/// What a server does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) server: usize,
+    pub(crate) addresses: Vec<String>,
+    pub(crate) job: Job,
+    /// How often the run was taken up again.
+    pub(crate) epoch: u32,
+    pub(crate) start: Start,
+    /// Seconds that are left.
+    pub(crate) seconds: Option<f64>,
 }
 
 /// A run, as all its servers know it.
@@ -38,6 +58,9 @@ pub(crate) struct Job {
     pub(crate) threads: usize,
     /// Bytes that a server may use while it loads.
     pub(crate) memory: Option<u64>,
+    pub(crate) checkpoints: Option<Checkpoints>,
+    /// For so long a server may be cut off.
+    pub(crate) silence: Duration,
 }
 
 /// From a server.
@@ -48,12 +71,12 @@ pub(crate) enum Report {
     Ready { version: String, port: u16 },
     /// It lives.
     Alive,
-    /// A superstep is over.
-    Step(Superstep),
+    /// A superstep is over; the steps whose checkpoints are there.
+    Step { done: Superstep, saved: Vec<u32> },
     /// The run is over; so many bytes of results follow.
-    Done { bytes: u64, counters: Counters, peak_rss: u64 },
+    Done { bytes: u64, cut: bool, counters: Counters, peak_rss: u64, state: State },
     /// It cannot go on.
-    Failed { why: String, lost: Option<usize> },
+    Failed { why: String, lost: Option<usize>, state: State },
 }
 
 /// Writes a line.

@@ -3,22 +3,20 @@
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use nakshi_engine::{Context, EngineMode, Graph, Outcome};
-use nakshi_store::Store;
+use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
-use crate::control::{Job, Lines, Order, Report, VERSION, say};
+use crate::checkpoint::{State, complete};
+use crate::control::{Job, Lines, Order, Report, Run, VERSION, say};
 use crate::exchange::Counters;
+use crate::exchange::sockets::watchful;
 use crate::job::Superstep;
-use crate::task::Task;
-use crate::{Error, Partition, Result};
+use crate::task::{Start, Task};
+use crate::{Checkpoints, Error, Partition, Result};
 
-/// For so long a server may say nothing.
-const SILENCE: Duration = Duration::from_secs(10);
 /// For so long the front-end waits for a connection.
 const CONNECTING: Duration = Duration::from_secs(20);
 /// How often it looks whether it shall stop.
@@ -27,11 +25,11 @@ const NAP: Duration = Duration::from_millis(50);
 const ECHO: Duration = Duration::from_millis(500);
 
 /// What servers have done, besides results.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Servers {
     /// Supersteps of each server.
     pub steps: Vec<Vec<Superstep>>,
-    /// Frames of each server.
+    /// Frames of each server, since the run was taken up the last time.
     pub counters: Vec<Counters>,
     /// Most memory of each server's process, in bytes.
     pub peak_rss: Vec<u64>,
@@ -39,49 +37,113 @@ pub struct Servers {
     pub load: f64,
     /// Seconds from then on.
     pub run: f64,
+    /// How often servers were lost.
+    pub recoveries: Vec<Recovery>,
+    /// Whether time was up before the program was finished.
+    pub cut: bool,
+}
+
+/// Servers that were lost and replaced.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recovery {
+    /// The servers.
+    pub lost: Vec<usize>,
+    /// What was seen of the first of them.
+    pub why: String,
+    /// The last superstep that was over by then.
+    pub reached: Option<u32>,
+    /// The superstep from whose checkpoint the run was taken up; none if it began anew.
+    pub from: Option<u32>,
+    /// Seconds from when the loss was noticed until all servers could go on.
+    pub seconds: f64,
 }
 
 /// How servers run a task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Computation workers of each server.
     pub threads: usize,
     /// Bytes that each may use while it loads.
     pub memory: Option<u64>,
+    /// What a run is taken up from; without, it begins anew on the servers that are left.
+    pub checkpoints: Option<Checkpoints>,
+    /// How often it is taken up at most.
+    pub restarts: usize,
+    /// The run ends after a superstep before this, with the values that there are then.
+    pub deadline: Option<Duration>,
+    /// For so long a server may say nothing.
+    pub silence: Duration,
 }
 
-/// Runs a task on the servers that listen at `addresses`, all of which can read the store under the same
-/// path. `watch` is told of every superstep of every server.
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            threads: 1,
+            memory: None,
+            checkpoints: None,
+            restarts: 8,
+            deadline: None,
+            silence: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What the front-end tells of a run that goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'e> {
+    /// A superstep of a server is over.
+    Step(usize, &'e Superstep),
+    /// Servers were lost, and replaced.
+    Recovered(&'e Recovery),
+}
+
+/// What the front-end asks of its caller.
+pub struct Caller<'c> {
+    /// Told what happens.
+    pub watch: &'c mut dyn FnMut(Event<'_>),
+    /// Ends a server that was lost, if it is still there, and says where another one listens in its
+    /// place; none if there is no other.
+    pub replace: &'c mut dyn FnMut(usize) -> Result<Option<String>>,
+}
+
+/// Runs a task on the servers that listen at `addresses`, all of which can read the graph's store under
+/// the same path.
 ///
 /// # Errors
-/// [`Error::Lost`] for a server that cannot be reached, ends or says nothing for ten seconds; what made
-/// a server fail; [`nakshi_engine::Error::Cancelled`] by `cx`.
+/// [`Error::Lost`] for a server that cannot be reached, ends or says nothing, and that is not replaced;
+/// what made a server fail; [`nakshi_engine::Error::Cancelled`] by `cx`.
 pub fn run(
-    store: &Arc<Store>,
+    store: &Path,
+    graph: &Graph,
     task: &Task,
     addresses: &[String],
-    settings: Settings,
+    settings: &Settings,
     cx: &Context,
-    watch: &mut dyn FnMut(usize, &Superstep),
+    caller: &mut Caller<'_>,
 ) -> Result<(Outcome, Servers)> {
     Partition::new(addresses.len())?;
-    let graph = Graph::open(store, &task.needs(), &cx.clone().with_mode(EngineMode::Ssd))?;
-    let path = std::path::absolute(store.path()).unwrap_or_else(|_| store.path().to_path_buf());
-    let front = Front::connect(addresses)?;
+    let path = std::path::absolute(store).unwrap_or_else(|_| store.to_path_buf());
+    let mut front = Front::connect(addresses, settings)?;
     let job = Job {
         id: job_id(&path),
         store: path,
         task: task.clone(),
         threads: settings.threads.max(1),
         memory: settings.memory,
+        checkpoints: settings.checkpoints.clone(),
+        silence: settings.silence,
     };
-    front.start(&job)?;
-    let ended = front.follow(cx, watch);
-    if let Err(error) = &ended {
-        front.abort(error);
+    let ended = front.go(&job, cx, caller);
+    front.end(ended.as_ref().err());
+    ended?;
+    let Watched { results, mut servers, began, loaded, .. } = front.watched;
+    let loaded = loaded.unwrap_or_else(Instant::now);
+    (servers.load, servers.run) = ((loaded - began).as_secs_f64(), loaded.elapsed().as_secs_f64());
+    let mut outcome = task.outcome(&results, graph, cx)?;
+    if servers.cut {
+        outcome = outcome.with_summary("complete", false);
     }
-    let (bytes, servers) = ended?;
-    Ok((task.outcome(&bytes, &graph, cx)?, servers))
+    Ok((outcome, servers))
 }
 
 /// A number that no other run has.
@@ -91,96 +153,227 @@ fn job_id(path: &Path) -> u64 {
 }
 
 /// What a server said, or that its connection ended.
-type Heard = (usize, io::Result<Option<(Report, Vec<u8>)>>);
+type Said = io::Result<Option<(Report, Vec<u8>)>>;
 
-struct Front {
-    sockets: Vec<TcpStream>,
-    /// Where servers listen for each other.
-    addresses: Vec<String>,
-    heard: Receiver<Heard>,
+/// The connection to a server.
+struct Link {
+    /// How many servers were in this place before.
+    number: u32,
+    socket: TcpStream,
+    /// Where it listens for the others.
+    address: String,
 }
 
-impl Front {
-    fn connect(addresses: &[String]) -> Result<Self> {
+struct Front<'s> {
+    settings: &'s Settings,
+    links: Vec<Link>,
+    sender: Sender<(usize, u32, Said)>,
+    heard: Receiver<(usize, u32, Said)>,
+    epoch: u32,
+    watched: Watched,
+}
+
+impl<'s> Front<'s> {
+    fn connect(addresses: &[String], settings: &'s Settings) -> Result<Self> {
         let (sender, heard) = channel();
-        let (mut sockets, mut listening) = (Vec::new(), Vec::new());
+        let watched = Watched::new(addresses.len(), settings.silence);
+        let mut front = Front { settings, links: Vec::new(), sender, heard, epoch: 0, watched };
         for (server, address) in addresses.iter().enumerate() {
-            let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
-            let socket = call(address).map_err(|error| lost(error.to_string()))?;
-            let failed = |error: io::Error| lost(error.to_string());
-            socket.set_nodelay(true).map_err(failed)?;
-            socket.set_read_timeout(Some(CONNECTING)).map_err(failed)?;
-            let mut lines = Lines::of(&socket).map_err(failed)?;
-            say(&socket, &Order::Join { version: VERSION.into() }).map_err(failed)?;
-            match lines.next().map_err(failed)? {
-                Some(Report::Ready { version, port }) if version == VERSION => {
-                    let host = socket.peer_addr().map_err(failed)?.ip();
-                    listening.push(std::net::SocketAddr::new(host, port).to_string());
-                }
-                Some(Report::Ready { version, .. }) => {
-                    let why = format!("it is nakshi {version} and this is {VERSION}");
-                    return Err(lost(why));
-                }
-                _ => return Err(lost("it is no server of a cluster, or a busy one".into())),
-            }
-            socket.set_read_timeout(None).map_err(failed)?;
-            let sender = sender.clone();
-            std::thread::spawn(move || listen(server, lines, &sender));
-            sockets.push(socket);
+            let link = front.join(server, 0, address, Duration::ZERO)?;
+            front.links.push(link);
         }
-        Ok(Front { sockets, addresses: listening, heard })
+        Ok(front)
     }
 
-    fn start(&self, job: &Job) -> Result<()> {
-        for (server, socket) in self.sockets.iter().enumerate() {
-            let (addresses, job) = (self.addresses.clone(), job.clone());
+    /// Makes a server part of the run; `patience` is for how long one that does not answer is called.
+    fn join(&self, server: usize, number: u32, address: &str, patience: Duration) -> Result<Link> {
+        let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
+        let failed = |error: io::Error| lost(error.to_string());
+        let socket = call(address, patience).map_err(failed)?;
+        watchful(&socket, self.settings.silence).map_err(failed)?;
+        socket.set_read_timeout(Some(CONNECTING)).map_err(failed)?;
+        let mut lines = Lines::of(&socket).map_err(failed)?;
+        say(&socket, &Order::Join { version: VERSION.into() }).map_err(failed)?;
+        let address = match lines.next().map_err(failed)? {
+            Some(Report::Ready { version, port }) if version == VERSION => {
+                let host = socket.peer_addr().map_err(failed)?.ip();
+                std::net::SocketAddr::new(host, port).to_string()
+            }
+            Some(Report::Ready { version, .. }) => {
+                return Err(lost(format!("it is nakshi {version} and this is {VERSION}")));
+            }
+            _ => return Err(lost("it is no server of a cluster, or a busy one".into())),
+        };
+        socket.set_read_timeout(None).map_err(failed)?;
+        let sender = self.sender.clone();
+        std::thread::spawn(move || listen((server, number), lines, &sender));
+        Ok(Link { number, socket, address })
+    }
+
+    /// Runs the task until it is done, with other servers in the place of those that are lost.
+    fn go(&mut self, job: &Job, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
+        let mut start = Start::Fresh;
+        loop {
+            let ended = self.start(job, &start).and_then(|()| self.follow(cx, caller));
+            match ended {
+                Err(Error::Lost { server, why })
+                    if self.watched.servers.recoveries.len() < self.settings.restarts =>
+                {
+                    start = self.recover(server, why, job, cx, caller)?;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    fn start(&self, job: &Job, start: &Start) -> Result<()> {
+        let addresses: Vec<_> = self.links.iter().map(|link| link.address.clone()).collect();
+        let left = |deadline: Duration| deadline.saturating_sub(self.watched.began.elapsed());
+        for (server, link) in self.links.iter().enumerate() {
+            let run = Run {
+                server,
+                addresses: addresses.clone(),
+                job: job.clone(),
+                epoch: self.epoch,
+                start: start.clone(),
+                seconds: self.settings.deadline.map(|deadline| left(deadline).as_secs_f64()),
+            };
             let lost = |error: io::Error| Error::Lost { server, why: error.to_string() };
-            say(socket, &Order::Run { server, addresses, job }).map_err(lost)?;
+            say(&link.socket, &Order::Run(Box::new(run))).map_err(lost)?;
         }
         Ok(())
     }
 
-    /// Ends the run on all servers that still listen.
-    fn abort(&self, error: &Error) {
-        let server = match error {
-            Error::Lost { server, .. } => *server,
-            _ => 0,
-        };
-        for socket in &self.sockets {
+    /// Tells the servers that still listen that the run is over.
+    fn end(&self, error: Option<&Error>) {
+        for link in &self.links {
+            let order = match error {
+                None => Order::End,
+                Some(Error::Lost { server, why }) => {
+                    Order::Abort { server: *server, why: why.clone() }
+                }
+                Some(error) => Order::Abort { server: 0, why: error.to_string() },
+            };
             // One that is gone hears nothing.
-            let _ = say(socket, &Order::Abort { server, why: error.to_string() });
-            let _ = socket.shutdown(std::net::Shutdown::Both);
+            let _ = say(&link.socket, &order);
+            let _ = link.socket.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    /// Listens until all servers are done; the bytes of the first one's results.
-    fn follow(
-        &self,
-        cx: &Context,
-        watch: &mut dyn FnMut(usize, &Superstep),
-    ) -> Result<(Vec<u8>, Servers)> {
-        let mut run = Watched::new(self.sockets.len());
-        while run.done.iter().any(|done| !done) {
-            cx.check()?;
-            match self.heard.recv_timeout(NAP) {
-                Ok((server, said)) => run.hear(server, said, watch)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            run.check()?;
+    /// Listens until all servers are done.
+    fn follow(&mut self, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
+        while self.watched.done.iter().any(|done| !done) {
+            self.hear(cx, caller)?;
+            self.watched.check()?;
         }
-        Ok(run.end())
+        Ok(())
+    }
+
+    /// Takes what a server says, if one does.
+    fn hear(&mut self, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
+        cx.check()?;
+        match self.heard.recv_timeout(NAP) {
+            Ok((server, number, said))
+                if self.links.get(server).is_some_and(|link| link.number == number) =>
+            {
+                self.watched.hear(server, said, caller)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Replaces a server that is lost, and others that are by now; how all begin again.
+    fn recover(
+        &mut self,
+        server: usize,
+        why: String,
+        job: &Job,
+        cx: &Context,
+        caller: &mut Caller<'_>,
+    ) -> Result<Start> {
+        let began = Instant::now();
+        let mut lost = vec![server];
+        self.halt(&mut lost, cx, caller)?;
+        for &server in &lost {
+            let gone = || Error::Lost { server, why: why.clone() };
+            let address = (caller.replace)(server)?.ok_or_else(gone)?;
+            let number = self.links.get(server).map_or(0, |link| link.number + 1);
+            let link = self.join(server, number, &address, CONNECTING)?;
+            put(&mut self.links, server, link);
+        }
+        let states = &self.watched.states;
+        let step = complete(states, &self.watched.saved, job.checkpoints.as_ref());
+        let loaded = states.iter().flatten().all(|state| state.loaded);
+        let start = match loaded {
+            true => Start::Again { new: lost.clone(), step },
+            false => Start::Fresh,
+        };
+        self.epoch += 1;
+        let from = step.filter(|_| loaded);
+        let reached = self.watched.begin_again(from);
+        let seconds = began.elapsed().as_secs_f64();
+        let recovery = Recovery { lost, why, reached, from, seconds };
+        (caller.watch)(Event::Recovered(&recovery));
+        self.watched.servers.recoveries.push(recovery);
+        Ok(start)
+    }
+
+    /// Stops the servers that are not lost, and waits until they say what they have; those that do not are
+    /// lost too.
+    fn halt(
+        &mut self,
+        lost: &mut Vec<usize>,
+        cx: &Context,
+        caller: &mut Caller<'_>,
+    ) -> Result<()> {
+        lost.iter().for_each(|lost| put(&mut self.watched.states, *lost, None));
+        for (server, link) in self.links.iter().enumerate() {
+            // One that does not hear it is found below.
+            let _ = match lost.contains(&server) {
+                true => link.socket.shutdown(std::net::Shutdown::Both),
+                false => say(&link.socket, &Order::Halt),
+            };
+        }
+        let began = Instant::now();
+        loop {
+            let states = self.watched.states.iter().enumerate();
+            let missing = |(server, state): (usize, &Option<State>)| {
+                (state.is_none() && !lost.contains(&server)).then_some(server)
+            };
+            let missing: Vec<_> = states.filter_map(missing).collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if began.elapsed() > self.settings.silence {
+                lost.extend(missing);
+                return Ok(());
+            }
+            match self.hear(cx, caller) {
+                Err(Error::Lost { server, .. }) if !lost.contains(&server) => {
+                    put(&mut self.watched.states, server, None);
+                    lost.push(server);
+                }
+                Err(error @ Error::Engine(_)) => return Err(error),
+                // What a server has to say of being stopped.
+                Ok(()) | Err(_) => {}
+            }
+        }
     }
 }
 
 /// What is known of a run that goes on.
 struct Watched {
+    silence: Duration,
     began: Instant,
     /// When the first superstep was over.
     loaded: Option<Instant>,
     /// When each server was heard last.
     heard: Vec<Instant>,
     done: Vec<bool>,
+    /// What servers have that have stopped.
+    states: Vec<Option<State>>,
+    /// Steps whose checkpoints each server has.
+    saved: Vec<Vec<u32>>,
     servers: Servers,
     results: Vec<u8>,
     /// A server has lost another one; what that one has to say may still come.
@@ -188,57 +381,71 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(servers: usize) -> Self {
+    fn new(servers: usize, silence: Duration) -> Self {
         let began = Instant::now();
         Watched {
+            silence,
             began,
             loaded: None,
             heard: vec![began; servers],
             done: vec![false; servers],
+            states: vec![None; servers],
+            saved: vec![Vec::new(); servers],
             servers: Servers {
                 steps: vec![Vec::new(); servers],
                 counters: vec![Counters::default(); servers],
                 peak_rss: vec![0; servers],
-                load: 0.0,
-                run: 0.0,
+                ..Servers::default()
             },
             results: Vec::new(),
             echo: None,
         }
     }
 
-    fn hear(
-        &mut self,
-        server: usize,
-        said: io::Result<Option<(Report, Vec<u8>)>>,
-        watch: &mut dyn FnMut(usize, &Superstep),
-    ) -> Result<()> {
+    /// Forgets what comes after a step; the last one that was over.
+    fn begin_again(&mut self, from: Option<u32>) -> Option<u32> {
+        let reached = self.servers.steps.iter().flatten().map(|step| step.step).max();
+        let kept = |step: &Superstep| from.is_some_and(|from| step.step < from);
+        self.servers.steps.iter_mut().for_each(|steps| steps.retain(kept));
+        self.heard.fill(Instant::now());
+        self.done.fill(false);
+        self.states.fill(None);
+        self.results.clear();
+        self.echo = None;
+        reached
+    }
+
+    fn hear(&mut self, server: usize, said: Said, caller: &mut Caller<'_>) -> Result<()> {
         put(&mut self.heard, server, Instant::now());
-        let over = self.echo.is_some() || self.done.get(server) == Some(&true);
         match said {
-            Ok(Some((Report::Step(step), _))) => {
+            Ok(Some((Report::Step { done, saved }, _))) => {
                 self.loaded.get_or_insert_with(Instant::now);
-                watch(server, &step);
+                (caller.watch)(Event::Step(server, &done));
+                put(&mut self.saved, server, saved);
                 if let Some(steps) = self.servers.steps.get_mut(server) {
-                    steps.push(step);
+                    steps.push(done);
                 }
             }
-            Ok(Some((Report::Done { counters, peak_rss, .. }, bytes))) => {
+            Ok(Some((Report::Done { counters, peak_rss, cut, state, .. }, bytes))) => {
                 put(&mut self.done, server, true);
+                put(&mut self.states, server, Some(state));
                 put(&mut self.servers.counters, server, counters);
                 put(&mut self.servers.peak_rss, server, peak_rss);
+                self.servers.cut = cut;
                 if server == 0 {
                     self.results = bytes;
                 }
             }
-            Ok(Some((Report::Failed { why, lost: None }, _))) => {
-                return Err(Error::Failed { server, why });
-            }
-            Ok(Some((Report::Failed { why, lost: Some(server) }, _))) => {
-                self.echo.get_or_insert((Instant::now(), Error::Lost { server, why }));
+            Ok(Some((Report::Failed { why, lost, state }, _))) => {
+                put(&mut self.states, server, Some(state));
+                match lost {
+                    None => return Err(Error::Failed { server, why }),
+                    Some(server) => {
+                        self.echo.get_or_insert((Instant::now(), Error::Lost { server, why }));
+                    }
+                }
             }
             Ok(Some(_)) => {}
-            Ok(None) | Err(_) if over => {}
             Ok(None) => {
                 return Err(Error::Lost { server, why: "its process has ended".into() });
             }
@@ -253,21 +460,13 @@ impl Watched {
             Some((at, error)) if at.elapsed() > ECHO => return Err(error),
             echo => self.echo = echo,
         }
-        let mut servers = self.heard.iter().zip(&self.done);
-        match servers.position(|(at, done)| !done && at.elapsed() > SILENCE) {
+        match self.heard.iter().position(|at| at.elapsed() > self.silence) {
             None => Ok(()),
             Some(server) => {
-                let why = format!("it has said nothing for {:.0} s", SILENCE.as_secs_f64());
+                let why = format!("it has said nothing for {:.0} s", self.silence.as_secs_f64());
                 Err(Error::Lost { server, why })
             }
         }
-    }
-
-    fn end(mut self) -> (Vec<u8>, Servers) {
-        let loaded = self.loaded.unwrap_or_else(Instant::now);
-        self.servers.load = (loaded - self.began).as_secs_f64();
-        self.servers.run = loaded.elapsed().as_secs_f64();
-        (self.results, self.servers)
     }
 }
 
@@ -277,29 +476,32 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
     }
 }
 
-fn call(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
-    for place in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&place, CONNECTING) {
-            Ok(socket) => return Ok(socket),
-            Err(error) => last = error,
+fn call(address: &str, patience: Duration) -> io::Result<TcpStream> {
+    let began = Instant::now();
+    loop {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
+        for place in address.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&place, CONNECTING) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => last = error,
+            }
         }
+        if began.elapsed() >= patience {
+            return Err(last);
+        }
+        std::thread::sleep(NAP);
     }
-    Err(last)
 }
 
 /// Passes on what a server says until its connection ends.
-fn listen(server: usize, mut lines: Lines, heard: &Sender<Heard>) {
+fn listen(place: (usize, u32), mut lines: Lines, heard: &Sender<(usize, u32, Said)>) {
     loop {
         let said = lines.next().and_then(|line| match line {
-            Some(Report::Done { bytes, counters, peak_rss }) => {
-                let results = lines.bytes(bytes)?;
-                Ok(Some((Report::Done { bytes, counters, peak_rss }, results)))
-            }
+            Some(done @ Report::Done { bytes, .. }) => Ok(Some((done, lines.bytes(bytes)?))),
             other => Ok(other.map(|report| (report, Vec::new()))),
         });
         let last = !matches!(said, Ok(Some(_)));
-        if heard.send((server, said)).is_err() || last {
+        if heard.send((place.0, place.1, said)).is_err() || last {
             return;
         }
     }

@@ -3,7 +3,7 @@
 mod store;
 mod wire;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi_engine::parallel::crew;
@@ -11,9 +11,10 @@ use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Seen, Totals
 use nakshi_engine::{Context, VertexId};
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::{Keeper, Snapshot, State};
 use crate::exchange::Session;
 use crate::{Error, Result, Shard};
-use store::{BLOCK, Block, Values};
+use store::{BLOCK, Block, Said, Values};
 
 /// What a step has done on this server and on all of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -37,14 +38,31 @@ pub struct Superstep {
 pub struct Finished<T> {
     /// Of this server's vertices, ascending, with what came out for them.
     pub values: Vec<(VertexId, T)>,
-    /// Every step, from 0.
+    /// Every step, from 0, or from where the run was taken up.
     pub steps: Vec<Superstep>,
     /// What was added up in the last one.
     pub totals: Totals,
+    /// Whether the run ended before the program was finished, because its time was up.
+    pub cut: bool,
+}
+
+/// When a run ends at the latest.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Steps.
+    pub steps: Option<u32>,
+    /// A moment beyond which no step is begun that takes as long as the one before.
+    pub until: Option<Instant>,
+}
+
+impl Limits {
+    fn late(&self, last: Duration) -> bool {
+        self.until.is_some_and(|until| Instant::now() + last > until)
+    }
 }
 
 /// Runs a program on this server's vertices, together with all other servers, until it is finished or
-/// for `most` steps. `watch` is told of every step.
+/// a limit is met. `watch` is told of every step.
 ///
 /// # Errors
 /// Those of the session and of the program; [`nakshi_engine::Error::Cancelled`] and
@@ -53,45 +71,82 @@ pub fn run<P: PullProgram>(
     shard: &Shard,
     program: &P,
     session: &mut Session,
-    most: Option<u32>,
+    limits: Limits,
     cx: &Context,
     watch: &mut dyn FnMut(&Superstep),
 ) -> Result<Finished<P::Output>> {
-    let mut totals = Totals::default();
-    let origins = (0..shard.own).map(|slot| program.init(&shard.origin(slot), &mut totals));
-    let mut values = Values::new(shard, origins);
+    let mut watch = |step: &Superstep, _: &State| watch(step);
+    let kept = (&mut Keeper::default(), None);
+    run_from(shard, program, session, kept, limits, cx, &mut watch)
+}
+
+/// As [`run`], with checkpoints that `kept.0` keeps, from the one of a step if `kept.1` is one.
+pub(crate) fn run_from<P: PullProgram>(
+    shard: &Shard,
+    program: &P,
+    session: &mut Session,
+    kept: (&mut Keeper, Option<Snapshot>),
+    limits: Limits,
+    cx: &Context,
+    watch: &mut dyn FnMut(&Superstep, &State),
+) -> Result<Finished<P::Output>> {
+    let (keeper, from) = kept;
+    let mut said = Said::default();
+    let mut values = match &from {
+        Some(snapshot) => {
+            let (values, totals) = Values::restore(&snapshot.bytes, shard, session)?;
+            said.totals = totals;
+            values
+        }
+        None => {
+            let first = |slot| program.init(&shard.origin(slot), &mut said.totals);
+            Values::new(shard, (0..shard.own).map(first))
+        }
+    };
+    let first = from.map_or(0, |snapshot| snapshot.step);
     let mut steps: Vec<Superstep> = Vec::new();
-    let mut computation = Duration::ZERO;
-    for step in 0.. {
+    let (mut computation, mut cut) = (Duration::ZERO, false);
+    for step in first.. {
+        if keeper.due(step) && step > first {
+            let bytes = Arc::new(values.save(&said.totals));
+            keeper.save(Snapshot { step, bytes }, session)?;
+        }
         let before = session.counters().bytes;
         let began = Instant::now();
-        let (sent, told) = values.communicate(shard, session, &totals)?;
+        let (sent, told) = values.communicate(shard, session, &said)?;
+        keeper.pass(step);
+        let communication = began.elapsed();
         let done = Superstep {
             step,
             active: told.updated,
             sent,
             bytes: session.counters().bytes - before,
             computation: computation.as_secs_f64(),
-            communication: began.elapsed().as_secs_f64(),
+            communication: communication.as_secs_f64(),
         };
-        watch(&done);
+        watch(&done, &keeper.state(true));
         steps.push(done);
-        totals = told.totals;
-        cx.progress().update("supersteps", step.into(), most.unwrap_or_default().into());
-        let finished = step > 0 && program.finished(step, &totals, told.updated);
-        if finished || most.is_some_and(|most| step >= most) {
+        said.totals = told.totals;
+        let most = limits.steps.unwrap_or_default();
+        cx.progress().update("supersteps", step.into(), most.into());
+        if step > 0 && program.finished(step, &said.totals, told.updated) {
+            break;
+        }
+        cut = told.late;
+        if cut || limits.steps.is_some_and(|most| step >= most) {
             break;
         }
         let began = Instant::now();
-        totals = compute(shard, program, &mut values, step + 1, &totals, cx)?;
+        said.totals = compute(shard, program, &mut values, step + 1, &said.totals, cx)?;
         computation = began.elapsed();
+        said.late = limits.late(computation + communication);
     }
     let output = |slot, value| {
         let origin = shard.origin(slot);
         (origin.vertex, program.output(&origin, value))
     };
     let values = values.own().iter().enumerate().map(|(slot, value)| output(slot, value)).collect();
-    Ok(Finished { values, steps, totals })
+    Ok(Finished { values, steps, totals: said.totals, cut })
 }
 
 /// The computation of a step: every own vertex runs; what was added up here.

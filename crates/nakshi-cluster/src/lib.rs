@@ -11,9 +11,11 @@
 //! * [`Shard`], [`load`]: what a server keeps, and how it comes there (2.3.1, 2.3.2);
 //! * [`exchange`]: rounds in which servers send each other frames;
 //! * [`job`]: computation, communication, values (2.3.2 to 2.3.4);
+//! * [`Checkpoints`]: from which a run is taken up again when a server is lost (2.6);
 //! * [`local`]: servers as threads of one process;
 //! * [`Task`], [`worker`], [`front`]: programs by name, on servers that are processes.
 
+mod checkpoint;
 mod control;
 mod error;
 pub mod exchange;
@@ -27,6 +29,7 @@ mod shard;
 mod task;
 pub mod worker;
 
+pub use checkpoint::{Checkpoints, Place};
 pub use error::{Error, Result};
 pub use partition::Partition;
 pub use shard::Shard;

@@ -1,6 +1,5 @@
 //! Graph loaders (2.3.1): every server reads a share of a store and sends lists to their owners.
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use nakshi_engine::program::pull::{Links, Origin, Origins};
@@ -24,6 +23,15 @@ pub struct Wanted {
     pub weighted: bool,
 }
 
+impl Wanted {
+    fn directions(&self, graph: &Graph) -> &'static [Direction] {
+        match self.links {
+            Links::Both if graph.directed() => &[Direction::Out, Direction::In],
+            _ => &[Direction::In],
+        }
+    }
+}
+
 /// Loads this server's part of a graph that all servers can read: each reads its share of the lists and
 /// sends them to the owners of their vertices.
 ///
@@ -36,12 +44,8 @@ pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) 
     let n = graph.num_vertices();
     let servers = session.servers();
     let share = |server: usize| n * server / servers;
-    let directions = match wanted.links {
-        Links::Both if graph.directed() => &[Direction::Out, Direction::In][..],
-        _ => &[Direction::In],
-    };
     let mut lines = Vec::new();
-    for &direction in directions {
+    for &direction in wanted.directions(graph) {
         let mut next = share(session.server());
         let end = share(session.server() + 1);
         let mut produce = || {
@@ -58,7 +62,44 @@ pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) 
             Ok(())
         })?;
     }
-    Shard::build(lines, n as u64, &partition, session)
+    let mut shard = Shard::build(lines, n as u64, &partition, session.server());
+    shard.exchange(None, session)?;
+    Ok(shard)
+}
+
+/// Loads a server's part by itself, for one that takes the place of another in a run: the others have
+/// theirs. Tells nobody what is wanted.
+///
+/// # Errors
+/// Those of reading.
+pub(crate) fn load_alone(
+    graph: &Graph,
+    wanted: Wanted,
+    partition: &Partition,
+    server: usize,
+    cx: &Context,
+) -> Result<Shard> {
+    let origins = Origins::of(graph, wanted.links, cx)?;
+    let loader = Loader { graph, wanted, origins, cx };
+    let n = graph.num_vertices();
+    let mut lines = Vec::new();
+    for &direction in wanted.directions(graph) {
+        let mut next = 0;
+        while next < n {
+            let from = next;
+            next = graph.until(direction, from, n, SHARE);
+            // Ids are 32 bits wide.
+            let own = (from..next).filter(|v| partition.owner(*v as VertexId) == server);
+            for (_, frame) in loader.read(direction, own, partition)? {
+                let mut body = frame.get(Session::HEADER..).unwrap_or_default();
+                while !body.is_empty() {
+                    let line = Line::decode(&mut body, n, wanted.weighted);
+                    lines.push(line.ok_or_else(|| Error::damaged(server, "a list is cut off"))?);
+                }
+            }
+        }
+    }
+    Ok(Shard::build(lines, n as u64, partition, server))
 }
 
 /// What a loader knows of the graph.
@@ -74,7 +115,7 @@ impl Loader<'_> {
     fn read(
         &self,
         direction: Direction,
-        vertices: Range<usize>,
+        vertices: impl Iterator<Item = usize>,
         partition: &Partition,
     ) -> Result<Vec<(usize, Vec<u8>)>> {
         let mut set = VertexSet::new(self.graph.num_vertices());

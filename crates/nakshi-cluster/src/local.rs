@@ -10,7 +10,7 @@ use nakshi_engine::{Context, Graph};
 use crate::exchange::dataflow::{Alarm, Dataflow};
 use crate::exchange::simulated::{Faults, Net};
 use crate::exchange::{Counters, Session, Transport};
-use crate::job::{self, Superstep};
+use crate::job::{self, Limits, Superstep};
 use crate::load::{Wanted, load};
 use crate::{Error, Partition, Result};
 
@@ -122,8 +122,9 @@ impl<P: PullProgram> Job<'_, P> {
         let mut session = Session::new(transport.ok_or_else(lost)?, 1, 0);
         let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
         let shard = load(self.graph, wanted, &mut session, self.cx)?;
+        let limits = Limits { steps: self.most, until: None };
         let finished =
-            job::run(&shard, self.program, &mut session, self.most, self.cx, &mut |_| {})?;
+            job::run(&shard, self.program, &mut session, limits, self.cx, &mut |_| {})?;
         let values = job::gather(finished.values, 0, &mut session)?;
         let values = values.into_iter().map(|(_, value)| value).collect();
         Ok((values, finished.steps, session.counters()))

@@ -46,18 +46,17 @@ pub(crate) struct Line {
 }
 
 impl Shard {
-    /// Makes a shard of the lists of this server's vertices, and tells the other servers which of
-    /// their values are wanted here. Lists of one vertex that come several times count together, in
-    /// their order.
+    /// Makes a shard of the lists of a server's vertices. Lists of one vertex that come several times
+    /// count together, in their order. Nobody knows yet which values are wanted here.
     pub(crate) fn build(
         mut lines: Vec<Line>,
         vertices: u64,
         partition: &Partition,
-        session: &mut Session,
-    ) -> Result<Self> {
+        server: usize,
+    ) -> Self {
         // Stable: an out-list comes before an in-list.
         lines.sort_by_key(|line| line.vertex);
-        let mut shard = Shard { server: session.server(), vertices, ..Shard::default() };
+        let mut shard = Shard { server, vertices, ..Shard::default() };
         let all = lines.iter().map(|line| line.neighbours.len()).sum();
         shard.links.reserve_exact(all);
         shard.offsets.push(0);
@@ -75,8 +74,8 @@ impl Shard {
         }
         shard.own = shard.ids.len();
         shard.subscribe(partition);
-        shard.exchange(session)?;
-        Ok(shard)
+        shard.publish = vec![Vec::new(); partition.servers()];
+        shard
     }
 
     /// Gives every in-neighbour a slot, and puts slots in the place of vertices.
@@ -115,18 +114,20 @@ impl Shard {
         }
     }
 
-    /// Sends subscribe lists to the owners, who make publish lists of them; they are not kept here.
-    fn exchange(&mut self, session: &mut Session) -> Result<()> {
-        self.publish = vec![Vec::new(); session.servers()];
+    /// Tells other servers which of their values are wanted here: all of them, or those that are `new`
+    /// to the run. They make publish lists of it; subscribe lists are not kept.
+    pub(crate) fn exchange(&mut self, new: Option<&[usize]>, session: &mut Session) -> Result<()> {
         let mut next = 0;
         let (ids, remote) = (&self.ids, &self.remote);
         let mut produce = || {
-            let list =
-                remote.get(next).and_then(|slots| ids.get(slots.clone())).unwrap_or_default();
+            let to = next;
+            next += 1;
+            let asked = new.is_none_or(|new| new.contains(&to));
+            let slots = remote.get(to).filter(|slots| asked && !slots.is_empty());
+            let list = slots.and_then(|slots| ids.get(slots.clone())).unwrap_or_default();
             let mut frame = Session::frame(4 * list.len());
             list.iter().for_each(|v| frame.extend_from_slice(&v.to_le_bytes()));
-            let frames = if list.is_empty() { Vec::new() } else { vec![(next, frame)] };
-            next += 1;
+            let frames = if list.is_empty() { Vec::new() } else { vec![(to, frame)] };
             Ok(Batch { frames, more: next < remote.len() })
         };
         let own = self.ids.get(..self.own).unwrap_or_default();

@@ -9,10 +9,11 @@ use nakshi_engine::{Bitmap, Column, Context, Direction, Graph, Needs, Outcome, V
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::checkpoint::{Keeper, State};
 use crate::exchange::Session;
-use crate::job::{self, Superstep};
-use crate::load::{Wanted, load};
-use crate::{Error, Result};
+use crate::job::{self, Limits, Superstep};
+use crate::load::{Wanted, load, load_alone};
+use crate::{Error, Partition, Result, Shard};
 
 /// An algorithm with its parameters; vertices are internal ids.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,12 +73,43 @@ fn rounds() -> u32 {
 pub const NAMES: [&str; 8] =
     ["pagerank", "sssp", "bfs", "wcc", "cdlp", "triangles", "coloring", "matching"];
 
-/// What a server does of a task: who may see its steps, and where.
+/// What a server keeps while a run is taken up again.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) shard: Option<Shard>,
+    pub(crate) keeper: Keeper,
+}
+
+/// How a server begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Start {
+    /// All servers load the graph together.
+    Fresh,
+    /// The servers that are `new` load their parts alone; the run goes on from the checkpoint of a
+    /// step, or begins anew.
+    Again { new: Vec<usize>, step: Option<u32> },
+}
+
+/// What a server does of a task: what it has, who may see its steps, and where.
 pub(crate) struct Part<'p> {
-    pub(crate) graph: &'p Graph,
+    /// Opens the graph, for a server that has to load.
+    pub(crate) graph: &'p dyn Fn() -> Result<Graph>,
+    pub(crate) start: &'p Start,
+    pub(crate) kept: &'p mut Kept,
     pub(crate) session: &'p mut Session,
+    pub(crate) limits: Limits,
     pub(crate) cx: &'p Context,
-    pub(crate) watch: &'p mut dyn FnMut(&Superstep),
+    pub(crate) watch: &'p mut dyn FnMut(&Superstep, &State),
+}
+
+/// What a server's part ends with.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// All results on the first server, nothing on others.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether time was up before the program was finished.
+    pub(crate) cut: bool,
 }
 
 impl Task {
@@ -121,6 +153,14 @@ impl Task {
         Needs { column, gathers: true, ..Needs::new(8.0, &[Direction::In, Direction::Out]) }
     }
 
+    /// Supersteps that it takes, if that is known.
+    pub fn steps(&self) -> Option<u32> {
+        match self {
+            Task::PageRank { iterations, .. } => Some(*iterations),
+            _ => None,
+        }
+    }
+
     /// Bytes of a vertex's value; of triangles, whose values are lists, those of an empty one.
     pub fn value_bytes(&self) -> u64 {
         match self {
@@ -131,8 +171,8 @@ impl Task {
         }
     }
 
-    /// Runs this server's part; the bytes of all results on the first server, nothing on others.
-    pub(crate) fn run(&self, part: Part<'_>) -> Result<Vec<u8>> {
+    /// Runs this server's part.
+    pub(crate) fn run(&self, part: Part<'_>) -> Result<Found> {
         match *self {
             Task::PageRank { damping, iterations } => one(&PageRank { damping, iterations }, part),
             Task::Sssp { source, .. } => one(&ShortestPaths { source }, part),
@@ -206,16 +246,38 @@ impl Task {
 }
 
 /// Loads, runs and gathers.
-fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Vec<u8>> {
-    let Part { graph, session, cx, watch } = part;
-    let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
-    let shard = load(graph, wanted, session, cx)?;
-    let finished = job::run(&shard, program, session, None, cx, watch)?;
-    drop(shard);
+fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
+    let Part { graph, start, kept: Kept { shard, keeper }, session, limits, cx, watch } = part;
+    let wanted = |graph: &Graph| Wanted {
+        links: P::LINKS,
+        weighted: P::WEIGHTED && graph.weighted(),
+    };
+    let mut from = None;
+    match start {
+        Start::Fresh => {
+            let graph = graph()?;
+            *shard = Some(load(&graph, wanted(&graph), session, cx)?);
+        }
+        Start::Again { new, step } => {
+            if shard.is_none() {
+                let (graph, partition) = (graph()?, Partition::new(session.servers())?);
+                let server = session.server();
+                *shard = Some(load_alone(&graph, wanted(&graph), &partition, server, cx)?);
+            }
+            shard.iter_mut().try_for_each(|shard| shard.exchange(Some(new), session))?;
+            if let Some(step) = *step {
+                from = Some(keeper.restore(step, new, session)?);
+            }
+        }
+    }
+    let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };
+    let shard = shard.as_ref().ok_or_else(none)?;
+    let finished =
+        job::run_from(shard, program, session, (keeper, from), limits, cx, watch)?;
     let all = job::gather(finished.values, 0, session)?;
     let mut bytes = Vec::new();
     all.iter().for_each(|(_, value)| value.encode(&mut bytes));
-    Ok(bytes)
+    Ok(Found { bytes, cut: finished.cut })
 }
 
 fn all<T: PullValue>(bytes: &mut &[u8], n: usize) -> Result<Vec<T>> {

@@ -3,18 +3,20 @@
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi_engine::{CancelToken, Context, EngineMode, Graph};
 use nakshi_store::{OpenOptions, Store};
 
-use crate::control::{Job, Lines, Order, Report, VERSION, say};
+use crate::checkpoint::{Keeper, State};
+use crate::control::{Lines, Order, Report, Run, VERSION, say};
 use crate::exchange::dataflow::{Alarm, Dataflow};
-use crate::exchange::sockets::{Identity, connect};
+use crate::exchange::sockets::{Identity, connect, watchful};
 use crate::exchange::{Counters, Session};
-use crate::job::Superstep;
-use crate::task::Part;
+use crate::job::{Limits, Superstep};
+use crate::task::{Found, Kept, Part};
 use crate::{Error, Result};
 
 /// How often a server says that it lives, and looks whether it shall stop.
@@ -76,70 +78,95 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
         let why = format!("the front-end is nakshi {version} and this is {VERSION}");
         return Err(Error::Lost { server: 0, why });
     }
-    let Some(Order::Run { server, addresses, job }) = lines.next().map_err(broken)? else {
-        return Ok(());
-    };
-    let running = Running {
+    let (orders, asked) = channel();
+    let server = Server {
         socket,
-        server,
+        listener: &others,
         talk: Mutex::new(()),
-        alarm: Alarm::default(),
-        stop: CancelToken::new(),
+        now: Mutex::new(None),
         ended: AtomicBool::new(false),
+        over: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| running.obey(&mut lines));
-        scope.spawn(|| running.beat(cancel));
-        let mut counters = Counters::default();
-        let run = running.run(&job, &addresses, &others, &mut counters);
-        running.ended.store(true, Ordering::Release);
-        let said = running.report(&run, counters);
+        scope.spawn(|| server.obey(&mut lines, orders));
+        scope.spawn(|| server.beat(cancel));
+        let served = server.serve(&asked);
+        server.ended.store(true, Ordering::Release);
         // Ends the thread that listens.
         let _ = socket.shutdown(std::net::Shutdown::Read);
-        said.map_err(broken)?;
-        run.map(|_| ())
+        served
     })
 }
 
-/// A run on this server, as its threads see it.
-struct Running<'s> {
-    socket: &'s TcpStream,
+/// A run, and what ends it before its time.
+struct Current {
     server: usize,
-    /// Lines of several threads do not mix.
-    talk: Mutex<()>,
     alarm: Alarm,
     stop: CancelToken,
-    ended: AtomicBool,
 }
 
-impl Running<'_> {
+/// A server while a front-end is connected, as its threads see it.
+struct Server<'s> {
+    socket: &'s TcpStream,
+    /// Where other servers call.
+    listener: &'s TcpListener,
+    /// Lines of several threads do not mix.
+    talk: Mutex<()>,
+    now: Mutex<Option<Current>>,
+    ended: AtomicBool,
+    /// The front-end has said that the run is over, whatever came of it. One that is only silent may go
+    /// on with another server in this one's place.
+    over: AtomicBool,
+}
+
+impl Server<'_> {
     fn tell(&self, report: &Report) -> io::Result<()> {
         let _guard = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         say(self.socket, report)
     }
 
-    fn give_up(&self, server: usize, why: String) {
-        self.alarm.ring(server, why);
-        self.stop.cancel();
-    }
-
-    /// Nobody talks to a server that runs but to end it; the end of the connection is one too.
-    fn obey(&self, lines: &mut Lines) {
-        let said = lines.next();
-        if self.ended.load(Ordering::Acquire) {
-            return;
-        }
-        match said {
-            Ok(Some(Order::Abort { server, why })) => self.give_up(server, why),
-            _ => self.give_up(self.server, "the front-end has gone".into()),
+    /// Ends what goes on, if something does: `server` is lost.
+    fn stop(&self, lost: Option<usize>, why: &str) {
+        if let Some(current) = &*self.now.lock().unwrap_or_else(PoisonError::into_inner) {
+            current.alarm.ring(lost.unwrap_or(current.server), why);
+            current.stop.cancel();
         }
     }
 
-    /// Says that it lives until the run has ended.
+    /// Passes on runs, and ends the one that goes on when it is told to, or when nobody is there to
+    /// tell anything any more.
+    fn obey(&self, lines: &mut Lines, orders: Sender<Run>) {
+        loop {
+            match lines.next() {
+                Ok(Some(Order::Run(run))) => {
+                    // A front-end that is cut off is gone; one that cannot be watched is noticed later.
+                    let _ = watchful(self.socket, run.job.silence);
+                    let (alarm, stop) = (Alarm::default(), CancelToken::new());
+                    let current = Current { server: run.server, alarm, stop };
+                    *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
+                    if orders.send(*run).is_err() {
+                        return;
+                    }
+                }
+                Ok(Some(Order::Halt)) => self.stop(None, "the run will be taken up again"),
+                Ok(Some(Order::Abort { server, why })) => {
+                    self.over.store(true, Ordering::Release);
+                    return self.stop(Some(server), &why);
+                }
+                Ok(Some(Order::End)) => return self.over.store(true, Ordering::Release),
+                Ok(Some(Order::Join { .. })) => {}
+                Ok(None) | Err(_) => return self.stop(None, "the front-end has gone"),
+            }
+        }
+    }
+
+    /// Says that it lives until the front-end has gone.
     fn beat(&self, cancel: &CancelToken) {
         while !self.ended.load(Ordering::Acquire) {
             if cancel.is_cancelled() {
-                self.give_up(self.server, "it was interrupted".into());
+                self.stop(None, "it was interrupted");
+                // No more orders either.
+                let _ = self.socket.shutdown(std::net::Shutdown::Read);
             }
             // A front-end that has gone is noticed by whoever listens to it.
             let _ = self.tell(&Report::Alive);
@@ -147,41 +174,74 @@ impl Running<'_> {
         }
     }
 
-    /// Loads and runs; the bytes of all results on the first server.
-    fn run(
-        &self,
-        job: &Job,
-        addresses: &[String],
-        listener: &TcpListener,
-        counters: &mut Counters,
-    ) -> Result<Vec<u8>> {
-        let cx = Context::new().with_threads(job.threads).with_cancel(self.stop.clone());
+    /// Runs what it is asked to until nobody asks any more; how the last run has ended.
+    fn serve(&self, asked: &Receiver<Run>) -> Result<()> {
+        let (mut kept, mut last) = (Kept::default(), Ok(()));
+        let (mut job, mut number) = (None, None);
+        while let Ok(run) = asked.recv() {
+            if job != Some(run.job.id) {
+                job = Some(run.job.id);
+                let keeper = Keeper::new(run.job.id, run.job.checkpoints.clone());
+                kept = Kept { shard: None, keeper };
+            }
+            number = Some(run.server);
+            let mut counters = Counters::default();
+            let found = self.run(&run, &mut kept, &mut counters);
+            let state = kept.keeper.state(kept.shard.is_some());
+            // A front-end that has gone does not ask again.
+            let told = self.report(&found, counters, state);
+            last = found.and_then(|_| told.map_err(broken));
+        }
+        if let Some(number) = number.filter(|_| self.over.load(Ordering::Acquire)) {
+            kept.keeper.remove(number);
+        }
+        last
+    }
+
+    /// Loads and runs.
+    fn run(&self, run: &Run, kept: &mut Kept, counters: &mut Counters) -> Result<Found> {
+        let Run { server, addresses, job, epoch, start, seconds } = run;
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = now.as_ref().map(|now| (now.alarm.clone(), now.stop.clone()));
+        let (alarm, stop) = current.unwrap_or_default();
+        drop(now);
+        let until = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+        let cx = Context::new().with_threads(job.threads).with_cancel(stop);
         let cx = cx.with_memory(job.memory).with_mode(EngineMode::Ssd);
-        let store = Store::open(&job.store, &OpenOptions::default());
-        let store = store.map_err(nakshi_engine::Error::from)?;
-        let graph = Graph::open(&store, &job.task.needs(), &cx)?;
-        let me = Identity { server: self.server, job: job.id, epoch: 0 };
-        let sockets = connect(listener, addresses, me, CONNECTING)?;
-        let flow = Dataflow::sockets(self.server, sockets, &self.alarm, PATIENCE)?;
-        let mut session = Session::new(Box::new(flow), job.id, 0);
-        let mut watch = |step: &Superstep| {
-            // As with heartbeats.
-            let _ = self.tell(&Report::Step(*step));
+        let graph = || -> Result<Graph> {
+            let store = Store::open(&job.store, &OpenOptions::default());
+            let store = store.map_err(nakshi_engine::Error::from)?;
+            Ok(Graph::open(&store, &job.task.needs(), &cx)?)
         };
-        let part = Part { graph: &graph, session: &mut session, cx: &cx, watch: &mut watch };
-        let found = job.task.run(part);
+        let me = Identity { server: *server, job: job.id, epoch: *epoch };
+        let sockets = connect(self.listener, addresses, me, CONNECTING, job.silence)?;
+        let flow = Dataflow::sockets(*server, sockets, &alarm, PATIENCE)?;
+        let mut session = Session::new(Box::new(flow), job.id, *epoch);
+        let mut watch = |done: &Superstep, state: &State| {
+            // As with heartbeats.
+            let _ = self.tell(&Report::Step { done: *done, saved: state.saved.clone() });
+        };
+        let found = job.task.run(Part {
+            graph: &graph,
+            start,
+            kept,
+            session: &mut session,
+            limits: Limits { steps: None, until },
+            cx: &cx,
+            watch: &mut watch,
+        });
         *counters = session.counters();
         found
     }
 
     /// Tells how the run has ended, with its results.
-    fn report(&self, run: &Result<Vec<u8>>, counters: Counters) -> io::Result<()> {
-        match run {
-            Ok(bytes) => {
+    fn report(&self, found: &Result<Found>, counters: Counters, state: State) -> io::Result<()> {
+        match found {
+            Ok(Found { bytes, cut }) => {
                 // Results follow their line at once.
                 let _guard = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
-                let len = bytes.len() as u64;
-                say(self.socket, &Report::Done { bytes: len, counters, peak_rss: peak_rss() })?;
+                let (len, cut, peak_rss) = (bytes.len() as u64, *cut, peak_rss());
+                say(self.socket, &Report::Done { bytes: len, cut, counters, peak_rss, state })?;
                 io::Write::write_all(&mut &*self.socket, bytes)
             }
             Err(error) => {
@@ -189,7 +249,7 @@ impl Running<'_> {
                     Error::Lost { server, .. } => Some(*server),
                     _ => None,
                 };
-                self.tell(&Report::Failed { why: error.to_string(), lost })
+                self.tell(&Report::Failed { why: error.to_string(), lost, state })
             }
         }
     }

@@ -1,13 +1,19 @@
 //! From the name of an algorithm to a table, on several servers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use nakshi_cluster::front::{self, Event};
+use nakshi_cluster::job::Superstep;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use nakshi_cluster::front::{Servers, Settings};
+pub use nakshi_cluster::front::{Recovery, Servers, Settings};
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
-pub use nakshi_cluster::{Error, NAMES, Partition, Task, exchange, job, load, local, plan, worker};
+pub use nakshi_cluster::{
+    Checkpoints, Error, NAMES, Partition, Place, Task, exchange, job, load, local, plan, worker,
+};
 
 use crate::Result;
 use crate::analysis::{Answer, Io, Memory, Seconds, Stats};
@@ -16,32 +22,83 @@ use crate::names::Names;
 use crate::store::Store;
 use crate::table::Table;
 
+/// A superstep of all servers, or servers that were replaced.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Notice {
+    /// All servers have ended a superstep: numbers of all together, seconds of the slowest.
+    Superstep(Superstep),
+    /// Servers were lost, and others have taken their places.
+    Recovered {
+        /// What happened.
+        recovered: Recovery,
+    },
+}
+
+/// What a run asks of its caller.
+pub struct Caller<'c> {
+    /// Told of every superstep.
+    pub watch: &'c mut dyn FnMut(&Notice),
+    /// As [`front::Caller::replace`].
+    pub replace: &'c mut dyn FnMut(usize) -> nakshi_cluster::Result<Option<String>>,
+}
+
+/// Supersteps that not all servers have ended yet.
+#[derive(Default)]
+struct Steps {
+    servers: usize,
+    ended: BTreeMap<u32, (usize, Superstep)>,
+}
+
+impl Steps {
+    /// Adds one of a server; that of all, if it was the last.
+    fn add(&mut self, one: &Superstep) -> Option<Superstep> {
+        let none = Superstep { sent: 0, bytes: 0, computation: 0.0, communication: 0.0, ..*one };
+        let (count, all) = self.ended.entry(one.step).or_insert((0, none));
+        *count += 1;
+        all.sent += one.sent;
+        all.bytes += one.bytes;
+        all.computation = all.computation.max(one.computation);
+        all.communication = all.communication.max(one.communication);
+        if *count < self.servers { None } else { self.ended.remove(&one.step).map(|(_, all)| all) }
+    }
+}
+
 /// Runs the algorithm `name` with `parameters` (vertices as users' ids) on the servers that listen at
 /// `addresses`; all of them can read the store under its path.
 ///
 /// # Errors
-/// Unknown algorithm, parameter or vertex; a server that cannot be reached, ends or hangs, or what it
-/// cannot do; reading; cancellation.
+/// Unknown algorithm, parameter or vertex; a server that cannot be reached, ends or hangs and is not
+/// replaced, or what it cannot do; reading; cancellation.
 pub fn run(
     store: &Arc<Store>,
-    name: &str,
-    parameters: &Map<String, Value>,
+    (name, parameters): (&str, &Map<String, Value>),
     addresses: &[String],
-    settings: Settings,
+    settings: &Settings,
     cx: &Context,
+    caller: Caller<'_>,
 ) -> Result<Answer> {
     let began = Instant::now();
-    let task = {
-        let graph = Graph::open(store, &Needs::new(0.0, &[Direction::Out]), &on_ssd(cx))?;
-        Task::new(name, parameters, &graph, cx)?
-    };
-    let mut watch = |server: usize, done: &job::Superstep| {
-        if server == 0 {
-            cx.progress().update("supersteps", done.step.into(), 0);
+    let graph = Graph::open(store, &Needs::new(0.0, &[Direction::Out]), &on_ssd(cx))?;
+    let task = Task::new(name, parameters, &graph, cx)?;
+    let total = task.steps().map_or(0, u64::from);
+    let mut steps = Steps { servers: addresses.len(), ..Steps::default() };
+    let Caller { watch, replace } = caller;
+    let mut watch = |event: Event<'_>| match event {
+        Event::Step(_, one) => {
+            if let Some(all) = steps.add(one) {
+                cx.progress().update("supersteps", all.step.into(), total);
+                watch(&Notice::Superstep(all));
+            }
+        }
+        Event::Recovered(recovery) => {
+            steps.ended.clear();
+            watch(&Notice::Recovered { recovered: recovery.clone() });
         }
     };
-    let (outcome, servers) =
-        nakshi_cluster::front::run(store, &task, addresses, settings, cx, &mut watch)?;
+    let mut caller = front::Caller { watch: &mut watch, replace };
+    let path = store.path();
+    let (outcome, servers) = front::run(path, &graph, &task, addresses, settings, cx, &mut caller)?;
     let Outcome { columns, summary, .. } = outcome;
     let ids = store.ids()?.until(cx.cancel_token());
     let table = match columns.is_empty() {

@@ -145,6 +145,7 @@ pub struct Dataflow {
     alarm: Alarm,
     /// The threads of a process with sockets.
     guards: Option<WorkerGuards<()>>,
+    sockets: Vec<TcpStream>,
 }
 
 /// Its other end.
@@ -181,6 +182,9 @@ impl Dataflow {
     ) -> Result<Self> {
         let servers = sockets.len();
         let closing = Arc::new(AtomicBool::new(false));
+        let known = sockets.iter().flatten().map(TcpStream::try_clone);
+        let known = known.collect::<std::io::Result<Vec<_>>>();
+        let known = known.map_err(|error| failed(server)(error.to_string()))?;
         let guarded = |(server, socket): (usize, Option<TcpStream>)| {
             let (alarm, closing) = (alarm.clone(), Arc::clone(&closing));
             socket.map(|socket| Guarded { socket, server, alarm, closing })
@@ -197,6 +201,7 @@ impl Dataflow {
         let flow = flows.into_iter().next();
         let mut flow = flow.ok_or_else(|| failed(server)("it has no threads".into()))?;
         flow.guards = Some(guards);
+        flow.sockets = known;
         Ok(flow)
     }
 
@@ -218,6 +223,10 @@ impl Drop for Dataflow {
         if let Some(guards) = self.guards.take()
             && self.alarm.check().is_err()
         {
+            for socket in &self.sockets {
+                // Ends its threads; one that is broken has ended already.
+                let _ = socket.shutdown(std::net::Shutdown::Both);
+            }
             std::mem::forget(guards);
         }
     }
@@ -243,7 +252,8 @@ fn start(
         let (answers, events) = channel();
         ends.push(Mutex::new(Some(Ends { commands: asked, events: answers })));
         let (commands, alarm) = (Some(commands), alarm.clone());
-        flows.push(Dataflow { server, servers, commands, events, alarm, guards: None });
+        let sockets = Vec::new();
+        flows.push(Dataflow { server, servers, commands, events, alarm, guards: None, sockets });
     }
     let (alarm, closing) = (alarm.clone(), Arc::clone(closing));
     let guards = initialize_from(builders, others, move |allocator| {

@@ -28,8 +28,25 @@ pub struct Identity {
     pub epoch: u32,
 }
 
+/// Makes a connection break once the other side has not answered for so long, as when a network is cut,
+/// and sends small messages at once.
+///
+/// # Errors
+/// Those of the socket.
+pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let socket = socket2::SockRef::from(socket);
+    let second = Duration::from_secs(1);
+    let probes = socket2::TcpKeepalive::new().with_time(second).with_interval(second);
+    socket.set_tcp_keepalive(&probes)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(silence))?;
+    Ok(())
+}
+
 /// Connects a server with all others, whose addresses are in the order of the servers: it calls those
-/// before it and is called by those after it.
+/// before it and is called by those after it. `patience` is for how long it waits for them, `silence`
+/// for how long they may be cut off later.
 ///
 /// # Errors
 /// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run.
@@ -38,6 +55,7 @@ pub fn connect(
     addresses: &[String],
     me: Identity,
     patience: Duration,
+    silence: Duration,
 ) -> Result<Vec<Option<TcpStream>>> {
     let until = Instant::now() + patience;
     let mut sockets: Vec<Option<TcpStream>> = addresses.iter().map(|_| None).collect();
@@ -82,7 +100,7 @@ pub fn connect(
         }
     }
     for socket in sockets.iter().flatten() {
-        socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(None)).map_err(failed)?;
+        watchful(socket, silence).and_then(|()| socket.set_read_timeout(None)).map_err(failed)?;
     }
     Ok(sockets)
 }
@@ -225,7 +243,7 @@ mod tests {
                 .zip(identities)
                 .map(|(listener, me)| {
                     let addresses = &addresses;
-                    scope.spawn(move || connect(listener, addresses, me, PATIENCE))
+                    scope.spawn(move || connect(listener, addresses, me, PATIENCE, PATIENCE))
                 })
                 .collect();
             servers.into_iter().map(|server| server.join().unwrap()).collect()

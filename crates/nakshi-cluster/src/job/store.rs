@@ -55,13 +55,57 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// What servers tell each other besides values.
-pub(super) struct Told {
+/// What a server tells all others besides values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Said {
+    /// Vertices that were given a value.
     pub(super) updated: u64,
+    /// What they have added up.
     pub(super) totals: Totals,
+    /// Whether its time is up.
+    pub(super) late: bool,
 }
 
 impl<T: PullValue> Values<T> {
+    /// Own values and flags as they are before a communication, and what was added up.
+    pub(super) fn save(&self, totals: &Totals) -> Vec<u8> {
+        let size = T::SIZE.unwrap_or(8) * self.shadow.len();
+        let mut bytes = Vec::with_capacity(size + self.shadow.len() / 8 + 1024);
+        totals.encode(&mut bytes);
+        for word in self.written.words() {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        for (slot, (real, new)) in self.real.iter().zip(&self.shadow).enumerate() {
+            let value = if self.written.get(slot) { new } else { real };
+            value.encode(&mut bytes);
+        }
+        bytes
+    }
+
+    /// The values and totals of [`Values::save`]. Those of others that were not new come from them.
+    pub(super) fn restore(
+        mut bytes: &[u8],
+        shard: &Shard,
+        session: &mut Session,
+    ) -> Result<(Self, Totals)> {
+        let server = session.server();
+        let damaged = || Error::damaged(server, "its checkpoint does not fit its vertices");
+        let totals = Totals::decode(&mut bytes).ok_or_else(damaged)?;
+        let mut written = Bitmap::new(shard.own);
+        for word in written.words_mut() {
+            let (eight, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
+            (*word, bytes) = (u64::from_le_bytes(*eight), rest);
+        }
+        let own: Option<Vec<T>> = (0..shard.own).map(|_| T::decode(&mut bytes)).collect();
+        let own = own.filter(|_| bytes.is_empty()).ok_or_else(damaged)?;
+        let mut values = Values::new(shard, own.iter().cloned());
+        let old = values.written.words_mut().iter_mut().zip(written.words());
+        old.for_each(|(old, new)| *old &= !new);
+        values.communicate(shard, session, &Said::default())?;
+        (values.shadow, values.written) = (own, written);
+        Ok((values, totals))
+    }
+
     /// With first values, all of them new.
     pub(super) fn new(shard: &Shard, first: impl Iterator<Item = T>) -> Self {
         let mut real = Vec::with_capacity(shard.ids.len());
@@ -97,13 +141,14 @@ impl<T: PullValue> Values<T> {
         &mut self,
         shard: &Shard,
         session: &mut Session,
-        totals: &Totals,
-    ) -> Result<(u64, Told)> {
+        said: &Said,
+    ) -> Result<(u64, Said)> {
         let mut updated = Bitmap::new(shard.ids.len());
-        let mut told = Told { updated: 0, totals: Totals::default() };
+        let mut told = Said::default();
         let (mut cursor, mut sent) = (Cursor::new(shard.server, session.servers()), 0);
         let (shadow, written) = (&self.shadow, &self.written);
-        let mut first = Some(wire::said(written.count() as u64, totals));
+        let mut first =
+            Some(wire::say(&Said { updated: written.count() as u64, ..said.clone() }));
         let servers = session.servers();
         let mut produce = || {
             let mut batch = Batch::default();
@@ -119,9 +164,10 @@ impl<T: PullValue> Values<T> {
             let slots = shard.remote.get(from).cloned().unwrap_or_default();
             let (kind, mut body) = body.split_first().ok_or_else(cut)?;
             if *kind == wire::SAID {
-                let (count, its) = wire::hear(&mut body).ok_or_else(cut)?;
-                told.updated += count;
-                told.totals.merge(&its);
+                let its = wire::hear(&mut body).ok_or_else(cut)?;
+                told.updated += its.updated;
+                told.totals.merge(&its.totals);
+                told.late |= its.late;
                 return Ok(());
             }
             let places = real.get_mut(slots.clone()).ok_or_else(cut)?;

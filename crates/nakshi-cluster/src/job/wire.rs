@@ -5,6 +5,7 @@ use std::ops::Range;
 use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
+use super::store::Said;
 use crate::exchange::{Batch, Session};
 
 /// Bytes of values in a frame, about.
@@ -180,19 +181,22 @@ pub(super) fn take<T: PullValue>(
     values.is_empty().then_some(())
 }
 
-/// A frame that says how many values are new on this server, and what was added up.
-pub(super) fn said(updated: u64, totals: &Totals) -> Vec<u8> {
+/// A frame of what a server says.
+pub(super) fn say(said: &Said) -> Vec<u8> {
     let mut frame = Session::frame(0);
     frame.push(SAID);
-    frame.extend_from_slice(&updated.to_le_bytes());
-    totals.encode(&mut frame);
+    frame.push(said.late.into());
+    frame.extend_from_slice(&said.updated.to_le_bytes());
+    said.totals.encode(&mut frame);
     frame
 }
 
-pub(super) fn hear(body: &mut &[u8]) -> Option<(u64, Totals)> {
-    let (updated, rest) = body.split_first_chunk()?;
+pub(super) fn hear(body: &mut &[u8]) -> Option<Said> {
+    let (late, rest) = body.split_first()?;
+    let (updated, rest) = rest.split_first_chunk()?;
     *body = rest;
-    Some((u64::from_le_bytes(*updated), Totals::decode(body)?))
+    let totals = Totals::decode(body)?;
+    Some(Said { updated: u64::from_le_bytes(*updated), totals, late: *late != 0 })
 }
 
 #[cfg(test)]
