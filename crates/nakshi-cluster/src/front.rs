@@ -320,12 +320,7 @@ impl<'s> Front<'s> {
 
     /// Stops the servers that are not lost, and waits until they say what they have; those that do not are
     /// lost too.
-    fn halt(
-        &mut self,
-        lost: &mut Vec<usize>,
-        cx: &Context,
-        caller: &mut Caller<'_>,
-    ) -> Result<()> {
+    fn halt(&mut self, lost: &mut Vec<usize>, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
         lost.iter().for_each(|lost| put(&mut self.watched.states, *lost, None));
         for (server, link) in self.links.iter().enumerate() {
             // One that does not hear it is found below.

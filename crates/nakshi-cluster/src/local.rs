@@ -123,8 +123,7 @@ impl<P: PullProgram> Job<'_, P> {
         let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
         let shard = load(self.graph, wanted, &mut session, self.cx)?;
         let limits = Limits { steps: self.most, until: None };
-        let finished =
-            job::run(&shard, self.program, &mut session, limits, self.cx, &mut |_| {})?;
+        let finished = job::run(&shard, self.program, &mut session, limits, self.cx, &mut |_| {})?;
         let values = job::gather(finished.values, 0, &mut session)?;
         let values = values.into_iter().map(|(_, value)| value).collect();
         Ok((values, finished.steps, session.counters()))

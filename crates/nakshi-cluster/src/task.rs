@@ -248,10 +248,8 @@ impl Task {
 /// Loads, runs and gathers.
 fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
     let Part { graph, start, kept: Kept { shard, keeper }, session, limits, cx, watch } = part;
-    let wanted = |graph: &Graph| Wanted {
-        links: P::LINKS,
-        weighted: P::WEIGHTED && graph.weighted(),
-    };
+    let wanted =
+        |graph: &Graph| Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
     let mut from = None;
     match start {
         Start::Fresh => {
@@ -272,8 +270,7 @@ fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
     }
     let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };
     let shard = shard.as_ref().ok_or_else(none)?;
-    let finished =
-        job::run_from(shard, program, session, (keeper, from), limits, cx, watch)?;
+    let finished = job::run_from(shard, program, session, (keeper, from), limits, cx, watch)?;
     let all = job::gather(finished.values, 0, session)?;
     let mut bytes = Vec::new();
     all.iter().for_each(|(_, value)| value.encode(&mut bytes));

@@ -13,7 +13,7 @@ use nakshi_store::{OpenOptions, Store};
 use crate::checkpoint::{Keeper, State};
 use crate::control::{Lines, Order, Report, Run, VERSION, say};
 use crate::exchange::dataflow::{Alarm, Dataflow};
-use crate::exchange::sockets::{Identity, connect, watchful};
+use crate::exchange::sockets::{Identity, Waiting, connect, watchful};
 use crate::exchange::{Counters, Session};
 use crate::job::{Limits, Superstep};
 use crate::task::{Found, Kept, Part};
@@ -36,6 +36,7 @@ const NOBODY: Duration = Duration::from_secs(60);
 /// [`nakshi_engine::Error::Cancelled`]; with `once` also what made the run fail, and [`Error::Lost`] if
 /// nobody calls for a minute.
 pub fn serve(listener: &TcpListener, once: bool, cancel: &CancelToken) -> Result<()> {
+    quiet_threads();
     listener.set_nonblocking(true).map_err(broken)?;
     let began = Instant::now();
     loop {
@@ -58,6 +59,21 @@ pub fn serve(listener: &TcpListener, once: bool, cancel: &CancelToken) -> Result
             Err(error) => return Err(broken(error)),
         }
     }
+}
+
+/// timely's threads panic when a connection breaks, which the run ends with an error for, or survives:
+/// they shall not print that. Panics of other threads are printed as before.
+fn quiet_threads() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let thread = std::thread::current();
+            if !thread.name().is_some_and(|name| name.starts_with("timely:")) {
+                before(panic);
+            }
+        }));
+    });
 }
 
 fn broken(error: io::Error) -> Error {
@@ -213,8 +229,13 @@ impl Server<'_> {
             let store = store.map_err(nakshi_engine::Error::from)?;
             Ok(Graph::open(&store, &job.task.needs(), &cx)?)
         };
+        let waiting = Waiting {
+            until: Instant::now() + CONNECTING,
+            silence: job.silence,
+            alarm: alarm.clone(),
+        };
         let me = Identity { server: *server, job: job.id, epoch: *epoch };
-        let sockets = connect(self.listener, addresses, me, CONNECTING, job.silence)?;
+        let sockets = connect(self.listener, addresses, me, &waiting)?;
         let flow = Dataflow::sockets(*server, sockets, &alarm, PATIENCE)?;
         let mut session = Session::new(Box::new(flow), job.id, *epoch);
         let mut watch = |done: &Superstep, state: &State| {
@@ -231,7 +252,8 @@ impl Server<'_> {
             watch: &mut watch,
         });
         *counters = session.counters();
-        found
+        // Being stopped is the echo of why.
+        found.map_err(|error| alarm.check().err().unwrap_or(error))
     }
 
     /// Tells how the run has ended, with its results.

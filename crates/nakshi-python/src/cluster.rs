@@ -56,10 +56,12 @@ impl Calls {
         };
         let mut other = |server: usize| {
             let Some(replace) = replace else { return Ok(None) };
-            Python::attach(|py| replace.call1(py, (server,))?.extract(py)).map_err(|error: PyErr| {
-                let why = format!("no other could be started in its place: {error}");
-                cluster::Error::Failed { server, why }
-            })
+            Python::attach(|py| replace.call1(py, (server,))?.extract(py)).map_err(
+                |error: PyErr| {
+                    let why = format!("no other could be started in its place: {error}");
+                    cluster::Error::Failed { server, why }
+                },
+            )
         };
         let caller = Caller { watch: &mut told, replace: &mut other };
         cluster::run(store, task, addresses, settings, cx, caller)

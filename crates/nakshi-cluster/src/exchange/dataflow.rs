@@ -111,7 +111,9 @@ impl Alarm {
         said.get_or_insert_with(|| (server, why.into()));
     }
 
-    fn check(&self) -> Result<()> {
+    /// # Errors
+    /// [`Error::Lost`] once it has rung.
+    pub(crate) fn check(&self) -> Result<()> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match said.clone() {
             Some((server, why)) => Err(Error::Lost { server, why }),

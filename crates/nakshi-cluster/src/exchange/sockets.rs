@@ -28,6 +28,17 @@ pub struct Identity {
     pub epoch: u32,
 }
 
+/// For how long servers wait for each other.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// When they give up calling.
+    pub until: Instant,
+    /// For so long another one may be cut off later.
+    pub silence: Duration,
+    /// Ends the waiting.
+    pub alarm: Alarm,
+}
+
 /// Makes a connection break once the other side has not answered for so long, as when a network is cut,
 /// and sends small messages at once.
 ///
@@ -45,25 +56,23 @@ pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> 
 }
 
 /// Connects a server with all others, whose addresses are in the order of the servers: it calls those
-/// before it and is called by those after it. `patience` is for how long it waits for them, `silence`
-/// for how long they may be cut off later.
+/// before it and is called by those after it.
 ///
 /// # Errors
-/// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run.
+/// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run, and
+/// when the alarm rings.
 pub fn connect(
     listener: &TcpListener,
     addresses: &[String],
     me: Identity,
-    patience: Duration,
-    silence: Duration,
+    waiting: &Waiting,
 ) -> Result<Vec<Option<TcpStream>>> {
-    let until = Instant::now() + patience;
     let mut sockets: Vec<Option<TcpStream>> = addresses.iter().map(|_| None).collect();
     for (server, address) in addresses.iter().enumerate().take(me.server) {
         let lost = |why: io::Error| Error::Lost { server, why: format!("{address}: {why}") };
-        let mut socket = call(address, until).map_err(lost)?;
+        let mut socket = call(address, server, waiting)?;
         say(&mut socket, me).map_err(lost)?;
-        let other = hear(&mut socket, server, until)?;
+        let other = hear(&mut socket, server, waiting)?;
         expect(Identity { server, ..me }, other)?;
         if let Some(place) = sockets.get_mut(server) {
             *place = Some(socket);
@@ -80,7 +89,7 @@ pub fn connect(
             Ok((mut socket, _)) => {
                 socket.set_nonblocking(false).map_err(failed)?;
                 // Whoever calls and is no server of this run is not one of those waited for.
-                let Ok(other) = hear(&mut socket, server, until) else { continue };
+                let Ok(other) = hear(&mut socket, server, waiting) else { continue };
                 let known = expect(Identity { server: other.server, ..me }, other).is_ok();
                 let place = sockets.get_mut(other.server).filter(|place| place.is_none());
                 if let Some(place) = place.filter(|_| known && other.server > me.server)
@@ -90,9 +99,9 @@ pub fn connect(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if Instant::now() >= until {
-                    let why = format!("it has not called in {:.0} s", patience.as_secs_f64());
-                    return Err(Error::Lost { server, why });
+                waiting.alarm.check()?;
+                if Instant::now() >= waiting.until {
+                    return Err(Error::Lost { server, why: "it has not called in time".into() });
                 }
                 std::thread::sleep(PAUSE);
             }
@@ -100,18 +109,23 @@ pub fn connect(
         }
     }
     for socket in sockets.iter().flatten() {
-        watchful(socket, silence).and_then(|()| socket.set_read_timeout(None)).map_err(failed)?;
+        watchful(socket, waiting.silence)
+            .and_then(|()| socket.set_read_timeout(None))
+            .map_err(failed)?;
     }
     Ok(sockets)
 }
 
-fn call(address: &str, until: Instant) -> io::Result<TcpStream> {
+fn call(address: &str, server: usize, waiting: &Waiting) -> Result<TcpStream> {
     loop {
         match TcpStream::connect(address) {
             Ok(socket) => return Ok(socket),
-            Err(error) if Instant::now() >= until => return Err(error),
+            Err(error) if Instant::now() >= waiting.until => {
+                return Err(Error::Lost { server, why: format!("{address}: {error}") });
+            }
             Err(_) => std::thread::sleep(PAUSE),
         }
+        waiting.alarm.check()?;
     }
 }
 
@@ -123,13 +137,23 @@ fn say(socket: &mut TcpStream, me: Identity) -> io::Result<()> {
     socket.write_all(&bytes)
 }
 
-fn hear(socket: &mut TcpStream, server: usize, until: Instant) -> Result<Identity> {
+fn hear(socket: &mut TcpStream, server: usize, waiting: &Waiting) -> Result<Identity> {
     let lost = |why: String| Error::Lost { server, why };
-    let left = until.saturating_duration_since(Instant::now()).max(PAUSE);
-    socket.set_read_timeout(Some(left)).map_err(|error| lost(error.to_string()))?;
+    socket.set_read_timeout(Some(PAUSE)).map_err(|error| lost(error.to_string()))?;
     let mut bytes = [0; HELLO.len() + 20];
-    let read = socket.read_exact(&mut bytes);
-    read.map_err(|error| lost(format!("it says nothing ({error})")))?;
+    let mut found = 0;
+    while let Some(rest) = bytes.get_mut(found..).filter(|rest| !rest.is_empty()) {
+        match socket.read(rest) {
+            Ok(0) => return Err(lost("it has hung up".into())),
+            Ok(more) => found += more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(lost(error.to_string())),
+        }
+        waiting.alarm.check()?;
+        if Instant::now() >= waiting.until {
+            return Err(lost("it says nothing".into()));
+        }
+    }
     let (hello, rest) = bytes.split_at(HELLO.len());
     if hello != HELLO.as_bytes() {
         let theirs = String::from_utf8_lossy(hello);
@@ -229,6 +253,10 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(2);
 
+    fn waiting(silence: Duration) -> Waiting {
+        Waiting { until: Instant::now() + silence, silence, alarm: Alarm::default() }
+    }
+
     /// Three servers that connect, each as it believes to be.
     fn all(identities: [Identity; 3]) -> Vec<Result<Vec<Option<TcpStream>>>> {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
@@ -243,7 +271,7 @@ mod tests {
                 .zip(identities)
                 .map(|(listener, me)| {
                     let addresses = &addresses;
-                    scope.spawn(move || connect(listener, addresses, me, PATIENCE, PATIENCE))
+                    scope.spawn(move || connect(listener, addresses, me, &waiting(PATIENCE)))
                 })
                 .collect();
             servers.into_iter().map(|server| server.join().unwrap()).collect()

@@ -147,8 +147,7 @@ impl<T: PullValue> Values<T> {
         let mut told = Said::default();
         let (mut cursor, mut sent) = (Cursor::new(shard.server, session.servers()), 0);
         let (shadow, written) = (&self.shadow, &self.written);
-        let mut first =
-            Some(wire::say(&Said { updated: written.count() as u64, ..said.clone() }));
+        let mut first = Some(wire::say(&Said { updated: written.count() as u64, ..said.clone() }));
         let servers = session.servers();
         let mut produce = || {
             let mut batch = Batch::default();

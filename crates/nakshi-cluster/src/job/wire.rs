@@ -22,8 +22,8 @@ const BITMAP: u8 = 1;
 const LISTED: u8 = 2;
 pub(super) const SAID: u8 = 3;
 
-/// Kind, first position, positions.
-const HEAD: usize = 1 + 4 + 4;
+/// Kind, first position, positions, bytes that follow: first values, then the names of their positions.
+const HEAD: usize = 1 + 4 + 4 + 4;
 
 /// How far publish lists have been sent.
 pub(super) struct Cursor {
@@ -60,7 +60,8 @@ impl Cursor {
                 batch.more = true;
                 return sent;
             }
-            let (frame, positions, count) = frame(self.position, list, values, (!all).then_some(new));
+            let (frame, positions, count) =
+                frame(self.position, list, values, (!all).then_some(new));
             self.position += positions;
             sent += count;
             if count > 0 {
@@ -96,8 +97,8 @@ fn frame<T: PullValue>(
     frame.push(kind);
     // Positions and their number are below 2^32, as vertices are.
     frame.extend_from_slice(&(first as u32).to_le_bytes());
-    let number = frame.len();
-    frame.extend_from_slice(&[0; 4]);
+    let numbers = frame.len();
+    frame.extend_from_slice(&[0; 8]);
     let mut taken = 0u32;
     for (position, slot) in list.iter().enumerate() {
         if (kind == ALL || is_new(&slot))
@@ -112,9 +113,6 @@ fn frame<T: PullValue>(
         }
     }
     let named = if kind == LISTED { taken } else { list.len() as u32 };
-    if let Some(place) = frame.get_mut(number..number + 4) {
-        place.copy_from_slice(&named.to_le_bytes());
-    }
     match kind {
         BITMAP => {
             for eight in list.chunks(8) {
@@ -127,6 +125,12 @@ fn frame<T: PullValue>(
             positions.for_each(|(k, _)| frame.extend_from_slice(&k.to_le_bytes()));
         }
         _ => {}
+    }
+    // A frame is little longer than FRAME and one value, of which a vertex has fewer than 2^32 bytes.
+    let bytes = (frame.len() - numbers - 8) as u32;
+    let [named, bytes] = [named, bytes].map(u32::to_le_bytes);
+    if let Some(place) = frame.get_mut(numbers..numbers + 8) {
+        place.copy_from_slice([named, bytes].as_flattened());
     }
     (frame, list.len(), taken.into())
 }
@@ -145,14 +149,17 @@ pub(super) fn take<T: PullValue>(
     places: &mut [T],
     mut mark: impl FnMut(Range<usize>),
 ) -> Option<()> {
-    let (first, named) = (number(&mut body)?, number(&mut body)?);
+    let (first, named, bytes) = (number(&mut body)?, number(&mut body)?, number(&mut body)?);
     let names = match kind {
         ALL => 0,
         BITMAP => named.div_ceil(8),
         LISTED => 4 * named,
         _ => return None,
     };
-    let (mut values, mut names) = body.split_at_checked(body.len().checked_sub(names)?)?;
+    let (mut values, mut names) = body.split_at_checked(bytes.checked_sub(names)?)?;
+    if body.len() != bytes {
+        return None;
+    }
     let mut put = |position: usize| -> Option<()> {
         *places.get_mut(position)? = T::decode(&mut values)?;
         mark(position..position + 1);
