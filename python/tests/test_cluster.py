@@ -13,6 +13,7 @@ import nakshi
 import numpy as np
 import pytest
 from nakshi import cluster
+from nakshi.placement import LocalWorkers
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +39,15 @@ def children() -> int:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_same_as_on_one_machine(store: Path, workers: int) -> None:
     graph = nakshi.open(store)
-    ranks = cluster.run(store, "pagerank", workers=workers, iterations=20, progress=False)
+    ranks = cluster.run(store, "pagerank", local=workers, iterations=20, progress=False)
     alone = graph.pagerank(iterations=20, progress=False).to_numpy()
     np.testing.assert_allclose(ranks.to_numpy(), alone, atol=1e-12)
-    parts = cluster.run(graph, "wcc", workers=workers, progress=False)
+    parts = cluster.run(graph, "wcc", local=workers, progress=False)
     np.testing.assert_array_equal(parts.to_numpy(), graph.wcc(progress=False).to_numpy())
-    lengths = cluster.run(graph, "sssp", workers=workers, source=1, progress=False)
+    lengths = cluster.run(graph, "sssp", local=workers, source=1, progress=False)
     want = graph.sssp(source=1, progress=False).to_numpy()
     np.testing.assert_array_equal(lengths.to_numpy(), want)
-    count = cluster.run(graph, "triangles", workers=workers, progress=False).summary["triangles"]
+    count = cluster.run(graph, "triangles", local=workers, progress=False).summary["triangles"]
     assert count == graph.triangles(progress=False).summary["triangles"]
     steps = ranks.stats["servers"]["steps"]
     assert len(steps) == workers and all(len(server) == 21 for server in steps)
@@ -54,14 +55,14 @@ def test_the_same_as_on_one_machine(store: Path, workers: int) -> None:
 
 
 def test_wrong_arguments(store: Path) -> None:
-    with pytest.raises(nakshi.ParameterError, match="either"):
+    with pytest.raises(nakshi.ParameterError, match="one of"):
         cluster.run(store, "wcc")
     with pytest.raises(nakshi.ParameterError, match="at least one"):
-        cluster.run(store, "wcc", workers=0)
+        cluster.run(store, "wcc", local=0)
     with pytest.raises(nakshi.ParameterError, match="known: pagerank"):
-        cluster.run(store, "nothing", workers=1, progress=False)
+        cluster.run(store, "nothing", local=1, progress=False)
     with pytest.raises(nakshi.UnknownVertexError, match="nobody"):
-        cluster.run(store, "bfs", workers=1, source="nobody", progress=False)
+        cluster.run(store, "bfs", local=1, source="nobody", progress=False)
     with pytest.raises(nakshi.ClusterError, match="127.0.0.1:1"):
         cluster.run(store, "wcc", hosts=["127.0.0.1:1"], progress=False)
     assert children() == 0
@@ -69,12 +70,12 @@ def test_wrong_arguments(store: Path) -> None:
 
 def test_more_servers_than_vertices(tmp_path: Path) -> None:
     nakshi.build(tmp_path / "g.nakshi", edges=(np.array([1]), np.array([2])), progress=False)
-    found = cluster.run(tmp_path / "g.nakshi", "wcc", workers=4, progress=False)
+    found = cluster.run(tmp_path / "g.nakshi", "wcc", local=4, progress=False)
     assert found.summary["components"] == 1
 
 
 def test_a_server_that_is_killed_is_an_error_and_leaves_nobody(store: Path) -> None:
-    with cluster.local_workers(3) as addresses:
+    with LocalWorkers(3) as servers:
         listed = subprocess.run(
             ["pgrep", "-P", str(os.getpid()), "-f", "nakshi worker"],
             capture_output=True,
@@ -84,7 +85,7 @@ def test_a_server_that_is_killed_is_an_error_and_leaves_nobody(store: Path) -> N
         os.kill(int(listed.stdout.split()[1]), signal.SIGKILL)
         began = time.monotonic()
         with pytest.raises(nakshi.ClusterError, match="server"):
-            cluster.run(store, "pagerank", hosts=addresses, iterations=100_000, progress=False)
+            cluster.run(store, "pagerank", hosts=servers.addresses, iterations=100_000, progress=False)
         assert time.monotonic() - began < 15
     assert children() == 0
 
@@ -93,7 +94,7 @@ def test_a_timeout_ends_all_servers(store: Path) -> None:
     began = time.monotonic()
     with pytest.raises(nakshi.DeadlineError):
         cluster.run(
-            store, "pagerank", workers=2, iterations=4_000_000_000, timeout=2, progress=False
+            store, "pagerank", local=2, iterations=4_000_000_000, timeout=2, progress=False
         )
     assert time.monotonic() - began < 20
     assert children() == 0
@@ -103,7 +104,7 @@ def test_plan(store: Path) -> None:
     rows = cluster.plan(store, [1, 2, 8], progress=False)
     assert [row["servers"] for row in rows] == [1, 2, 8]
     assert rows[0]["communication"]["exact"] == 0
-    sent = cluster.run(store, "pagerank", workers=2, progress=False).stats["servers"]["steps"]
+    sent = cluster.run(store, "pagerank", local=2, progress=False).stats["servers"]["steps"]
     values = sum(server[3]["sent"] for server in sent)
     vertices = nakshi.open(store).num_vertices
     assert values / vertices == pytest.approx(rows[1]["communication"]["exact"], abs=1e-12)
@@ -115,7 +116,7 @@ def test_command_line(store: Path, tmp_path: Path) -> None:
         return subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
 
     ran = nakshi_(
-        "cluster", "run", "wcc", str(store), "--workers", "2", "--out", str(tmp_path / "o.tsv")
+        "cluster", "run", "wcc", str(store), "--local", "2", "--out", str(tmp_path / "o.tsv")
     )
     assert ran.returncode == 0, ran.stderr
     assert "supersteps" in ran.stdout
