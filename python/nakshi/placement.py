@@ -273,11 +273,12 @@ class RayWorkers:
         if ray.is_initialized():
             return
         address = _running()
-        given: dict[str, Any] = {"address": address}
-        if address is None:
+        # An address that Ray finds itself, as of `ray start`, brings its token with it; None is that.
+        given: dict[str, Any] = {"address": None if address == "" else address}
+        if address == "local":
             # As many as are asked for: a cluster of our own has nobody to share with.
             cpus = self._count * self._cpus
-            given = {"address": "local", "num_cpus": cpus, "object_store_memory": _OBJECT_STORE}
+            given |= {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE}
             given["include_dashboard"] = False
             self._host = "127.0.0.1"
             # Ray would report to its makers.
@@ -286,8 +287,10 @@ class RayWorkers:
         try:
             ray.init(**given, log_to_driver=False, logging_level="ERROR")
         except (OSError, RuntimeError, ValueError) as error:
-            doing = "start" if address is None else f"join the cluster at {address}"
-            raise ClusterError(f"Ray cannot {doing}: {_last_line(error)}") from error
+            where = f"join the cluster at {address or 'the address of ray start'}"
+            doing = "start" if address == "local" else where
+            hint = "" if address == "local" else " (if it wants a token, set RAY_AUTH_MODE=token)"
+            raise ClusterError(f"Ray cannot {doing}: {_last_line(error)}{hint}") from error
 
     def _reserve(self) -> None:
         """Reserves the places of all workers."""
@@ -349,20 +352,18 @@ class RayWorkers:
                 self._ray.shutdown()
 
 
-def _running() -> str | None:
-    """The Ray cluster to join, if there is one.
+def _running() -> str:
+    """The Ray cluster to join: an address, ``""`` for what ``ray start`` has begun here, else ``local``.
 
     Raises:
         ClusterError: nobody listens where ``RAY_ADDRESS`` says.
     """
     address = os.environ.get("RAY_ADDRESS", "")
-    if address == "local":
-        return None
+    if address not in ("", "auto", "local") and not _answers(address):
+        raise ClusterError(
+            f"no Ray cluster answers at RAY_ADDRESS={address}; start it, or unset that"
+        )
     if address not in ("", "auto"):
-        if not _answers(address):
-            raise ClusterError(
-                f"no Ray cluster answers at RAY_ADDRESS={address}; set it anew or not"
-            )
         return address
     # Where `ray start` leaves its address. Ray's own "auto" also joins what another program has
     # started for itself, which ends with that program.
@@ -371,8 +372,8 @@ def _running() -> str | None:
     try:
         address = Path(folder, "ray", "ray_current_cluster").read_text().strip()
     except OSError:
-        return None
-    return address if _answers(address) else None
+        return "local"
+    return "" if _answers(address) else "local"
 
 
 def _answers(address: str) -> bool:

@@ -35,7 +35,8 @@ def mark() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         name = f"NAKSHI_TEST_{uuid.uuid4().hex}"
         patch.setenv(name, "1")
-        patch.delenv("RAY_ADDRESS", raising=False)
+        for setting in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
+            patch.delenv(setting, raising=False)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         yield name
 
@@ -219,8 +220,12 @@ def test_a_front_end_that_is_killed_leaves_nobody(store: Path, two_nodes: str, m
     assert soon(lambda: workers(mark) == [])
 
 
-def test_ctrl_c_ends_workers_and_the_ray_that_was_started(store: Path, mark: str) -> None:
+def test_ctrl_c_ends_workers_and_the_ray_that_was_started(
+    store: Path, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Seen red with Ray not shut down after an exception, and the interpreter kept by a thread."""
+    # Ray writes its token there.
+    monkeypatch.setenv("HOME", str(tmp_path))
     before = set(marked(mark, "ray"))
     front = front_end(store, "local", *LONG)
     assert soon(lambda: len(workers(mark)) == 2, 60)
