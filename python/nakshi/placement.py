@@ -286,7 +286,7 @@ class RayWorkers:
         self._joined = True
         try:
             ray.init(**given, log_to_driver=False, logging_level="ERROR")
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             where = f"join the cluster at {address or 'the address of ray start'}"
             doing = "start" if address == "local" else where
             hint = "" if address == "local" else " (if it wants a token, set RAY_AUTH_MODE=token)"

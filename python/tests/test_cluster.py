@@ -159,8 +159,8 @@ def test_without_ray(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("\0\xff\n", "hosts:1: "),
     ],
 )
-def test_wrong_hosts(store: Path, tmp_path: Path, text: str, message: str) -> None:
-    """Seen red with lines numbered without comments, ports not looked at, repeated lines taken."""
+def test_wrong_hosts(tmp_path: Path, text: str, message: str) -> None:
+    """Seen red with addresses numbered, not lines; with ports not looked at, repeated lines taken."""
     (tmp_path / "hosts").write_text(text, encoding="latin-1")
     with pytest.raises(nakshi.ParameterError) as caught:
         read_hosts(tmp_path / "hosts")

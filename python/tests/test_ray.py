@@ -97,7 +97,7 @@ def soon(holds: Callable[[], bool], seconds: float = 15) -> bool:
 
 
 def test_the_same_as_local_and_one_worker_a_node(store: Path, two_nodes: str, mark: str) -> None:
-    """Seen red with PACK instead of SPREAD; with the actors not told to end their workers."""
+    """Seen red with PACK instead of SPREAD; with actors and workers not ended after a run."""
     nodes: set[str] = set()
 
     def look(*_: object) -> None:
@@ -168,7 +168,7 @@ def test_a_worker_ends_with_its_actor(two_nodes: str, mark: str) -> None:
 
 
 def test_too_few_cpus(two_nodes: str, mark: str) -> None:
-    """Seen red with no time-out: the run waits for ever."""
+    """Seen red with the places still asked for after the error."""
     began = time.monotonic()
     with pytest.raises(
         nakshi.ClusterError, match=r"3 workers with 2 CPUs each in 1 s: it has 4 CPUs"
@@ -212,7 +212,7 @@ LONG = ("pagerank", "--iterations", "4000000000")
 
 
 def test_a_front_end_that_is_killed_leaves_nobody(store: Path, two_nodes: str, mark: str) -> None:
-    """Seen red with detached actors and workers that do not look at their standard input."""
+    """Seen red with workers that do not look at their standard input."""
     front = front_end(store, two_nodes, *LONG)
     assert soon(lambda: len(workers(mark)) == 2, 60)
     front.kill()
@@ -223,7 +223,7 @@ def test_a_front_end_that_is_killed_leaves_nobody(store: Path, two_nodes: str, m
 def test_ctrl_c_ends_workers_and_the_ray_that_was_started(
     store: Path, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seen red with Ray not shut down after an exception, and the interpreter kept by a thread."""
+    """Seen red with nothing ended after an exception."""
     # Ray writes its token there.
     monkeypatch.setenv("HOME", str(tmp_path))
     before = set(marked(mark, "ray"))
