@@ -1,4 +1,4 @@
-"""Runs on several servers: processes of this machine, or those that listen on other hosts.
+"""Runs on several servers: placed by Ray, processes of this machine, or those that listen on other hosts.
 
 A server is a process ``nakshi worker``. All servers of a run can read the store under the same path.
 """
@@ -7,60 +7,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
-from .errors import ClusterError, ParameterError
+from .errors import ParameterError
 from .graph import Graph
+from .placement import Hosts, LocalWorkers, Placement, RayWorkers
 from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_size
 
 #: Numbers of servers that :func:`plan` looks at.
 SERVERS = (2, 4, 8, 16, 32, 64, 128, 256)
-#: Seconds in which servers end by themselves after a run.
-_GRACE = 2.0
-
-
-@contextmanager
-def local_workers(count: int) -> Iterator[list[str]]:
-    """Servers in processes of this machine, for one run: their addresses. None is left over."""
-    if count < 1:
-        raise ParameterError(f"workers={count}: a cluster has at least one")
-    call = [sys.executable, "-m", "nakshi", "worker", "--listen", "127.0.0.1:0", "--once", "--json"]
-    started = []
-    try:
-        for _ in range(count):
-            # In a session of their own: Ctrl-C is for the front-end, which ends them.
-            worker = subprocess.Popen(
-                call,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
-            started.append(worker)
-        yield [_address(worker) for worker in started]
-    finally:
-        end = time.monotonic() + _GRACE
-        for worker in started:
-            try:
-                worker.communicate(timeout=max(0.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.communicate()
-
-
-def _address(worker: subprocess.Popen[str]) -> str:
-    line = worker.stdout.readline() if worker.stdout is not None else ""
-    if not line:
-        raise ClusterError(f"a worker has ended before it listened: {worker.communicate()[1]}")
-    return str(json.loads(line)["address"])
 
 
 def run(
@@ -68,6 +28,7 @@ def run(
     algorithm: str,
     *,
     workers: int | None = None,
+    local: int | None = None,
     hosts: Sequence[str] | None = None,
     threads: int = 1,
     memory: int | str | None = None,
@@ -81,9 +42,11 @@ def run(
         store: readable for all servers under the same path.
         algorithm: ``pagerank``, ``sssp``, ``bfs``, ``wcc``, ``cdlp``, ``triangles``, ``coloring`` or
             ``matching``.
-        workers: processes of this machine that are started for the run.
-        hosts: addresses (``host:port``) at which ``nakshi worker`` listens, instead of `workers`.
-        threads: computation workers of each server.
+        workers: that Ray places, one on each node as far as there are nodes: in the cluster that is
+            running (``RAY_ADDRESS``, ``ray start``), or in one on this machine for the run.
+        local: processes of this machine that are started for the run, without Ray.
+        hosts: addresses (``host:port``) at which ``nakshi worker`` listens. Exactly one of these three.
+        threads: computation workers of each server; CPUs that Ray reserves for it.
         memory: for each server while it loads its part.
         timeout: seconds after which the run ends with an error.
         progress: as for algorithms of :class:`Graph`.
@@ -94,33 +57,40 @@ def run(
         vertices, values ``sent``, ``bytes``, seconds of ``computation`` and ``communication``.
 
     Raises:
-        ClusterError: a server cannot be reached, ends, or hangs.
+        ClusterError: a server cannot be reached, ends, or hangs; Ray is not installed or cannot place
+            all workers within a minute.
     """
-    if (workers is None) == (hosts is None):
-        raise ParameterError("give either workers=N or hosts=[...]")
+    placed = _placement(workers, local, hosts, threads)
     graph = store if isinstance(store, Graph) else Graph(store)
     given = json.loads(graph._given(algorithm, parameters))
     if algorithm == "pagerank" and given.get("tolerance") == 0.0:
         # What one machine needs to run all iterations; here all are run.
         del given["tolerance"]
 
-    def on(addresses: Sequence[str]) -> Result:
-        with reporting(progress, algorithm) as sink:
-            core = graph._core.run_on_servers(
-                algorithm,
-                json.dumps(given),
-                list(addresses),
-                memory=parse_size(memory),
-                threads=threads,
-                timeout=timeout,
-                progress=sink,
-            )
-        return Result(core)
+    with placed as placement, reporting(progress, algorithm) as sink:
+        core = graph._core.run_on_servers(
+            algorithm,
+            json.dumps(given),
+            placement.addresses,
+            memory=parse_size(memory),
+            threads=threads,
+            timeout=timeout,
+            progress=sink,
+        )
+    return Result(core)
 
-    if hosts is not None:
-        return on(hosts)
-    with local_workers(workers or 0) as addresses:
-        return on(addresses)
+
+def _placement(
+    workers: int | None, local: int | None, hosts: Sequence[str] | None, threads: int
+) -> Placement:
+    """Where the workers of a run come from."""
+    if [workers, local, hosts].count(None) != 2:
+        raise ParameterError(
+            "give one of workers=N (by Ray), local=N (processes of this machine), hosts=[...]"
+        )
+    if workers is not None:
+        return RayWorkers(workers, cpus=threads)
+    return LocalWorkers(local) if local is not None else Hosts(hosts or [])
 
 
 def plan(
@@ -157,12 +127,27 @@ def plan(
     return rows
 
 
-def serve(listen: str, *, once: bool = False, ready: Callable[[str], object] = print) -> None:
+def serve(
+    listen: str,
+    *,
+    once: bool = False,
+    until_eof: bool = False,
+    ready: Callable[[str], object] = print,
+) -> None:
     """Be a server of a cluster until Ctrl-C: what ``nakshi worker`` does.
 
     Args:
         listen: ``host:port``; the system chooses a port for 0.
         once: end after one run, or after a minute in which nobody calls.
+        until_eof: end this process when its standard input does, as when what started it has gone.
         ready: called with the address when it listens.
     """
+    if until_eof:
+        threading.Thread(target=_end_at_eof, daemon=True).start()
     _core.serve(listen, ready, once=once)
+
+
+def _end_at_eof() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)

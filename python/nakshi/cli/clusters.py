@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,12 +18,20 @@ def cluster() -> None:
 @cluster.command("run")
 @click.argument("algorithm")
 @click.argument("store", type=options.STORE)
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes here [2].")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Placed by Ray, which is joined or started.",
+)
+@click.option(
+    "--local", type=click.IntRange(min=1), metavar="N", help="Processes of this machine [2]."
+)
 @click.option(
     "--hosts",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Addresses of `nakshi worker`s instead, one host:port a line.",
+    help="Addresses of `nakshi worker`s, one host:port a line.",
 )
 @click.option("--source", help="Vertex to start from.", metavar="ID")
 @click.option("--iterations", type=click.IntRange(min=1), help="Of pagerank [20] and cdlp [10].")
@@ -46,6 +53,7 @@ def run_(
     algorithm: str,
     store: str,
     workers: int | None,
+    local: int | None,
     hosts: str | None,
     out: str | None,
     as_json: bool,
@@ -57,16 +65,18 @@ def run_(
     """
     from ..cluster import run
     from ..graph import Graph
+    from ..placement import read_hosts
 
     if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
         raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
-    if workers is not None and hosts is not None:
-        raise click.UsageError("--workers and --hosts exclude each other")
-    addresses = None if hosts is None else Path(hosts).read_text().split()
-    graph = Graph(store)
+    chosen |= {"workers": workers, "local": local}
+    chosen["hosts"] = None if hosts is None else read_hosts(hosts)
     given = {name: value for name, value in chosen.items() if value is not None}
-    count = None if addresses is not None else workers or 2
-    result = run(graph, algorithm, workers=count, hosts=addresses, **given)
+    places = {"workers", "local", "hosts"} & given.keys()
+    if len(places) > 1:
+        raise click.UsageError("--workers, --local and --hosts exclude each other")
+    graph = Graph(store)
+    result = run(graph, algorithm, **given if places else {**given, "local": 2})
     if out is not None:
         result.write(out)
     stats = result.stats
@@ -155,8 +165,9 @@ def plan_(store: str, servers: str, value_bytes: int, as_json: bool, **chosen: A
     "--listen", default="127.0.0.1:7077", show_default=True, metavar="HOST:PORT", help="Where."
 )
 @click.option("--once", is_flag=True, help="End after one run.")
+@click.option("--until-eof", is_flag=True, help="End with the standard input.")
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
-def worker(listen: str, once: bool, as_json: bool) -> None:
+def worker(listen: str, once: bool, until_eof: bool, as_json: bool) -> None:
     """Be a server of a cluster: wait for `nakshi cluster run --hosts`.
 
     Whoever reaches the port can run algorithms on stores that this process can read: listen on a
@@ -170,4 +181,4 @@ def worker(listen: str, once: bool, as_json: bool) -> None:
         else:
             click.echo(f"listening at {address}")
 
-    serve(listen, once=once, ready=ready)
+    serve(listen, once=once, until_eof=until_eof, ready=ready)

@@ -1,0 +1,398 @@
+"""Where the workers of a cluster run come from: this machine, Ray, or hosts on which they listen already.
+
+A worker is a process ``nakshi worker``. Each of the three is a context manager: within it, workers listen
+at ``addresses``; after it, none that it started is left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from .errors import ClusterError, ParameterError
+
+#: Seconds in which a worker has to listen, and Ray to place it.
+STARTING = 60.0
+#: Seconds in which workers end by themselves after a run.
+_GRACE = 2.0
+#: Seconds in which Ray has to tell a worker's actor to end it.
+_TELLING = 5.0
+#: Seconds in which a Ray cluster has to answer before it is joined: Ray itself waits for minutes.
+_ANSWERING = 5.0
+#: Ray keeps no objects for us; this is little more than the least that it takes.
+_OBJECT_STORE = 100 << 20
+
+
+class Placement(Protocol):
+    """Workers of one run."""
+
+    #: Where they listen, ``host:port``, by number of server.
+    addresses: list[str]
+
+    def replace(self, server: int) -> str:
+        """End the worker numbered `server`, which is lost, and start another: its address."""
+
+    def __enter__(self) -> Placement: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class WorkerProcess:
+    """A process ``nakshi worker`` for one run. It ends with the process that started it."""
+
+    def __init__(self, host: str) -> None:
+        where = f"[{host}]:0" if ":" in host else f"{host}:0"
+        call = [sys.executable, "-m", "nakshi", "worker", "--listen", where, "--once", "--json"]
+        # Its standard input ends when this process does, in whatever way.
+        call += ["--until-eof"]
+        # In a session of its own: Ctrl-C is for the front-end, which ends it.
+        self._process = subprocess.Popen(
+            call,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def address(self) -> str:
+        """Where it listens, as soon as it does."""
+        late = threading.Timer(STARTING, self._process.kill)
+        late.start()
+        try:
+            line = self._process.stdout.readline() if self._process.stdout is not None else ""
+        finally:
+            late.cancel()
+        if not line:
+            why = self._process.communicate()[1].strip() or f"nothing heard in {STARTING:.0f} s"
+            raise ClusterError(f"a worker has ended before it listened: {why}")
+        return str(json.loads(line)["address"])
+
+    def end(self, grace: float = 0.0) -> None:
+        """End it for sure; for `grace` seconds it may do so by itself."""
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._process.communicate()
+
+
+class LocalWorkers:
+    """Workers in processes of this machine.
+
+    Args:
+        count: how many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.addresses: list[str] = []
+        self._count = _at_least_one("local", count)
+        self._workers: list[WorkerProcess] = []
+
+    def replace(self, server: int) -> str:
+        """As in :class:`Placement`."""
+        self._workers[server].end()
+        self._workers[server] = WorkerProcess("127.0.0.1")
+        self.addresses[server] = self._workers[server].address()
+        return self.addresses[server]
+
+    def __enter__(self) -> LocalWorkers:
+        try:
+            for _ in range(self._count):
+                self._workers.append(WorkerProcess("127.0.0.1"))
+            self.addresses = [worker.address() for worker in self._workers]
+        except BaseException:
+            self._end(0.0)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end(_GRACE if kind is None else 0.0)
+
+    def _end(self, grace: float) -> None:
+        end = time.monotonic() + grace
+        for worker in self._workers:
+            worker.end(max(0.0, end - time.monotonic()))
+
+
+class Hosts:
+    """Workers that somebody has started on other hosts; they are neither started nor ended here.
+
+    Args:
+        addresses: ``host:port`` of each, as ``nakshi worker --listen`` tells it.
+    """
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self.addresses = [str(address) for address in addresses]
+        _at_least_one("hosts", len(self.addresses))
+        first: dict[str, int] = {}
+        for server, address in enumerate(self.addresses):
+            if (why := _unusable(address, first)) is not None:
+                raise ParameterError(f"hosts[{server}]: {why}")
+            first[address] = server
+
+    def replace(self, server: int) -> str:
+        """The same address: somebody starts the worker anew, or it still listens after a failed run."""
+        return self.addresses[server]
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+
+def read_hosts(file: str | os.PathLike[str]) -> list[str]:
+    """Addresses in a file, one ``host:port`` a line; what follows ``#`` is a comment.
+
+    Raises:
+        ParameterError: with file and line, for a line that is no address or repeats one.
+    """
+    lines: dict[str, int] = {}
+    text = Path(file).read_text(encoding="utf-8-sig", errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        address = line.split("#")[0].strip()
+        if not address:
+            continue
+        if (why := _unusable(address, lines)) is not None:
+            raise ParameterError(f"{os.fspath(file)}:{number}: {why}")
+        lines[address] = number
+    if not lines:
+        raise ParameterError(f"{os.fspath(file)}: no addresses; write one host:port a line")
+    return list(lines)
+
+
+def _unusable(address: str, earlier: dict[str, int]) -> str | None:
+    """What is wrong with an address, beside those that came before it."""
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
+    if found is None or not 0 < int(found[2]) < 1 << 16:
+        return f"{address!r} is no address; write host:port, as in 10.0.0.2:7077"
+    if address in earlier:
+        # It would wait for itself.
+        return f"{address} is given twice; each server has a worker of its own"
+    return None
+
+
+class _NodeWorker(WorkerProcess):
+    """A worker on the node of the Ray actor that this is."""
+
+    def __init__(self, host: str | None) -> None:
+        from ray.util import get_node_ip_address
+
+        super().__init__(host or get_node_ip_address())
+
+
+class RayWorkers:
+    """Workers that Ray places, one on each node as far as there are nodes.
+
+    Joins the Ray cluster that this process has joined already, that ``RAY_ADDRESS`` names, or that ``ray
+    start`` has begun on this machine; starts one here else, which ends with the run. Nodes need Nakshi
+    in Ray's Python.
+
+    Args:
+        count: how many.
+        cpus: that Ray reserves for each.
+        timeout: seconds in which Ray has to place and start them.
+    """
+
+    def __init__(self, count: int, *, cpus: int = 1, timeout: float = STARTING) -> None:
+        self.addresses: list[str] = []
+        self._count = _at_least_one("workers", count)
+        self._cpus = cpus
+        self._timeout = timeout
+        self._ray: Any = None
+        #: Whether this process joined for the run; what the caller has joined stays joined.
+        self._joined = False
+        #: Where workers listen; their node's address if it is not given.
+        self._host: str | None = None
+        self._group: Any = None
+        self._actors: list[Any] = []
+
+    def replace(self, server: int) -> str:
+        """As in :class:`Placement`; on another node if Ray has lost that of the old worker."""
+        self._end([self._actors[server]], 0.0)
+        self._actors[server] = self._actor(server)
+        self.addresses[server] = self._address(server, self._actors[server].address.remote())
+        return self.addresses[server]
+
+    def __enter__(self) -> RayWorkers:
+        try:
+            self._join()
+            self._reserve()
+            self._actors = [self._actor(server) for server in range(self._count)]
+            told = [actor.address.remote() for actor in self._actors]
+            self.addresses = [self._address(server, one) for server, one in enumerate(told)]
+        except BaseException:
+            self._leave(0.0)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leave(_GRACE if kind is None else 0.0)
+
+    def _join(self) -> None:
+        """Joins a cluster, or starts one."""
+        try:
+            import ray
+        except ImportError as error:
+            raise ClusterError(
+                f"Ray is not installed ({error}): pip install 'nakshi[cluster]', or run without it: "
+                "--local N, --hosts FILE"
+            ) from None
+        self._ray = ray
+        if ray.is_initialized():
+            return
+        address = _running()
+        # An address that Ray finds itself, as of `ray start`, brings its token with it; None is that.
+        given: dict[str, Any] = {"address": None if address == "" else address}
+        if address == "local":
+            # As many as are asked for: a cluster of our own has nobody to share with.
+            cpus = self._count * self._cpus
+            given |= {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE}
+            given["include_dashboard"] = False
+            self._host = "127.0.0.1"
+            # Ray would report to its makers.
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self._joined = True
+        try:
+            ray.init(**given, log_to_driver=False, logging_level="ERROR")
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            where = f"join the cluster at {address or 'the address of ray start'}"
+            doing = "start" if address == "local" else where
+            hint = "" if address == "local" else " (if it wants a token, set RAY_AUTH_MODE=token)"
+            raise ClusterError(f"Ray cannot {doing}: {_last_line(error)}{hint}") from error
+
+    def _reserve(self) -> None:
+        """Reserves the places of all workers."""
+        from ray.util import placement_group
+
+        # Not STRICT_SPREAD, which needs as many nodes as workers.
+        self._group = placement_group([{"CPU": self._cpus}] * self._count, strategy="SPREAD")
+        if self._group.wait(self._timeout):
+            return
+        all_, free = (
+            resources.get("CPU", 0)
+            for resources in (self._ray.cluster_resources(), self._ray.available_resources())
+        )
+        raise ClusterError(
+            f"Ray has not placed {self._count} workers with {self._cpus} CPUs each in "
+            f"{self._timeout:.0f} s: it has {all_:.0f} CPUs, {free:.0f} of them free; take fewer "
+            "workers or threads, or add nodes"
+        )
+
+    def _actor(self, server: int) -> Any:
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=server)
+        kind = self._ray.remote(_NodeWorker)
+        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(self._host)
+
+    def _address(self, server: int, told: Any) -> str:
+        try:
+            return str(self._ray.get(told, timeout=self._timeout))
+        except self._ray.exceptions.GetTimeoutError:
+            why = f"Ray has not started its worker in {self._timeout:.0f} s"
+            raise ClusterError(f"server {server}: {why}") from None
+        except self._ray.exceptions.RayError as error:
+            # Ray's own message is the trace of what the actor raised.
+            why = _last_line(getattr(error, "cause", None) or error)
+            raise ClusterError(f"server {server}: Ray cannot start its worker: {why}") from error
+
+    def _end(self, actors: list[Any], grace: float) -> None:
+        """Ends workers and their actors. A worker whose actor cannot be told ends with it."""
+        told = [actor.end.remote(grace) for actor in actors]
+        if told:
+            self._ray.wait(told, num_returns=len(told), timeout=grace + _TELLING)
+        for actor in actors:
+            self._ray.kill(actor)
+
+    def _leave(self, grace: float) -> None:
+        """Ends everything that was started, and leaves the cluster."""
+        if self._ray is None:
+            return
+        try:
+            self._end(self._actors, grace)
+            if self._group is not None:
+                self._ray.util.remove_placement_group(self._group)
+        except self._ray.exceptions.RayError:
+            # The cluster is lost; Ray ends the actors that belong to this process, and they their workers.
+            pass
+        finally:
+            if self._joined:
+                self._ray.shutdown()
+
+
+def _running() -> str:
+    """The Ray cluster to join: an address, ``""`` for what ``ray start`` has begun here, else ``local``.
+
+    Raises:
+        ClusterError: nobody listens where ``RAY_ADDRESS`` says.
+    """
+    address = os.environ.get("RAY_ADDRESS", "")
+    if address not in ("", "auto", "local") and not _answers(address):
+        raise ClusterError(
+            f"no Ray cluster answers at RAY_ADDRESS={address}; start it, or unset that"
+        )
+    if address not in ("", "auto"):
+        return address
+    # Where `ray start` leaves its address. Ray's own "auto" also joins what another program has
+    # started for itself, which ends with that program.
+    folder = os.environ.get("TMPDIR") if sys.platform == "linux" else None
+    folder = os.environ.get("RAY_TMPDIR") or folder or "/tmp"
+    try:
+        address = Path(folder, "ray", "ray_current_cluster").read_text().strip()
+    except OSError:
+        return "local"
+    return "" if _answers(address) else "local"
+
+
+def _answers(address: str) -> bool:
+    """Whether somebody listens at ``host:port``."""
+    host, _, port = address.split("://")[-1].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERING).close()
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _at_least_one(name: str, count: int) -> int:
+    if count < 1:
+        raise ParameterError(f"{name}: a cluster has at least one worker, not {count}")
+    return count
+
+
+def _last_line(error: BaseException) -> str:
+    """What an error says in the end: Ray puts traces before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
