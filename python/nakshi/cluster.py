@@ -17,7 +17,7 @@ from .graph import Graph
 from .placement import Hosts, LocalWorkers, Placement, RayWorkers
 from .progress import ProgressArgument, reporting
 from .result import Result
-from .units import parse_size
+from .units import parse_seconds, parse_size
 
 #: Numbers of servers that :func:`plan` looks at.
 SERVERS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -33,6 +33,12 @@ def run(
     threads: int = 1,
     memory: int | str | None = None,
     timeout: float | None = None,
+    deadline: float | str | None = None,
+    checkpoint_every: int | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
+    restarts: int = 8,
+    silence: float = 10.0,
+    watch: Callable[[dict[str, Any]], object] | None = None,
     progress: ProgressArgument = None,
     **parameters: Any,
 ) -> Result:
@@ -49,17 +55,35 @@ def run(
         threads: computation workers of each server; CPUs that Ray reserves for it.
         memory: for each server while it loads its part.
         timeout: seconds after which the run ends with an error.
+        deadline: seconds, or ``"30s"``, ``"2m"``, within which the run ends after a superstep, with the
+            values that there are then; ``summary["complete"]`` is ``False`` if it was cut short.
+        checkpoint_every: supersteps from one checkpoint of all values to the next; none without.
+        checkpoints: folder for them that all servers can write to; without, each server keeps those of
+            the one before it.
+        restarts: how often servers that are lost are replaced. Those that are left keep their parts of
+            the graph and go on from the last checkpoint that all have saved, or begin anew; the
+            result is the same to the bit.
+        silence: seconds after which a server that says nothing is lost.
+        watch: called with every superstep of all servers: ``superstep``, ``active``, ``sent``,
+            ``bytes`` of all together, seconds of ``computation`` and ``communication`` of the slowest;
+            and with ``{"recovered": ...}`` when servers were replaced.
         progress: as for algorithms of :class:`Graph`.
         parameters: of the algorithm.
 
     Returns:
-        As on one machine; ``stats["servers"]`` has every superstep of every server: ``active``
-        vertices, values ``sent``, ``bytes``, seconds of ``computation`` and ``communication``.
+        As on one machine; ``stats["servers"]`` has every superstep of every server (``steps``), most
+        memory of each (``peak_rss``), and what was lost (``recoveries``).
 
     Raises:
-        ClusterError: a server cannot be reached, ends, or hangs; Ray is not installed or cannot place
+        ClusterError: a server cannot be reached, or is lost once more than `restarts`; a checkpoint
+            cannot be written; Ray is not installed or cannot place
             all workers within a minute.
     """
+    if checkpoint_every is not None and checkpoint_every < 1:
+        raise ParameterError(f"checkpoint_every={checkpoint_every}: at least one superstep")
+    if checkpoints is not None and checkpoint_every is None:
+        raise ParameterError("checkpoints needs checkpoint_every, a number of supersteps")
+    folder = None if checkpoints is None else os.path.abspath(checkpoints)
     placed = _placement(workers, local, hosts, threads)
     graph = store if isinstance(store, Graph) else Graph(store)
     given = json.loads(graph._given(algorithm, parameters))
@@ -75,6 +99,12 @@ def run(
             memory=parse_size(memory),
             threads=threads,
             timeout=timeout,
+            deadline=None if deadline is None else parse_seconds(deadline),
+            silence=silence,
+            restarts=restarts,
+            checkpoints=None if checkpoint_every is None else (checkpoint_every, folder),
+            replace=placement.replace,
+            watch=None if watch is None else lambda told: watch(json.loads(told)),
             progress=sink,
         )
     return Result(core)

@@ -81,3 +81,21 @@ def format_size(size: int | float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+def parse_seconds(time: float | str) -> float:
+    """Turn ``"30s"``, ``"1.5m"``, ``"2h"`` or a number of seconds into seconds.
+
+    Raises:
+        ParameterError: not a time, or not above zero.
+    """
+    number = None
+    if isinstance(time, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|m|min|h)?\s*", time)
+        if match:
+            number = float(match[1]) * {"m": 60, "min": 60, "h": 3600}.get(match[2] or "s", 1)
+    elif isinstance(time, (int, float)) and not isinstance(time, bool):
+        number = float(time)
+    if number is None or not 0 < number < float("inf"):
+        raise ParameterError(f"{time!r} is not a time; write it like '30s', '2m' or '1h'")
+    return number

@@ -301,18 +301,23 @@ impl<'s> Front<'s> {
             let link = self.join(server, number, &address, CONNECTING)?;
             put(&mut self.links, server, link);
         }
+        let mut new = lost.clone();
+        for (server, state) in self.watched.states.iter_mut().enumerate() {
+            // One that was still loading begins as those that were replaced.
+            if state.take_if(|state| !state.loaded).is_some() {
+                new.push(server);
+            }
+        }
         let states = &self.watched.states;
         let step = complete(states, &self.watched.saved, job.checkpoints.as_ref());
-        let loaded = states.iter().flatten().all(|state| state.loaded);
-        let start = match loaded {
-            true => Start::Again { new: lost.clone(), step },
+        let start = match new.len() < states.len() || step.is_some() {
+            true => Start::Again { new, step },
             false => Start::Fresh,
         };
         self.epoch += 1;
-        let from = step.filter(|_| loaded);
-        let reached = self.watched.begin_again(from);
+        let reached = self.watched.begin_again(step);
         let seconds = began.elapsed().as_secs_f64();
-        let recovery = Recovery { lost, why, reached, from, seconds };
+        let recovery = Recovery { lost, why, reached, from: step, seconds };
         (caller.watch)(Event::Recovered(&recovery));
         self.watched.servers.recoveries.push(recovery);
         Ok(start)

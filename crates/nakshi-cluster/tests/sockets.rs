@@ -217,7 +217,6 @@ fn lost_servers_are_replaced() {
                 };
                 let ended = disturbed(&store, task, 3, &settings, &mut disturb);
                 let (outcome, told) = ended.unwrap();
-                println!("{place:?} {lost:?} {} {:?}", told.run, told.recoveries);
                 let what = format!("{place:?}, {lost:?} lost: {:?}", told.recoveries);
                 assert!(outcome.columns == expected, "{what}");
                 assert!(!told.recoveries.is_empty(), "{what}");

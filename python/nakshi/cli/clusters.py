@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import IO, Any
 
 import click
 
@@ -38,7 +39,35 @@ def cluster() -> None:
 @click.option("--damping", type=float, help="Of pagerank [0.85].")
 @click.option("--weight", metavar="COLUMN", help="Lengths of sssp; default: the only column.")
 @click.option("--out", metavar="FILE", help="Write all rows: .tsv, .csv or .parquet.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="Stop after this long.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Fail after this long.")
+@click.option(
+    "--deadline", metavar="TIME", help="End before this, as 30s, with the values so far."
+)
+@click.option(
+    "--checkpoint-every",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Supersteps between checkpoints; without, a run that loses a server begins anew.",
+)
+@click.option(
+    "--checkpoints",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Folder of all servers for them; default: memory of the next server.",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="How often lost servers are replaced.",
+)
+@click.option(
+    "--steps",
+    type=click.File("w"),
+    metavar="FILE",
+    help='Write every superstep as a line of JSON; "-" is standard output.',
+)
 @click.option(
     "--threads",
     type=click.IntRange(min=1, max=1024),
@@ -56,6 +85,7 @@ def run_(
     local: int | None,
     hosts: str | None,
     out: str | None,
+    steps: IO[str] | None,
     as_json: bool,
     **chosen: Any,
 ) -> None:
@@ -75,8 +105,21 @@ def run_(
     places = {"workers", "local", "hosts"} & given.keys()
     if len(places) > 1:
         raise click.UsageError("--workers, --local and --hosts exclude each other")
+    if not places:
+        given["local"] = 2
+
+    def watch(told: dict[str, Any]) -> None:
+        if steps is not None:
+            steps.write(json.dumps(told) + "\n")
+            steps.flush()
+        if (lost := told.get("recovered")) is not None:
+            where = "its beginning" if lost["from"] is None else f"superstep {lost['from']}"
+            numbers = ", ".join(str(server) for server in lost["lost"])
+            why = f"server {numbers} was lost ({lost['why']}) and replaced"
+            click.echo(f"{why}; the run goes on from {where}", err=True)
+
     graph = Graph(store)
-    result = run(graph, algorithm, **given if places else {**given, "local": 2})
+    result = run(graph, algorithm, watch=watch, **given)
     if out is not None:
         result.write(out)
     stats = result.stats
@@ -84,16 +127,17 @@ def run_(
         print_json({"algorithm": algorithm, **stats, "result": result.summary})
         return
     servers = stats["servers"]
-    steps = servers["steps"]
+    done = servers["steps"]
     print_pairs(
         [
             ("algorithm", algorithm),
             ("graph", f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"),
             *((key.replace("_", " "), value) for key, value in result.summary.items()),
-            ("servers", f"{len(steps)} with {stats['threads']} threads"),
+            ("servers", f"{len(done)} with {stats['threads']} threads"),
             ("supersteps", stats["iterations"]),
+            *([("servers lost", lost)] if (lost := len(servers["recoveries"])) else []),
             ("seconds", f"{servers['run']:.3f} (load {servers['load']:.3f})"),
-            ("values sent", sum(step["sent"] for server in steps for step in server)),
+            ("values sent", sum(step["sent"] for server in done for step in server)),
         ]
     )
     if out is not None:
