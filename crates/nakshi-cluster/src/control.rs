@@ -56,7 +56,7 @@ pub(crate) struct Job {
     pub(crate) task: Task,
     /// Computation workers of each server.
     pub(crate) threads: usize,
-    /// Bytes that a server may use while it loads.
+    /// Bytes that a server may use.
     pub(crate) memory: Option<u64>,
     pub(crate) checkpoints: Option<Checkpoints>,
     /// For so long a server may be cut off.

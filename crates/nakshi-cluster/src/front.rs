@@ -63,7 +63,7 @@ pub struct Recovery {
 pub struct Settings {
     /// Computation workers of each server.
     pub threads: usize,
-    /// Bytes that each may use while it loads.
+    /// Bytes that each may use; lists that do not fit are in files of its `TMPDIR`.
     pub memory: Option<u64>,
     /// What a run is taken up from; without, it begins anew on the servers that are left.
     pub checkpoints: Option<Checkpoints>,
@@ -375,7 +375,7 @@ struct Watched {
     /// Steps whose checkpoints each server has.
     saved: Vec<Vec<u32>>,
     servers: Servers,
-    results: Vec<u8>,
+    results: Vec<Vec<u8>>,
     /// A server has lost another one; what that one has to say may still come.
     echo: Option<(Instant, Error)>,
 }
@@ -397,7 +397,7 @@ impl Watched {
                 peak_rss: vec![0; servers],
                 ..Servers::default()
             },
-            results: Vec::new(),
+            results: vec![Vec::new(); servers],
             echo: None,
         }
     }
@@ -410,7 +410,7 @@ impl Watched {
         self.heard.fill(Instant::now());
         self.done.fill(false);
         self.states.fill(None);
-        self.results.clear();
+        self.results.iter_mut().for_each(Vec::clear);
         self.echo = None;
         reached
     }
@@ -432,9 +432,7 @@ impl Watched {
                 put(&mut self.servers.counters, server, counters);
                 put(&mut self.servers.peak_rss, server, peak_rss);
                 self.servers.cut = cut;
-                if server == 0 {
-                    self.results = bytes;
-                }
+                put(&mut self.results, server, bytes);
             }
             Ok(Some((Report::Failed { why, lost, state }, _))) => {
                 put(&mut self.states, server, Some(state));

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Keeper, Snapshot, State};
 use crate::exchange::Session;
-use crate::{Error, Result, Shard};
+use crate::lists::Source;
+use crate::{Result, Shard};
 use store::{BLOCK, Block, Said, Values};
 
 /// What a step has done on this server and on all of them.
@@ -36,8 +37,8 @@ pub struct Superstep {
 /// What is left on a server after a run.
 #[derive(Clone, Debug)]
 pub struct Finished<T> {
-    /// Of this server's vertices, ascending, with what came out for them.
-    pub values: Vec<(VertexId, T)>,
+    /// What came out for this server's vertices, ascending.
+    pub values: Vec<T>,
     /// Every step, from 0, or from where the run was taken up.
     pub steps: Vec<Superstep>,
     /// What was added up in the last one.
@@ -105,6 +106,9 @@ pub(crate) fn run_from<P: PullProgram>(
     };
     let first = from.map_or(0, |snapshot| snapshot.step);
     let mut steps: Vec<Superstep> = Vec::new();
+    let threads = cx.threads().min(shard.own.div_ceil(BLOCK)).max(1);
+    let sources = (0..threads).map(|_| shard.lists.source().map(Mutex::new));
+    let sources = sources.collect::<Result<Vec<_>>>()?;
     let (mut computation, mut cut) = (Duration::ZERO, false);
     for step in first.. {
         if keeper.due(step) && step > first {
@@ -137,39 +141,36 @@ pub(crate) fn run_from<P: PullProgram>(
             break;
         }
         let began = Instant::now();
-        said.totals = compute(shard, program, &mut values, step + 1, &said.totals, cx)?;
+        let seen = said.totals.seen();
+        said.totals = compute((shard, &sources), program, &mut values, (step + 1, &seen), cx)?;
         computation = began.elapsed();
         said.late = limits.late(computation + communication);
     }
-    let output = |slot, value| {
-        let origin = shard.origin(slot);
-        (origin.vertex, program.output(&origin, value))
-    };
-    let values = values.own().iter().enumerate().map(|(slot, value)| output(slot, value)).collect();
+    let output = |(slot, value)| program.output(&shard.origin(slot), value);
+    let values = values.own().iter().enumerate().map(output).collect();
     Ok(Finished { values, steps, totals: said.totals, cut })
 }
 
 /// The computation of a step: every own vertex runs; what was added up here.
 fn compute<P: PullProgram>(
-    shard: &Shard,
+    (shard, sources): (&Shard, &[Mutex<Source<'_>>]),
     program: &P,
     values: &mut Values<P::Value>,
-    step: u32,
-    totals: &Totals,
+    (step, totals): (u32, &Seen),
     cx: &Context,
 ) -> Result<Totals> {
-    let totals = &totals.seen();
     let (real, blocks) = values.versions(shard.own);
     let blocks = Mutex::new(blocks);
-    let threads = cx.threads().min(shard.own.div_ceil(BLOCK)).max(1);
-    let parts = crew(threads, |_| {
+    let seen = Seeing { shard, real: &real, step, totals };
+    let parts = crew(sources.len(), |thread| {
         let mut added = Totals::default();
+        let Some(source) = sources.get(thread) else { return Ok(added) };
+        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(mut block) = next else { return Ok(added) };
             cx.check()?;
-            let seen = Seeing { shard, real: &real, step, totals };
-            run_block(program, &seen, &mut block, &mut added)?;
+            run_block(program, &seen, &mut source, &mut block, &mut added)?;
         }
     })?;
     let mut all = Totals::default();
@@ -191,11 +192,16 @@ struct Seeing<'a, T> {
 fn run_block<P: PullProgram>(
     program: &P,
     seen: &Seeing<'_, P::Value>,
+    source: &mut Source<'_>,
     block: &mut Block<'_, P::Value>,
     added: &mut Totals,
 ) -> nakshi_engine::Result<()> {
-    for slot in block.slots() {
-        let mut me = Running { seen, slot, put: None, added };
+    let slots = block.slots();
+    let ends = seen.shard.range(slots.start).start..seen.shard.range(slots.end).start;
+    source.begin(ends)?;
+    for slot in slots {
+        let (links, weights) = source.next(seen.shard.range(slot))?;
+        let mut me = Running { seen, slot, links, weights, put: None, added };
         program.step(&mut me)?;
         if let Some(value) = me.put {
             block.put(slot, value);
@@ -208,6 +214,9 @@ fn run_block<P: PullProgram>(
 struct Running<'a, T> {
     seen: &'a Seeing<'a, T>,
     slot: usize,
+    /// Slots, and weights if there are some.
+    links: &'a [u32],
+    weights: &'a [f64],
     put: Option<T>,
     added: &'a mut Totals,
 }
@@ -216,8 +225,6 @@ impl<T> Running<'_, T> {
     #[inline]
     fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
         let Seeing { shard, real, .. } = self.seen;
-        let range = shard.range(self.slot);
-        let links = shard.links.get(range.clone()).unwrap_or_default();
         let values = real.values;
         // As long as the values: one comparison does for both.
         let Some(ids) = shard.ids.get(..values.len()) else { return };
@@ -228,11 +235,10 @@ impl<T> Running<'_, T> {
                 f(id, value, weight);
             }
         };
-        match shard.weights.get(range) {
-            Some(weights) if !shard.weights.is_empty() => {
-                links.iter().zip(weights).for_each(|(&link, &weight)| one(link, weight));
-            }
-            _ => links.iter().for_each(|&link| one(link, 1.0)),
+        if self.weights.is_empty() {
+            self.links.iter().for_each(|&link| one(link, 1.0));
+        } else {
+            self.links.iter().zip(self.weights).for_each(|(&link, &weight)| one(link, weight));
         }
     }
 }
@@ -274,36 +280,4 @@ impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T
     fn add(&mut self, number: f64) {
         self.added.add(number);
     }
-}
-
-/// Sends what came out to one server, which gets all of it, ascending by vertex; the others get nothing.
-///
-/// # Errors
-/// Those of the session.
-pub fn gather<T: nakshi_engine::program::pull::PullValue>(
-    values: Vec<(VertexId, T)>,
-    to: usize,
-    session: &mut Session,
-) -> Result<Vec<(VertexId, T)>> {
-    let mut parts = values.chunks(wire::GATHERED).peekable();
-    let mut produce = || {
-        let mut frame = Session::frame(0);
-        for (vertex, value) in parts.next().unwrap_or_default() {
-            frame.extend_from_slice(&vertex.to_le_bytes());
-            value.encode(&mut frame);
-        }
-        Ok(crate::exchange::Batch { frames: vec![(to, frame)], more: parts.peek().is_some() })
-    };
-    let mut all = Vec::new();
-    session.exchange(&mut produce, &mut |from, mut body| {
-        while let Some((vertex, rest)) = body.split_first_chunk() {
-            body = rest;
-            let value = T::decode(&mut body);
-            let value = value.ok_or_else(|| Error::damaged(from, "a result in it is cut off"))?;
-            all.push((VertexId::from_le_bytes(*vertex), value));
-        }
-        Ok(())
-    })?;
-    all.sort_unstable_by_key(|(vertex, _)| *vertex);
-    Ok(all)
 }

@@ -2,15 +2,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use nakshi_engine::program::pull::{Links, Origin, Origins};
+use nakshi_engine::program::pull::{Links, Origins};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
 use crate::exchange::{Batch, Session};
-use crate::shard::Line;
+use crate::shard::{Building, Line, Room};
 use crate::{Error, Partition, Result, Shard};
 
-/// Encoded bytes of lists that a loader reads at a time.
-const SHARE: u64 = 8 << 20;
+/// Encoded bytes of lists that a loader reads at a time: they take several times as much on the wire.
+const SHARE: u64 = 1 << 20;
 /// Bytes of a frame, about.
 const FRAME: usize = 256 << 10;
 
@@ -36,34 +36,36 @@ impl Wanted {
 /// sends them to the owners of their vertices.
 ///
 /// # Errors
-/// Those of reading and of sending.
-pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) -> Result<Shard> {
+/// Those of reading and of sending; [`nakshi_engine::Error::Budget`].
+pub fn load(
+    graph: &Graph,
+    wanted: Wanted,
+    room: &Room,
+    session: &mut Session,
+    cx: &Context,
+) -> Result<Shard> {
     let partition = Partition::new(session.servers())?;
-    let origins = Origins::of(graph, wanted.links, cx)?;
-    let loader = Loader { graph, wanted, origins, cx };
-    let n = graph.num_vertices();
-    let servers = session.servers();
+    let loader = Loader { graph, wanted, partition: &partition, cx };
+    let mut building = loader.begin(session.server(), room)?;
+    let (n, servers) = (graph.num_vertices(), session.servers());
     let share = |server: usize| n * server / servers;
-    let mut lines = Vec::new();
     for &direction in wanted.directions(graph) {
         let mut next = share(session.server());
         let end = share(session.server() + 1);
         let mut produce = || {
             let from = next;
             next = graph.until(direction, from, end, SHARE);
-            let frames = loader.read(direction, from..next, &partition)?;
+            let frames = loader.read(direction, from..next)?;
             Ok(Batch { frames, more: next < end })
         };
-        session.exchange(&mut produce, &mut |from, mut body| {
-            while !body.is_empty() {
-                let line = Line::decode(&mut body, n, wanted.weighted);
-                lines.push(line.ok_or_else(|| Error::damaged(from, "a list in it is cut off"))?);
-            }
-            Ok(())
+        session.exchange(&mut produce, &mut |from, body| {
+            let damaged = || Error::damaged(from, "lists in it are not those of vertices here");
+            building.take(body)?.ok_or_else(damaged)
         })?;
     }
-    let mut shard = Shard::build(lines, n as u64, &partition, session.server());
+    let mut shard = building.finish(&partition)?;
     shard.exchange(None, session)?;
+    room.check(&shard)?;
     Ok(shard)
 }
 
@@ -71,18 +73,18 @@ pub fn load(graph: &Graph, wanted: Wanted, session: &mut Session, cx: &Context) 
 /// theirs. Tells nobody what is wanted.
 ///
 /// # Errors
-/// Those of reading.
+/// Those of reading; [`nakshi_engine::Error::Budget`].
 pub(crate) fn load_alone(
     graph: &Graph,
     wanted: Wanted,
-    partition: &Partition,
-    server: usize,
+    room: &Room,
+    (server, servers): (usize, usize),
     cx: &Context,
 ) -> Result<Shard> {
-    let origins = Origins::of(graph, wanted.links, cx)?;
-    let loader = Loader { graph, wanted, origins, cx };
+    let partition = Partition::new(servers)?;
+    let loader = Loader { graph, wanted, partition: &partition, cx };
+    let mut building = loader.begin(server, room)?;
     let n = graph.num_vertices();
-    let mut lines = Vec::new();
     for &direction in wanted.directions(graph) {
         let mut next = 0;
         while next < n {
@@ -90,33 +92,45 @@ pub(crate) fn load_alone(
             next = graph.until(direction, from, n, SHARE);
             // Ids are 32 bits wide.
             let own = (from..next).filter(|v| partition.owner(*v as VertexId) == server);
-            for (_, frame) in loader.read(direction, own, partition)? {
-                let mut body = frame.get(Session::HEADER..).unwrap_or_default();
-                while !body.is_empty() {
-                    let line = Line::decode(&mut body, n, wanted.weighted);
-                    lines.push(line.ok_or_else(|| Error::damaged(server, "a list is cut off"))?);
-                }
+            for (_, frame) in loader.read(direction, own)? {
+                let body = frame.get(Session::HEADER..).unwrap_or_default();
+                let damaged = || Error::damaged(server, "its lists are not those of its vertices");
+                building.take(body)?.ok_or_else(damaged)?;
             }
         }
     }
-    Ok(Shard::build(lines, n as u64, partition, server))
+    building.finish(&partition)
 }
 
 /// What a loader knows of the graph.
 struct Loader<'g> {
     graph: &'g Graph,
     wanted: Wanted,
-    origins: Origins,
+    partition: &'g Partition,
     cx: &'g Context,
 }
 
 impl Loader<'_> {
+    fn begin(&self, server: usize, room: &Room) -> Result<Building> {
+        let Loader { graph, wanted, partition, cx } = *self;
+        let origins = Origins::of(graph, wanted.links, cx)?;
+        let lengths = match wanted.directions(graph) {
+            // Those in both directions are what vertices are told of.
+            [Direction::Out, Direction::In] => None,
+            _ => Some(graph.degrees(Direction::In, cx)?),
+        };
+        let length = |v: VertexId| match &lengths {
+            Some(lengths) => lengths.get(v as usize).copied().unwrap_or_default().into(),
+            None => origins.get(v).degree.into(),
+        };
+        Building::new(server, partition, &origins, length, wanted.weighted, room)
+    }
+
     /// Frames with the lists of some vertices.
     fn read(
         &self,
         direction: Direction,
         vertices: impl Iterator<Item = usize>,
-        partition: &Partition,
     ) -> Result<Vec<(usize, Vec<u8>)>> {
         let mut set = VertexSet::new(self.graph.num_vertices());
         // Ids are 32 bits wide.
@@ -124,56 +138,44 @@ impl Loader<'_> {
             set.insert(v as VertexId);
         });
         let done = Mutex::new(Vec::new());
-        let packer = |_: usize| Packer { frames: Vec::new(), done: &done };
-        let put = |packer: &mut Packer<'_>, line: &Line| {
-            packer.put(partition.owner(line.vertex), line);
-            Ok(())
-        };
+        let packer = |_: usize| Packer { list: Vec::new(), frames: Vec::new(), done: &done };
+        let (graph, cx) = (self.graph, self.cx);
         if self.wanted.weighted {
-            self.graph.gather_weighted(
-                direction,
-                &set,
-                self.cx,
-                packer,
-                |packer, v, list, weights| {
-                    let mut line = self.line(v);
-                    list.decode_into(&mut line.neighbours)?;
-                    line.weights = (0..line.neighbours.len()).map(|i| weights.get(i)).collect();
-                    put(packer, &line)
-                },
-            )?;
+            graph.gather_weighted(direction, &set, cx, packer, |packer, v, list, weights| {
+                list.decode_into(&mut packer.list)?;
+                let weights = (0..packer.list.len()).map(|i| weights.get(i));
+                packer.put(self.partition.owner(v), v, weights);
+                Ok(())
+            })?;
         } else {
-            self.graph.gather(direction, &set, self.cx, packer, |packer, v, list| {
-                let mut line = self.line(v);
-                list.decode_into(&mut line.neighbours)?;
-                put(packer, &line)
+            graph.gather(direction, &set, cx, packer, |packer, v, list| {
+                list.decode_into(&mut packer.list)?;
+                packer.put(self.partition.owner(v), v, std::iter::empty());
+                Ok(())
             })?;
         }
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn line(&self, vertex: VertexId) -> Line {
-        let Origin { rank, degree, .. } = self.origins.get(vertex);
-        Line { vertex, rank, degree, neighbours: Vec::new(), weights: Vec::new() }
     }
 }
 
 /// Collects lists for each server, by one thread.
 struct Packer<'d> {
+    /// The list that is put next.
+    list: Vec<VertexId>,
     frames: Vec<Vec<u8>>,
     done: &'d Mutex<Vec<(usize, Vec<u8>)>>,
 }
 
 impl Packer<'_> {
-    fn put(&mut self, owner: usize, line: &Line) {
+    fn put(&mut self, owner: usize, vertex: VertexId, weights: impl Iterator<Item = f64>) {
         if self.frames.len() <= owner {
             self.frames.resize_with(owner + 1, Vec::new);
         }
         let Some(frame) = self.frames.get_mut(owner) else { return };
         if frame.is_empty() {
-            *frame = Session::frame(FRAME);
+            *frame = Session::frame(0);
         }
-        line.encode(frame);
+        Line::encode(vertex, &self.list, weights, frame);
         if frame.len() >= FRAME {
             let full = std::mem::take(frame);
             self.done.lock().unwrap_or_else(PoisonError::into_inner).push((owner, full));
@@ -186,35 +188,5 @@ impl Drop for Packer<'_> {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let rest = self.frames.drain(..).enumerate();
         done.extend(rest.filter(|(_, frame)| !frame.is_empty()));
-    }
-}
-
-impl Line {
-    fn encode(&self, out: &mut Vec<u8>) {
-        // A list has fewer entries than there are vertices, below 2^32.
-        for number in [self.vertex, self.rank, self.degree, self.neighbours.len() as u32] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        self.neighbours.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
-        self.weights.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
-    }
-
-    fn decode(bytes: &mut &[u8], vertices: usize, weighted: bool) -> Option<Self> {
-        let (head, rest) = bytes.split_first_chunk::<16>()?;
-        let [vertex, rank, degree, len] = head.as_chunks().0 else { return None };
-        let len = u32::from_le_bytes(*len) as usize;
-        let (neighbours, rest) = rest.split_at_checked(4 * len)?;
-        let (weights, rest) = rest.split_at_checked(if weighted { 8 * len } else { 0 })?;
-        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
-        let line = Line {
-            vertex: number(vertex),
-            rank: number(rank),
-            degree: number(degree),
-            neighbours: neighbours.as_chunks().0.iter().map(number).collect(),
-            weights: weights.as_chunks().0.iter().map(|w| f64::from_le_bytes(*w)).collect(),
-        };
-        *bytes = rest;
-        let known = |v: &VertexId| (*v as usize) < vertices;
-        (known(&line.vertex) && line.neighbours.iter().all(known)).then_some(line)
     }
 }

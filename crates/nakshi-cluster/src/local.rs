@@ -4,15 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nakshi_engine::program::pull::PullProgram;
-use nakshi_engine::{Context, Graph};
+use nakshi_engine::program::pull::{PullProgram, PullValue};
+use nakshi_engine::{Context, Graph, VertexId};
 
 use crate::exchange::dataflow::{Alarm, Dataflow};
 use crate::exchange::simulated::{Faults, Net};
 use crate::exchange::{Counters, Session, Transport};
 use crate::job::{self, Limits, Superstep};
 use crate::load::{Wanted, load};
-use crate::{Error, Partition, Result};
+use crate::{Error, Partition, Result, Room};
 
 /// For so long a server waits for another thread of its process.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -28,8 +28,8 @@ pub struct Outcome<T> {
     pub counters: Vec<Counters>,
 }
 
-/// Runs a program on so many servers, each of which computes with the context's threads, until it is
-/// finished or for `most` steps.
+/// Runs a program on so many servers, each of which computes with the context's threads and may use its
+/// memory, until it is finished or for `most` steps.
 ///
 /// # Errors
 /// The first failure of a server that is not the echo of another's.
@@ -76,8 +76,8 @@ struct Job<'a, P> {
     cx: &'a Context,
 }
 
-/// What a server's thread ends with: on the first server all values.
-type Ended<T> = (Vec<T>, Vec<Superstep>, Counters);
+/// What a server's thread ends with: what came out for its vertices.
+type Ended<T> = (Vec<(VertexId, T)>, Vec<Superstep>, Counters);
 
 impl<P: PullProgram> Job<'_, P> {
     fn on_all(
@@ -101,12 +101,13 @@ impl<P: PullProgram> Job<'_, P> {
                 .map(|(server, thread)| thread.join().unwrap_or_else(|_| Err(lost(server))))
                 .collect()
         });
+        let mut all = Vec::new();
         let mut outcome = Outcome { values: Vec::new(), steps: Vec::new(), counters: Vec::new() };
         let mut echo = None;
         for result in results {
             match result {
                 Ok((values, steps, counters)) => {
-                    outcome.values.extend(values);
+                    all.extend(values);
                     outcome.steps.push(steps);
                     outcome.counters.push(counters);
                 }
@@ -114,6 +115,8 @@ impl<P: PullProgram> Job<'_, P> {
                 Err(cause) => return Err(cause),
             }
         }
+        all.sort_unstable_by_key(|(vertex, _)| *vertex);
+        outcome.values.extend(all.into_iter().map(|(_, value)| value));
         echo.map_or(Ok(outcome), Err)
     }
 
@@ -121,11 +124,16 @@ impl<P: PullProgram> Job<'_, P> {
         let lost = || Error::Lost { server: 0, why: "it has no transport".into() };
         let mut session = Session::new(transport.ok_or_else(lost)?, 1, 0);
         let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
-        let shard = load(self.graph, wanted, &mut session, self.cx)?;
+        let room = Room {
+            memory: self.cx.memory(),
+            folder: std::env::temp_dir(),
+            value: P::Value::SIZE.unwrap_or(size_of::<P::Value>()) as u64,
+            threads: self.cx.threads(),
+        };
+        let shard = load(self.graph, wanted, &room, &mut session, self.cx)?;
         let limits = Limits { steps: self.most, until: None };
         let finished = job::run(&shard, self.program, &mut session, limits, self.cx, &mut |_| {})?;
-        let values = job::gather(finished.values, 0, &mut session)?;
-        let values = values.into_iter().map(|(_, value)| value).collect();
+        let values = shard.vertices().iter().copied().zip(finished.values).collect();
         Ok((values, finished.steps, session.counters()))
     }
 }

@@ -1,12 +1,14 @@
 //! What a server keeps of the graph (2.3.2).
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use nakshi_engine::VertexId;
-use nakshi_engine::program::pull::Origin;
+use nakshi_engine::program::pull::{Origin, Origins};
 
 use crate::exchange::{Batch, Session};
-use crate::{Error, Partition, Result};
+use crate::lists::{Filling, Lists, reading_memory};
+use crate::{Error, Partition, Result, plan};
 
 /// The vertices of one server, the links to them, and who wants their values.
 ///
@@ -25,95 +27,176 @@ pub struct Shard {
     pub(crate) degrees: Vec<u32>,
     /// Where the links of each own vertex begin, and the end of the last.
     pub(crate) offsets: Vec<u64>,
-    /// Slots.
-    pub(crate) links: Vec<u32>,
-    /// By link, where the program reads weights.
-    pub(crate) weights: Vec<f64>,
+    /// Slots, and weights where the program reads them.
+    pub(crate) lists: Lists,
     /// Slots of each server's values.
     pub(crate) remote: Vec<Range<usize>>,
     /// Own slots whose values each server has asked for, in the order of its slots.
     pub(crate) publish: Vec<Vec<u32>>,
 }
 
-/// A list of links as it came.
+/// A shard while its lists arrive.
 #[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) vertex: VertexId,
-    pub(crate) rank: u32,
-    pub(crate) degree: u32,
-    pub(crate) neighbours: Vec<VertexId>,
-    pub(crate) weights: Vec<f64>,
+pub(crate) struct Building {
+    shard: Shard,
+    weighted: bool,
+    lists: Filling,
+    /// Where the next list of each own vertex goes.
+    next: Vec<u64>,
+    /// Vertices that are in a list, a bit each.
+    wanted: Vec<u64>,
 }
 
-impl Shard {
-    /// Makes a shard of the lists of a server's vertices. Lists of one vertex that come several times
-    /// count together, in their order. Nobody knows yet which values are wanted here.
-    pub(crate) fn build(
-        mut lines: Vec<Line>,
-        vertices: u64,
-        partition: &Partition,
+impl Building {
+    /// Of the vertices of a server: `lengths` are of the lists of all vertices. Lists go to files of a
+    /// folder where `room` is too small for them.
+    pub(crate) fn new(
         server: usize,
-    ) -> Self {
-        // Stable: an out-list comes before an in-list.
-        lines.sort_by_key(|line| line.vertex);
-        let mut shard = Shard { server, vertices, ..Shard::default() };
-        let all = lines.iter().map(|line| line.neighbours.len()).sum();
-        shard.links.reserve_exact(all);
-        shard.offsets.push(0);
-        for line in lines {
-            if shard.ids.last() == Some(&line.vertex) {
-                shard.offsets.pop();
-            } else {
-                shard.ids.push(line.vertex);
-                shard.ranks.push(line.rank);
-                shard.degrees.push(line.degree);
-            }
-            shard.links.extend_from_slice(&line.neighbours);
-            shard.weights.extend_from_slice(&line.weights);
-            shard.offsets.push(shard.links.len() as u64);
-        }
+        partition: &Partition,
+        origins: &Origins,
+        lengths: impl Fn(VertexId) -> u64,
+        weighted: bool,
+        room: &Room,
+    ) -> Result<Self> {
+        let vertices = origins.len();
+        let mut shard = Shard { server, vertices: vertices as u64, ..Shard::default() };
+        // Ids are 32 bits wide.
+        shard.ids.extend((0..vertices as VertexId).filter(|v| partition.owner(*v) == server));
         shard.own = shard.ids.len();
-        shard.subscribe(partition);
         shard.publish = vec![Vec::new(); partition.servers()];
-        shard
+        let mut end = 0;
+        for &v in &shard.ids {
+            let Origin { rank, degree, .. } = origins.get(v);
+            shard.ranks.push(rank);
+            shard.degrees.push(degree);
+            shard.offsets.push(end);
+            end += lengths(v);
+        }
+        shard.offsets.push(end);
+        let next = shard.offsets.clone();
+        let folder = room.folder(&shard, end, weighted, partition);
+        let lists = Filling::new(end as usize, weighted, folder)?;
+        Ok(Building { shard, weighted, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
     }
 
-    /// Gives every in-neighbour a slot, and puts slots in the place of vertices.
-    fn subscribe(&mut self, partition: &Partition) {
-        let mut wanted = vec![0u64; (self.vertices as usize).div_ceil(64)];
-        for &v in &self.links {
-            if let Some(word) = wanted.get_mut(v as usize / 64) {
+    /// Takes lists of own vertices: vertex, length, neighbours, and weights. Those of one vertex that
+    /// come several times count together, in their order. None if they are not such.
+    pub(crate) fn take(&mut self, mut body: &[u8]) -> Result<Option<()>> {
+        while !body.is_empty() {
+            let Some(line) = Line::decode(&mut body, self.weighted) else { return Ok(None) };
+            let own = self.shard.ids.binary_search(&line.vertex).ok();
+            let place = own.and_then(|own| {
+                let end = *self.shard.offsets.get(own + 1)?;
+                let next = self.next.get_mut(own)?;
+                let at = *next;
+                *next += line.neighbours.len() as u64;
+                (*next <= end).then_some(at)
+            });
+            let Some(place) = place else { return Ok(None) };
+            for v in line.neighbours {
+                let v = VertexId::from_le_bytes(*v);
+                let Some(word) = self.wanted.get_mut(v as usize / 64) else { return Ok(None) };
                 *word |= 1 << (v % 64);
             }
+            if !self.lists.put(place, line.neighbours, line.weights)? {
+                return Ok(None);
+            }
         }
+        Ok(Some(()))
+    }
+
+    /// The shard, once all lists are there. Nobody knows yet which values are wanted here.
+    pub(crate) fn finish(mut self, partition: &Partition) -> Result<Shard> {
+        let server = self.shard.server;
+        let ends = self.shard.offsets.iter().skip(1);
+        if !self.next.iter().take(self.shard.own).eq(ends) {
+            return Err(Error::damaged(server, "lists of its vertices are missing"));
+        }
+        self.next = Vec::new();
+        self.subscribe(partition);
+        let mut slots = vec![0u32; self.shard.vertices as usize];
+        for (slot, &v) in (0..).zip(&self.shard.ids) {
+            if let Some(place) = slots.get_mut(v as usize) {
+                *place = slot;
+            }
+        }
+        let len = self.shard.offsets.last().copied().unwrap_or_default();
+        self.shard.lists = self.lists.finish(len, &slots)?;
+        Ok(self.shard)
+    }
+
+    /// Gives every in-neighbour a slot.
+    fn subscribe(&mut self, partition: &Partition) {
+        let shard = &mut self.shard;
         let mut by_server = vec![Vec::new(); partition.servers()];
-        for (k, mut word) in wanted.into_iter().enumerate() {
+        for (k, mut word) in std::mem::take(&mut self.wanted).into_iter().enumerate() {
             while word != 0 {
                 // Below the number of vertices, which fits.
                 let v = (k * 64) as VertexId + word.trailing_zeros();
                 word &= word - 1;
                 let owner = partition.owner(v);
-                if let Some(list) = by_server.get_mut(owner).filter(|_| owner != self.server) {
+                if let Some(list) = by_server.get_mut(owner).filter(|_| owner != shard.server) {
                     list.push(v);
                 }
             }
         }
+        shard.ids.reserve_exact(by_server.iter().map(Vec::len).sum());
         for list in by_server {
-            let from = self.ids.len();
-            self.ids.extend(list);
-            self.remote.push(from..self.ids.len());
-        }
-        let mut slots = vec![0u32; self.vertices as usize];
-        for (slot, &v) in (0..).zip(&self.ids) {
-            if let Some(place) = slots.get_mut(v as usize) {
-                *place = slot;
-            }
-        }
-        for link in &mut self.links {
-            *link = slots.get(*link as usize).copied().unwrap_or_default();
+            let from = shard.ids.len();
+            shard.ids.extend(list);
+            shard.remote.push(from..shard.ids.len());
         }
     }
+}
 
+/// What memory there is for a shard and its values, and where lists go that do not fit.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// Bytes; as much as it takes, without.
+    pub memory: Option<u64>,
+    /// A folder for lists, on an SSD.
+    pub folder: PathBuf,
+    /// Bytes of a value.
+    pub value: u64,
+    /// Computation workers.
+    pub threads: usize,
+}
+
+impl Room {
+    fn folder(
+        &self,
+        shard: &Shard,
+        links: u64,
+        weighted: bool,
+        partition: &Partition,
+    ) -> Option<&Path> {
+        let memory = self.memory?;
+        let own = shard.own as u64;
+        // As many values as can be: which are wanted is not known yet.
+        let others = links.min(shard.vertices - own);
+        let published = own * (partition.servers() as u64 - 1);
+        let weights = if weighted { 8 * links } else { 0 };
+        let need = plan::memory(own, links, others, published, self.value) + weights;
+        (need > memory).then_some(&self.folder)
+    }
+
+    /// # Errors
+    /// [`nakshi_engine::Error::Budget`] if a shard with its values does not fit, lists on the SSD or not.
+    pub(crate) fn check(&self, shard: &Shard) -> Result<()> {
+        let Some(given) = self.memory.filter(|_| shard.lists.on_disk()) else { return Ok(()) };
+        let own = shard.own as u64;
+        let (others, published) = (shard.subscribed() as u64, shard.published() as u64);
+        let reading = self.threads as u64 * reading_memory(true);
+        let needed = plan::memory(own, 0, others, published, self.value) + reading;
+        if needed <= given {
+            return Ok(());
+        }
+        let what = format!("server {}, with its lists on disk,", shard.server);
+        Err(nakshi_engine::Error::Budget { what, needed, given }.into())
+    }
+}
+
+impl Shard {
     /// Tells other servers which of their values are wanted here: all of them, or those that are `new`
     /// to the run. They make publish lists of it; subscribe lists are not kept.
     pub(crate) fn exchange(&mut self, new: Option<&[usize]>, session: &mut Session) -> Result<()> {
@@ -181,6 +264,42 @@ impl Shard {
 
     /// Links to its vertices.
     pub fn links(&self) -> usize {
-        self.links.len()
+        self.offsets.last().map_or(0, |end| *end as usize)
+    }
+}
+
+/// A list of links on the wire.
+pub(crate) struct Line<'b> {
+    vertex: VertexId,
+    neighbours: &'b [[u8; 4]],
+    weights: &'b [[u8; 8]],
+}
+
+impl<'b> Line<'b> {
+    pub(crate) fn encode(
+        vertex: VertexId,
+        neighbours: &[VertexId],
+        weights: impl Iterator<Item = f64>,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(&vertex.to_le_bytes());
+        // A list has fewer entries than there are vertices, below 2^32.
+        out.extend_from_slice(&(neighbours.len() as u32).to_le_bytes());
+        neighbours.iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+        weights.for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+    }
+
+    fn decode(bytes: &mut &'b [u8], weighted: bool) -> Option<Self> {
+        let (vertex, rest) = bytes.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let len = u32::from_le_bytes(*len) as usize;
+        let (neighbours, rest) = rest.split_at_checked(4 * len)?;
+        let (weights, rest) = rest.split_at_checked(if weighted { 8 * len } else { 0 })?;
+        *bytes = rest;
+        Some(Line {
+            vertex: VertexId::from_le_bytes(*vertex),
+            neighbours: neighbours.as_chunks().0,
+            weights: weights.as_chunks().0,
+        })
     }
 }

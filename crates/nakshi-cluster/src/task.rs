@@ -13,7 +13,7 @@ use crate::checkpoint::{Keeper, State};
 use crate::exchange::Session;
 use crate::job::{self, Limits, Superstep};
 use crate::load::{Wanted, load, load_alone};
-use crate::{Error, Partition, Result, Shard};
+use crate::{Error, Partition, Result, Room, Shard};
 
 /// An algorithm with its parameters; vertices are internal ids.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +96,7 @@ pub(crate) struct Part<'p> {
     /// Opens the graph, for a server that has to load.
     pub(crate) graph: &'p dyn Fn() -> Result<Graph>,
     pub(crate) start: &'p Start,
+    pub(crate) room: &'p Room,
     pub(crate) kept: &'p mut Kept,
     pub(crate) session: &'p mut Session,
     pub(crate) limits: Limits,
@@ -106,7 +107,7 @@ pub(crate) struct Part<'p> {
 /// What a server's part ends with.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// All results on the first server, nothing on others.
+    /// Results of this server's vertices, ascending.
     pub(crate) bytes: Vec<u8>,
     /// Whether time was up before the program was finished.
     pub(crate) cut: bool,
@@ -185,11 +186,16 @@ impl Task {
         }
     }
 
-    /// The results as columns, from the bytes of [`Task::run`].
+    /// The results as columns, from the bytes of every server's [`Task::run`].
     ///
     /// # Errors
     /// [`Error::Damaged`]; those of reading ids.
-    pub(crate) fn outcome(&self, mut bytes: &[u8], graph: &Graph, cx: &Context) -> Result<Outcome> {
+    pub(crate) fn outcome(
+        &self,
+        results: &[Vec<u8>],
+        graph: &Graph,
+        cx: &Context,
+    ) -> Result<Outcome> {
         let n = graph.num_vertices();
         // Ranks among the users' ids are names of vertices.
         let vertices = |ranks: Vec<u32>| -> Result<Values> {
@@ -201,40 +207,40 @@ impl Task {
         };
         let mut outcome = Outcome::default();
         let column = match self {
-            Task::PageRank { .. } => Column::new("rank", Values::F64(all(&mut bytes, n)?)),
+            Task::PageRank { .. } => Column::new("rank", Values::F64(all(results, n)?)),
             Task::Sssp { .. } => {
-                let found: Vec<f64> = all(&mut bytes, n)?;
+                let found: Vec<f64> = all(results, n)?;
                 let reached = valid(&found, |distance| distance.is_finite());
                 Column::with_valid("distance", Values::F64(found), reached)
             }
             Task::Bfs { .. } => {
-                let found: Vec<u32> = all(&mut bytes, n)?;
+                let found: Vec<u32> = all(results, n)?;
                 let reached = valid(&found, |level| *level != UNREACHED);
                 outcome = outcome.with_summary("reached", reached.count() as u64);
                 Column::with_valid("level", Values::U32(found), reached)
             }
             Task::Wcc {} => {
-                let found: Vec<u32> = all(&mut bytes, n)?;
+                let found: Vec<u32> = all(results, n)?;
                 outcome = outcome.with_summary("components", different(&found));
                 Column::new("component", vertices(found)?)
             }
             Task::Cdlp { .. } => {
-                let found: Vec<u32> = all(&mut bytes, n)?;
+                let found: Vec<u32> = all(results, n)?;
                 outcome = outcome.with_summary("communities", different(&found));
                 Column::new("label", vertices(found)?)
             }
             Task::Triangles {} => {
-                let found: Vec<u64> = all(&mut bytes, n)?;
+                let found: Vec<u64> = all(results, n)?;
                 return Ok(outcome.with_summary("triangles", found.iter().sum::<u64>()));
             }
             Task::Coloring {} => {
-                let found: Vec<u32> = all(&mut bytes, n)?;
+                let found: Vec<u32> = all(results, n)?;
                 let colors = found.iter().max().map_or(0, |most| u64::from(*most) + 1);
                 outcome = outcome.with_summary("colors", colors);
                 Column::new("color", Values::U32(found))
             }
             Task::Matching {} => {
-                let found: Vec<u32> = all(&mut bytes, n)?;
+                let found: Vec<u32> = all(results, n)?;
                 let matched = valid(&found, |partner| *partner != UNMATCHED);
                 outcome = outcome.with_summary("pairs", matched.count() as u64 / 2);
                 Column::with_valid("partner", Values::Vertex(found), matched)
@@ -247,22 +253,25 @@ impl Task {
 
 /// Loads, runs and gathers.
 fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
-    let Part { graph, start, kept: Kept { shard, keeper }, session, limits, cx, watch } = part;
+    let Part { graph, start, room, kept, session, limits, cx, watch } = part;
+    let Kept { shard, keeper } = kept;
     let wanted =
         |graph: &Graph| Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
     let mut from = None;
     match start {
         Start::Fresh => {
             let graph = graph()?;
-            *shard = Some(load(&graph, wanted(&graph), session, cx)?);
+            *shard = Some(load(&graph, wanted(&graph), room, session, cx)?);
         }
         Start::Again { new, step } => {
             if shard.is_none() {
-                let (graph, partition) = (graph()?, Partition::new(session.servers())?);
-                let server = session.server();
-                *shard = Some(load_alone(&graph, wanted(&graph), &partition, server, cx)?);
+                let (graph, place) = (graph()?, (session.server(), session.servers()));
+                *shard = Some(load_alone(&graph, wanted(&graph), room, place, cx)?);
             }
-            shard.iter_mut().try_for_each(|shard| shard.exchange(Some(new), session))?;
+            for shard in shard.iter_mut() {
+                shard.exchange(Some(new), session)?;
+                room.check(shard)?;
+            }
             if let Some(step) = *step {
                 from = Some(keeper.restore(step, new, session)?);
             }
@@ -271,15 +280,20 @@ fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
     let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };
     let shard = shard.as_ref().ok_or_else(none)?;
     let finished = job::run_from(shard, program, session, (keeper, from), limits, cx, watch)?;
-    let all = job::gather(finished.values, 0, session)?;
     let mut bytes = Vec::new();
-    all.iter().for_each(|(_, value)| value.encode(&mut bytes));
+    finished.values.iter().for_each(|value| value.encode(&mut bytes));
     Ok(Found { bytes, cut: finished.cut })
 }
 
-fn all<T: PullValue>(bytes: &mut &[u8], n: usize) -> Result<Vec<T>> {
-    let found: Option<Vec<T>> = (0..n).map(|_| T::decode(bytes)).collect();
-    found.filter(|_| bytes.is_empty()).ok_or_else(|| Error::damaged(0, "results are missing"))
+/// Values of all vertices, from those of each server's.
+fn all<T: PullValue>(results: &[Vec<u8>], n: usize) -> Result<Vec<T>> {
+    let partition = Partition::new(results.len())?;
+    let mut left: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
+    // Ids are 32 bits wide.
+    let found = (0..n as VertexId).map(|v| T::decode(left.get_mut(partition.owner(v))?));
+    let found: Option<Vec<T>> = found.collect();
+    let whole = found.filter(|_| left.iter().all(|left| left.is_empty()));
+    whole.ok_or_else(|| Error::damaged(0, "results are missing"))
 }
 
 fn valid<T>(values: &[T], is: impl Fn(&T) -> bool) -> Bitmap {

@@ -17,7 +17,7 @@ use crate::exchange::sockets::{Identity, Waiting, connect, watchful};
 use crate::exchange::{Counters, Session};
 use crate::job::{Limits, Superstep};
 use crate::task::{Found, Kept, Part};
-use crate::{Error, Result};
+use crate::{Error, Result, Room};
 
 /// How often a server says that it lives, and looks whether it shall stop.
 const HEARTBEAT: Duration = Duration::from_millis(200);
@@ -242,9 +242,16 @@ impl Server<'_> {
             // As with heartbeats.
             let _ = self.tell(&Report::Step { done: *done, saved: state.saved.clone() });
         };
+        let room = Room {
+            memory: job.memory,
+            folder: std::env::temp_dir(),
+            value: job.task.value_bytes(),
+            threads: job.threads,
+        };
         let found = job.task.run(Part {
             graph: &graph,
             start,
+            room: &room,
             kept,
             session: &mut session,
             limits: Limits { steps: None, until },

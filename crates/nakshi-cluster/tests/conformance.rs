@@ -26,8 +26,14 @@ fn skewed(n: u32, edges: usize, directed: bool, mut seed: u64) -> Graph {
 
 /// The same values, to the bit, as on one machine.
 fn same<P: PullProgram>(graph: &Graph, program: &P, servers: usize) {
+    same_within(graph, program, servers, None);
+}
+
+/// Where each server may use so much memory.
+fn same_within<P: PullProgram>(graph: &Graph, program: &P, servers: usize, memory: Option<u64>) {
     let cx = Context::new().with_threads(2);
     let alone = run_pull(graph, program, None, &cx).unwrap();
+    let cx = cx.with_memory(memory);
     let found = local::run(graph, program, servers, None, &cx).unwrap();
     let text = |values: &[P::Output]| format!("{values:?}");
     assert_eq!(text(&found.values), text(&alone.values), "{servers} servers");
@@ -45,6 +51,24 @@ fn all_the_same(graph: &Graph, servers: usize) {
     same(graph, &Coloring, servers);
     same(graph, &Matching, servers);
     same(graph, &Triangles, servers);
+}
+
+/// Lists are in files where memory is short, and what does not fit even so is refused. Seen red with pieces
+/// of a file that are taken as they arrive, and with weights that begin where links do.
+#[test]
+fn lists_on_the_ssd() {
+    let graph = skewed(3000, 1_200_000, true, 7);
+    for servers in [1, 2] {
+        let memory = Some(9 << 20);
+        same_within(&graph, &PageRank { damping: 0.85, iterations: 5 }, servers, Some(6 << 20));
+        same_within(&graph, &ShortestPaths { source: 1 }, servers, memory);
+        same_within(&graph, &Components, servers, memory);
+        same_within(&graph, &Triangles, servers, memory);
+    }
+    let cx = Context::new().with_memory(Some(1 << 20));
+    let refused = local::run(&graph, &Components, 1, None, &cx);
+    let budget = |error: &Error| matches!(error, Error::Engine(nakshi_engine::Error::Budget { needed, .. }) if *needed > 1 << 20);
+    assert!(refused.is_err_and(|error| budget(&error)));
 }
 
 /// Seen red with flags of own vertices that are not kept for the next step, and with publish lists in another

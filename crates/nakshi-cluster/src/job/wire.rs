@@ -11,9 +11,7 @@ use crate::exchange::{Batch, Session};
 /// Bytes of values in a frame, about.
 const FRAME: usize = 256 << 10;
 /// Bytes of all frames of a batch, about.
-const BATCH: usize = 32 << 20;
-/// Results in a frame, when they are gathered.
-pub(super) const GATHERED: usize = 1 << 15;
+const BATCH: usize = 8 << 20;
 
 /// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
 /// names; those that are named one by one; what a server says besides.

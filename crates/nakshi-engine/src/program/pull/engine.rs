@@ -84,6 +84,16 @@ impl Origins {
         Ok(Origins { ranks: graph.id_ranks(cx)?, degrees })
     }
 
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.degrees.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.degrees.is_empty()
+    }
+
     /// Of one vertex.
     pub fn get(&self, vertex: VertexId) -> Origin {
         let at = |numbers: &[u32]| numbers.get(vertex as usize).copied().unwrap_or_default();

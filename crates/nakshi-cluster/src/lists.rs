@@ -1,0 +1,296 @@
+//! The links of a server's vertices: in memory, or on its SSD where memory is short.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nakshi_engine::VertexId;
+use nakshi_io::write::{SyncFile, default_fs};
+use nakshi_io::{Block, BlockReader, IoStats, PagedFile, ReaderOptions, Salt, Striping};
+
+use crate::{Error, Result};
+
+/// Bytes that are read at a time.
+const PIECE: u64 = 256 << 10;
+/// Bytes of a page.
+const PAGE: u32 = 4096;
+/// Reads in flight.
+const DEPTH: usize = 4;
+
+/// Bytes of memory that a thread takes that reads lists from the SSD.
+pub(crate) fn reading_memory(weighted: bool) -> u64 {
+    let files = if weighted { 2 } else { 1 };
+    files * ReaderOptions { depth: DEPTH, ..ReaderOptions::default() }.memory(PAGE) as u64
+}
+
+/// Lists of slots, one after the other, and weights beside them.
+#[derive(Debug)]
+pub(crate) enum Lists {
+    Memory { links: Vec<u32>, weights: Vec<f64> },
+    Disk { links: Arc<PagedFile>, weights: Option<Arc<PagedFile>> },
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Lists::Memory { links: Vec::new(), weights: Vec::new() }
+    }
+}
+
+/// Lists while they arrive: vertices instead of slots, in no order.
+#[derive(Debug)]
+pub(crate) enum Filling {
+    Memory { links: Vec<VertexId>, weights: Vec<f64> },
+    Disk { links: Scratch, weights: Option<Scratch> },
+}
+
+/// A file that is gone when nobody has it open.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    file: File,
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn create(folder: &Path) -> Result<Self> {
+        let path = folder.join(unique());
+        let failed = |error| failed(&path, &error);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(&path).map_err(failed)?;
+        std::fs::remove_file(&path).map_err(failed)?;
+        Ok(Scratch { file, path })
+    }
+
+    fn write(&self, bytes: &[u8], at: u64) -> Result<()> {
+        self.file.write_all_at(bytes, at).map_err(|error| failed(&self.path, &error))
+    }
+
+    /// Its bytes, changed piece by piece, as a file that is read past the page cache.
+    fn finish(mut self, len: u64, mut change: impl FnMut(&mut [u8])) -> Result<Arc<PagedFile>> {
+        let path = self.path.with_file_name(unique());
+        let backend = nakshi_io::default_backend();
+        let salt = Salt { store: [0; 16], file: 0 };
+        let striping = Striping::single(path.clone());
+        let mut out = SyncFile::create(default_fs().as_ref(), striping, PAGE, salt).map_err(io)?;
+        let opened = (|| -> Result<Arc<PagedFile>> {
+            self.file.seek(SeekFrom::Start(0)).map_err(|error| failed(&self.path, &error))?;
+            let (mut left, mut piece) = (len, vec![0; PIECE as usize]);
+            while left > 0 {
+                let now = left.min(PIECE) as usize;
+                let part = piece.get_mut(..now).unwrap_or_default();
+                self.file.read_exact(part).map_err(|error| failed(&self.path, &error))?;
+                change(part);
+                out.append(part).map_err(io)?;
+                left -= now as u64;
+            }
+            PagedFile::open(&backend, &out.finish().map_err(io)?.spec()).map_err(io)
+        })();
+        // Open, or of no use.
+        let _ = std::fs::remove_file(&path);
+        opened
+    }
+}
+
+fn unique() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(std::process::id());
+    format!("nakshi-lists-{}-{random:016x}", std::process::id())
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::Failed { server: 0, why: format!("lists in {}: {error}", path.display()) }
+}
+
+fn io(error: nakshi_io::Error) -> Error {
+    Error::Engine(error.into())
+}
+
+impl Filling {
+    /// Room for so many links: in memory, or in files of a folder.
+    pub(crate) fn new(links: usize, weighted: bool, folder: Option<&Path>) -> Result<Self> {
+        let weights = if weighted { links } else { 0 };
+        Ok(match folder {
+            None => Filling::Memory { links: vec![0; links], weights: vec![0.0; weights] },
+            Some(folder) => Filling::Disk {
+                links: Scratch::create(folder)?,
+                weights: weighted.then(|| Scratch::create(folder)).transpose()?,
+            },
+        })
+    }
+
+    /// Puts a list where it belongs; false if there is no room for it.
+    pub(crate) fn put(&mut self, at: u64, list: &[[u8; 4]], weighed: &[[u8; 8]]) -> Result<bool> {
+        match self {
+            Filling::Memory { links, weights } => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                let Some(places) = links.get_mut(from..).and_then(|l| l.get_mut(..list.len()))
+                else {
+                    return Ok(false);
+                };
+                places.iter_mut().zip(list).for_each(|(p, v)| *p = VertexId::from_le_bytes(*v));
+                let weights = weights.get_mut(from..).unwrap_or_default();
+                weights.iter_mut().zip(weighed).for_each(|(p, w)| *p = f64::from_le_bytes(*w));
+            }
+            Filling::Disk { links, weights } => {
+                links.write(list.as_flattened(), 4 * at)?;
+                if let Some(weights) = weights {
+                    weights.write(weighed.as_flattened(), 8 * at)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lists of slots: `slots` of each vertex.
+    pub(crate) fn finish(self, len: u64, slots: &[u32]) -> Result<Lists> {
+        let slot = |v: VertexId| slots.get(v as usize).copied().unwrap_or_default();
+        Ok(match self {
+            Filling::Memory { mut links, weights } => {
+                links.iter_mut().for_each(|link| *link = slot(*link));
+                Lists::Memory { links, weights }
+            }
+            Filling::Disk { links, weights } => {
+                let change = |part: &mut [u8]| {
+                    for link in part.as_chunks_mut().0 {
+                        *link = slot(VertexId::from_le_bytes(*link)).to_le_bytes();
+                    }
+                };
+                let links = links.finish(4 * len, change)?;
+                let weights = weights.map(|weights| weights.finish(8 * len, |_| {})).transpose()?;
+                Lists::Disk { links, weights }
+            }
+        })
+    }
+}
+
+/// Lists as one thread reads them.
+pub(crate) enum Source<'l> {
+    Memory { links: &'l [u32], weights: &'l [f64] },
+    Disk { links: Stream, weights: Option<Stream>, list: Vec<u32>, weighed: Vec<f64> },
+}
+
+impl Lists {
+    pub(crate) fn source(&self) -> Result<Source<'_>> {
+        Ok(match self {
+            Lists::Memory { links, weights } => Source::Memory { links, weights },
+            Lists::Disk { links, weights } => Source::Disk {
+                links: Stream::new(links)?,
+                weights: weights.as_ref().map(Stream::new).transpose()?,
+                list: Vec::new(),
+                weighed: Vec::new(),
+            },
+        })
+    }
+
+    pub(crate) fn on_disk(&self) -> bool {
+        matches!(self, Lists::Disk { .. })
+    }
+}
+
+impl Source<'_> {
+    /// Says that the links of this range come next, list by list.
+    pub(crate) fn begin(&mut self, range: Range<usize>) -> nakshi_engine::Result<()> {
+        if let Source::Disk { links, weights, .. } = self {
+            let bytes = |size: u64| range.start as u64 * size..range.end as u64 * size;
+            links.begin(bytes(4))?;
+            weights.iter_mut().try_for_each(|weights| weights.begin(bytes(8)))?;
+        }
+        Ok(())
+    }
+
+    /// The next list, which is at `range`; weights only where there are some.
+    #[inline]
+    pub(crate) fn next(&mut self, range: Range<usize>) -> nakshi_engine::Result<(&[u32], &[f64])> {
+        match self {
+            Source::Memory { links, weights } => Ok((
+                links.get(range.clone()).unwrap_or_default(),
+                weights.get(range).unwrap_or_default(),
+            )),
+            Source::Disk { links, weights, list, weighed } => {
+                links.take(range.len(), list, u32::from_le_bytes)?;
+                if let Some(weights) = weights {
+                    weights.take(range.len(), weighed, f64::from_le_bytes)?;
+                }
+                Ok((list, weighed))
+            }
+        }
+    }
+}
+
+/// Reads ranges of a file, some pieces ahead.
+pub(crate) struct Stream {
+    path: PathBuf,
+    reader: BlockReader,
+    /// What is taken next, and what is asked for next.
+    at: u64,
+    asked: u64,
+    end: u64,
+    /// Pieces that have come, by where they begin.
+    arrived: BTreeMap<u64, Block>,
+}
+
+impl Stream {
+    fn new(file: &Arc<PagedFile>) -> Result<Self> {
+        let reader = file.reader(DEPTH, Arc::new(IoStats::default())).map_err(io)?;
+        Ok(Stream {
+            path: file.path().to_path_buf(),
+            reader,
+            at: 0,
+            asked: 0,
+            end: 0,
+            arrived: BTreeMap::new(),
+        })
+    }
+
+    fn begin(&mut self, range: Range<u64>) -> nakshi_engine::Result<()> {
+        (self.at, self.asked, self.end) = (range.start, range.start, range.end);
+        self.arrived.clear();
+        for _ in 0..DEPTH {
+            self.ask()?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self) -> nakshi_engine::Result<()> {
+        let to = self.end.min(self.asked + PIECE);
+        if self.asked < to {
+            self.reader.submit(self.asked..to, 0)?;
+            self.asked = to;
+        }
+        Ok(())
+    }
+
+    /// The next `count` numbers.
+    fn take<T, const N: usize>(
+        &mut self,
+        count: usize,
+        into: &mut Vec<T>,
+        number: fn([u8; N]) -> T,
+    ) -> nakshi_engine::Result<()> {
+        into.clear();
+        while into.len() < count {
+            let Some((&start, block)) =
+                self.arrived.first_key_value().filter(|(k, _)| **k <= self.at)
+            else {
+                let (file, found) = (self.path.clone(), self.at);
+                let end = nakshi_io::Error::Truncated { file, expected: self.end, found };
+                let block = self.reader.next()?.ok_or(end)?;
+                self.arrived.insert(block.range.start, block);
+                continue;
+            };
+            let rest = block.bytes().get((self.at - start) as usize..).unwrap_or_default();
+            let numbers = rest.as_chunks::<N>().0;
+            let now = numbers.len().min(count - into.len());
+            into.extend(numbers.iter().take(now).map(|bytes| number(*bytes)));
+            self.at += (now * N) as u64;
+            if now == numbers.len() {
+                self.arrived.pop_first();
+                self.ask()?;
+            }
+        }
+        Ok(())
+    }
+}
