@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import _core
+from .advice import Advice as Advice
+from .advice import recommend as recommend
 from .errors import ClusterError, ParameterError
 from .graph import Graph
 from .progress import ProgressArgument, reporting
@@ -146,7 +148,8 @@ def plan(
         For each number of servers ``communication``: values sent per vertex when all change, by the
         equations of ``pregel``, ``graphlab``, ``powergraph`` and ``lfgraph``, and ``exact`` for the
         hash; ``computation`` (in-edges of a server), ``pairs`` (values between two servers) and
-        ``memory`` (bytes of a server): ``least``, ``mean``, ``greatest``.
+        ``memory`` (bytes of a server): ``least``, ``mean``, ``greatest``. :func:`recommend` chooses
+        among them, :func:`nakshi.plot.servers` draws them.
     """
     graph = store if isinstance(store, Graph) else Graph(store)
     with reporting(progress, "plan") as sink:
