@@ -48,18 +48,52 @@ def lines(
     return _save(figure, axes, out, name, label)
 
 
+def spans(
+    out: Path,
+    name: str,
+    ticks: Sequence[str],
+    series: Mapping[str, Sequence[tuple[float, float, float]]],
+    label: str,
+    *,
+    steps: str = "",
+    log: bool = False,
+) -> str:
+    """Draws lines of middle values with bars from the least to the greatest, and returns the Markdown
+    that shows them; each step has its least, middle and greatest."""
+    figure, axes = _axes(ticks)
+    for number, (legend, values) in enumerate(series.items()):
+        # Bars of several series would hide each other.
+        shift = 0.08 * (number - (len(series) - 1) / 2)
+        middles = [middle for _, middle, _ in values]
+        down = [middle - least for least, middle, _ in values]
+        up = [greatest - middle for _, middle, greatest in values]
+        at = [step + shift for step in range(len(values))]
+        axes.errorbar(at, middles, yerr=(down, up), fmt="o-", markersize=3, capsize=4, label=legend)
+    axes.set_xlabel(steps)
+    if log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    return _save(figure, axes, out, name, label)
+
+
 def points(
     out: Path,
     name: str,
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     across: str,
     label: str,
+    *,
+    log: bool = False,
 ) -> str:
     """Draws points as SVG and returns the Markdown that shows them."""
     figure, axes = _axes(None)
     for legend, (x, y) in series.items():
         axes.plot(x, y, ".", markersize=2, label=legend)
     axes.set_xlabel(across)
+    if log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
     return _save(figure, axes, out, name, label)
 
 
@@ -79,9 +113,13 @@ def _axes(ticks: Sequence[str] | None) -> tuple[Any, Any]:
 
 
 def _save(figure: Any, axes: Any, out: Path, name: str, label: str) -> str:
+    from matplotlib import pyplot
+
     axes.set_ylabel(label)
     if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend(frameon=False, fontsize="small")
     out.mkdir(parents=True, exist_ok=True)
     figure.savefig(out / f"{name}.svg", metadata={"Date": None})
+    # pyplot keeps every figure otherwise.
+    pyplot.close(figure)
     return f"![{label}]({name}.svg)"

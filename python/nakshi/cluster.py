@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
+from .advice import Advice as Advice
+from .advice import recommend as recommend
 from .errors import ParameterError
 from .graph import Graph
 from .placement import Hosts, LocalWorkers, Placement, RayWorkers
@@ -146,7 +148,8 @@ def plan(
         For each number of servers ``communication``: values sent per vertex when all change, by the
         equations of ``pregel``, ``graphlab``, ``powergraph`` and ``lfgraph``, and ``exact`` for the
         hash; ``computation`` (in-edges of a server), ``pairs`` (values between two servers) and
-        ``memory`` (bytes of a server): ``least``, ``mean``, ``greatest``.
+        ``memory`` (bytes of a server): ``least``, ``mean``, ``greatest``. :func:`recommend` chooses
+        among them, :func:`nakshi.plot.servers` draws them.
     """
     graph = store if isinstance(store, Graph) else Graph(store)
     with reporting(progress, "plan") as sink:

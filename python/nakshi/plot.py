@@ -1,8 +1,9 @@
-"""Pictures of a layout: the blocks that a run reads, and the adjacency matrix. Needs matplotlib."""
+"""Pictures: the blocks that a run reads, the adjacency matrix, the plan of a cluster. Needs matplotlib."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import NakshiError, ParameterError
@@ -13,7 +14,15 @@ from .units import parse_size
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["access", "matrix"]
+_SYSTEMS = {
+    "pregel": "Pregel",
+    "graphlab": "GraphLab",
+    "powergraph": "PowerGraph",
+    "lfgraph": "LFGraph",
+    "exact": "LFGraph, counted",
+}
+
+__all__ = ["access", "matrix", "servers"]
 
 
 def access(
@@ -109,6 +118,51 @@ def matrix(
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_title(f"{opened.info()['layout']} order", loc="left")
+    return figure
+
+
+def servers(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw what :func:`nakshi.cluster.plan` returned, after Figures 2.3 to 2.7 of LFGraph's thesis.
+
+    Args:
+        rows: a plan, with a row for each number of servers.
+
+    Returns:
+        A matplotlib figure with four parts over the number of servers: values sent per vertex, by the
+        equations of four systems and counted; in-edges of a server, and values between two of
+        them, as means with bars from the least to the greatest; and greatest over mean of both.
+    """
+    figure, _ = _axes(10, 7)
+    figure.clear()
+    sent, edges, pairs, uneven = figure.subplots(2, 2).flat
+    numbers = [row["servers"] for row in rows]
+    for name, label in _SYSTEMS.items():
+        line = "k." if name == "exact" else "-"
+        sent.plot(numbers, [row["communication"][name] for row in rows], line, label=label)
+    sent.set_title("values sent per vertex", loc="left")
+    for axes, name, title in (
+        (edges, "computation", "in-edges of a server"),
+        (pairs, "pairs", "values between two servers"),
+    ):
+        spreads = [row[name] for row in rows]
+        # One server alone has no pairs, and nothing to divide by.
+        some = [(n, each) for n, each in zip(numbers, spreads, strict=True) if each["mean"]]
+        least = [each["mean"] - each["least"] for _, each in some]
+        most = [each["greatest"] - each["mean"] for _, each in some]
+        at, means = [n for n, _ in some], [each["mean"] for _, each in some]
+        axes.errorbar(at, means, yerr=(least, most), fmt="o-", markersize=3, capsize=4)
+        axes.set_yscale("log")
+        axes.set_title(f"{title}: mean, least to greatest", loc="left")
+        ratios = [each["greatest"] / each["mean"] for _, each in some]
+        uneven.plot(at, ratios, "o-", markersize=3, label=title)
+    uneven.set_ylim(bottom=1)
+    uneven.set_title("greatest over mean", loc="left")
+    for axes in (sent, uneven):
+        axes.legend(frameon=False)
+    for axes in (sent, edges, pairs, uneven):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(numbers, [str(number) for number in numbers])
+        axes.set_xlabel("servers")
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -215,7 +216,16 @@ def test_command_line(store: Path, tmp_path: Path) -> None:
     assert "supersteps" in ran.stdout
     assert len((tmp_path / "o.tsv").read_text().splitlines()) == nakshi.open(store).num_vertices
     told = nakshi_("cluster", "plan", str(store), "--servers", "2..8")
-    assert told.returncode == 0 and len(told.stdout.splitlines()) == 4
+    assert told.returncode == 0 and len(told.stdout.splitlines()) == 6
+    assert told.stdout.splitlines()[-1].startswith("recommended  2 servers: about 1.01 ms")
+    drawn = tmp_path / "plan.svg"
+    words = ["--plot", str(drawn), "--memory-per-server", "1MiB", "--json"]
+    none = nakshi_("cluster", "plan", str(store), "--servers", "2..8", *words)
+    assert none.returncode == 0, none.stderr
+    assert json.loads(none.stdout)["recommended"]["servers"] is None
+    assert "<svg" in drawn.read_text()
+    ending = nakshi_("cluster", "plan", str(store), "--plot", "plan.doc")
+    assert ending.returncode == 2 and "must end in .svg" in ending.stderr
     wrong = nakshi_("cluster", "plan", str(store), "--servers", "x")
     assert wrong.returncode == 2 and "write 2,4,8" in wrong.stderr
     taken = nakshi_("worker", "--listen", "127.0.0.1:99999")

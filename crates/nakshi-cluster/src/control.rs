@@ -71,6 +71,8 @@ pub(crate) enum Report {
     Ready { version: String, port: u16 },
     /// It lives.
     Alive,
+    /// It has its part of the graph, and begins.
+    Loaded,
     /// A superstep is over; the steps whose checkpoints are there.
     Step { done: Superstep, saved: Vec<u32> },
     /// The run is over; so many bytes of results follow.

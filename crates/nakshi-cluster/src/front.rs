@@ -33,7 +33,7 @@ pub struct Servers {
     pub counters: Vec<Counters>,
     /// Most memory of each server's process, in bytes.
     pub peak_rss: Vec<u64>,
-    /// Seconds until the first superstep began: connecting and loading.
+    /// Seconds until the first server could begin: connecting and loading.
     pub load: f64,
     /// Seconds from then on.
     pub run: f64,
@@ -365,7 +365,7 @@ impl<'s> Front<'s> {
 struct Watched {
     silence: Duration,
     began: Instant,
-    /// When the first superstep was over.
+    /// When the first server had its part of the graph.
     loaded: Option<Instant>,
     /// When each server was heard last.
     heard: Vec<Instant>,
@@ -418,8 +418,10 @@ impl Watched {
     fn hear(&mut self, server: usize, said: Said, caller: &mut Caller<'_>) -> Result<()> {
         put(&mut self.heard, server, Instant::now());
         match said {
-            Ok(Some((Report::Step { done, saved }, _))) => {
+            Ok(Some((Report::Loaded, _))) => {
                 self.loaded.get_or_insert_with(Instant::now);
+            }
+            Ok(Some((Report::Step { done, saved }, _))) => {
                 (caller.watch)(Event::Step(server, &done));
                 put(&mut self.saved, server, saved);
                 if let Some(steps) = self.servers.steps.get_mut(server) {

@@ -39,7 +39,7 @@ impl Spread {
     fn of(numbers: &[u64]) -> Self {
         let floats = || numbers.iter().map(|&number| number as f64);
         Spread {
-            least: floats().fold(f64::INFINITY, f64::min),
+            least: floats().reduce(f64::min).unwrap_or_default(),
             mean: floats().sum::<f64>() / numbers.len().max(1) as f64,
             greatest: floats().fold(0.0, f64::max),
         }
@@ -62,6 +62,10 @@ pub struct Row {
     pub computation: Spread,
     /// Values between each pair of servers (Figure 2.7).
     pub pairs: Spread,
+    /// Values that a server sends, and that come to it.
+    pub sent: Spread,
+    /// See [`Row::sent`].
+    pub received: Spread,
     /// Bytes that a server needs, by [`memory`].
     pub memory: Spread,
 }
@@ -138,12 +142,15 @@ impl Degrees {
             &VertexSet::full(n),
             cx,
             |_| (),
-            |(), _, out, other| {
-                let mut any: Vec<VertexId> = out.iter().chain(other).copied().collect();
+            |(), v, out, other| {
+                // A vertex that is a neighbour of its own is where it is.
+                let others = |list: &[VertexId]| list.iter().filter(|u| **u != v).count() as u64;
+                let mut any: Vec<VertexId> =
+                    out.iter().chain(other).copied().filter(|u| *u != v).collect();
                 any.sort_unstable();
                 any.dedup();
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                *all.0.entry(out.len() as u64).or_default() += 1;
+                *all.0.entry(others(out)).or_default() += 1;
                 *all.1.entry(any.len() as u64).or_default() += 1;
                 Ok(())
             },
@@ -175,12 +182,15 @@ fn row(partition: &Partition, degrees: &Degrees, counts: &Counts, value: u64) ->
     let between = |f: &dyn Fn(usize, usize) -> usize, one: usize| -> u64 {
         (0..servers).map(|other| counts.pairs.get(f(one, other)).copied().unwrap_or_default()).sum()
     };
+    let leaving = |server| between(&|one, other| one * servers + other, server);
+    let arriving = |server| between(&|one, other| other * servers + one, server);
+    let (leave, arrive): (Vec<u64>, Vec<u64>) =
+        (0..servers).map(|server| (leaving(server), arriving(server))).unzip();
     let needs: Vec<u64> = (0..servers)
         .map(|server| {
             let at = |numbers: &[u64]| numbers.get(server).copied().unwrap_or_default();
-            let published = between(&|one, other| one * servers + other, server);
-            let subscribed = between(&|one, other| other * servers + one, server);
-            memory(at(&counts.own), at(&counts.links), subscribed, published, value)
+            let (own, links) = (at(&counts.own), at(&counts.links));
+            memory(own, links, at(&arrive), at(&leave), value)
         })
         .collect();
     let pairs: Vec<u64> = (0..servers * servers)
@@ -192,6 +202,8 @@ fn row(partition: &Partition, degrees: &Degrees, counts: &Counts, value: u64) ->
         communication,
         computation: Spread::of(&counts.links),
         pairs: Spread::of(&pairs),
+        sent: Spread::of(&leave),
+        received: Spread::of(&arrive),
         memory: Spread::of(&needs),
     }
 }

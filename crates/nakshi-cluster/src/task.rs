@@ -101,6 +101,8 @@ pub(crate) struct Part<'p> {
     pub(crate) session: &'p mut Session,
     pub(crate) limits: Limits,
     pub(crate) cx: &'p Context,
+    /// Told when the run begins.
+    pub(crate) loaded: &'p dyn Fn(),
     pub(crate) watch: &'p mut dyn FnMut(&Superstep, &State),
 }
 
@@ -253,7 +255,7 @@ impl Task {
 
 /// Loads, runs and gathers.
 fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
-    let Part { graph, start, room, kept, session, limits, cx, watch } = part;
+    let Part { graph, start, room, kept, session, limits, cx, loaded, watch } = part;
     let Kept { shard, keeper } = kept;
     let wanted =
         |graph: &Graph| Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
@@ -277,6 +279,7 @@ fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
             }
         }
     }
+    loaded();
     let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };
     let shard = shard.as_ref().ok_or_else(none)?;
     let finished = job::run_from(shard, program, session, (keeper, from), limits, cx, watch)?;

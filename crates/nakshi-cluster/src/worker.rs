@@ -239,7 +239,6 @@ impl Server<'_> {
         let flow = Dataflow::sockets(*server, sockets, &alarm, PATIENCE)?;
         let mut session = Session::new(Box::new(flow), job.id, *epoch);
         let mut watch = |done: &Superstep, state: &State| {
-            // As with heartbeats.
             let _ = self.tell(&Report::Step { done: *done, saved: state.saved.clone() });
         };
         let room = Room {
@@ -256,6 +255,8 @@ impl Server<'_> {
             session: &mut session,
             limits: Limits { steps: None, until },
             cx: &cx,
+            // As with heartbeats.
+            loaded: &|| drop(self.tell(&Report::Loaded)),
             watch: &mut watch,
         });
         *counters = session.counters();

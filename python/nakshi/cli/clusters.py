@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from . import options
 from .output import print_json, print_pairs, print_table
+
+if TYPE_CHECKING:
+    from ..advice import Advice
 
 
 @click.group()
@@ -165,27 +168,75 @@ def _numbers(text: str) -> list[int]:
     "--servers", default="2..256", show_default=True, help="2,4,8 or 2..256 (doubled each time)."
 )
 @click.option("--value-bytes", default=8, show_default=True, help="Of a vertex's value.")
+@click.option(
+    "--memory-per-server",
+    type=options.SIZE,
+    metavar="SIZE",
+    help="What a server has; fewer than fit are not recommended.",
+)
+@click.option(
+    "--bandwidth",
+    type=options.SIZE,
+    metavar="SIZE",
+    help="Into a server, in a second, for the recommendation [1GB].",
+)
+@click.option(
+    "--edge-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="In-edges that a server computes in a second, for the recommendation [2.5e8].",
+)
+@click.option(
+    "--plot", "picture", metavar="FILE", help="Draw it too: .svg, .png or .pdf; needs matplotlib."
+)
 @options.long_call
-def plan_(store: str, servers: str, value_bytes: int, as_json: bool, **chosen: Any) -> None:
-    """Tell what the graph of STORE would send and keep on so many servers.
+def plan_(
+    store: str,
+    servers: str,
+    value_bytes: int,
+    as_json: bool,
+    picture: str | None,
+    memory_per_server: int | None,
+    bandwidth: int | None,
+    edge_rate: float | None,
+    **chosen: Any,
+) -> None:
+    """Tell what the graph of STORE would send and keep on so many servers, and how many to take.
 
     Values per vertex and iteration in which all change, by the equations of Pregel, GraphLab,
     PowerGraph and LFGraph, and counted for the hash that is used; imbalance is the greatest over the
-    mean.
+    mean. The time of a superstep is an estimate: in-edges and bytes of the busiest server by the two
+    rates, and 1 ms.
     """
-    from ..cluster import plan
-    from ..units import format_size
+    from ..cluster import plan, recommend
 
     try:
         numbers = _numbers(servers)
     except ValueError:
         raise click.UsageError(f"--servers {servers}: write 2,4,8 or 2..256") from None
+    if picture is not None and not picture.endswith((".svg", ".png", ".pdf")):
+        raise click.UsageError(f"--plot {picture}: the file must end in .svg, .png or .pdf")
     rows = plan(store, numbers, value_bytes=value_bytes, **chosen)
+    rates = {"bandwidth": bandwidth, "edge_rate": edge_rate}
+    given: dict[str, Any] = {name: rate for name, rate in rates.items() if rate is not None}
+    advice = recommend(rows, memory_per_server=memory_per_server, value_bytes=value_bytes, **given)
     if as_json:
-        print_json({"store": store, "plan": rows})
-        return
+        print_json({"store": store, "plan": rows, "recommended": advice.to_dict()})
+    else:
+        _print_plan(rows, advice)
+    if picture is not None:
+        from ..plot import servers as draw
+
+        draw(rows).savefig(picture)
+        if not as_json:
+            click.echo(picture)
+
+
+def _print_plan(rows: list[dict[str, Any]], advice: Advice) -> None:
+    from ..units import format_size
+
     head = ["servers", "Pregel", "GraphLab", "PowerGraph", "LFGraph", "exact"]
-    head += ["imbalance, edges", "pairs", "memory"]
+    head += ["imbalance, edges", "pairs", "memory", "superstep, ms"]
 
     def imbalance(spread: dict[str, float]) -> str:
         return f"{spread['greatest'] / spread['mean']:.3f}" if spread["mean"] else "1.000"
@@ -198,10 +249,13 @@ def plan_(store: str, servers: str, value_bytes: int, as_json: bool, **chosen: A
             imbalance(row["computation"]),
             imbalance(row["pairs"]),
             format_size(int(row["memory"]["greatest"])),
+            f"{1000 * advice.seconds[row['servers']]:.3g}",
         ]
         for row in rows
     ]
     print_table(head, shown)
+    count = "none" if advice.servers is None else f"{advice.servers} servers"
+    click.echo(f"\nrecommended  {count}: {advice.why}")
 
 
 @click.command()

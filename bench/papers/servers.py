@@ -1,0 +1,187 @@
+"""Runs on several servers, for the figures of LFGraph: processes here, or in network namespaces."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import measure
+import numpy as np
+from nakshi import Result, cluster
+
+#: Where a server listens in its namespace.
+PORT = 7077
+#: Seconds in which a server ends by itself after a run.
+GRACE = 5.0
+
+
+@dataclasses.dataclass
+class Ran:
+    """What one run took. The arrays have a row for each server and a column for each superstep from 1;
+    step 0, which sends first values and computes nothing, is in `run` only."""
+
+    run: float
+    """Seconds of all supersteps, on the slowest server."""
+    rest: float
+    """Seconds of all else: connecting, loading, partition, bringing results together."""
+    computation: np.ndarray
+    communication: np.ndarray
+    sent: np.ndarray
+    bytes: np.ndarray
+    peak: list[int]
+    """Most bytes that each process has had in memory, while it loads included."""
+
+    @classmethod
+    def of(cls, result: Result) -> Ran:
+        told = result.stats["servers"]
+        names = ("computation", "communication", "sent", "bytes")
+        steps = {
+            name: np.array([[step[name] for step in server] for server in told["steps"]])
+            for name in names
+        }
+        # By the servers' own clocks: the front-end hears of a short run when it is over.
+        run = float((steps["computation"] + steps["communication"]).sum(axis=1).max())
+        rest = told["load"] + told["run"] - run
+        return cls(
+            run, rest, **{name: of[:, 1:] for name, of in steps.items()}, peak=told["peak_rss"]
+        )
+
+    @property
+    def supersteps(self) -> int:
+        """From 1."""
+        return int(self.computation.shape[1])
+
+    @property
+    def each(self) -> float:
+        """Mean seconds of a superstep."""
+        return float((self.computation + self.communication).mean(axis=1).max())
+
+
+def run(store: Path, algorithm: str, servers: int, **parameters: Any) -> Result:
+    """One run on so many processes of this machine."""
+    return cluster.run(store, algorithm, workers=servers, progress=False, **parameters)
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """What `tc` makes of the link of a namespace: bits a second, such as ``1gbit``, and a delay each
+    way, such as ``0.1ms``; empty for none."""
+
+    rate: str = ""
+    delay: str = ""
+
+    def __str__(self) -> str:
+        return " and ".join(part for part in (self.rate, self.delay) if part) or "as fast as it is"
+
+
+def run_in_namespaces(
+    store: Path, algorithm: str, servers: int, link: Link, **parameters: Any
+) -> Result:
+    """One run on servers that have a network namespace each, joined by a bridge.
+
+    Raises:
+        measure.Skipped: namespaces or such links cannot be made here.
+    """
+    with network(servers, link) as hosts, _listening(hosts) as addresses:
+        return cluster.run(store, algorithm, hosts=addresses, progress=False, **parameters)
+
+
+@contextmanager
+def network(servers: int, link: Link) -> Iterator[dict[str, str]]:
+    """Namespaces by name, with the address of each; they are gone afterwards.
+
+    Raises:
+        measure.Skipped: who runs this is not root, or the kernel refuses.
+    """
+    if os.geteuid() != 0:
+        raise measure.Skipped("network namespaces need root")
+    for tool in ("ip", *(["tc"] if link != Link() else [])):
+        if shutil.which(tool) is None:
+            raise measure.Skipped(f"there is no program `{tool}`; install iproute2")
+    # Interfaces have names of at most 15 characters.
+    own = f"nk{os.getpid() % 100_000}"
+    subnet, bridge = f"10.213.{os.getpid() % 256}", f"{own}b"
+    hosts = {f"{own}-{server}": f"{subnet}.{server + 2}" for server in range(servers)}
+    with ExitStack() as made:
+        _ip("link", "add", bridge, "type", "bridge")
+        made.callback(_remove, "link", "del", bridge)
+        _ip("addr", "add", f"{subnet}.1/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        for server, (name, address) in enumerate(hosts.items()):
+            outside = f"{own}v{server}"
+            _ip("netns", "add", name)
+            # Its end of the link goes with it, and that takes the other end along.
+            made.callback(_remove, "netns", "del", name)
+            _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
+            made.callback(_remove, "link", "del", outside)
+            _ip("link", "set", outside, "master", bridge, "up")
+            _ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+            for device in ("lo", "eth0"):
+                _ip("-n", name, "link", "set", device, "up")
+            # The way out is shaped inside, the way in at the other end.
+            _shape(["tc", "-n", name], "eth0", link)
+            _shape(["tc"], outside, Link(link.rate))
+        yield hosts
+
+
+def _ip(*words: str) -> None:
+    _call(["ip", *words], "a network of namespaces")
+
+
+def _call(words: Sequence[str], what: str) -> None:
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        why = ran.stderr.strip().rstrip(".") or f"status {ran.returncode}"
+        raise measure.Skipped(f"`{words[0]}` cannot make {what} ({why})")
+
+
+def _remove(*words: str) -> None:
+    # What is gone already, with something else, need not be removed.
+    subprocess.run(["ip", *words], capture_output=True, check=False)
+
+
+def _shape(tc: Sequence[str], device: str, link: Link) -> None:
+    """netem where a delay is wanted; a token bucket, which more kernels have, where it is not."""
+    if link.delay:
+        rate = ["rate", link.rate] if link.rate else []
+        _call(
+            [*tc, "qdisc", "add", "dev", device, "root", "netem", "delay", link.delay, *rate],
+            f"a link of {link}",
+        )
+    elif link.rate:
+        bucket = ["rate", link.rate, "burst", "256kb", "latency", "50ms"]
+        _call([*tc, "qdisc", "add", "dev", device, "root", "tbf", *bucket], f"a link of {link}")
+
+
+@contextmanager
+def _listening(hosts: dict[str, str]) -> Iterator[list[str]]:
+    """A server in each namespace, for one run; none is left over."""
+    started = []
+    try:
+        for name, address in hosts.items():
+            call = ["ip", "netns", "exec", name, sys.executable, "-m", "nakshi", "worker"]
+            call += ["--listen", f"{address}:{PORT}", "--once", "--json"]
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            started.append(subprocess.Popen(call, text=True, start_new_session=True, **pipes))
+        addresses = []
+        for worker in started:
+            line = worker.stdout.readline()
+            if not line:
+                raise RuntimeError(f"a worker ended before it listened: {worker.stderr.read()}")
+            addresses.append(json.loads(line)["address"])
+        yield addresses
+    finally:
+        for worker in started:
+            try:
+                worker.communicate(timeout=GRACE)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.communicate()
