@@ -21,12 +21,6 @@ const PAGE: u32 = 4096;
 /// Reads in flight.
 const DEPTH: usize = 4;
 
-/// Bytes of memory that a thread takes that reads lists from the SSD.
-pub(crate) fn reading_memory(weighted: bool) -> u64 {
-    let files = if weighted { 2 } else { 1 };
-    files * ReaderOptions { depth: DEPTH, ..ReaderOptions::default() }.memory(PAGE) as u64
-}
-
 /// Lists of slots, one after the other, and weights beside them.
 #[derive(Debug)]
 pub(crate) enum Lists {
@@ -185,8 +179,13 @@ impl Lists {
         })
     }
 
-    pub(crate) fn on_disk(&self) -> bool {
-        matches!(self, Lists::Disk { .. })
+    /// Bytes of memory that a thread takes that reads lists from the SSD; none if they are in memory.
+    pub(crate) fn reading_memory(&self) -> u64 {
+        let files = match self {
+            Lists::Memory { .. } => 0,
+            Lists::Disk { weights, .. } => 1 + u64::from(weights.is_some()),
+        };
+        files * ReaderOptions { depth: DEPTH, ..ReaderOptions::default() }.memory(PAGE) as u64
     }
 }
 

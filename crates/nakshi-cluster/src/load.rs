@@ -10,7 +10,7 @@ use crate::shard::{Building, Line, Room};
 use crate::{Error, Partition, Result, Shard};
 
 /// Encoded bytes of lists that a loader reads at a time: they take several times as much on the wire.
-const SHARE: u64 = 1 << 20;
+pub(crate) const SHARE: u64 = 1 << 20;
 /// Bytes of a frame, about.
 const FRAME: usize = 256 << 10;
 

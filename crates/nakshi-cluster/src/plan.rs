@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet, both_lists};
 use serde::Serialize;
 
+use crate::job::BATCH;
+use crate::load::SHARE;
 use crate::{Partition, Result};
 
 /// Values that are sent in an iteration in which all change, per vertex, by the equations of section
@@ -70,13 +72,34 @@ pub struct Row {
     pub memory: Spread,
 }
 
-/// Bytes that a shard and its values take, with values of `value` bytes: what [`crate::Shard`] and the
-/// value stores hold.
-pub fn memory(own: u64, links: u64, subscribed: u64, published: u64, value: u64) -> u64 {
+/// What a server of a partition has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Part {
+    /// Vertices of the graph.
+    pub vertices: u64,
+    /// This server's.
+    pub own: u64,
+    /// Links to them that are in memory.
+    pub links: u64,
+    /// Vertices of other servers whose values come here.
+    pub subscribed: u64,
+    /// Values that leave when all change.
+    pub published: u64,
+}
+
+/// Bytes that a server takes beside its process, with values of `value` bytes: what [`crate::Shard`] and
+/// the value stores hold, and what is under way.
+pub fn memory(part: Part, value: u64) -> u64 {
+    let Part { vertices, own, links, subscribed, published } = part;
     let slots = own + subscribed;
     // Ids by slot; rank, degree, offset by vertex; links; publish lists; real and shadow values, flags.
     let shard = 4 * slots + 16 * own + 8 + 4 * links + 4 * published;
-    shard + value * (slots + own) + 2 * slots.div_ceil(8) + own.div_ceil(8)
+    let values = value * (slots + own) + 2 * slots.div_ceil(8) + own.div_ceil(8);
+    // Frames as they were made, as timely sends them, and those that come.
+    let exchanged = 3 * BATCH.min(value * published);
+    // Lists as they leave and as they come, and where the slot of each vertex is.
+    let loading = 8 * SHARE + 4 * vertices;
+    shard + values + exchanged + loading
 }
 
 /// What servers of a partition have and send.
@@ -190,7 +213,8 @@ fn row(partition: &Partition, degrees: &Degrees, counts: &Counts, value: u64) ->
         .map(|server| {
             let at = |numbers: &[u64]| numbers.get(server).copied().unwrap_or_default();
             let (own, links) = (at(&counts.own), at(&counts.links));
-            memory(own, links, at(&arrive), at(&leave), value)
+            let (subscribed, published) = (at(&arrive), at(&leave));
+            memory(Part { vertices: degrees.vertices, own, links, subscribed, published }, value)
         })
         .collect();
     let pairs: Vec<u64> = (0..servers * servers)

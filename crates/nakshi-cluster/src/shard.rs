@@ -7,7 +7,7 @@ use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::{Origin, Origins};
 
 use crate::exchange::{Batch, Session};
-use crate::lists::{Filling, Lists, reading_memory};
+use crate::lists::{Filling, Lists};
 use crate::{Error, Partition, Result, plan};
 
 /// The vertices of one server, the links to them, and who wants their values.
@@ -171,23 +171,31 @@ impl Room {
         partition: &Partition,
     ) -> Option<&Path> {
         let memory = self.memory?;
-        let own = shard.own as u64;
+        let (vertices, own) = (shard.vertices, shard.own as u64);
         // As many values as can be: which are wanted is not known yet.
-        let others = links.min(shard.vertices - own);
+        let subscribed = links.min(vertices - own);
         let published = own * (partition.servers() as u64 - 1);
+        let part = plan::Part { vertices, own, links, subscribed, published };
         let weights = if weighted { 8 * links } else { 0 };
-        let need = plan::memory(own, links, others, published, self.value) + weights;
+        let need = plan::memory(part, self.value) + weights;
         (need > memory).then_some(&self.folder)
     }
 
     /// # Errors
     /// [`nakshi_engine::Error::Budget`] if a shard with its values does not fit, lists on the SSD or not.
     pub(crate) fn check(&self, shard: &Shard) -> Result<()> {
-        let Some(given) = self.memory.filter(|_| shard.lists.on_disk()) else { return Ok(()) };
-        let own = shard.own as u64;
-        let (others, published) = (shard.subscribed() as u64, shard.published() as u64);
-        let reading = self.threads as u64 * reading_memory(true);
-        let needed = plan::memory(own, 0, others, published, self.value) + reading;
+        let Some(given) = self.memory.filter(|_| shard.lists.reading_memory() > 0) else {
+            return Ok(());
+        };
+        let part = plan::Part {
+            vertices: shard.vertices,
+            own: shard.own as u64,
+            links: 0,
+            subscribed: shard.subscribed() as u64,
+            published: shard.published() as u64,
+        };
+        let reading = self.threads as u64 * shard.lists.reading_memory();
+        let needed = plan::memory(part, self.value) + reading;
         if needed <= given {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use crate::exchange::{Batch, Session};
 /// Bytes of values in a frame, about.
 const FRAME: usize = 256 << 10;
 /// Bytes of all frames of a batch, about.
-const BATCH: usize = 8 << 20;
+pub(crate) const BATCH: u64 = 8 << 20;
 
 /// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
 /// names; those that are named one by one; what a server says besides.
@@ -54,7 +54,7 @@ impl Cursor {
                 (self.at, self.position) = (self.at + 1, 0);
                 continue;
             }
-            if bytes >= BATCH {
+            if bytes as u64 >= BATCH {
                 batch.more = true;
                 return sent;
             }
