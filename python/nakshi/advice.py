@@ -80,7 +80,7 @@ def recommend(
     rows = sorted(rows, key=lambda row: int(row["servers"]))
     seconds = {
         row["servers"]: row["computation"]["greatest"] / edge_rate
-        + received(row) * value_bytes / bandwidth
+        + row["received"]["greatest"] * value_bytes / bandwidth
         + (overhead if row["servers"] > 1 else 0.0)
         for row in rows
     }
@@ -98,13 +98,6 @@ def recommend(
     cost = math.log2(1 / (1 - GAIN))
     best = min(fitting, key=lambda count: seconds[count] * count**cost)
     return Advice(best, _reason(best, fitting, seconds, needs, limit), seconds)
-
-
-def received(row: Mapping[str, Any]) -> float:
-    """Values that no server receives more than: from each other one what the busiest pair has, and
-    one for each in-edge of the busiest server."""
-    pairs = float(row["pairs"]["greatest"]) * (int(row["servers"]) - 1)
-    return min(pairs, float(row["computation"]["greatest"]))
 
 
 def _reason(
