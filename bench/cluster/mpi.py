@@ -16,7 +16,7 @@ from graphs import Graph
 from kernels import ITERATIONS
 
 #: Seconds after which a run of another system is given up.
-LONGEST = 900.0
+LONGEST = 900
 
 
 @dataclass
@@ -32,10 +32,12 @@ def mpirun(processes: int, command: list[str], threads: int) -> measure.Ran:
     """Runs a program on so many processes of this machine, however few its cores are."""
     if shutil.which("mpirun") is None:
         raise measure.Skipped("there is no mpirun")
-    call = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
+    # It ends its processes itself: killed, it would leave them behind.
+    call = ["mpirun", "--timeout", str(LONGEST), "-n", str(processes)]
+    call += ["--oversubscribe", "--bind-to", "none"]
     if os.geteuid() == 0:
         call.append("--allow-run-as-root")
-    return measure.run([*call, *command], threads=threads, timeout=LONGEST)
+    return measure.run([*call, *command], threads=threads, timeout=LONGEST + 60)
 
 
 class Grape:
