@@ -61,7 +61,7 @@ class GraphX:
         elif int(files.run("total", out)) != 3 * triangles:
             sys.exit(f"answers differ, triangles of Nakshi and GraphX: {triangles:,} here")
         said = json.loads(ran.stdout.strip().splitlines()[-1])
-        return Sample(said["seconds"], [said["load"]], ran.peak_rss)
+        return Sample(said["seconds"], [said["load"]], said["peak"])
 
 
 def prepared(chosen: argparse.Namespace, given: Input) -> GraphX:

@@ -7,6 +7,7 @@ import argparse
 import sys
 from statistics import mean
 
+import files
 import gapbs
 import graphs
 import kernels
@@ -37,7 +38,8 @@ def values(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
             sys.exit(f"{count} servers sent {sent} values a superstep, the plan says {exact}")
         moved = measure.median([sum(server["bytes"] for server in step) for step in steps])
         off = abs(exact / vertices / told["lfgraph"] - 1)
-        mirrors = round(told["powergraph"] * vertices)
+        equation = round(told["powergraph"] * vertices)
+        both = 2 * int(files.run("mirrors", given.graph.folder, count))
         rows.append(
             [
                 count,
@@ -47,16 +49,20 @@ def values(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
                 f"{off:.3%}",
                 f"{moved / exact:.3f}",
                 f"{moved / exact / VALUE - 1:.1%}",
-                f"{mirrors:,}",
-                f"{exact / mirrors:.3f}",
+                f"{equation:,}",
+                f"{exact / equation:.3f}",
+                f"{both:,}",
+                f"{exact / both:.3f}",
             ]
         )
     head = ["Servers", "values a superstep", "a vertex", "equation 2.7", "difference"]
     head += ["bytes a value", f"over {VALUE}", "PowerGraph's values", "share of them"]
+    head += ["with both directions", "share of them"]
     notes = [
         f"{_size(chosen, given)}; in every superstep as many values as `nakshi cluster plan` counts",
         "bytes: of all frames with their headers, without those of TCP",
-        "PowerGraph's values: two for each mirror, by equation 2.5",
+        "PowerGraph's values: two for each mirror, expected by equation 2.5 where an edge is on one server; "
+        "with both directions: where each direction is an edge of its own, somewhere",
     ]
     page.section("Values sent by PageRank", command, tables.table(head, rows), notes)
 

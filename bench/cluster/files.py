@@ -2,6 +2,7 @@
 
     files.py export FOLDER               # of a graph, what peers read beside edges.tsv
     files.py compare KERNEL OURS THEIRS  # why two answers differ, or nothing
+    files.py mirrors FOLDER SERVERS      # of PowerGraph, with each direction an edge
     files.py total ANSWER                # of the numbers of all vertices
 
 numpy stays out of the program that measures, so that it stays small.
@@ -68,6 +69,15 @@ def difference(kernel: str, ours: Path, theirs: Path) -> str | None:
     return None
 
 
+def mirrors(folder: Path, servers: int) -> int:
+    """Replicas less one of all vertices, expected (equation 2.5), where both directions of an edge are
+    edges on a server each, as an edge list of both gives them to PowerGraph."""
+    ends = np.concatenate([np.load(folder / f"{name}.npy") for name in "uv"])
+    edges = 2.0 * np.bincount(ends)
+    replicas = servers * (1 - (1 - 1 / servers) ** edges)
+    return round(float(np.maximum(replicas - 1, 0).sum()))
+
+
 def run(*words: object) -> str:
     """Runs this program; what it says."""
     call = [sys.executable, __file__, *map(str, words)]
@@ -84,6 +94,8 @@ def same(kernel: str, ours: Path, theirs: Path, name: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "export":
         export(Path(sys.argv[2]))
+    elif sys.argv[1] == "mirrors":
+        print(mirrors(Path(sys.argv[2]), int(sys.argv[3])))
     elif sys.argv[1] == "total":
         print(int(read(Path(sys.argv[2]))[1].sum()))
     else:

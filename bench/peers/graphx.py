@@ -41,6 +41,13 @@ def kernels(jvm, graph, tag, iterations):
     }
 
 
+def peak(spark):
+    """Most memory of Spark's own process, in bytes: this one only waits for it."""
+    with open(f"/proc/{spark._gateway.proc.pid}/status") as status:
+        (line,) = (line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
 def main():
     kernel, file, out, iterations, threads, runs, heap = sys.argv[1:8]
     budget = float(os.environ.get("NAKSHI_BENCH_SECONDS", "120"))
@@ -64,7 +71,7 @@ def main():
         answer.vertices().count()
         seconds.append(time.perf_counter() - began)
     answer.vertices().saveAsTextFile(out)
-    print(json.dumps({"load": load, "seconds": seconds[1:] or seconds, "version": spark.version}))
+    print(json.dumps({"load": load, "seconds": seconds[1:] or seconds, "peak": peak(spark)}))
 
 
 if __name__ == "__main__":
