@@ -86,18 +86,24 @@ def from_edges(name: str, edges: Path, work: Path, gapbs: Path | None, directed:
     if not (folder / "facts.json").exists():
         convert("clean", folder, edges, *(["directed"] if directed else []))
     graph = Graph(name, folder, start(folder, None), directed)
-    symmetrize = [] if directed else ["-s"]
+    if gapbs:
+        binaries(graph, gapbs)
+    return graph
+
+
+def binaries(graph: Graph, gapbs: Path) -> None:
+    """gapbs's own form of a graph's text, made once."""
+    symmetrize = [] if graph.directed else ["-s"]
     for text, ending, binary, flag in (
         (graph.edges, "el", graph.sg, "-b"),
         (graph.weighted, "wel", graph.wsg, "-wb"),
     ):
-        if gapbs and not binary.exists():
-            link = folder / f"graph.{ending}"
+        if not binary.exists():
+            link = graph.folder / f"graph.{ending}"
             if not link.exists():
                 link.symlink_to(text.name)
             command = [gapbs / "converter", "-f", link, *symmetrize, flag, binary]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return graph
 
 
 def start(folder: Path, wanted: int | None) -> int:

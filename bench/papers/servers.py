@@ -67,7 +67,7 @@ class Ran:
 
 def run(store: Path, algorithm: str, servers: int, **parameters: Any) -> Result:
     """One run on so many processes of this machine."""
-    return cluster.run(store, algorithm, workers=servers, progress=False, **parameters)
+    return cluster.run(store, algorithm, local=servers, progress=False, **parameters)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,136 @@
+"""GraphX, from PySpark on PyPI, in an environment of its own, on the same cores."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import files
+import kernels
+import measure
+import rivals
+import servers
+import tables
+from servers import Input, Run, Sample
+
+WORKER = Path(__file__).resolve().parent.parent / "peers" / "graphx.py"
+KERNELS = ("pagerank", "wcc", "triangles")
+#: Processes of Nakshi, one thread each: what `local[2]` has.
+PROCESSES = 2
+
+
+@dataclass
+class GraphX:
+    """Spark on so many threads of this machine."""
+
+    python: Path
+    version: str
+    chosen: argparse.Namespace
+    given: Input
+
+    def run(self, kernel: str, ours: Path, triangles: int) -> Sample:
+        """Runs in one process, after one that warms up; the answer is compared with ours."""
+        folder, chosen = self.given.graph.folder, self.chosen
+        file = self.given.graph.edges if kernel == "triangles" else folder / "both.tsv"
+        out = chosen.work / f"graphx-{kernel}"
+        shutil.rmtree(out, ignore_errors=True)
+        words = [self.python, WORKER, kernel, file, out, kernels.ITERATIONS]
+        words += [chosen.threads, chosen.runs, chosen.heap]
+        limit = {
+            "NAKSHI_BENCH_SECONDS": str(chosen.peer_timeout / 3),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        ran = measure.run(
+            list(map(str, words)),
+            threads=chosen.threads,
+            timeout=chosen.peer_timeout,
+            env=limit,
+            check=False,
+        )
+        if ran.status == -9:
+            raise measure.Skipped(f"stopped after {chosen.peer_timeout:.0f} s")
+        if ran.status != 0:
+            lines = ran.stderr.strip().splitlines() or [f"status {ran.status}"]
+            raise measure.Skipped(lines[-1][:200])
+        if kernel != "triangles":
+            files.same(kernel, ours, out, "GraphX")
+        elif int(files.run("total", out)) != 3 * triangles:
+            sys.exit(f"answers differ, triangles of Nakshi and GraphX: {triangles:,} here")
+        said = json.loads(ran.stdout.strip().splitlines()[-1])
+        return Sample(said["seconds"], [said["load"]], said["peak"])
+
+
+def prepared(chosen: argparse.Namespace, given: Input) -> GraphX:
+    """Installs PySpark once."""
+    if shutil.which("java") is None:
+        raise measure.Skipped("there is no Java")
+    packages = {"graphx": "pyspark"}
+    environment = rivals.Environment(chosen.work / "spark-venv", packages)
+    if environment.missing:
+        raise measure.Skipped(f"does not install: {environment.missing['graphx']}")
+    files.run("export", given.graph.folder)
+    return GraphX(environment.python, environment.version("pyspark"), chosen, given)
+
+
+def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+    """PageRank, components and triangles beside ours on two processes."""
+    given = servers.prepared(chosen, chosen.graphx_scale)
+    rows, notes = [], []
+    try:
+        rival = prepared(chosen, given)
+    except measure.Skipped as skipped:
+        print(f"GraphX is left out: {skipped}", file=sys.stderr)
+        return
+    for kernel in KERNELS:
+        runs, ours, triangles = on_nakshi(chosen, given, kernel)
+        parts = kernels.ITERATIONS if kernel == "pagerank" else 1
+        seconds = measure.median([run.collected for run in runs])
+        load = measure.median([run.load for run in runs])
+        peak = max(max(run.peaks) for run in runs)
+        title = {"pagerank": "PageRank, an iteration", "wcc": "WCC", "triangles": "TC"}[kernel]
+        cells = [title, tables.seconds(seconds / parts)]
+        try:
+            theirs = rival.run(kernel, ours, triangles)
+            cells += [tables.seconds(theirs.median / parts), tables.ratio(theirs.median / seconds)]
+            cells += [tables.seconds(load), tables.seconds(theirs.load[0])]
+            cells += [tables.size(peak), tables.size(theirs.peak)]
+            notes.append(f"GraphX, {kernel}: {len(theirs.seconds)} run(s)")
+        except measure.Skipped as skipped:
+            notes.append(f"GraphX, {kernel}: {skipped}")
+            cells += [
+                skipped_cell(str(skipped)),
+                "",
+                tables.seconds(load),
+                "",
+                tables.size(peak),
+                "",
+            ]
+        rows.append(cells)
+    head = [f"Kron{chosen.graphx_scale}", "Nakshi, s", "GraphX, s", "GraphX against Nakshi"]
+    head += ["Nakshi, load s", "GraphX, load s", "Nakshi, peak of a process", "GraphX, peak"]
+    told = [
+        f"GraphX of Spark {rival.version}, local[{chosen.threads}], heap {chosen.heap}, called from Scala "
+        "through PySpark; one process, one run before those that count",
+        f"Nakshi: {PROCESSES} processes, one thread each, until results are collected; {chosen.runs} run(s)",
+        "load: a store here, text there",
+        *notes,
+    ]
+    page.section("Beside GraphX", command, tables.table(head, rows), told)
+
+
+def skipped_cell(reason: str) -> str:
+    """What stands for a time that was not had."""
+    return reason if reason.startswith("stopped after") else "does not run"
+
+
+def on_nakshi(chosen: argparse.Namespace, given: Input, kernel: str) -> tuple[list[Run], Path, int]:
+    """Runs, the file with the answer, and how many triangles were found."""
+    answer = chosen.work / f"graphx-ours-{kernel}.tsv"
+    out = None if kernel == "triangles" else answer
+    found = servers.run(kernel, given, PROCESSES, out=out).said["result"]
+    runs = [servers.run(kernel, given, PROCESSES) for _ in range(chosen.runs)]
+    return runs, answer, int(found.get("triangles", 0))

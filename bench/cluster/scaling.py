@@ -1,0 +1,171 @@
+"""PageRank, WCC and BFS on 1, 2 and 4 processes, turn by turn with systems of the same kind."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import kernels
+import measure
+import mpi
+import product
+import servers
+import tables
+from servers import Input, Sample
+
+KERNELS = ("pagerank", "wcc", "bfs")
+PROCESSES = (1, 2, 4)
+#: Measured before, by others' programs on a machine of two cores, for Kron20; never in a column.
+ANCHORS = (
+    "for orientation, not of this run: on another machine with 2 cores libgrape-lite took 0.12, 0.17 "
+    "and 0.19 s an iteration of PageRank on Kron20 with 1, 2 and 4 processes, PowerGraph 0.64, 0.67 and 1.1"
+)
+Rivals = list[mpi.Grape | mpi.Gemini]
+Place = tuple[int, int]
+"""Processes, and threads of each."""
+
+
+def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+    """A table for each algorithm, and one of loading and memory."""
+    given = servers.prepared(chosen, chosen.scale)
+    rivals, notes = _rivals(chosen, given)
+    places = [(count, 1) for count in PROCESSES]
+    if chosen.threads > 1:
+        places.insert(1, (1, chosen.threads))
+    loads: dict[str, dict[Place, Sample]] = {}
+    for kernel in KERNELS:
+        samples = measured(chosen, given, kernel, places, rivals, notes)
+        loads = loads or samples
+        _kernel(page, command, kernel, samples, notes)
+    _loading(page, command, loads, imported(given, chosen))
+
+
+def _rivals(chosen: argparse.Namespace, given: Input) -> tuple[Rivals, list[str]]:
+    """Those that were given and can run; why others cannot."""
+    found: Rivals = []
+    notes: list[str] = []
+    makers: list[Callable[[], mpi.Grape | mpi.Gemini]] = []
+    if chosen.grape:
+        for optimised in (False, True):
+            makers.append(partial(mpi.Grape, chosen.grape, given.graph, optimised))
+    if chosen.gemini:
+        makers.append(partial(mpi.Gemini, chosen.gemini, given.graph))
+        notes.append(
+            "Gemini takes all cores in each process; it starts on one with all threads only"
+        )
+    for make in makers:
+        try:
+            found.append(make())
+        except measure.Skipped as skipped:
+            notes.append(f"left out: {skipped}")
+    if not found:
+        notes.append(ANCHORS)
+    return found, notes
+
+
+def measured(
+    chosen: argparse.Namespace,
+    given: Input,
+    kernel: str,
+    places: list[Place],
+    rivals: Rivals,
+    notes: list[str],
+) -> dict[str, dict[Place, Sample]]:
+    """All systems at all places, turn by turn; answers are compared in the first round."""
+    answer = chosen.work / f"cluster-{kernel}.tsv"
+    servers.run(kernel, given, 2, out=answer)
+    samples: dict[str, dict[Place, Sample]] = {}
+    failed: set[str] = set()
+    for place in places:
+        for turn in range(chosen.runs):
+            run = servers.run(kernel, given, *place)
+            sample = samples.setdefault("Nakshi", {}).setdefault(place, Sample())
+            sample.add(run.seconds, run.load, max(run.peaks))
+            for rival in rivals:
+                if rival.name in failed:
+                    continue
+                try:
+                    ran = rival.run(kernel, *place, answer=None if turn else answer)
+                except measure.Skipped as skipped:
+                    failed.add(rival.name)
+                    notes.append(f"{rival.name}, {kernel}: {skipped}")
+                    continue
+                if ran is not None:
+                    sample = samples.setdefault(rival.name, {}).setdefault(place, Sample())
+                    sample.add(ran.seconds, ran.load, ran.peak)
+    return samples
+
+
+def _kernel(
+    page: tables.Page,
+    command: str,
+    kernel: str,
+    samples: dict[str, dict[Place, Sample]],
+    notes: list[str],
+) -> None:
+    """Seconds, and how many times those of the same system at the first place that it knows."""
+    parts = kernels.ITERATIONS if kernel == "pagerank" else 1
+    unit = "s an iteration" if parts > 1 else "s"
+    head = ["Processes and threads of each"]
+    rows = [[_named(place)] for place in samples["Nakshi"]]
+    ours = samples["Nakshi"]
+    for name, of in samples.items():
+        head += [f"{name}, {unit}", "of 1 process"]
+        if name != "Nakshi":
+            head.append("Nakshi against it")
+        first = next(iter(of.values()))
+        for row, place in zip(rows, ours):
+            sample = of.get(place)
+            cells = [""] * (2 if name == "Nakshi" else 3)
+            if sample is not None:
+                cells[:2] = [
+                    tables.seconds(sample.median / parts),
+                    tables.ratio(sample.median / first.median),
+                ]
+                cells[2:] = [tables.ratio(ours[place].median / sample.median)] * (len(cells) - 2)
+            row += cells
+    title = {"pagerank": "PageRank", "wcc": "WCC", "bfs": "BFS"}[kernel]
+    told = [
+        "all supersteps, without loading and without collecting results; new processes each time, turn by turn",
+        "of 1 process: times the first row of the system; against it: under 1, Nakshi is faster",
+        *notes,
+    ]
+    page.section(f"{title} by processes", command, tables.table(head, rows), told)
+
+
+def _loading(
+    page: tables.Page,
+    command: str,
+    samples: dict[str, dict[Place, Sample]],
+    seconds: float,
+) -> None:
+    """What comes before the first superstep, in the runs of PageRank, and the largest process."""
+    head = ["Processes and threads of each"]
+    rows = [[_named(place)] for place in samples["Nakshi"]]
+    for name, of in samples.items():
+        head += [f"{name}, load s", "peak memory of a process"]
+        for row, place in zip(rows, samples["Nakshi"]):
+            sample = of.get(place, Sample())
+            row.append(tables.seconds(measure.median(sample.load)) if sample.load else "")
+            row.append(tables.size(sample.peak or None))
+    notes = [
+        f"Nakshi loads from a store, which `nakshi import` made of the text in {seconds:.3g} s; "
+        "libgrape-lite loads the text each time; Gemini, from binary edges, does not tell",
+    ]
+    page.section("Loading by processes", command, tables.table(head, rows), notes)
+
+
+def _named(place: Place) -> str:
+    return f"{place[0]} x {place[1]}"
+
+
+def imported(given: Input, chosen: argparse.Namespace) -> float:
+    """Seconds of an import of the graph's text."""
+    store: Path = chosen.work / "cluster-import.nakshi"
+    shutil.rmtree(store, ignore_errors=True)
+    seconds = product.import_store(given.graph.edges, store, threads=chosen.threads).seconds
+    shutil.rmtree(store)
+    return seconds
