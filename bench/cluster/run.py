@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE.parent)]
 
 import beside_graphx  # noqa: E402
 import figures  # noqa: E402
+import recovery  # noqa: E402
 import scaling  # noqa: E402
 import tables  # noqa: E402
 
@@ -32,6 +33,7 @@ PARTS: dict[str, Part] = {
     "pagerank": figures.pagerank,
     "scaling": scaling.section,
     "memory": figures.memory,
+    "recovery": recovery.section,
     "graphx": beside_graphx.section,
 }
 

@@ -66,13 +66,13 @@ class Run:
 
     @property
     def collected(self) -> float:
-        """The same until the front-end has the results."""
-        return self.step_seconds[0] + float(self.said["servers"]["run"])
+        """From when the graph is loaded until the front-end has the results."""
+        return float(self.said["servers"]["run"])
 
     @property
     def load(self) -> float:
         """Seconds to connect, read the store and tell subscriptions."""
-        return float(self.said["servers"]["load"]) - self.step_seconds[0]
+        return float(self.said["servers"]["load"])
 
     @property
     def peaks(self) -> list[int]:

@@ -1,0 +1,120 @@
+"""A worker that is killed or frozen in the middle of PageRank: what its replacement takes, and what
+checkpoints cost a run that loses nobody."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import measure
+import servers
+import tables
+from servers import Input
+
+PROCESSES = 4
+ITERATIONS = 60
+EVERY = 10
+
+
+@dataclass
+class Loss:
+    """One run that lost a worker."""
+
+    #: Seconds from when the front-end noticed until all workers were asked to go on.
+    replaced: float
+    #: Seconds from then until a superstep was over that had not been over before.
+    beyond: float
+    #: Supersteps that were run again.
+    again: int
+
+
+def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+    """Losses, and the cost of being ready for them."""
+    given = servers.prepared(chosen, chosen.scale)
+    draw = random.Random(1)
+    rows = []
+    with tempfile.TemporaryDirectory(dir=chosen.work) as folder:
+        places = {
+            "none": [],
+            "next server's memory": ["--checkpoint-every", EVERY],
+            "folder": ["--checkpoint-every", EVERY, "--checkpoints", folder],
+        }
+        plain = None
+        for name, words in places.items():
+            spent = [_undisturbed(given, words) for _ in range(chosen.runs)]
+            plain = plain or measure.median(spent)
+            losses = [
+                _lost(given, words, draw.randrange(EVERY, ITERATIONS - 5), signal.SIGKILL)
+                for _ in range(chosen.runs)
+            ]
+            rows.append(
+                [
+                    name,
+                    tables.seconds(measure.median(spent)),
+                    tables.ratio(measure.median(spent) / plain),
+                    tables.seconds(measure.median([loss.replaced for loss in losses])),
+                    tables.seconds(measure.median([loss.beyond for loss in losses])),
+                    tables.seconds(max(loss.beyond for loss in losses)),
+                    max(loss.again for loss in losses),
+                ]
+            )
+    head = ["Checkpoints", "undisturbed, s", "to none", "replaced, s", "beyond, s", "at most, s"]
+    head += ["supersteps again, at most"]
+    notes = [
+        f"PageRank, {ITERATIONS} iterations, {PROCESSES} processes, checkpoints every {EVERY}; a worker is "
+        "killed (SIGKILL) after a superstep drawn at random",
+        "replaced: from when the loss was noticed until another process is there; beyond: until a "
+        "superstep is over that was not over before, which includes loading its part of the graph",
+    ]
+    page.section("A lost worker", command, tables.table(head, rows), notes)
+
+
+def _undisturbed(given: Input, words: list[Any]) -> float:
+    call = servers.call("pagerank", given, PROCESSES, iterations=ITERATIONS)
+    text = measure.run([*call, *map(str, words)], threads=PROCESSES).stdout
+    return servers.Run(json.loads(text)).seconds
+
+
+def _lost(given: Input, words: list[Any], at: int, number: signal.Signals) -> Loss:
+    """Sends a signal to a worker after superstep `at`."""
+    call = servers.call("pagerank", given, PROCESSES, iterations=ITERATIONS)
+    command = [*call, *map(str, words), "--steps", "/dev/stderr"]
+    front = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    recovered: dict[str, Any] = {}
+    noticed = ended = 0.0
+    for told in _told(front):
+        if told.get("step") == at and not noticed:
+            os.kill(_worker(front.pid), number)
+            noticed = time.monotonic()
+        elif "recovered" in told:
+            recovered = told["recovered"]
+            noticed = time.monotonic() - recovered["seconds"]
+        elif recovered and not ended and told["step"] > (recovered["reached"] or 0):
+            ended = time.monotonic()
+    if front.wait() != 0 or not recovered:
+        raise SystemExit(f"no worker was replaced: {' '.join(command)}")
+    again = (recovered["reached"] or 0) - (recovered["from"] or 0) + 1
+    return Loss(recovered["seconds"], ended - noticed, again)
+
+
+def _told(front: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    """Supersteps and losses, as they happen; the front-end also says them in words."""
+    for line in front.stderr or []:
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def _worker(front: int) -> int:
+    """One of the workers of a front-end."""
+    listed = subprocess.run(["ps", "--ppid", str(front), "-o", "pid=,args="], capture_output=True)
+    workers = [line.split()[0] for line in listed.stdout.decode().splitlines() if "worker" in line]
+    return int(random.choice(workers))
