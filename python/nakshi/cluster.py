@@ -33,6 +33,7 @@ def run(
     local: int | None = None,
     hosts: Sequence[str] | None = None,
     threads: int = 1,
+    senders: int = 1,
     memory: int | str | None = None,
     timeout: float | None = None,
     deadline: float | str | None = None,
@@ -55,7 +56,8 @@ def run(
         local: processes of this machine that are started for the run, without Ray.
         hosts: addresses (``host:port``) at which ``nakshi worker`` listens. Exactly one of these three.
         threads: computation workers of each server; CPUs that Ray reserves for it.
-        memory: for each server while it loads its part.
+        senders: communication workers of each server, which put values into frames.
+        memory: for each server; lists that do not fit are in files of its ``TMPDIR``.
         timeout: seconds after which the run ends with an error.
         deadline: seconds, or ``"30s"``, ``"2m"``, within which the run ends after a superstep, with the
             values that there are then; ``summary["complete"]`` is ``False`` if it was cut short.
@@ -100,6 +102,7 @@ def run(
             placement.addresses,
             memory=parse_size(memory),
             threads=threads,
+            senders=senders,
             timeout=timeout,
             deadline=None if deadline is None else parse_seconds(deadline),
             silence=silence,

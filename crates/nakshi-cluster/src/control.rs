@@ -56,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) task: Task,
     /// Computation workers of each server.
     pub(crate) threads: usize,
+    /// Communication workers of each server.
+    pub(crate) senders: usize,
     /// Bytes that a server may use.
     pub(crate) memory: Option<u64>,
     pub(crate) checkpoints: Option<Checkpoints>,

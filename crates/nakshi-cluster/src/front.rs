@@ -63,6 +63,8 @@ pub struct Recovery {
 pub struct Settings {
     /// Computation workers of each server.
     pub threads: usize,
+    /// Communication workers of each server.
+    pub senders: usize,
     /// Bytes that each may use; lists that do not fit are in files of its `TMPDIR`.
     pub memory: Option<u64>,
     /// What a run is taken up from; without, it begins anew on the servers that are left.
@@ -79,6 +81,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             threads: 1,
+            senders: 1,
             memory: None,
             checkpoints: None,
             restarts: 8,
@@ -129,6 +132,7 @@ pub fn run(
         store: path,
         task: task.clone(),
         threads: settings.threads.max(1),
+        senders: settings.senders,
         memory: settings.memory,
         checkpoints: settings.checkpoints.clone(),
         silence: settings.silence,

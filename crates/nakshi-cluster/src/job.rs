@@ -49,16 +49,18 @@ pub struct Finished<T> {
     pub cut: bool,
 }
 
-/// When a run ends at the latest.
+/// How a run communicates, and when it ends at the latest.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits {
+pub struct Terms {
+    /// Communication workers: threads that put values into frames, each for some of the other servers.
+    pub senders: usize,
     /// Steps.
     pub steps: Option<u32>,
     /// A moment beyond which no step is begun that takes as long as the one before.
     pub until: Option<Instant>,
 }
 
-impl Limits {
+impl Terms {
     fn late(&self, last: Duration) -> bool {
         self.until.is_some_and(|until| Instant::now() + last > until)
     }
@@ -74,13 +76,13 @@ pub fn run<P: PullProgram>(
     shard: &Shard,
     program: &P,
     session: &mut Session,
-    limits: Limits,
+    terms: Terms,
     cx: &Context,
     watch: &mut dyn FnMut(&Superstep),
 ) -> Result<Finished<P::Output>> {
     let mut watch = |step: &Superstep, _: &State| watch(step);
     let kept = (&mut Keeper::default(), None);
-    run_from(shard, program, session, kept, limits, cx, &mut watch)
+    run_from(shard, program, session, kept, terms, cx, &mut watch)
 }
 
 /// As [`run`], with checkpoints that `kept.0` keeps, from the one of a step if `kept.1` is one.
@@ -89,7 +91,7 @@ pub(crate) fn run_from<P: PullProgram>(
     program: &P,
     session: &mut Session,
     kept: (&mut Keeper, Option<Snapshot>),
-    limits: Limits,
+    terms: Terms,
     cx: &Context,
     watch: &mut dyn FnMut(&Superstep, &State),
 ) -> Result<Finished<P::Output>> {
@@ -119,7 +121,7 @@ pub(crate) fn run_from<P: PullProgram>(
         }
         let before = session.counters().bytes;
         let began = Instant::now();
-        let (sent, told) = values.communicate(shard, session, &said)?;
+        let (sent, told) = values.communicate(shard, session, terms.senders, &said)?;
         keeper.pass(step);
         let communication = began.elapsed();
         let done = Superstep {
@@ -133,20 +135,20 @@ pub(crate) fn run_from<P: PullProgram>(
         watch(&done, &keeper.state(true));
         steps.push(done);
         said.totals = told.totals;
-        let most = limits.steps.unwrap_or_default();
+        let most = terms.steps.unwrap_or_default();
         cx.progress().update("supersteps", step.into(), most.into());
         if step > 0 && program.finished(step, &said.totals, told.updated) {
             break;
         }
         cut = told.late;
-        if cut || limits.steps.is_some_and(|most| step >= most) {
+        if cut || terms.steps.is_some_and(|most| step >= most) {
             break;
         }
         let began = Instant::now();
         let seen = said.totals.seen();
         said.totals = compute((shard, &sources), program, &mut values, (step + 1, &seen), cx)?;
         computation = began.elapsed();
-        said.late = limits.late(computation + communication);
+        said.late = terms.late(computation + communication);
     }
     let output = |(slot, value)| program.output(&shard.origin(slot), value);
     let values = values.own().iter().enumerate().map(output).collect();

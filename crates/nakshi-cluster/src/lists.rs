@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -51,15 +51,15 @@ pub(crate) struct Scratch {
 impl Scratch {
     fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(unique());
-        let failed = |error| failed(&path, &error);
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(&path).map_err(failed)?;
-        std::fs::remove_file(&path).map_err(failed)?;
+        let file = options.read(true).write(true).create_new(true).open(&path);
+        let file = file.map_err(failed("create", &path))?;
+        std::fs::remove_file(&path).map_err(failed("remove", &path))?;
         Ok(Scratch { file, path })
     }
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<()> {
-        self.file.write_all_at(bytes, at).map_err(|error| failed(&self.path, &error))
+        self.file.write_all_at(bytes, at).map_err(failed("write", &self.path))
     }
 
     /// Its bytes, changed piece by piece, as a file that is read past the page cache.
@@ -70,12 +70,12 @@ impl Scratch {
         let striping = Striping::single(path.clone());
         let mut out = SyncFile::create(default_fs().as_ref(), striping, PAGE, salt).map_err(io)?;
         let opened = (|| -> Result<Arc<PagedFile>> {
-            self.file.seek(SeekFrom::Start(0)).map_err(|error| failed(&self.path, &error))?;
+            self.file.seek(SeekFrom::Start(0)).map_err(failed("seek", &self.path))?;
             let (mut left, mut piece) = (len, vec![0; PIECE as usize]);
             while left > 0 {
                 let now = left.min(PIECE) as usize;
                 let part = piece.get_mut(..now).unwrap_or_default();
-                self.file.read_exact(part).map_err(|error| failed(&self.path, &error))?;
+                self.file.read_exact(part).map_err(failed("read", &self.path))?;
                 change(part);
                 out.append(part).map_err(io)?;
                 left -= now as u64;
@@ -94,8 +94,8 @@ fn unique() -> String {
     format!("nakshi-lists-{}-{random:016x}", std::process::id())
 }
 
-fn failed(path: &Path, error: &io::Error) -> Error {
-    Error::Failed { server: 0, why: format!("lists in {}: {error}", path.display()) }
+fn failed(op: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |error| io(nakshi_io::Error::io(op, path, error))
 }
 
 fn io(error: nakshi_io::Error) -> Error {

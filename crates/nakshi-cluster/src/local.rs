@@ -10,7 +10,7 @@ use nakshi_engine::{Context, Graph, VertexId};
 use crate::exchange::dataflow::{Alarm, Dataflow};
 use crate::exchange::simulated::{Faults, Net};
 use crate::exchange::{Counters, Session, Transport};
-use crate::job::{self, Limits, Superstep};
+use crate::job::{self, Superstep, Terms};
 use crate::load::{Wanted, load};
 use crate::{Error, Partition, Result, Room};
 
@@ -131,8 +131,8 @@ impl<P: PullProgram> Job<'_, P> {
             threads: self.cx.threads(),
         };
         let shard = load(self.graph, wanted, &room, &mut session, self.cx)?;
-        let limits = Limits { steps: self.most, until: None };
-        let finished = job::run(&shard, self.program, &mut session, limits, self.cx, &mut |_| {})?;
+        let terms = Terms { senders: self.cx.threads(), steps: self.most, until: None };
+        let finished = job::run(&shard, self.program, &mut session, terms, self.cx, &mut |_| {})?;
         let values = shard.vertices().iter().copied().zip(finished.values).collect();
         Ok((values, finished.steps, session.counters()))
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::{Keeper, State};
 use crate::exchange::Session;
-use crate::job::{self, Limits, Superstep};
+use crate::job::{self, Superstep, Terms};
 use crate::load::{Wanted, load, load_alone};
 use crate::{Error, Partition, Result, Room, Shard};
 
@@ -99,7 +99,7 @@ pub(crate) struct Part<'p> {
     pub(crate) room: &'p Room,
     pub(crate) kept: &'p mut Kept,
     pub(crate) session: &'p mut Session,
-    pub(crate) limits: Limits,
+    pub(crate) terms: Terms,
     pub(crate) cx: &'p Context,
     /// Told when the run begins.
     pub(crate) loaded: &'p dyn Fn(),
@@ -255,7 +255,7 @@ impl Task {
 
 /// Loads, runs and gathers.
 fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
-    let Part { graph, start, room, kept, session, limits, cx, loaded, watch } = part;
+    let Part { graph, start, room, kept, session, terms, cx, loaded, watch } = part;
     let Kept { shard, keeper } = kept;
     let wanted =
         |graph: &Graph| Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
@@ -282,7 +282,7 @@ fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
     loaded();
     let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };
     let shard = shard.as_ref().ok_or_else(none)?;
-    let finished = job::run_from(shard, program, session, (keeper, from), limits, cx, watch)?;
+    let finished = job::run_from(shard, program, session, (keeper, from), terms, cx, watch)?;
     let mut bytes = Vec::new();
     finished.values.iter().for_each(|value| value.encode(&mut bytes));
     Ok(Found { bytes, cut: finished.cut })

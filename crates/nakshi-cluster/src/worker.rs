@@ -15,7 +15,7 @@ use crate::control::{Lines, Order, Report, Run, VERSION, say};
 use crate::exchange::dataflow::{Alarm, Dataflow};
 use crate::exchange::sockets::{Identity, Waiting, connect, watchful};
 use crate::exchange::{Counters, Session};
-use crate::job::{Limits, Superstep};
+use crate::job::{Superstep, Terms};
 use crate::task::{Found, Kept, Part};
 use crate::{Error, Result, Room};
 
@@ -253,7 +253,7 @@ impl Server<'_> {
             room: &room,
             kept,
             session: &mut session,
-            limits: Limits { steps: None, until },
+            terms: Terms { senders: job.senders, steps: None, until },
             cx: &cx,
             // As with heartbeats.
             loaded: &|| drop(self.tell(&Report::Loaded)),
@@ -275,11 +275,13 @@ impl Server<'_> {
                 io::Write::write_all(&mut &*self.socket, bytes)
             }
             Err(error) => {
-                let lost = match error {
-                    Error::Lost { server, .. } => Some(*server),
-                    _ => None,
+                // The front-end says of which server.
+                let (why, lost) = match error {
+                    Error::Lost { server, why } => (why.clone(), Some(*server)),
+                    Error::Failed { why, .. } => (why.clone(), None),
+                    error => (error.to_string(), None),
                 };
-                self.tell(&Report::Failed { why: error.to_string(), lost, state })
+                self.tell(&Report::Failed { why, lost, state })
             }
         }
     }

@@ -166,8 +166,8 @@ impl Store {
     /// `checkpoints` is how many supersteps there are from one to the next, and their folder if it is
     /// not the memory of the next server; `replace` is called with the number of a server that was lost
     /// and returns the address of another one, or nothing; `watch` with JSON of every superstep.
-    #[pyo3(signature = (algorithm, parameters, addresses, *, memory = None, threads = 1, timeout = None,
-        deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
+    #[pyo3(signature = (algorithm, parameters, addresses, *, memory = None, threads = 1, senders = 1,
+        timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
         progress = None))]
     #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
     fn run_on_servers(
@@ -178,6 +178,7 @@ impl Store {
         addresses: Vec<String>,
         memory: Option<u64>,
         threads: usize,
+        senders: usize,
         timeout: Option<f64>,
         deadline: Option<f64>,
         silence: f64,
@@ -191,6 +192,7 @@ impl Store {
         let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
         let settings = cluster::Settings {
             threads,
+            senders,
             memory,
             checkpoints: checkpoints.map(|(every, folder)| cluster::Checkpoints {
                 every,

@@ -78,6 +78,13 @@ def cluster() -> None:
     show_default=True,
     help="Computation workers of each server.",
 )
+@click.option(
+    "--senders",
+    type=click.IntRange(min=1, max=1024),
+    default=1,
+    show_default=True,
+    help="Communication workers of each server.",
+)
 @options.memory
 @options.quiet
 @options.as_json

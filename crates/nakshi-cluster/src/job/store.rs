@@ -2,8 +2,10 @@
 
 use std::mem::swap;
 use std::ops::Range;
+use std::sync::PoisonError;
 
 use nakshi_engine::Bitmap;
+use nakshi_engine::parallel::crew;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
 use super::wire::{self, Cursor};
@@ -101,7 +103,7 @@ impl<T: PullValue> Values<T> {
         let mut values = Values::new(shard, own.iter().cloned());
         let old = values.written.words_mut().iter_mut().zip(written.words());
         old.for_each(|(old, new)| *old &= !new);
-        values.communicate(shard, session, &Said::default())?;
+        values.communicate(shard, session, 1, &Said::default())?;
         (values.shadow, values.written) = (own, written);
         Ok((values, totals))
     }
@@ -141,11 +143,13 @@ impl<T: PullValue> Values<T> {
         &mut self,
         shard: &Shard,
         session: &mut Session,
+        senders: usize,
         said: &Said,
     ) -> Result<(u64, Said)> {
         let mut updated = Bitmap::new(shard.ids.len());
         let mut told = Said::default();
-        let (mut cursor, mut sent) = (Cursor::new(shard.server, session.servers()), 0);
+        let cursors = Cursor::new(shard.server, session.servers(), senders);
+        let mut sent = 0;
         let (shadow, written) = (&self.shadow, &self.written);
         let mut first = Some(wire::say(&Said { updated: written.count() as u64, ..said.clone() }));
         let servers = session.servers();
@@ -154,7 +158,21 @@ impl<T: PullValue> Values<T> {
             if let Some(body) = first.take() {
                 batch.frames.extend((0..servers).map(|to| (to, body.clone())));
             }
-            sent += cursor.fill(&mut batch, &shard.publish, shadow, written);
+            let filled = crew(cursors.len(), |sender| {
+                let mut filled = Batch::default();
+                let cursor = cursors.get(sender).map(|cursor| cursor.lock());
+                let mut count = 0;
+                if let Some(cursor) = cursor {
+                    let mut cursor = cursor.unwrap_or_else(PoisonError::into_inner);
+                    count = cursor.fill(&mut filled, &shard.publish, shadow, written);
+                }
+                Ok((filled, count))
+            })?;
+            for (filled, count) in filled {
+                batch.frames.extend(filled.frames);
+                batch.more |= filled.more;
+                sent += count;
+            }
             Ok(batch)
         };
         let real = &mut self.real;

@@ -1,6 +1,7 @@
 //! Values in frames: those of a publish list that are new, in its order.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
@@ -23,18 +24,27 @@ pub(super) const SAID: u8 = 3;
 /// Kind, first position, positions, bytes that follow: first values, then the names of their positions.
 const HEAD: usize = 1 + 4 + 4 + 4;
 
-/// How far publish lists have been sent.
+/// How far publish lists have been sent by one communication worker.
 pub(super) struct Cursor {
-    /// Servers, the one after this first, so that not all send to the same.
+    /// Its servers, in the order of sending.
     order: Vec<usize>,
     at: usize,
     position: usize,
+    /// Bytes of a batch.
+    most: u64,
 }
 
 impl Cursor {
-    pub(super) fn new(server: usize, servers: usize) -> Self {
-        let order = (1..servers).map(|k| (server + k) % servers).collect();
-        Cursor { order, at: 0, position: 0 }
+    /// For `senders` workers, or as many as there are servers to send to; at least one.
+    pub(super) fn new(server: usize, servers: usize, senders: usize) -> Vec<Mutex<Self>> {
+        let senders = senders.min(servers - 1).max(1);
+        let part = |sender: usize| {
+            // The server after this first, so that not all send to the same.
+            let order = (1 + sender..servers).step_by(senders).map(|k| (server + k) % servers);
+            let most = BATCH / senders as u64;
+            Mutex::new(Cursor { order: order.collect(), at: 0, position: 0, most })
+        };
+        (0..senders).map(part).collect()
     }
 
     /// Adds frames to a batch until it is full; how many values are in them.
@@ -54,7 +64,7 @@ impl Cursor {
                 (self.at, self.position) = (self.at + 1, 0);
                 continue;
             }
-            if bytes as u64 >= BATCH {
+            if bytes as u64 >= self.most {
                 batch.more = true;
                 return sent;
             }
@@ -211,7 +221,9 @@ mod tests {
 
     /// What is sent of a list, by position.
     fn sent<T: PullValue>(list: &[u32], values: &[T], new: &Bitmap) -> Vec<(usize, T)> {
-        let mut cursor = Cursor::new(0, 2);
+        let cursors = Cursor::new(0, 2, 3);
+        assert_eq!(cursors.len(), 1);
+        let mut cursor = cursors[0].lock().unwrap();
         let (mut found, publish) = (Vec::new(), [Vec::new(), list.to_vec()]);
         loop {
             let mut batch = Batch::default();
