@@ -163,19 +163,27 @@ impl Filling {
 /// Lists as one thread reads them.
 pub(crate) enum Source<'l> {
     Memory { links: &'l [u32], weights: &'l [f64] },
-    Disk { links: Stream, weights: Option<Stream>, list: Vec<u32>, weighed: Vec<f64> },
+    Disk(Box<Reading>),
+}
+
+/// Files that are read, and the list that was read last.
+pub(crate) struct Reading {
+    links: Stream,
+    weights: Option<Stream>,
+    list: Vec<u32>,
+    weighed: Vec<f64>,
 }
 
 impl Lists {
     pub(crate) fn source(&self) -> Result<Source<'_>> {
         Ok(match self {
             Lists::Memory { links, weights } => Source::Memory { links, weights },
-            Lists::Disk { links, weights } => Source::Disk {
+            Lists::Disk { links, weights } => Source::Disk(Box::new(Reading {
                 links: Stream::new(links)?,
                 weights: weights.as_ref().map(Stream::new).transpose()?,
                 list: Vec::new(),
                 weighed: Vec::new(),
-            },
+            })),
         })
     }
 
@@ -192,10 +200,10 @@ impl Lists {
 impl Source<'_> {
     /// Says that the links of this range come next, list by list.
     pub(crate) fn begin(&mut self, range: Range<usize>) -> nakshi_engine::Result<()> {
-        if let Source::Disk { links, weights, .. } = self {
+        if let Source::Disk(reading) = self {
             let bytes = |size: u64| range.start as u64 * size..range.end as u64 * size;
-            links.begin(bytes(4))?;
-            weights.iter_mut().try_for_each(|weights| weights.begin(bytes(8)))?;
+            reading.links.begin(bytes(4))?;
+            reading.weights.iter_mut().try_for_each(|weights| weights.begin(bytes(8)))?;
         }
         Ok(())
     }
@@ -208,7 +216,8 @@ impl Source<'_> {
                 links.get(range.clone()).unwrap_or_default(),
                 weights.get(range).unwrap_or_default(),
             )),
-            Source::Disk { links, weights, list, weighed } => {
+            Source::Disk(reading) => {
+                let Reading { links, weights, list, weighed } = reading.as_mut();
                 links.take(range.len(), list, u32::from_le_bytes)?;
                 if let Some(weights) = weights {
                     weights.take(range.len(), weighed, f64::from_le_bytes)?;
