@@ -21,7 +21,7 @@ from typing import Any
 import nakshi as package
 import pytest
 from nakshi import ClusterError, cluster
-from rig import SCALE, CommandLine, wait_until
+from rig import SCALE, CommandLine
 from servers import (
     ALGORITHMS,
     EVERY,
@@ -129,7 +129,7 @@ def test_a_worker_killed_at_a_random_superstep(
     place: str,
     algorithm: str,
 ) -> None:
-    """Each server in turn, the first included."""
+    """Each server in turn, the first included. Seen red with checkpoints that nobody is told to make."""
     wanted = undisturbed(algorithm)
     first = PLACES.index(place)
 
@@ -317,7 +317,7 @@ def test_killed_after_it_has_lost_another_one(
 
 
 def test_killed_too_often(store: Path, start: Callable[[int], Servers]) -> None:
-    """Once more than `restarts`: an error that names the server."""
+    """Once more than `restarts`: an error that names the server. Seen red with `restarts` not passed on."""
     servers = start(3)
     strikes = Strikes([(15, lambda: servers.kill(1)), (35, lambda: servers.kill(2))])
     with pytest.raises(ClusterError, match="server 2 was lost"):
@@ -349,7 +349,10 @@ def test_a_run_that_fails_leaves_no_checkpoints(
 def test_frozen(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers], folder: Path
 ) -> None:
-    """A worker that says nothing is ended, and replaced as one that was killed."""
+    """A worker that says nothing is ended, and replaced as one that was killed.
+
+    Seen red with the old worker not ended.
+    """
     wanted = undisturbed("pagerank")
     frozen: list[int] = []
 
@@ -456,6 +459,7 @@ def with_environment(entry: str) -> list[str]:
 
 
 def test_a_port_that_is_taken(nakshi: CommandLine) -> None:
+    """Seen red with a worker that does not listen."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = nakshi.run("worker", "--listen", address)
@@ -465,7 +469,10 @@ def test_a_port_that_is_taken(nakshi: CommandLine) -> None:
 def test_a_store_that_workers_cannot_read(
     nakshi: CommandLine, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A path that leads elsewhere for them: an error with that path, and workers that can be called again."""
+    """A path that leads elsewhere for them: an error with that path, and workers that can be called again.
+
+    Seen red with workers for which it leads to the store.
+    """
     monkeypatch.chdir(store.parent)
     elsewhere = Path("/proc/self/cwd") / store.name
     with Listening(nakshi) as workers:
