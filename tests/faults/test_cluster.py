@@ -224,18 +224,24 @@ def opened(servers: Servers, server: int, store: Path) -> bool:
         return False
 
 
+@pytest.mark.xfail(
+    reason="the other server panics now and then in Drop of Dataflow, when its last words are not heard"
+)
 @pytest.mark.parametrize("place", PLACES[1:])
 def test_killed_while_results_are_gathered(
-    large: Path, start: Callable[[int], Servers], folder: Path, place: str
+    large: Path, start: Callable[[int], Servers], tmp_path: Path, place: str
 ) -> None:
-    """After the last superstep, while values are on their way."""
+    """After the last superstep, while values are on their way.
+
+    A worker that is killed when all is said leaves its checkpoints: see below.
+    """
     few = {"iterations": 11, "local": 2}
     wanted = cluster.run(large, "pagerank", progress=False, **few)
 
     def run(attempt: int) -> package.Result:
         servers = start(2)
         strikes = Strikes([(11, lambda: servers.kill(attempt % 2))])
-        found = disturbed(large, "pagerank", strikes, **few, **kept(place, folder))
+        found = disturbed(large, "pagerank", strikes, **few, **kept(place, tmp_path))
         assert_same(found, wanted)
         return found
 
