@@ -1,0 +1,147 @@
+"""Servers of a cluster that tests disturb, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nakshi
+import numpy as np
+from nakshi.placement import LocalWorkers
+from rig import CommandLine
+
+#: With parameters for which a run has some hundred supersteps on a graph of `banded`; in PageRank all
+#: values change in each, in the others few.
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "pagerank": {"iterations": 400},
+    "sssp": {"source": 1},
+    "wcc": {},
+}
+#: Supersteps from one checkpoint to the next.
+EVERY = 10
+#: Seconds after which a run that hangs is an error.
+LIMIT = 90.0
+#: Seconds in which servers that are lost must be replaced once that is noticed.
+REPLACED = 10.0
+
+
+def banded(path: Path, vertices: int, seed: int = 1) -> Path:
+    """A store of a weighted graph with edges between near ids only, in which ways are long."""
+    draw = np.random.default_rng(seed)
+    ends = draw.integers(0, vertices, 4 * vertices)
+    others = np.clip(ends + draw.integers(-15, 16, ends.size), 0, vertices - 1)
+    edges = (ends, others, draw.random(ends.size))
+    nakshi.build(path, edges=edges, weighted=True, progress=False)
+    return path
+
+
+def workers_left() -> int:
+    """Workers that this process has started and that have not ended, frozen ones included."""
+    call = ["ps", "--ppid", str(os.getpid()), "-o", "args="]
+    listed = subprocess.run(call, capture_output=True, text=True, check=False)
+    return sum("nakshi worker" in line for line in listed.stdout.splitlines())
+
+
+class Servers(LocalWorkers):
+    """Workers of this machine whose processes a test can reach by number."""
+
+    #: Called with a server that is about to be replaced.
+    replacing: Callable[[int], object] = staticmethod(lambda server: None)
+
+    def replace(self, server: int) -> str:
+        self.replacing(server)
+        return super().replace(server)
+
+    def pid(self, server: int) -> int:
+        return self._workers[server]._process.pid
+
+    def send(self, number: signal.Signals, *servers: int) -> None:
+        for server in servers:
+            os.kill(self.pid(server), number)
+
+    def kill(self, *servers: int) -> None:
+        # All at once: none of them has time to say that it has lost another one.
+        self.send(signal.SIGSTOP, *servers)
+        self.send(signal.SIGKILL, *servers)
+
+
+class Listening:
+    """Workers that listen until the test is over, as on other hosts."""
+
+    def __init__(self, nakshi: CommandLine) -> None:
+        self._nakshi = nakshi
+        self.processes: list[subprocess.Popen[str]] = []
+        self.addresses: list[str] = []
+
+    def start(self, listen: str = "127.0.0.1:0", **options: Any) -> None:
+        words = ["worker", "--listen", listen, "--json", "--until-eof"]
+        process = self._nakshi.start(*words, stdin=subprocess.PIPE, **options)
+        self.processes.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        self.addresses.append(json.loads(line)["address"])
+
+    def __enter__(self) -> Listening:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+
+@dataclass
+class Strikes:
+    """As `watch` of a run: does the next thing once a superstep is over, one thing for each start."""
+
+    todo: list[tuple[int, Callable[[], object]]]
+    done: int = 0
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, told: dict[str, Any]) -> None:
+        self.told.append(told)
+        starts = 1 + sum("recovered" in one for one in self.told)
+        if self.done < min(starts, len(self.todo)) and "step" in told:
+            step, act = self.todo[self.done]
+            if told["step"] >= step:
+                self.done += 1
+                act()
+
+
+def assert_same(found: nakshi.Result, wanted: nakshi.Result) -> None:
+    """To the bit, with every superstep of every server counted once."""
+    for ours, theirs in zip(found.to_numpy(), wanted.to_numpy(), strict=True):
+        assert ours.dtype == theirs.dtype and ours.tobytes() == theirs.tobytes()
+    assert found.summary == wanted.summary
+    numbers = list(range(wanted.stats["iterations"] + 1))
+    for steps in found.stats["servers"]["steps"]:
+        assert [step["step"] for step in steps] == numbers
+
+
+def assert_taken_up(
+    found: nakshi.Result,
+    *lost: set[int],
+    every: int | None = None,
+    slack: int = 0,
+    replaced: float = REPLACED,
+) -> None:
+    """These servers were lost, in this order, and each time the run lost at most the supersteps since the
+    last checkpoint and `slack` more; all of them without any."""
+    recoveries = found.stats["servers"]["recoveries"]
+    assert [set(recovery["lost"]) for recovery in recoveries] == list(lost), recoveries
+    for recovery in recoveries:
+        reached, begun = recovery["reached"], recovery["from"]
+        assert recovery["seconds"] < replaced, recovery
+        if every is None:
+            assert begun is None, recovery
+        elif begun is None:
+            assert reached is None or reached < every + slack, recovery
+        else:
+            assert begun % every == 0 and reached - begun < every + slack, recovery
