@@ -224,9 +224,6 @@ def opened(servers: Servers, server: int, store: Path) -> bool:
         return False
 
 
-@pytest.mark.xfail(
-    reason="the other server panics now and then in Drop of Dataflow, when its last words are not heard"
-)
 @pytest.mark.parametrize("place", PLACES[1:])
 def test_killed_while_results_are_gathered(
     large: Path, start: Callable[[int], Servers], tmp_path: Path, place: str
@@ -271,9 +268,6 @@ def test_killed_twice_in_one_run(
     assert_taken_up(found, {1}, {0}, every=EVERY)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a server that was replaced has no copy of what the one before it has saved"
-)
 def test_neighbours_killed_one_after_the_other(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers]
 ) -> None:
@@ -291,10 +285,6 @@ def test_neighbours_killed_one_after_the_other(
     assert_taken_up(found, {1}, {0}, every=100)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="server 2 is not told to run, since server 1 is gone, and does not answer when it is told to halt",
-)
 def test_killed_after_it_has_lost_another_one(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers], folder: Path
 ) -> None:
@@ -330,9 +320,6 @@ def test_killed_too_often(store: Path, start: Callable[[int], Servers]) -> None:
         disturbed(store, "pagerank", strikes, iterations=100_000, restarts=1)
 
 
-@pytest.mark.xfail(
-    reason="local workers are killed before they remove them, and nobody removes those of a lost one"
-)
 @pytest.mark.parametrize("end", ["lost", "late", "raised"])
 def test_a_run_that_fails_leaves_no_checkpoints(
     store: Path, start: Callable[[int], Servers], tmp_path: Path, end: str

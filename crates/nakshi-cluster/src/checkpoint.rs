@@ -215,6 +215,14 @@ impl Keeper {
                 if let Some(mine) = ship(&leaving, step, session)? {
                     push(&mut self.own, mine);
                 }
+                // A new server holds nothing yet of the one before it.
+                let buddy = (me + 1) % session.servers();
+                let mine = self.own.iter().find(|own| own.step == step);
+                let mine = mine.filter(|_| lost.contains(&buddy) && buddy != me);
+                let leaving: Vec<_> = mine.iter().map(|mine| (buddy, *mine)).collect();
+                if let Some(held) = ship(&leaving, step, session)? {
+                    push(&mut self.others, held);
+                }
             }
         }
         found(&self.own).ok_or_else(none)
@@ -222,16 +230,23 @@ impl Keeper {
 
     /// Removes a server's files once nobody needs them any more, those of its predecessors included.
     pub(crate) fn remove(&self, server: usize) {
-        let Some(Checkpoints { place: Place::Folder(folder), .. }) = &self.checkpoints else {
-            return;
-        };
-        let (first, last) = (format!("nakshi-{:016x}.", self.job), format!(".{server}"));
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with(&first) && name.ends_with(&last) {
-                let _ = std::fs::remove_file(entry.path());
-            }
+        let last = format!(".{server}");
+        self.checkpoints.iter().for_each(|checkpoints| remove(checkpoints, self.job, &last));
+    }
+}
+
+/// Removes the files of a run whose names end so, half-written ones included.
+pub(crate) fn remove(checkpoints: &Checkpoints, job: u64, last: &str) {
+    let Place::Folder(folder) = &checkpoints.place else { return };
+    let first = format!("nakshi-{job:016x}.");
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let name = name.strip_prefix('.').unwrap_or(&name);
+        let name = name.strip_suffix(".new").unwrap_or(name);
+        if name.starts_with(&first) && name.ends_with(last) {
+            // What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
-use crate::checkpoint::{State, complete};
+use crate::checkpoint::{State, complete, remove};
 use crate::control::{Job, Lines, Order, Report, Run, VERSION, say};
 use crate::exchange::Counters;
 use crate::exchange::sockets::watchful;
@@ -23,6 +23,8 @@ const CONNECTING: Duration = Duration::from_secs(20);
 const NAP: Duration = Duration::from_millis(50);
 /// For so long it waits for the cause when one server has lost another.
 const ECHO: Duration = Duration::from_millis(500);
+/// For so long it waits for servers to hang up.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// What servers have done, besides results.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -138,7 +140,7 @@ pub fn run(
         silence: settings.silence,
     };
     let ended = front.go(&job, cx, caller);
-    front.end(ended.as_ref().err());
+    front.end(job.id, ended.as_ref().err());
     ended?;
     let Watched { results, mut servers, began, loaded, .. } = front.watched;
     let loaded = loaded.unwrap_or_else(Instant::now);
@@ -232,6 +234,7 @@ impl<'s> Front<'s> {
 
     fn start(&self, job: &Job, start: &Start) -> Result<()> {
         let addresses: Vec<_> = self.links.iter().map(|link| link.address.clone()).collect();
+        let mut gone = None;
         let left = |deadline: Duration| deadline.saturating_sub(self.watched.began.elapsed());
         for (server, link) in self.links.iter().enumerate() {
             let run = Run {
@@ -242,14 +245,16 @@ impl<'s> Front<'s> {
                 start: start.clone(),
                 seconds: self.settings.deadline.map(|deadline| left(deadline).as_secs_f64()),
             };
-            let lost = |error: io::Error| Error::Lost { server, why: error.to_string() };
-            say(&link.socket, &Order::Run(Box::new(run))).map_err(lost)?;
+            // All of them are told, so that those that are there can be stopped.
+            if let Err(error) = say(&link.socket, &Order::Run(Box::new(run))) {
+                gone.get_or_insert(Error::Lost { server, why: error.to_string() });
+            }
         }
-        Ok(())
+        gone.map_or(Ok(()), Err)
     }
 
     /// Tells the servers that still listen that the run is over.
-    fn end(&self, error: Option<&Error>) {
+    fn end(&self, job: u64, error: Option<&Error>) {
         for link in &self.links {
             let order = match error {
                 None => Order::End,
@@ -260,7 +265,25 @@ impl<'s> Front<'s> {
             };
             // One that is gone hears nothing.
             let _ = say(&link.socket, &order);
+        }
+        if let Some(checkpoints) = &self.settings.checkpoints {
+            self.part();
+            remove(checkpoints, job, "");
+        }
+        for link in &self.links {
             let _ = link.socket.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// Waits until servers hang up, after which they write no more files; not for long.
+    fn part(&self) {
+        let (began, mut left) = (Instant::now(), self.links.len());
+        while left > 0 && began.elapsed() < PARTING {
+            if let Ok((server, number, Ok(None) | Err(_))) = self.heard.recv_timeout(NAP)
+                && self.links.get(server).is_some_and(|link| link.number == number)
+            {
+                left -= 1;
+            }
         }
     }
 

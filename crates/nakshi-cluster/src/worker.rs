@@ -106,12 +106,20 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
     std::thread::scope(|scope| {
         scope.spawn(|| server.obey(&mut lines, orders));
         scope.spawn(|| server.beat(cancel));
-        let served = server.serve(&asked);
-        server.ended.store(true, Ordering::Release);
-        // Ends the thread that listens.
-        let _ = socket.shutdown(std::net::Shutdown::Read);
-        served
+        let _ends = Ends(&server);
+        server.serve(&asked)
     })
+}
+
+/// Ends the other threads of a server, whatever ends the one that has this.
+struct Ends<'s>(&'s Server<'s>);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Release);
+        // Ends the thread that listens.
+        let _ = self.0.socket.shutdown(std::net::Shutdown::Read);
+    }
 }
 
 /// A run, and what ends it before its time.
@@ -261,7 +269,12 @@ impl Server<'_> {
         });
         *counters = session.counters();
         // Being stopped is the echo of why.
-        found.map_err(|error| alarm.check().err().unwrap_or(error))
+        let found = found.map_err(|error| alarm.check().err().unwrap_or(error));
+        if let Err(error) = &found {
+            // The others are not waited for.
+            alarm.ring(*server, error.to_string());
+        }
+        found
     }
 
     /// Tells how the run has ended, with its results.

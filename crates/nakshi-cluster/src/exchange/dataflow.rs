@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use timely::communication::allocator::ProcessBuilder;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
-use timely::communication::initialize::WorkerGuards;
 use timely::communication::{Allocator, AllocatorBuilder, Hooks, Push, initialize_from};
 use timely::container::{CapacityContainerBuilder, NoopBuilder};
 use timely::dataflow::InputHandle;
@@ -145,8 +144,7 @@ pub struct Dataflow {
     commands: Option<Sender<Command>>,
     events: Receiver<Event>,
     alarm: Alarm,
-    /// The threads of a process with sockets.
-    guards: Option<WorkerGuards<()>>,
+    /// Those of a process.
     sockets: Vec<TcpStream>,
 }
 
@@ -165,10 +163,7 @@ impl Dataflow {
     pub fn threads(servers: usize, alarm: &Alarm, patience: Duration) -> Result<Vec<Self>> {
         let (builders, _) = CommunicationConfig::Process(servers).try_build().map_err(failed(0))?;
         let closing = Arc::new(AtomicBool::new(true));
-        let (flows, guards) = start(builders, 0, servers, Box::new(()), alarm, &closing, patience)?;
-        // The threads end with the servers; to wait for them would be to wait for the slowest.
-        std::mem::forget(guards);
-        Ok(flows)
+        start(builders, 0, servers, Box::new(()), alarm, &closing, patience)
     }
 
     /// The end of a server whose process is connected with all others', by the sockets of
@@ -198,11 +193,9 @@ impl Dataflow {
             initialize_networking_from_sockets(inner, sockets, server, 1, hooks)
                 .map_err(|error| failed(server)(error.to_string()))?;
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
-        let (flows, guards) =
-            start(builders, server, servers, Box::new(comms), alarm, &closing, patience)?;
+        let flows = start(builders, server, servers, Box::new(comms), alarm, &closing, patience)?;
         let flow = flows.into_iter().next();
         let mut flow = flow.ok_or_else(|| failed(server)("it has no threads".into()))?;
-        flow.guards = Some(guards);
         flow.sockets = known;
         Ok(flow)
     }
@@ -221,15 +214,15 @@ impl Dataflow {
 impl Drop for Dataflow {
     fn drop(&mut self) {
         self.commands = None;
-        // Waits until the last word has left, unless nobody is there to hear it.
-        if let Some(guards) = self.guards.take()
-            && self.alarm.check().is_err()
-        {
+        if self.alarm.check().is_ok() {
+            // Until the last word has been heard by all others, or one of them is gone.
+            while self.events.recv().is_ok() {}
+        }
+        if self.alarm.check().is_err() {
             for socket in &self.sockets {
                 // Ends its threads; one that is broken has ended already.
                 let _ = socket.shutdown(std::net::Shutdown::Both);
             }
-            std::mem::forget(guards);
         }
     }
 }
@@ -247,7 +240,7 @@ fn start(
     alarm: &Alarm,
     closing: &Arc<AtomicBool>,
     patience: Duration,
-) -> Result<(Vec<Dataflow>, WorkerGuards<()>)> {
+) -> Result<Vec<Dataflow>> {
     let (mut flows, mut ends) = (Vec::new(), Vec::new());
     for server in first..first + builders.len() {
         let (commands, asked) = channel();
@@ -255,7 +248,7 @@ fn start(
         ends.push(Mutex::new(Some(Ends { commands: asked, events: answers })));
         let (commands, alarm) = (Some(commands), alarm.clone());
         let sockets = Vec::new();
-        flows.push(Dataflow { server, servers, commands, events, alarm, guards: None, sockets });
+        flows.push(Dataflow { server, servers, commands, events, alarm, sockets });
     }
     let (alarm, closing) = (alarm.clone(), Arc::clone(closing));
     let guards = initialize_from(builders, others, move |allocator| {
@@ -265,7 +258,10 @@ fn start(
             Flow::new(allocator, alarm.clone(), patience).serve(&ends, &closing);
         }
     });
-    Ok((flows, guards.map_err(failed(first))?))
+    // The threads end with the servers. To join them would be to panic with those whose connection has
+    // broken, of which the alarm tells.
+    std::mem::forget(guards.map_err(failed(first))?);
+    Ok(flows)
 }
 
 impl Transport for Dataflow {

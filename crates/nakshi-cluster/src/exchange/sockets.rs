@@ -1,7 +1,7 @@
 //! Connections between the processes of a cluster.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,8 @@ use crate::{Error, Result};
 const HELLO: &str = concat!("nakshi-cluster ", env!("CARGO_PKG_VERSION"), "\n");
 /// For so long a server waits before it tries a connection again.
 const PAUSE: Duration = Duration::from_millis(20);
+/// For so long one call lasts at most: the system would try for minutes.
+const CALL: Duration = Duration::from_secs(1);
 
 /// Who a server is and what it takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +120,10 @@ pub fn connect(
 
 fn call(address: &str, server: usize, waiting: &Waiting) -> Result<TcpStream> {
     loop {
-        match TcpStream::connect(address) {
+        let place = address.to_socket_addrs().and_then(|mut places| {
+            places.next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+        });
+        match place.and_then(|place| TcpStream::connect_timeout(&place, CALL)) {
             Ok(socket) => return Ok(socket),
             Err(error) if Instant::now() >= waiting.until => {
                 return Err(Error::Lost { server, why: format!("{address}: {error}") });
