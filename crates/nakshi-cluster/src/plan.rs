@@ -72,9 +72,14 @@ pub struct Row {
     pub memory: Spread,
 }
 
+/// Bytes of a buffer that timely sends from, or receives to.
+const SLAB: u64 = 1 << 20;
+
 /// What a server of a partition has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
+    /// Servers of the cluster.
+    pub servers: u64,
     /// Vertices of the graph.
     pub vertices: u64,
     /// This server's.
@@ -90,13 +95,13 @@ pub struct Part {
 /// Bytes that a server takes beside its process, with values of `value` bytes: what [`crate::Shard`] and
 /// the value stores hold, and what is under way.
 pub fn memory(part: Part, value: u64) -> u64 {
-    let Part { vertices, own, links, subscribed, published } = part;
+    let Part { servers, vertices, own, links, subscribed, published } = part;
     let slots = own + subscribed;
     // Ids by slot; rank, degree, offset by vertex; links; publish lists; real and shadow values, flags.
     let shard = 4 * slots + 16 * own + 8 + 4 * links + 4 * published;
     let values = value * (slots + own) + 2 * slots.div_ceil(8) + own.div_ceil(8);
-    // Frames as they were made, as timely sends them, and those that come.
-    let exchanged = 3 * BATCH.min(value * published);
+    // Frames as they were made and as timely sends them; its buffers for each other server.
+    let exchanged = 2 * BATCH.min(value * published) + 2 * SLAB * (servers - 1);
     // Lists as they leave and as they come, and where the slot of each vertex is.
     let loading = 8 * SHARE + 4 * vertices;
     shard + values + exchanged + loading
@@ -214,7 +219,8 @@ fn row(partition: &Partition, degrees: &Degrees, counts: &Counts, value: u64) ->
             let at = |numbers: &[u64]| numbers.get(server).copied().unwrap_or_default();
             let (own, links) = (at(&counts.own), at(&counts.links));
             let (subscribed, published) = (at(&arrive), at(&leave));
-            memory(Part { vertices: degrees.vertices, own, links, subscribed, published }, value)
+            let (servers, vertices) = (servers as u64, degrees.vertices);
+            memory(Part { servers, vertices, own, links, subscribed, published }, value)
         })
         .collect();
     let pairs: Vec<u64> = (0..servers * servers)

@@ -172,10 +172,11 @@ impl Room {
     ) -> Option<&Path> {
         let memory = self.memory?;
         let (vertices, own) = (shard.vertices, shard.own as u64);
+        let servers = partition.servers() as u64;
         // As many values as can be: which are wanted is not known yet.
         let subscribed = links.min(vertices - own);
-        let published = own * (partition.servers() as u64 - 1);
-        let part = plan::Part { vertices, own, links, subscribed, published };
+        let published = own * (servers - 1);
+        let part = plan::Part { servers, vertices, own, links, subscribed, published };
         let weights = if weighted { 8 * links } else { 0 };
         let need = plan::memory(part, self.value) + weights;
         (need > memory).then_some(&self.folder)
@@ -188,6 +189,7 @@ impl Room {
             return Ok(());
         };
         let part = plan::Part {
+            servers: shard.publish.len() as u64,
             vertices: shard.vertices,
             own: shard.own as u64,
             links: 0,

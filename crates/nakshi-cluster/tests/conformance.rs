@@ -60,9 +60,11 @@ fn all_the_same(graph: &Graph, servers: usize) {
 fn lists_on_the_ssd() {
     let graph = skewed(3000, 1_200_000, true, 7);
     for servers in [1, 2] {
-        let memory = Some(10 << 20);
+        // Buffers of connections count.
+        let least = (10 + 2 * (servers as u64 - 1)) << 20;
+        let memory = Some(least);
         same_within(&graph, &PageRank { damping: 0.85, iterations: 5 }, servers, memory);
-        same_within(&graph, &ShortestPaths { source: 1 }, servers, Some(12 << 20));
+        same_within(&graph, &ShortestPaths { source: 1 }, servers, Some(least + (2 << 20)));
         same_within(&graph, &Components, servers, memory);
         same_within(&graph, &Triangles, servers, memory);
     }
