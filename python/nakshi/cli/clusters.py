@@ -128,6 +128,8 @@ def run_(
             why = f"server {numbers} was lost ({lost['why']}) and replaced"
             click.echo(f"{why}; the run goes on from {where}", err=True)
 
+    if "checkpoints" in given and "checkpoint_every" not in given:
+        raise click.UsageError("--checkpoints needs --checkpoint-every, a number of supersteps")
     graph = Graph(store)
     result = run(graph, algorithm, watch=watch, **given)
     if out is not None:
