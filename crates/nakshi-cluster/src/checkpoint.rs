@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nakshi_io::write::{default_fs, replace_file};
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::{Batch, Session};
+use crate::exchange::{BATCH, Batch, FRAME, Session};
 use crate::{Error, Result};
 
 /// Where checkpoints are beside the memory of their server.
@@ -54,9 +54,8 @@ pub(crate) struct State {
     pub(crate) passed: Option<u32>,
 }
 
-/// The step from which a run can be taken up after `lost` servers, by what all others have; none if it
-/// has to begin anew. `states` are in the order of the servers, `told` are the steps that each server is
-/// known to have saved.
+/// The step from which a run can be taken up; none if it has to begin anew. `states` are what the servers
+/// have, none for those that are lost; `told` are the steps that each is known to have saved.
 pub(crate) fn complete(
     states: &[Option<State>],
     told: &[Vec<u32>],
@@ -95,9 +94,6 @@ pub(crate) struct Keeper {
 
 /// Of those that are kept.
 const KEPT: usize = 2;
-/// Bytes that leave a server at a time, and those in a frame.
-const BATCH: usize = 32 << 20;
-const FRAME: usize = 256 << 10;
 /// First bytes of a file.
 const MAGIC: &[u8; 8] = b"NKCKPT01";
 
@@ -140,17 +136,21 @@ impl Keeper {
     pub(crate) fn save(&mut self, snapshot: Snapshot, session: &mut Session) -> Result<()> {
         match self.checkpoints.as_ref().map(|checkpoints| checkpoints.place.clone()) {
             Some(Place::Folder(folder)) => self.write(&folder, &snapshot, session.server())?,
-            Some(Place::Buddy) => {
-                let buddy = (session.server() + 1) % session.servers();
-                let mut leaving = vec![(buddy, &snapshot)];
-                leaving.retain(|_| buddy != session.server());
-                if let Some(held) = ship(&leaving, snapshot.step, session)? {
-                    push(&mut self.others, held);
-                }
-            }
+            Some(Place::Buddy) => self.hold(Some(&snapshot), snapshot.step, session)?,
             None => {}
         }
         push(&mut self.own, snapshot);
+        Ok(())
+    }
+
+    /// Gives the next server a checkpoint of this one, if there is one to give, and keeps that of the one
+    /// before.
+    fn hold(&mut self, mine: Option<&Snapshot>, step: u32, session: &mut Session) -> Result<()> {
+        let (me, buddy) = (session.server(), buddy(session));
+        let leaving = mine.filter(|_| buddy != me).map(|mine| (buddy, mine));
+        if let Some(held) = ship(leaving, step, session)? {
+            push(&mut self.others, held);
+        }
         Ok(())
     }
 
@@ -211,18 +211,13 @@ impl Keeper {
             Place::Buddy => {
                 let before = (me + session.servers() - 1) % session.servers();
                 let held = found(&self.others).filter(|_| lost.contains(&before));
-                let leaving: Vec<_> = held.iter().map(|held| (before, held)).collect();
-                if let Some(mine) = ship(&leaving, step, session)? {
+                let leaving = held.as_ref().map(|held| (before, held));
+                if let Some(mine) = ship(leaving, step, session)? {
                     push(&mut self.own, mine);
                 }
                 // A new server holds nothing yet of the one before it.
-                let buddy = (me + 1) % session.servers();
-                let mine = self.own.iter().find(|own| own.step == step);
-                let mine = mine.filter(|_| lost.contains(&buddy) && buddy != me);
-                let leaving: Vec<_> = mine.iter().map(|mine| (buddy, *mine)).collect();
-                if let Some(held) = ship(&leaving, step, session)? {
-                    push(&mut self.others, held);
-                }
+                let mine = found(&self.own).filter(|_| lost.contains(&buddy(session)));
+                self.hold(mine.as_ref(), step, session)?;
             }
         }
         found(&self.own).ok_or_else(none)
@@ -256,19 +251,24 @@ fn sum(bytes: &[u8]) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }
 
-/// Sends checkpoints of a step to other servers; the one that comes here, if any does.
+/// The server that keeps this one's checkpoints.
+fn buddy(session: &Session) -> usize {
+    (session.server() + 1) % session.servers()
+}
+
+/// Sends a checkpoint of a step to another server; the one that comes here, if any does.
 fn ship(
-    leaving: &[(usize, &Snapshot)],
+    leaving: Option<(usize, &Snapshot)>,
     step: u32,
     session: &mut Session,
 ) -> Result<Option<Snapshot>> {
     // Pieces say where they belong, since frames come in any order.
     let mut pieces = leaving
-        .iter()
+        .into_iter()
         .flat_map(|(to, snapshot)| {
             let len = snapshot.bytes.len() as u64;
             let chunks = snapshot.bytes.chunks(FRAME).enumerate();
-            chunks.map(move |(k, piece)| (*to, (k * FRAME) as u64, len, piece))
+            chunks.map(move |(k, piece)| (to, (k * FRAME) as u64, len, piece))
         })
         .peekable();
     let mut produce = || {

@@ -3,8 +3,6 @@
 mod store;
 mod wire;
 
-pub(crate) use wire::BATCH;
-
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -5,14 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_engine::program::pull::{Links, Origins};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
-use crate::exchange::{Batch, Session};
+use crate::exchange::{Batch, FRAME, Session};
 use crate::shard::{Building, Line, Room};
 use crate::{Error, Partition, Result, Shard};
 
 /// Encoded bytes of lists that a loader reads at a time: they take several times as much on the wire.
 pub(crate) const SHARE: u64 = 1 << 20;
-/// Bytes of a frame, about.
-const FRAME: usize = 256 << 10;
 
 /// Which links a program wants, and whether with weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

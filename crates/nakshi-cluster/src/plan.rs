@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet, both_lists};
 use serde::Serialize;
 
-use crate::job::BATCH;
+use crate::exchange::BATCH;
 use crate::load::SHARE;
 use crate::{Partition, Result};
 
@@ -101,7 +101,7 @@ pub fn memory(part: Part, value: u64) -> u64 {
     let shard = 4 * slots + 16 * own + 8 + 4 * links + 4 * published;
     let values = value * (slots + own) + 2 * slots.div_ceil(8) + own.div_ceil(8);
     // Frames as they were made and as timely sends them; its buffers for each other server.
-    let exchanged = 2 * BATCH.min(value * published) + 2 * SLAB * (servers - 1);
+    let exchanged = 2 * (BATCH as u64).min(value * published) + 2 * SLAB * (servers - 1);
     // Lists as they leave and as they come, and where the slot of each vertex is.
     let loading = 8 * SHARE + 4 * vertices;
     shard + values + exchanged + loading

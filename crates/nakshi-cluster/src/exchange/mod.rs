@@ -15,6 +15,11 @@ pub use session::{Batch, Counters, Session, Sink};
 
 use crate::Result;
 
+/// Bytes of a frame, about.
+pub(crate) const FRAME: usize = 256 << 10;
+/// Bytes of all frames of a batch, about.
+pub(crate) const BATCH: usize = 8 << 20;
+
 /// What carries frames between servers.
 pub trait Transport {
     /// This server.

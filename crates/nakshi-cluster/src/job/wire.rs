@@ -7,12 +7,7 @@ use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
 use super::store::Said;
-use crate::exchange::{Batch, Session};
-
-/// Bytes of values in a frame, about.
-const FRAME: usize = 256 << 10;
-/// Bytes of all frames of a batch, about.
-pub(crate) const BATCH: u64 = 8 << 20;
+use crate::exchange::{BATCH, Batch, FRAME, Session};
 
 /// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
 /// names; those that are named one by one; what a server says besides.
@@ -31,7 +26,7 @@ pub(super) struct Cursor {
     at: usize,
     position: usize,
     /// Bytes of a batch.
-    most: u64,
+    most: usize,
 }
 
 impl Cursor {
@@ -41,7 +36,7 @@ impl Cursor {
         let part = |sender: usize| {
             // The server after this first, so that not all send to the same.
             let order = (1 + sender..servers).step_by(senders).map(|k| (server + k) % servers);
-            let most = BATCH / senders as u64;
+            let most = BATCH / senders;
             Mutex::new(Cursor { order: order.collect(), at: 0, position: 0, most })
         };
         (0..senders).map(part).collect()
@@ -64,7 +59,7 @@ impl Cursor {
                 (self.at, self.position) = (self.at + 1, 0);
                 continue;
             }
-            if bytes as u64 >= self.most {
+            if bytes >= self.most {
                 batch.more = true;
                 return sent;
             }
