@@ -52,6 +52,21 @@ class Placement(Protocol):
     ) -> None: ...
 
 
+class _Leaving:
+    """A placement that ends what it has started when it is left."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leave(_GRACE if kind is None else 0.0)
+
+    def _leave(self, grace: float) -> None:
+        """End everything that was started; for `grace` seconds it may do so by itself."""
+
+
 class WorkerProcess:
     """A process ``nakshi worker`` for one run. It ends with the process that started it."""
 
@@ -92,7 +107,7 @@ class WorkerProcess:
         self._process.communicate()
 
 
-class LocalWorkers:
+class LocalWorkers(_Leaving):
     """Workers in processes of this machine.
 
     Args:
@@ -117,25 +132,17 @@ class LocalWorkers:
                 self._workers.append(WorkerProcess("127.0.0.1"))
             self.addresses = [worker.address() for worker in self._workers]
         except BaseException:
-            self._end(0.0)
+            self._leave(0.0)
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end(_GRACE if kind is None else 0.0)
-
-    def _end(self, grace: float) -> None:
+    def _leave(self, grace: float) -> None:
         end = time.monotonic() + grace
         for worker in self._workers:
             worker.end(max(0.0, end - time.monotonic()))
 
 
-class Hosts:
+class Hosts(_Leaving):
     """Workers that somebody has started on other hosts; they are neither started nor ended here.
 
     Args:
@@ -157,14 +164,6 @@ class Hosts:
 
     def __enter__(self) -> Hosts:
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass
 
 
 def read_hosts(file: str | os.PathLike[str]) -> list[str]:
@@ -207,7 +206,7 @@ class _NodeWorker(WorkerProcess):
         super().__init__(host or get_node_ip_address())
 
 
-class RayWorkers:
+class RayWorkers(_Leaving):
     """Workers that Ray places, one on each node as far as there are nodes.
 
     Joins the Ray cluster that this process has joined already, that ``RAY_ADDRESS`` names, or that ``ray
@@ -251,14 +250,6 @@ class RayWorkers:
             self._leave(0.0)
             raise
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._leave(_GRACE if kind is None else 0.0)
 
     def _join(self) -> None:
         """Joins a cluster, or starts one."""
