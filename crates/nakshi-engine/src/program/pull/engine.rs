@@ -15,6 +15,7 @@ use crate::program::team::caught;
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use crate::{Direction, List, Needs, VertexId, Weights};
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 /// What a run hands out.
@@ -137,6 +138,30 @@ impl<T> Running<'_, T> {
         }
         Ok(())
     }
+
+    /// Whether `f` is true of a link; those after it are not read.
+    #[inline]
+    fn any(&self, mut f: impl FnMut(VertexId, f64) -> bool) -> Result<bool> {
+        let mut i = 0;
+        let weight = |i: &mut usize| match &self.lists {
+            Lists::Weighted(_, weights) => {
+                *i += 1;
+                weights.get(*i - 1)
+            }
+            _ => 1.0,
+        };
+        match &self.lists {
+            Lists::Plain(list) | Lists::Weighted(list, _) => {
+                let mut found = false;
+                list.blocks(|block| {
+                    found = block.iter().any(|&u| f(u, weight(&mut i)));
+                    if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                Ok(found)
+            }
+            Lists::Both(one, other) => Ok(one.iter().chain(*other).any(|&u| f(u, 1.0))),
+        }
+    }
 }
 
 impl<T: PullValue> PullVertex<T> for Running<'_, T> {
@@ -174,6 +199,14 @@ impl<T: PullValue> PullVertex<T> for Running<'_, T> {
             {
                 f(u, value, weight);
             }
+        })
+    }
+
+    #[inline]
+    fn any_updated_link(&mut self, mut f: impl FnMut(VertexId, &T, f64) -> bool) -> Result<bool> {
+        self.any(|u, weight| {
+            let value = self.real.values.get(u as usize);
+            self.real.updated.get(u as usize) && value.is_some_and(|value| f(u, value, weight))
         })
     }
 

@@ -56,6 +56,12 @@ pub trait PullVertex<T> {
     /// Those of reading the list.
     fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
+    /// Whether `f(neighbour, value, weight)` is true of one of these links; those after it are not read.
+    ///
+    /// # Errors
+    /// Those of reading the list.
+    fn any_updated_link(&mut self, f: impl FnMut(VertexId, &T, f64) -> bool) -> Result<bool>;
+
     /// What vertices have added up in the step before.
     fn totals(&self) -> &Seen;
 

@@ -27,10 +27,8 @@ impl PullProgram for Levels {
         if *me.value() != UNREACHED {
             return Ok(());
         }
-        let mut reached = false;
         // All are updated in the first step, as values of step 0.
-        me.updated_links(|_, level, _| reached |= *level != UNREACHED)?;
-        if reached {
+        if me.any_updated_link(|_, level, _| *level != UNREACHED)? {
             let step = me.step();
             me.put(step);
         }
