@@ -1,6 +1,7 @@
 //! What can be imported.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use arrow_array::RecordBatchReader;
 use nakshi_io::CancelToken;
 
 use super::read::{self, Counters, Feed, Task};
+use super::share::{Share, has_lines};
 use super::{Format, ImportOptions};
 use crate::Result;
 use crate::generate::Generator;
@@ -104,6 +106,9 @@ pub(crate) struct Inputs<'a> {
     cancel: CancelToken,
     pub counters: Arc<Counters>,
     tasks: u64,
+    share: Option<Share>,
+    /// Whether the current file is cut into shares by its bytes, not by its pieces.
+    section: bool,
 }
 
 impl<'a> Inputs<'a> {
@@ -117,7 +122,14 @@ impl<'a> Inputs<'a> {
             cancel,
             counters: Arc::default(),
             tasks: 0,
+            share: None,
+            section: false,
         }
+    }
+
+    /// A share of them only.
+    pub fn of_share(self, share: Share) -> Self {
+        Self { share: Some(share), ..self }
     }
 
     /// Bytes of the files among the inputs, as far as they are known.
@@ -135,6 +147,11 @@ impl<'a> Inputs<'a> {
             if let Some(feed) = &mut self.current {
                 if let Some(task) = feed.next()? {
                     self.tasks += 1;
+                    let others =
+                        |share: &Share| self.tasks % share.of as u64 != share.number as u64;
+                    if self.share.as_ref().filter(|_| !self.section).is_some_and(others) {
+                        continue;
+                    }
                     return Ok(Some((self.tasks, task)));
                 }
                 self.current = None;
@@ -146,6 +163,7 @@ impl<'a> Inputs<'a> {
 
     fn open(&mut self, source: Source<'a>) -> Result<Box<dyn Feed<'a> + 'a>> {
         let options = &self.options;
+        self.section = false;
         match source {
             Source::Vertices(path) => {
                 let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
@@ -159,6 +177,13 @@ impl<'a> Inputs<'a> {
                 };
                 if format == Format::Graphalytics {
                     self.waiting.extend(read::graphalytics_vertices(&path).map(Source::Vertices));
+                }
+                if let Some(share) = self.share.filter(|_| has_lines(format))
+                    && let Some(file) = opened.file.as_ref().map(File::try_clone)
+                {
+                    self.section = true;
+                    let file = file.map_err(|source| crate::Error::io("open", &path, source))?;
+                    return read::section(&path, (opened, file), format, options, share);
                 }
                 read::file(&path, opened, format, options)
             }

@@ -1,7 +1,7 @@
 //! Import: from edges in any format to a store, under a memory cap.
 //!
 //! - [`import`] with [`ImportOptions`], [`Input`]s and [`Hooks`] gives a store and a [`Report`]
-//! - `read`: one reader a format
+//! - `read`: one reader a format; `share`: without an import, by readers on several machines
 //! - `collect`: reads side by side, gives ids provisional numbers, spools edges
 //! - `dictionary`: merges ids under the cap and gives them their places in the layout
 //! - `budget`: memory and threads of the phases
@@ -21,6 +21,7 @@ mod input;
 mod options;
 mod pipeline;
 pub(crate) mod read;
+mod share;
 pub(crate) mod sort;
 pub(crate) mod workers;
 
@@ -35,3 +36,4 @@ pub use pipeline::import_tightly;
 pub use pipeline::{import, import_with};
 #[doc(hidden)]
 pub use read::read_bytes;
+pub use share::{EdgeReader, Edges, Piece, Share};

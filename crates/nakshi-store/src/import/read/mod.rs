@@ -5,6 +5,7 @@
 //! tasks run; a message names the line because a feed counts lines as it cuts.
 //!
 //! - `open`, `pipe`: files, standard input, gzip, zstd
+//! - `section`: the lines of a part of a file
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
 //! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `ipc`, `arrays`:
@@ -25,21 +26,26 @@ mod matrix_market;
 mod metis;
 mod open;
 mod pipe;
+mod section;
 mod seek;
 mod thrift;
 mod vertex_list;
 mod weight;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use arrow::whole;
-pub(crate) use batch::{Batch, Weights, as_float};
+pub(crate) use batch::{Batch, Weights, as_float, canonical_u64};
+pub(crate) use blocks::BLOCK;
 pub(crate) use open::{Counters, Opened, open};
+pub(crate) use section::section;
 
 use super::{Format, ImportOptions, Input};
 use crate::{Error, Result};
-use blocks::Blocks;
+use blocks::{Blocks, TextBlock};
+use edge_list::EdgeList;
 
 /// Reads bytes as a file of edges and throws away what comes out; returns the number of edges.
 pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
@@ -81,15 +87,25 @@ pub(crate) fn edge_list<'a>(
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut blocks = Blocks::new(name, opened.reader);
     let mut first = blocks.next()?;
-    let parser = Arc::new(header::edge_list(name, options, first.as_mut())?);
-    Ok(Box::new(move || {
+    let parser = header::edge_list(name, options, first.as_mut())?;
+    Ok(parsed(first, blocks, parser))
+}
+
+/// Lines of edges: a first block, if it was read already, and those that follow.
+fn parsed<'a>(
+    mut first: Option<TextBlock>,
+    mut blocks: Blocks<'a>,
+    parser: EdgeList,
+) -> Box<dyn Feed<'a> + 'a> {
+    let parser = Arc::new(parser);
+    Box::new(move || {
         let block = match first.take() {
             Some(block) => Some(block),
             None => blocks.next()?,
         };
         let parser = Arc::clone(&parser);
         Ok(block.map(|block| -> Task<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
-    }))
+    })
 }
 
 /// A list of vertices in text.
@@ -144,6 +160,20 @@ pub(crate) fn graphalytics_vertices(edges: &Path) -> Option<PathBuf> {
     beside.into_iter().find(|path| path.is_file())
 }
 
+/// Adjacency lists in text.
+fn adjacency_lists<'a>(
+    name: &Path,
+    reader: Box<dyn Read + Send + 'a>,
+    format: Format,
+    options: &ImportOptions,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
+    if options.weighted {
+        let what = "adjacency lists have no weights; import without weights";
+        return Err(Error::Invalid(what.into()));
+    }
+    Ok(adjacency::feed(name, reader, format == Format::InAdjacency))
+}
+
 /// The reader of a file of edges.
 pub(crate) fn file<'a>(
     path: &Path,
@@ -164,12 +194,7 @@ pub(crate) fn file<'a>(
             edge_list(path, opened, &options)
         }
         Format::Adjacency | Format::InAdjacency => {
-            if options.weighted {
-                return Err(Error::Invalid(
-                    "adjacency lists have no weights; import without weights".into(),
-                ));
-            }
-            Ok(adjacency::feed(path, opened.reader, format == Format::InAdjacency))
+            adjacency_lists(path, opened.reader, format, options)
         }
         Format::MatrixMarket => matrix_market::feed(path, opened.reader, options),
         Format::Metis => Ok(metis::feed(path, opened.reader, options)),

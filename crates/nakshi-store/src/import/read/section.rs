@@ -1,0 +1,120 @@
+//! The lines that begin in a part of a plain text file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::blocks::Blocks;
+use super::open::Opened;
+use super::{Feed, Task, adjacency_lists, header, parsed};
+use crate::import::share::Share;
+use crate::import::{Format, ImportOptions};
+use crate::{Error, Result};
+
+/// Bytes in which line ends are looked for.
+const PIECE: usize = 64 << 10;
+
+/// The reader of a share of a file's lines. What its first lines tell of its columns holds for all.
+pub(crate) fn section<'a>(
+    path: &Path,
+    (opened, file): (Opened<'_>, File),
+    format: Format,
+    options: &ImportOptions,
+    share: Share,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
+    let failed = |source| Error::io("read", path, source);
+    let lists = matches!(format, Format::Adjacency | Format::InAdjacency);
+    let file = Arc::new(file);
+    let mut begin = if opened.head.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+    let mut parser = None;
+    if !lists {
+        let mut first = Blocks::new(path, opened.reader).next()?;
+        let length = |block: &Option<_>| block.as_ref().map_or(0, text_length);
+        let before = length(&first);
+        let graphalytics = ImportOptions { header: Some(false), columns: None, ..options.clone() };
+        let options = if format == Format::Graphalytics { &graphalytics } else { options };
+        parser = Some(header::edge_list(path, options, first.as_mut())?);
+        begin += before - length(&first);
+    }
+    let len = file.metadata().map_err(failed)?.len();
+    let part = share.within(begin..len.max(begin));
+    let start = line_start(&file, part.start, begin).map_err(failed)?;
+    let end = line_start(&file, part.end, begin).map_err(failed)?;
+    let lines = Box::new(Lines { file: Arc::clone(&file), at: start, end });
+    let mut feed = match parser {
+        Some(parser) => parsed(None, Blocks::new(path, lines), parser),
+        None => adjacency_lists(path, lines, format, options)?,
+    };
+    Ok(Box::new(move || {
+        let next = feed.next().map_err(|error| located(error, &file, start))?;
+        let file = Arc::clone(&file);
+        let task = |task: Task<'a>| -> Task<'a> {
+            Box::new(move |batch| task(batch).map_err(|error| located(error, &file, start)))
+        };
+        Ok(next.map(task))
+    }))
+}
+
+fn text_length(block: &super::TextBlock) -> u64 {
+    block.text.len() as u64
+}
+
+/// Where the first line begins that does so at `at` or later; the first of all is at `begin`.
+fn line_start(file: &File, at: u64, begin: u64) -> io::Result<u64> {
+    if at <= begin {
+        return Ok(begin);
+    }
+    let mut from = at - 1;
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = read_at(file, &mut piece, from)?;
+        let read = piece.get(..read).unwrap_or_default();
+        match memchr::memchr(b'\n', read) {
+            Some(end) => return Ok(from + end as u64 + 1),
+            None if read.is_empty() => return Ok(from),
+            None => from += read.len() as u64,
+        }
+    }
+}
+
+fn read_at(file: &File, piece: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(piece, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
+/// An error with the number of a line, in the file instead of from `start`.
+fn located(error: Error, file: &File, start: u64) -> Error {
+    let Error::Input { file: path, line, what } = error else { return error };
+    let (mut at, mut before, mut piece) = (0, 0, vec![0; PIECE]);
+    while at < start {
+        let most = (start - at).min(PIECE as u64) as usize;
+        let Ok(read @ 1..) = read_at(file, piece.get_mut(..most).unwrap_or_default(), at) else {
+            break;
+        };
+        before += memchr::memchr_iter(b'\n', piece.get(..read).unwrap_or_default()).count() as u64;
+        at += read as u64;
+    }
+    Error::Input { file: path, line: before + line, what }
+}
+
+/// Bytes of a file from one line to another.
+struct Lines {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Lines {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = self.end.saturating_sub(self.at).min(buffer.len() as u64) as usize;
+        let read = self.file.read_at(buffer.get_mut(..most).unwrap_or_default(), self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
