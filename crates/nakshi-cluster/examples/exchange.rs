@@ -1,20 +1,20 @@
-//! What a round takes by timely dataflow, and by plain sockets with the same frames and checks.
+//! What a round takes by timely's channels, and by plain sockets with the same frames and checks.
 //!
 //! `cargo run --release -p nakshi-cluster --example exchange [SERVERS] [ROUNDS]`
 //!
-//! Servers are threads that are connected through the loopback device, each pair by a socket of its own;
+//! Servers are threads that are connected as processes of one machine are, each pair by a socket of its own;
 //! both transports carry the frames of the same [`Session`], turn by turn.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // an example that cannot go on stops
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use nakshi_cluster::Result;
-use nakshi_cluster::exchange::dataflow::{Alarm, Dataflow};
-use nakshi_cluster::exchange::sockets::{Identity, Waiting, connect};
-use nakshi_cluster::exchange::{Batch, Session, Transport};
+use nakshi_cluster::exchange::channels::Channels;
+use nakshi_cluster::exchange::sockets::{Identity, Listener, Waiting, Wire, connect};
+use nakshi_cluster::exchange::{Alarm, Batch, Session, Transport};
 
 const FRAME: usize = 256 << 10;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,9 +31,9 @@ struct Plain {
 }
 
 impl Plain {
-    fn new(server: usize, sockets: Vec<Option<TcpStream>>) -> Self {
+    fn new(server: usize, sockets: Vec<Option<Wire>>) -> Self {
         let (arrived, heard) = channel();
-        let writer = |(other, socket): (usize, TcpStream)| {
+        let writer = |(other, socket): (usize, Wire)| {
             let (frames, leaving) = channel::<Vec<u8>>();
             let (mut to, mut from) = (socket.try_clone().unwrap(), socket);
             std::thread::spawn(move || {
@@ -97,10 +97,10 @@ impl Transport for Plain {
 
 /// Seconds of a round in which every server sends each other one so many frames.
 fn measure(servers: usize, frames: usize, len: usize, rounds: u32, plain: bool) -> f64 {
-    let listeners: Vec<_> =
-        (0..servers).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let listen = |_| Listener::bind(IpAddr::from([127, 0, 0, 1])).unwrap();
+    let listeners: Vec<_> = (0..servers).map(listen).collect();
     let addresses: Vec<_> =
-        listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+        listeners.iter().map(|listener| listener.address().unwrap().to_string()).collect();
     let alarm = Alarm::default();
     let one = |server: usize| {
         let me = Identity { server, job: 1, epoch: 0 };
@@ -110,7 +110,7 @@ fn measure(servers: usize, frames: usize, len: usize, rounds: u32, plain: bool) 
         let transport: Box<dyn Transport> = if plain {
             Box::new(Plain::new(server, sockets))
         } else {
-            Box::new(Dataflow::sockets(server, sockets, &alarm, PATIENCE).unwrap())
+            Box::new(Channels::sockets(server, sockets, &alarm, PATIENCE).unwrap())
         };
         let mut session = Session::new(transport, 1, 0);
         let mut began = Instant::now();

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Checkpoints;
 use crate::checkpoint::State;
 use crate::exchange::Counters;
 use crate::job::Superstep;
 use crate::task::{Start, Task};
+use crate::{Checkpoints, EdgeFile};
 
 /// Lines are no longer than this.
 const LONGEST: u64 = 1 << 20;
@@ -52,7 +52,7 @@ pub(crate) struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) id: u64,
-    pub(crate) store: PathBuf,
+    pub(crate) input: Input,
     pub(crate) task: Task,
     /// Computation workers of each server.
     pub(crate) threads: usize,
@@ -65,18 +65,32 @@ pub(crate) struct Job {
     pub(crate) silence: Duration,
 }
 
+/// Where servers load the graph from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Input {
+    Store(PathBuf),
+    /// `source` is the id of the vertex that the task begins at: servers number vertices. `bytes` is how
+    /// long the file is.
+    Edges {
+        file: EdgeFile,
+        source: Option<u64>,
+        bytes: u64,
+    },
+}
+
 /// From a server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Report {
     /// Where it listens for other servers.
     Ready { version: String, port: u16 },
-    /// It lives.
-    Alive,
+    /// It lives, and has loaded so much of its share, of so much.
+    Alive { loaded: (u64, u64) },
     /// It has its part of the graph, and begins.
     Loaded,
-    /// A superstep is over; the steps whose checkpoints are there.
-    Step { done: Superstep, saved: Vec<u32> },
+    /// Supersteps are over; the steps whose checkpoints are there.
+    Steps { done: Vec<Superstep>, saved: Vec<u32> },
     /// The run is over; so many bytes of results follow.
     Done { bytes: u64, cut: bool, counters: Counters, peak_rss: u64, state: State },
     /// It cannot go on.

@@ -10,12 +10,12 @@ use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
 use crate::checkpoint::{State, complete, remove};
-use crate::control::{Job, Lines, Order, Report, Run, VERSION, say};
+use crate::control::{Input, Job, Lines, Order, Report, Run, VERSION, say};
 use crate::exchange::Counters;
 use crate::exchange::sockets::watchful;
 use crate::job::Superstep;
-use crate::task::{Start, Task};
-use crate::{Checkpoints, Error, Partition, Result};
+use crate::task::{Start, Task, ids};
+use crate::{Checkpoints, EdgeFile, Error, Partition, Result};
 
 /// For so long the front-end waits for a connection.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -96,6 +96,8 @@ impl Default for Settings {
 /// What the front-end tells of a run that goes on.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'e> {
+    /// Servers have loaded so much, of so much; in what unit is theirs.
+    Loading(u64, u64),
     /// A superstep of a server is over.
     Step(usize, &'e Superstep),
     /// Servers were lost, and replaced.
@@ -111,27 +113,53 @@ pub struct Caller<'c> {
     pub replace: &'c mut dyn FnMut(usize) -> Result<Option<String>>,
 }
 
-/// Runs a task on the servers that listen at `addresses`, all of which can read the graph's store under
-/// the same path.
+/// The graph of a run, which all servers can read under the same path.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'g> {
+    /// A store, and the graph in it.
+    Store(&'g Path, &'g Graph),
+    /// A file, and the id of the vertex that the task begins at, from [`Task::of_edges`].
+    Edges(&'g EdgeFile, Option<u64>),
+}
+
+/// What comes out of a run.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Results, a row for each vertex.
+    pub outcome: Outcome,
+    /// The ids of the vertices of an [`EdgeFile`], ascending as the rows are.
+    pub ids: Option<Vec<u64>>,
+    /// What servers have done.
+    pub servers: Servers,
+}
+
+/// Runs a task on the servers that listen at `addresses`.
 ///
 /// # Errors
 /// [`Error::Lost`] for a server that cannot be reached, ends or says nothing, and that is not replaced;
 /// what made a server fail; [`nakshi_engine::Error::Cancelled`] by `cx`.
 pub fn run(
-    store: &Path,
-    graph: &Graph,
+    given: Given<'_>,
     task: &Task,
     addresses: &[String],
     settings: &Settings,
     cx: &Context,
     caller: &mut Caller<'_>,
-) -> Result<(Outcome, Servers)> {
+) -> Result<Ran> {
     Partition::new(addresses.len())?;
-    let path = std::path::absolute(store).unwrap_or_else(|_| store.to_path_buf());
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let input = match given {
+        Given::Store(path, _) => Input::Store(absolute(path)),
+        Given::Edges(file, source) => {
+            let nodes = file.nodes.as_deref().map(absolute);
+            let file = EdgeFile { path: absolute(&file.path), nodes, ..file.clone() };
+            Input::Edges { bytes: file.bytes(), file, source }
+        }
+    };
     let mut front = Front::connect(addresses, settings)?;
     let job = Job {
-        id: job_id(&path),
-        store: path,
+        id: job_id(),
+        input,
         task: task.clone(),
         threads: settings.threads.max(1),
         senders: settings.senders,
@@ -145,17 +173,27 @@ pub fn run(
     let Watched { results, mut servers, began, loaded, .. } = front.watched;
     let loaded = loaded.unwrap_or_else(Instant::now);
     (servers.load, servers.run) = ((loaded - began).as_secs_f64(), loaded.elapsed().as_secs_f64());
-    let mut outcome = task.outcome(&results, graph, cx)?;
+    let (mut outcome, ids) = match given {
+        Given::Store(_, graph) => {
+            let values: Vec<_> = results.iter().map(Vec::as_slice).collect();
+            let by_rank = || Ok(graph.vertices_by_id(cx)?);
+            (task.outcome(&values, graph.num_vertices(), &by_rank)?, None)
+        }
+        Given::Edges(..) => {
+            let (ids, values) = ids(&results)?;
+            (task.outcome(&values, ids.len(), &|| Ok(None))?, Some(ids))
+        }
+    };
     if servers.cut {
         outcome = outcome.with_summary("complete", false);
     }
-    Ok((outcome, servers))
+    Ok(Ran { outcome, ids, servers })
 }
 
 /// A number that no other run has.
-fn job_id(path: &Path) -> u64 {
+fn job_id() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one((path, SystemTime::now(), std::process::id()))
+    RandomState::new().hash_one((SystemTime::now(), std::process::id()))
 }
 
 /// What a server said, or that its connection ended.
@@ -392,6 +430,8 @@ impl<'s> Front<'s> {
 struct Watched {
     silence: Duration,
     began: Instant,
+    /// How far each server is with its share.
+    loading: Vec<(u64, u64)>,
     /// When the first server had its part of the graph.
     loaded: Option<Instant>,
     /// When each server was heard last.
@@ -413,6 +453,7 @@ impl Watched {
         Watched {
             silence,
             began,
+            loading: vec![(0, 0); servers],
             loaded: None,
             heard: vec![began; servers],
             done: vec![false; servers],
@@ -448,11 +489,19 @@ impl Watched {
             Ok(Some((Report::Loaded, _))) => {
                 self.loaded.get_or_insert_with(Instant::now);
             }
-            Ok(Some((Report::Step { done, saved }, _))) => {
-                (caller.watch)(Event::Step(server, &done));
+            Ok(Some((Report::Alive { loaded }, _))) => {
+                put(&mut self.loading, server, loaded);
+                let sum = |(a, b): (u64, u64), (c, d): &(u64, u64)| (a + c, b + d);
+                let (done, total) = self.loading.iter().fold((0, 0), sum);
+                if self.loaded.is_none() && total > 0 {
+                    (caller.watch)(Event::Loading(done, total));
+                }
+            }
+            Ok(Some((Report::Steps { done, saved }, _))) => {
+                done.iter().for_each(|step| (caller.watch)(Event::Step(server, step)));
                 put(&mut self.saved, server, saved);
                 if let Some(steps) = self.servers.steps.get_mut(server) {
-                    steps.push(done);
+                    steps.extend(done);
                 }
             }
             Ok(Some((Report::Done { counters, peak_rss, cut, state, .. }, bytes))) => {

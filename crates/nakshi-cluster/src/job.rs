@@ -226,21 +226,32 @@ struct Running<'a, T> {
 impl<T> Running<'_, T> {
     #[inline]
     fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
+        self.any(wanted, |id, value, weight| {
+            f(id, value, weight);
+            false
+        });
+    }
+
+    /// Whether `f` is true of a wanted link; those after it are not read.
+    #[inline]
+    fn any(
+        &self,
+        wanted: impl Fn(u32) -> bool,
+        mut f: impl FnMut(VertexId, &T, f64) -> bool,
+    ) -> bool {
         let Seeing { shard, real, .. } = self.seen;
         let values = real.values;
         // As long as the values: one comparison does for both.
-        let Some(ids) = shard.ids.get(..values.len()) else { return };
-        let mut one = |link: u32, weight: f64| {
-            if let (Some(value), Some(&id)) = (values.get(link as usize), ids.get(link as usize))
-                && wanted(link)
-            {
-                f(id, value, weight);
-            }
-        };
+        let Some(ids) = shard.ids.get(..values.len()) else { return false };
+        let mut one =
+            |link: u32, weight: f64| match (values.get(link as usize), ids.get(link as usize)) {
+                (Some(value), Some(&id)) => wanted(link) && f(id, value, weight),
+                _ => false,
+            };
         if self.weights.is_empty() {
-            self.links.iter().for_each(|&link| one(link, 1.0));
+            self.links.iter().any(|&link| one(link, 1.0))
         } else {
-            self.links.iter().zip(self.weights).for_each(|(&link, &weight)| one(link, weight));
+            self.links.iter().zip(self.weights).any(|(&link, &weight)| one(link, weight))
         }
     }
 }
@@ -273,6 +284,14 @@ impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T
     fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> nakshi_engine::Result<()> {
         self.each(|link| self.seen.real.updated.get(link as usize), f);
         Ok(())
+    }
+
+    #[inline]
+    fn any_updated_link(
+        &mut self,
+        f: impl FnMut(VertexId, &T, f64) -> bool,
+    ) -> nakshi_engine::Result<bool> {
+        Ok(self.any(|link| self.seen.real.updated.get(link as usize), f))
     }
 
     fn totals(&self) -> &Seen {

@@ -8,7 +8,7 @@
 //!
 //! * [`Partition`]: who owns a vertex (2.3.1);
 //! * [`plan`]: what a partition sends and keeps, before anything runs (2.4, 2.5);
-//! * [`Shard`], [`load`]: what a server keeps, and how it comes there (2.3.1, 2.3.2);
+//! * [`Shard`], [`load`], [`EdgeFile`]: what a server keeps, and how it comes there (2.3.1, 2.3.2);
 //! * [`exchange`]: rounds in which servers send each other frames;
 //! * [`job`]: computation, communication, values (2.3.2 to 2.3.4);
 //! * [`Checkpoints`]: from which a run is taken up again when a server is lost (2.6);
@@ -17,6 +17,7 @@
 
 mod checkpoint;
 mod control;
+mod edge_file;
 mod error;
 pub mod exchange;
 pub mod front;
@@ -31,6 +32,7 @@ mod task;
 pub mod worker;
 
 pub use checkpoint::{Checkpoints, Place};
+pub use edge_file::EdgeFile;
 pub use error::{Error, Result};
 pub use partition::Partition;
 pub use shard::{Room, Shard};

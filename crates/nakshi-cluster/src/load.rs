@@ -1,4 +1,4 @@
-//! Graph loaders (2.3.1): every server reads a share of a store and sends lists to their owners.
+//! Loading from a store (2.3.1): every server reads a share of it and sends lists to their owners.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,11 +6,14 @@ use nakshi_engine::program::pull::{Links, Origins};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
 use crate::exchange::{Batch, FRAME, Session};
-use crate::shard::{Building, Line, Room};
+use crate::shard::{Building, Line, Own, Room};
 use crate::{Error, Partition, Result, Shard};
 
 /// Encoded bytes of lists that a loader reads at a time: they take several times as much on the wire.
 pub(crate) const SHARE: u64 = 1 << 20;
+
+/// The phase in which servers load, of their progress.
+pub(crate) const LOADING: &str = "loading";
 
 /// Which links a program wants, and whether with weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +50,18 @@ pub fn load(
     let mut building = loader.begin(session.server(), room)?;
     let (n, servers) = (graph.num_vertices(), session.servers());
     let share = |server: usize| n * server / servers;
-    for &direction in wanted.directions(graph) {
+    let directions = wanted.directions(graph);
+    let (mut done, total) =
+        (0, directions.len() * (share(session.server() + 1) - share(session.server())));
+    for &direction in directions {
         let mut next = share(session.server());
         let end = share(session.server() + 1);
         let mut produce = || {
             let from = next;
             next = graph.until(direction, from, end, SHARE);
             let frames = loader.read(direction, from..next)?;
+            done += next - from;
+            cx.progress().update(LOADING, done as u64, total as u64);
             Ok(Batch { frames, more: next < end })
         };
         session.exchange(&mut produce, &mut |from, body| {
@@ -121,7 +129,10 @@ impl Loader<'_> {
             Some(lengths) => lengths.get(v as usize).copied().unwrap_or_default().into(),
             None => origins.get(v).degree.into(),
         };
-        Building::new(server, partition, &origins, length, wanted.weighted, room)
+        // Ids are 32 bits wide.
+        let own = (0..origins.len() as VertexId).filter(|v| partition.owner(*v) == server);
+        let own = own.map(|v| Own { origin: origins.get(v), links: length(v) });
+        Building::new(server, partition, origins.len(), own, wanted.weighted, room)
     }
 
     /// Frames with the lists of some vertices.

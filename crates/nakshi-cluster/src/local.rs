@@ -7,9 +7,9 @@ use std::time::Duration;
 use nakshi_engine::program::pull::{PullProgram, PullValue};
 use nakshi_engine::{Context, Graph, VertexId};
 
-use crate::exchange::dataflow::{Alarm, Dataflow};
+use crate::exchange::channels::Channels;
 use crate::exchange::simulated::{Faults, Net};
-use crate::exchange::{Counters, Session, Transport};
+use crate::exchange::{Alarm, Counters, Session, Transport};
 use crate::job::{self, Superstep, Terms};
 use crate::load::{Wanted, load};
 use crate::{Error, Partition, Result, Room};
@@ -42,11 +42,11 @@ pub fn run<P: PullProgram>(
 ) -> Result<Outcome<P::Output>> {
     Partition::new(servers)?;
     let alarm = Alarm::default();
-    let flows = Dataflow::threads(servers, &alarm, PATIENCE)?;
-    let flows: Vec<_> = flows.into_iter().map(|flow| Mutex::new(Some(flow))).collect();
+    let seats = Channels::threads(servers, &alarm, PATIENCE);
+    let seats: Vec<_> = seats.into_iter().map(|seat| Mutex::new(Some(seat))).collect();
     let transport = |server: usize| -> Option<Box<dyn Transport>> {
-        let flow = flows.get(server)?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Box::new(flow))
+        let seat = seats.get(server)?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Box::new(seat.take()))
     };
     let job = Job { graph, program, most, cx };
     job.on_all(servers, &transport, &|server, error| alarm.ring(server, error.to_string()))

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use nakshi_engine::VertexId;
-use nakshi_engine::program::pull::{Origin, Origins};
+use nakshi_engine::program::pull::Origin;
 
 use crate::exchange::{Batch, Session};
 use crate::lists::{Filling, Lists};
@@ -47,31 +47,36 @@ pub(crate) struct Building {
     wanted: Vec<u64>,
 }
 
+/// A vertex of a server before its list has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    pub(crate) origin: Origin,
+    /// How long its list is.
+    pub(crate) links: u64,
+}
+
 impl Building {
-    /// Of the vertices of a server: `lengths` are of the lists of all vertices. Lists go to files of a
-    /// folder where `room` is too small for them.
+    /// Of the vertices of a server, ascending, among so many of the graph. Lists go to files of a folder
+    /// where `room` is too small for them.
     pub(crate) fn new(
         server: usize,
         partition: &Partition,
-        origins: &Origins,
-        lengths: impl Fn(VertexId) -> u64,
+        vertices: usize,
+        own: impl Iterator<Item = Own>,
         weighted: bool,
         room: &Room,
     ) -> Result<Self> {
-        let vertices = origins.len();
         let mut shard = Shard { server, vertices: vertices as u64, ..Shard::default() };
-        // Ids are 32 bits wide.
-        shard.ids.extend((0..vertices as VertexId).filter(|v| partition.owner(*v) == server));
+        let mut end = 0;
+        for Own { origin, links } in own {
+            shard.ids.push(origin.vertex);
+            shard.ranks.push(origin.rank);
+            shard.degrees.push(origin.degree);
+            shard.offsets.push(end);
+            end += links;
+        }
         shard.own = shard.ids.len();
         shard.publish = vec![Vec::new(); partition.servers()];
-        let mut end = 0;
-        for &v in &shard.ids {
-            let Origin { rank, degree, .. } = origins.get(v);
-            shard.ranks.push(rank);
-            shard.degrees.push(degree);
-            shard.offsets.push(end);
-            end += lengths(v);
-        }
         shard.offsets.push(end);
         let next = shard.offsets.clone();
         let folder = room.folder(&shard, end, weighted, partition);

@@ -1,5 +1,7 @@
 //! Programs by name, and what comes out of them.
 
+use std::path::Path;
+
 use nakshi_engine::program::pull::programs::{
     Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
     UNMATCHED, UNREACHED,
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::checkpoint::{Keeper, State};
+use crate::control::Input;
+use crate::edge_file::Numbering;
 use crate::exchange::Session;
 use crate::job::{self, Superstep, Terms};
 use crate::load::{Wanted, load, load_alone};
@@ -77,7 +81,18 @@ pub const NAMES: [&str; 8] =
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) shard: Option<Shard>,
+    /// Of a file of edges.
+    pub(crate) numbered: Option<Numbered>,
     pub(crate) keeper: Keeper,
+}
+
+/// What a server knows of the ids in a file of edges.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    /// The number of the vertex that the task begins at.
+    source: VertexId,
+    /// Ids of this server's vertices.
+    own: Vec<u64>,
 }
 
 /// How a server begins.
@@ -93,8 +108,9 @@ pub(crate) enum Start {
 
 /// What a server does of a task: what it has, who may see its steps, and where.
 pub(crate) struct Part<'p> {
-    /// Opens the graph, for a server that has to load.
-    pub(crate) graph: &'p dyn Fn() -> Result<Graph>,
+    pub(crate) input: &'p Input,
+    /// Opens a store, for a server that has to load.
+    pub(crate) open: &'p dyn Fn(&Path) -> Result<Graph>,
     pub(crate) start: &'p Start,
     pub(crate) room: &'p Room,
     pub(crate) kept: &'p mut Kept,
@@ -109,7 +125,7 @@ pub(crate) struct Part<'p> {
 /// What a server's part ends with.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Results of this server's vertices, ascending.
+    /// Results of this server's vertices, ascending; with a file of edges, their ids before them.
     pub(crate) bytes: Vec<u8>,
     /// Whether time was up before the program was finished.
     pub(crate) cut: bool,
@@ -127,13 +143,42 @@ impl Task {
         graph: &Graph,
         cx: &Context,
     ) -> Result<Self> {
+        Self::named(name, parameters, |source| Ok(graph.vertex_by_json(source, cx)?))
+    }
+
+    /// The same for a graph in a file of edges; with the id of the vertex that the task begins at, which
+    /// servers find.
+    ///
+    /// # Errors
+    /// As [`Task::new`].
+    pub fn of_edges(name: &str, parameters: &Map<String, Value>) -> Result<(Self, Option<u64>)> {
+        let mut source = None;
+        let task = Self::named(name, parameters, |id| {
+            let unknown = || nakshi_engine::Error::UnknownVertex { id: id.to_string() };
+            source = Some(id.as_u64().ok_or_else(unknown)?);
+            Ok(0)
+        })?;
+        match task {
+            Task::Sssp { weight: Some(_), .. } => {
+                let what = "lengths of edges in a file are those that it is read with";
+                Err(nakshi_engine::Error::parameter("weight", what).into())
+            }
+            task => Ok((task, source)),
+        }
+    }
+
+    fn named(
+        name: &str,
+        parameters: &Map<String, Value>,
+        number: impl FnOnce(&Value) -> Result<VertexId>,
+    ) -> Result<Self> {
         if !NAMES.contains(&name) {
             let known = NAMES.join(", ");
             return Err(nakshi_engine::Error::UnknownAlgorithm { name: name.into(), known }.into());
         }
         let mut named = parameters.clone();
         if let Some(source) = named.get_mut("source") {
-            *source = graph.vertex_by_json(source, cx)?.into();
+            *source = number(source)?.into();
         }
         named.insert("algorithm".into(), name.into());
         let task: Task = serde_json::from_value(named.into())
@@ -174,9 +219,21 @@ impl Task {
         }
     }
 
+    /// The same from another vertex.
+    fn from(mut self, vertex: VertexId) -> Self {
+        if let Task::Sssp { source, .. } | Task::Bfs { source } = &mut self {
+            *source = vertex;
+        }
+        self
+    }
+
     /// Runs this server's part.
-    pub(crate) fn run(&self, part: Part<'_>) -> Result<Found> {
-        match *self {
+    pub(crate) fn run(&self, mut part: Part<'_>) -> Result<Found> {
+        let numbers = part.numbers()?;
+        let known = part.kept.numbered.as_ref();
+        let task = known.map_or_else(|| self.clone(), |known| self.clone().from(known.source));
+        let part = (part, numbers);
+        match task {
             Task::PageRank { damping, iterations } => one(&PageRank { damping, iterations }, part),
             Task::Sssp { source, .. } => one(&ShortestPaths { source }, part),
             Task::Bfs { source } => one(&Levels { source }, part),
@@ -188,20 +245,20 @@ impl Task {
         }
     }
 
-    /// The results as columns, from the bytes of every server's [`Task::run`].
+    /// The results of `n` vertices as columns, from those of every server's [`Task::run`]; `by_rank` are
+    /// vertices in the order of the users' ids, if that is another one.
     ///
     /// # Errors
     /// [`Error::Damaged`]; those of reading ids.
     pub(crate) fn outcome(
         &self,
-        results: &[Vec<u8>],
-        graph: &Graph,
-        cx: &Context,
+        results: &[&[u8]],
+        n: usize,
+        by_rank: &dyn Fn() -> Result<Option<Vec<VertexId>>>,
     ) -> Result<Outcome> {
-        let n = graph.num_vertices();
         // Ranks among the users' ids are names of vertices.
         let vertices = |ranks: Vec<u32>| -> Result<Values> {
-            let by_rank = graph.vertices_by_id(cx)?;
+            let by_rank = by_rank()?;
             let of = |rank: u32| {
                 by_rank.as_ref().map_or(rank, |v| v.get(rank as usize).copied().unwrap_or_default())
             };
@@ -253,30 +310,69 @@ impl Task {
     }
 }
 
-/// Loads, runs and gathers.
-fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
-    let Part { graph, start, room, kept, session, terms, cx, loaded, watch } = part;
-    let Kept { shard, keeper } = kept;
-    let wanted =
-        |graph: &Graph| Wanted { links: P::LINKS, weighted: P::WEIGHTED && graph.weighted() };
-    let mut from = None;
-    match start {
-        Start::Fresh => {
-            let graph = graph()?;
-            *shard = Some(load(&graph, wanted(&graph), room, session, cx)?);
+impl Part<'_> {
+    /// Numbers the vertices of a file of edges, if they have to be loaded.
+    fn numbers(&mut self) -> Result<Option<Numbering>> {
+        let Input::Edges { file, source, bytes } = self.input else { return Ok(None) };
+        if self.kept.shard.is_some() && *self.start != Start::Fresh {
+            return Ok(None);
         }
-        Start::Again { new, step } => {
-            if shard.is_none() {
-                let (graph, place) = (graph()?, (session.server(), session.servers()));
-                *shard = Some(load_alone(&graph, wanted(&graph), room, place, cx)?);
+        let together = (*self.start == Start::Fresh).then_some(&mut *self.session);
+        let numbers = file.numbered(*bytes, together, self.cx)?;
+        let unknown = |id: u64| nakshi_engine::Error::UnknownVertex { id: id.to_string() };
+        let number = |id| numbers.number(id).ok_or_else(|| unknown(id));
+        let source = source.map(number).transpose()?.unwrap_or_default();
+        self.kept.numbered = Some(Numbered { source, own: Vec::new() });
+        Ok(Some(numbers))
+    }
+
+    /// Loads this server's part of the graph: with all others, or alone.
+    fn load<P: PullProgram>(&mut self, numbers: Option<Numbering>) -> Result<Shard> {
+        let Part { input, open, start, room, session, cx, .. } = self;
+        let place = (session.server(), session.servers());
+        let together = (**start == Start::Fresh).then_some(&mut **session);
+        match input {
+            Input::Store(path) => {
+                let graph = open(path)?;
+                let weighted = P::WEIGHTED && graph.weighted();
+                let wanted = Wanted { links: P::LINKS, weighted };
+                match together {
+                    Some(session) => load(&graph, wanted, room, session, cx),
+                    None => load_alone(&graph, wanted, room, place, cx),
+                }
             }
-            for shard in shard.iter_mut() {
-                shard.exchange(Some(new), session)?;
-                room.check(shard)?;
+            Input::Edges { file, .. } => {
+                let none = || Error::Failed { server: place.0, why: "it has no numbers".into() };
+                let numbers = numbers.ok_or_else(none)?;
+                let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
+                let shard = file.load(wanted, &numbers, room, place, together, cx)?;
+                if let Some(known) = &mut self.kept.numbered {
+                    known.own = numbers.ids(shard.vertices());
+                }
+                Ok(shard)
             }
-            if let Some(step) = *step {
-                from = Some(keeper.restore(step, new, session)?);
-            }
+        }
+    }
+}
+
+/// Loads, runs and gathers.
+fn one<P: PullProgram>(
+    program: &P,
+    (mut part, numbers): (Part<'_>, Option<Numbering>),
+) -> Result<Found> {
+    if part.kept.shard.is_none() || *part.start == Start::Fresh {
+        part.kept.shard = Some(part.load::<P>(numbers)?);
+    }
+    let Part { start, room, kept, session, terms, cx, loaded, watch, .. } = part;
+    let Kept { shard, keeper, numbered } = kept;
+    let mut from = None;
+    if let Start::Again { new, step } = start {
+        for shard in shard.iter_mut() {
+            shard.exchange(Some(new), session)?;
+            room.check(shard)?;
+        }
+        if let Some(step) = *step {
+            from = Some(keeper.restore(step, new, session)?);
         }
     }
     loaded();
@@ -284,14 +380,34 @@ fn one<P: PullProgram>(program: &P, part: Part<'_>) -> Result<Found> {
     let shard = shard.as_ref().ok_or_else(none)?;
     let finished = job::run_from(shard, program, session, (keeper, from), terms, cx, watch)?;
     let mut bytes = Vec::new();
+    if let Some(known) = numbered {
+        bytes.extend_from_slice(&(known.own.len() as u64).to_le_bytes());
+        known.own.iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
+    }
     finished.values.iter().for_each(|value| value.encode(&mut bytes));
     Ok(Found { bytes, cut: finished.cut })
 }
 
+/// The ids of all vertices of a file of edges, ascending, and the results of each server.
+pub(crate) fn ids(results: &[Vec<u8>]) -> Result<(Vec<u64>, Vec<&[u8]>)> {
+    let (mut all, mut values) = (Vec::new(), Vec::new());
+    for (server, result) in results.iter().enumerate() {
+        let parts = result.split_first_chunk().and_then(|(count, rest)| {
+            let bytes = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(8)?;
+            rest.split_at_checked(bytes)
+        });
+        let (ids, rest) = parts.ok_or_else(|| Error::damaged(server, "ids are missing"))?;
+        all.extend(ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)));
+        values.push(rest);
+    }
+    all.sort_unstable();
+    Ok((all, values))
+}
+
 /// Values of all vertices, from those of each server's.
-fn all<T: PullValue>(results: &[Vec<u8>], n: usize) -> Result<Vec<T>> {
+fn all<T: PullValue>(results: &[&[u8]], n: usize) -> Result<Vec<T>> {
     let partition = Partition::new(results.len())?;
-    let mut left: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
+    let mut left = results.to_vec();
     // Ids are 32 bits wide.
     let found = (0..n as VertexId).map(|v| T::decode(left.get_mut(partition.owner(v))?));
     let found: Option<Vec<T>> = found.collect();

@@ -2,25 +2,29 @@
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nakshi_engine::{CancelToken, Context, EngineMode, Graph};
+use nakshi_engine::{CancelToken, Context, EngineMode, Graph, Progress};
 use nakshi_store::{OpenOptions, Store};
 
 use crate::checkpoint::{Keeper, State};
 use crate::control::{Lines, Order, Report, Run, VERSION, say};
-use crate::exchange::dataflow::{Alarm, Dataflow};
-use crate::exchange::sockets::{Identity, Waiting, connect, watchful};
-use crate::exchange::{Counters, Session};
+use crate::exchange::channels::{Channels, is_quiet};
+use crate::exchange::sockets::{Identity, Listener, Waiting, connect, watchful};
+use crate::exchange::{Alarm, Counters, Session};
 use crate::job::{Superstep, Terms};
+use crate::load::LOADING;
 use crate::task::{Found, Kept, Part};
 use crate::{Error, Result, Room};
 
 /// How often a server says that it lives, and looks whether it shall stop.
 const HEARTBEAT: Duration = Duration::from_millis(200);
+/// So often at most it tells of supersteps.
+const TELLING: Duration = Duration::from_millis(5);
 /// For so long a server waits for the others to listen.
 const CONNECTING: Duration = Duration::from_secs(20);
 /// For so long a round lasts at most without a frame: a front-end notices a server that hangs earlier.
@@ -61,15 +65,14 @@ pub fn serve(listener: &TcpListener, once: bool, cancel: &CancelToken) -> Result
     }
 }
 
-/// timely's threads panic when a connection breaks, which the run ends with an error for, or survives:
-/// they shall not print that. Panics of other threads are printed as before.
+/// timely panics when a connection breaks, which the run ends with an error for, or survives: that shall
+/// not be printed. Other panics are printed as before.
 fn quiet_threads() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let thread = std::thread::current();
-            if !thread.name().is_some_and(|name| name.starts_with("timely:")) {
+            if !is_quiet() {
                 before(panic);
             }
         }));
@@ -87,8 +90,8 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
     let Some(Order::Join { version }) = lines.next().map_err(broken)? else { return Ok(()) };
     // Other servers call where the front-end has called.
     let address = listener.local_addr().map_err(broken)?;
-    let others = TcpListener::bind((address.ip(), 0)).map_err(broken)?;
-    let port = others.local_addr().map_err(broken)?.port();
+    let others = Listener::bind(address.ip()).map_err(broken)?;
+    let port = others.address().map_err(broken)?.port();
     say(socket, &Report::Ready { version: VERSION.into(), port }).map_err(broken)?;
     if version != VERSION {
         let why = format!("the front-end is nakshi {version} and this is {VERSION}");
@@ -100,7 +103,9 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
         listener: &others,
         talk: Mutex::new(()),
         now: Mutex::new(None),
-        ended: AtomicBool::new(false),
+        loading: Arc::default(),
+        ended: Mutex::new(false),
+        ends: Condvar::new(),
         over: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
@@ -116,9 +121,22 @@ struct Ends<'s>(&'s Server<'s>);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
-        self.0.ended.store(true, Ordering::Release);
+        *self.0.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.ends.notify_all();
         // Ends the thread that listens.
         let _ = self.0.socket.shutdown(std::net::Shutdown::Read);
+    }
+}
+
+/// How far loading is.
+#[derive(Debug, Default)]
+struct Loading(Mutex<(u64, u64)>);
+
+impl Progress for Loading {
+    fn update(&self, phase: &str, done: u64, total: u64) {
+        if phase == LOADING {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (done, total);
+        }
     }
 }
 
@@ -133,11 +151,14 @@ struct Current {
 struct Server<'s> {
     socket: &'s TcpStream,
     /// Where other servers call.
-    listener: &'s TcpListener,
+    listener: &'s Listener,
     /// Lines of several threads do not mix.
     talk: Mutex<()>,
     now: Mutex<Option<Current>>,
-    ended: AtomicBool,
+    loading: Arc<Loading>,
+    ended: Mutex<bool>,
+    /// Tells of `ended`.
+    ends: Condvar,
     /// The front-end has said that the run is over, whatever came of it. One that is only silent may go
     /// on with another server in this one's place.
     over: AtomicBool,
@@ -186,15 +207,18 @@ impl Server<'_> {
 
     /// Says that it lives until the front-end has gone.
     fn beat(&self, cancel: &CancelToken) {
-        while !self.ended.load(Ordering::Acquire) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*ended {
             if cancel.is_cancelled() {
                 self.stop(None, "it was interrupted");
                 // No more orders either.
                 let _ = self.socket.shutdown(std::net::Shutdown::Read);
             }
             // A front-end that has gone is noticed by whoever listens to it.
-            let _ = self.tell(&Report::Alive);
-            std::thread::sleep(HEARTBEAT);
+            let loaded = self.loading.0.lock().map_or((0, 0), |loaded| *loaded);
+            let _ = self.tell(&Report::Alive { loaded });
+            let waited = self.ends.wait_timeout(ended, HEARTBEAT);
+            ended = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -206,7 +230,7 @@ impl Server<'_> {
             if job != Some(run.job.id) {
                 job = Some(run.job.id);
                 let keeper = Keeper::new(run.job.id, run.job.checkpoints.clone());
-                kept = Kept { shard: None, keeper };
+                kept = Kept { keeper, ..Kept::default() };
             }
             number = Some(run.server);
             let mut counters = Counters::default();
@@ -232,8 +256,9 @@ impl Server<'_> {
         let until = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
         let cx = Context::new().with_threads(job.threads).with_cancel(stop);
         let cx = cx.with_memory(job.memory).with_mode(EngineMode::Ssd);
-        let graph = || -> Result<Graph> {
-            let store = Store::open(&job.store, &OpenOptions::default());
+        let cx = cx.with_progress(Arc::clone(&self.loading) as Arc<dyn Progress>);
+        let open = |path: &Path| -> Result<Graph> {
+            let store = Store::open(path, &OpenOptions::default());
             let store = store.map_err(nakshi_engine::Error::from)?;
             Ok(Graph::open(&store, &job.task.needs(), &cx)?)
         };
@@ -244,11 +269,10 @@ impl Server<'_> {
         };
         let me = Identity { server: *server, job: job.id, epoch: *epoch };
         let sockets = connect(self.listener, addresses, me, &waiting)?;
-        let flow = Dataflow::sockets(*server, sockets, &alarm, PATIENCE)?;
-        let mut session = Session::new(Box::new(flow), job.id, *epoch);
-        let mut watch = |done: &Superstep, state: &State| {
-            let _ = self.tell(&Report::Step { done: *done, saved: state.saved.clone() });
-        };
+        let channels = Channels::sockets(*server, sockets, &alarm, PATIENCE)?;
+        let mut session = Session::new(Box::new(channels), job.id, *epoch);
+        let mut steps = Steps { server: self, done: Vec::new(), saved: Vec::new(), told: None };
+        let mut watch = |done: &Superstep, state: &State| steps.add(*done, state);
         let room = Room {
             memory: job.memory,
             folder: std::env::temp_dir(),
@@ -256,7 +280,8 @@ impl Server<'_> {
             threads: job.threads,
         };
         let found = job.task.run(Part {
-            graph: &graph,
+            input: &job.input,
+            open: &open,
             start,
             room: &room,
             kept,
@@ -267,6 +292,7 @@ impl Server<'_> {
             loaded: &|| drop(self.tell(&Report::Loaded)),
             watch: &mut watch,
         });
+        steps.tell();
         *counters = session.counters();
         // Being stopped is the echo of why.
         let found = found.map_err(|error| alarm.check().err().unwrap_or(error));
@@ -296,6 +322,36 @@ impl Server<'_> {
                 };
                 self.tell(&Report::Failed { why, lost, state })
             }
+        }
+    }
+}
+
+/// Supersteps that the front-end is told of: those that are over sooner than it can show them, several at
+/// a time.
+struct Steps<'s> {
+    server: &'s Server<'s>,
+    done: Vec<Superstep>,
+    saved: Vec<u32>,
+    told: Option<Instant>,
+}
+
+impl Steps<'_> {
+    fn add(&mut self, done: Superstep, state: &State) {
+        self.done.push(done);
+        // What a run can be taken up from is told at once.
+        let new = self.saved != state.saved;
+        self.saved.clone_from(&state.saved);
+        if new || self.told.is_none_or(|told| told.elapsed() > TELLING) {
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        self.told = Some(Instant::now());
+        let (done, saved) = (std::mem::take(&mut self.done), self.saved.clone());
+        if !done.is_empty() {
+            // A front-end that has gone is noticed by whoever listens to it.
+            let _ = self.server.tell(&Report::Steps { done, saved });
         }
     }
 }

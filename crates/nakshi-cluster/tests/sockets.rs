@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nakshi_cluster::front::{Caller, Event, Servers, Settings, run};
+use nakshi_cluster::front::{Caller, Event, Given, Ran, Servers, Settings, run};
 use nakshi_cluster::job::Superstep;
 use nakshi_cluster::{Checkpoints, Error, Place, Task, worker};
 use nakshi_engine::program::pull::programs::{Components, PageRank};
@@ -65,6 +65,20 @@ fn disturbed(
     settings: &Settings,
     disturb: &mut dyn FnMut(u32, &[CancelToken]),
 ) -> Result<(Outcome, Servers), Error> {
+    let graph = graph(store);
+    let given = Given::Store(store.path(), &graph);
+    let ran = disturbed_on(given, task, servers, settings, disturb)?;
+    Ok((ran.outcome, ran.servers))
+}
+
+/// As [`disturbed`], on the graph of a store or a file.
+fn disturbed_on(
+    given: Given<'_>,
+    task: &Task,
+    servers: usize,
+    settings: &Settings,
+    disturb: &mut dyn FnMut(u32, &[CancelToken]),
+) -> Result<Ran, Error> {
     std::thread::scope(|scope| {
         let (addresses, tokens): (Vec<_>, Vec<_>) = (0..servers).map(|_| server(scope)).unzip();
         let tokens = RefCell::new(tokens);
@@ -79,8 +93,7 @@ fn disturbed(
             Ok(Some(address))
         };
         let mut caller = Caller { watch: &mut watch, replace: &mut replace };
-        let (path, cx) = (store.path(), Context::new());
-        run(path, &graph(store), task, &addresses, settings, &cx, &mut caller)
+        run(given, task, &addresses, settings, &Context::new(), &mut caller)
     })
 }
 
@@ -96,8 +109,9 @@ fn called(graph: &Graph, addresses: &[String]) -> Result<(Outcome, Servers), Err
     let (watch, replace) = (&mut |_: Event<'_>| {}, &mut |_: usize| Ok(None));
     let (settings, cx) = (Settings::default(), Context::new());
     let mut caller = Caller { watch, replace };
-    let path = graph.store().unwrap().path();
-    run(path, graph, &Task::Wcc {}, addresses, &settings, &cx, &mut caller)
+    let given = Given::Store(graph.store().unwrap().path(), graph);
+    let ran = run(given, &Task::Wcc {}, addresses, &settings, &cx, &mut caller)?;
+    Ok((ran.outcome, ran.servers))
 }
 
 #[test]

@@ -1,17 +1,18 @@
-//! `serve`: a server of a cluster; what a front-end calls in Python.
+//! `serve`: a server of a cluster; `run_on_servers`: a front-end, and what it calls in Python.
 
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use nakshi::analysis::Answer;
-use nakshi::cluster::{self, Caller, Notice, Settings, worker};
+use nakshi::cluster::{self, Caller, EdgeFile, Given, Notice, Settings, worker};
 use nakshi::engine::Context;
-use nakshi::store::Store;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::call::long;
 use crate::errors::{ClusterError, Failure};
+use crate::outcome::Outcome;
+use crate::store::{Store, seconds, within};
 
 /// Serves front-ends that call at `listen` (host and port), until Ctrl-C, or one of them with `once`.
 /// `ready` is called with the address, whose port the system chooses if it is 0.
@@ -24,21 +25,87 @@ pub fn serve(py: Python<'_>, listen: &str, ready: &Bound<'_, PyAny>, once: bool)
     long(py, None, |call| worker::serve(&listener, once, &call.cancel).map_err(Failure::from))
 }
 
+/// The graph of a run: a store, or a file of edges as JSON.
+#[derive(FromPyObject)]
+pub enum Input<'py> {
+    Store(PyRef<'py, Store>),
+    Edges(String),
+}
+
+/// Runs an algorithm with JSON parameters on the servers that listen at `addresses`. `checkpoints` is how
+/// many supersteps there are from one to the next, and their folder if it is not the memory of the next
+/// server; `replace` is called with the number of a server that was lost and returns the address of
+/// another one, or nothing; `watch` with JSON of every superstep.
+#[pyfunction]
+#[pyo3(signature = (graph, algorithm, parameters, addresses, *, memory = None, threads = 1, senders = 1,
+    timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
+    progress = None))]
+#[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
+pub fn run_on_servers(
+    py: Python<'_>,
+    graph: Input<'_>,
+    algorithm: String,
+    parameters: &str,
+    addresses: Vec<String>,
+    memory: Option<u64>,
+    threads: usize,
+    senders: usize,
+    timeout: Option<f64>,
+    deadline: Option<f64>,
+    silence: f64,
+    restarts: usize,
+    checkpoints: Option<(u32, Option<PathBuf>)>,
+    replace: Option<Py<PyAny>>,
+    watch: Option<Py<PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Outcome> {
+    let (store, file): (_, Option<EdgeFile>) = match graph {
+        Input::Store(store) => (Some(store.opened()?), None),
+        Input::Edges(text) => (None, Some(serde_json::from_str(&text).map_err(Failure::from)?)),
+    };
+    let given = store.as_ref().map(Given::Store).or(file.as_ref().map(Given::Edges));
+    let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
+    let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
+    let settings = Settings {
+        threads,
+        senders,
+        memory,
+        checkpoints: checkpoints.map(|(every, folder)| cluster::Checkpoints {
+            every,
+            place: folder.map_or(cluster::Place::Buddy, cluster::Place::Folder),
+        }),
+        restarts,
+        deadline: deadline.map(|deadline| seconds("deadline", deadline)).transpose()?,
+        silence: seconds("silence", silence)?,
+    };
+    let context = within(Context::new(), timeout)?;
+    let mut calls = Calls { replace, watch, raised: None };
+    let answer = long(py, progress, |call| {
+        let context = context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+        let task = (algorithm.as_str(), &parameters);
+        Ok(calls.run(given, task, &addresses, &settings, &context)?)
+    });
+    match calls.raised {
+        Some(error) => Err(error),
+        None => Ok(Outcome::new(algorithm, answer?)),
+    }
+}
+
 /// What a run on servers calls.
-pub struct Calls {
+struct Calls {
     /// Gives the address of another server in the place of one that was lost.
-    pub replace: Option<Py<PyAny>>,
+    replace: Option<Py<PyAny>>,
     /// Is told of every superstep.
-    pub watch: Option<Py<PyAny>>,
+    watch: Option<Py<PyAny>>,
     /// What one of them has raised.
-    pub raised: Option<PyErr>,
+    raised: Option<PyErr>,
 }
 
 impl Calls {
     /// As [`cluster::run`]; what is raised ends the run.
-    pub fn run(
+    fn run(
         &mut self,
-        store: &Arc<Store>,
+        given: Given<'_>,
         task: (&str, &Map<String, Value>),
         addresses: &[String],
         settings: &Settings,
@@ -64,6 +131,6 @@ impl Calls {
             )
         };
         let caller = Caller { watch: &mut told, replace: &mut other };
-        cluster::run(store, task, addresses, settings, cx, caller)
+        cluster::run(given, task, addresses, settings, cx, caller)
     }
 }

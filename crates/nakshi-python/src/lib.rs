@@ -27,7 +27,7 @@ mod _core {
     #[pymodule_export]
     use crate::builders::{Batches, backup, build, check, export, generate};
     #[pymodule_export]
-    use crate::cluster::serve;
+    use crate::cluster::{run_on_servers, serve};
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]

@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::builders::hooks;
 use crate::call::long;
-use crate::cluster::Calls;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 
@@ -162,60 +161,6 @@ impl Store {
         Ok(Outcome::new(algorithm, answer))
     }
 
-    /// Runs an algorithm with JSON parameters on the servers that listen at `addresses`.
-    /// `checkpoints` is how many supersteps there are from one to the next, and their folder if it is
-    /// not the memory of the next server; `replace` is called with the number of a server that was lost
-    /// and returns the address of another one, or nothing; `watch` with JSON of every superstep.
-    #[pyo3(signature = (algorithm, parameters, addresses, *, memory = None, threads = 1, senders = 1,
-        timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
-        progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
-    fn run_on_servers(
-        &self,
-        py: Python<'_>,
-        algorithm: String,
-        parameters: &str,
-        addresses: Vec<String>,
-        memory: Option<u64>,
-        threads: usize,
-        senders: usize,
-        timeout: Option<f64>,
-        deadline: Option<f64>,
-        silence: f64,
-        restarts: usize,
-        checkpoints: Option<(u32, Option<PathBuf>)>,
-        replace: Option<Py<PyAny>>,
-        watch: Option<Py<PyAny>>,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Outcome> {
-        let store = self.opened()?;
-        let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
-        let settings = cluster::Settings {
-            threads,
-            senders,
-            memory,
-            checkpoints: checkpoints.map(|(every, folder)| cluster::Checkpoints {
-                every,
-                place: folder.map_or(cluster::Place::Buddy, cluster::Place::Folder),
-            }),
-            restarts,
-            deadline: deadline.map(|deadline| seconds("deadline", deadline)).transpose()?,
-            silence: seconds("silence", silence)?,
-        };
-        let context = within(Context::new(), timeout)?;
-        let mut calls = Calls { replace, watch, raised: None };
-        let answer = long(py, progress, |call| {
-            let context =
-                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
-            let task = (algorithm.as_str(), &parameters);
-            Ok(calls.run(&store, task, &addresses, &settings, &context)?)
-        });
-        match calls.raised {
-            Some(error) => Err(error),
-            None => Ok(Outcome::new(algorithm, answer?)),
-        }
-    }
-
     /// What partitions over these numbers of servers send and keep, as JSON.
     #[pyo3(signature = (servers, value_bytes, *, memory = None, threads = None, progress = None))]
     fn cluster_plan(
@@ -347,7 +292,7 @@ impl Store {
 }
 
 /// Stops after so many seconds, if any.
-fn within(context: Context, timeout: Option<f64>) -> PyResult<Context> {
+pub(crate) fn within(context: Context, timeout: Option<f64>) -> PyResult<Context> {
     Ok(match timeout {
         Some(timeout) => context.with_timeout(seconds("timeout", timeout)?),
         None => context,
@@ -355,7 +300,7 @@ fn within(context: Context, timeout: Option<f64>) -> PyResult<Context> {
 }
 
 /// A time that an argument gives.
-fn seconds(argument: &str, seconds: f64) -> PyResult<Duration> {
+pub(crate) fn seconds(argument: &str, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nakshi_cluster::front::{self, Event};
+use nakshi_cluster::front::{self, Event, Ran};
 use nakshi_cluster::job::Superstep;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 pub use nakshi_cluster::front::{Recovery, Servers, Settings};
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
 pub use nakshi_cluster::{
-    Checkpoints, Error, NAMES, Partition, Place, Task, exchange, job, load, local, plan, worker,
+    Checkpoints, EdgeFile, Error, NAMES, Partition, Place, Task, exchange, job, load, local, plan,
+    worker,
 };
 
 use crate::Result;
@@ -64,14 +65,23 @@ impl Steps {
     }
 }
 
+/// The graph of a run, which all servers can read under the same path.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'g> {
+    /// A store.
+    Store(&'g Arc<Store>),
+    /// A file of edges, which servers load by shares.
+    Edges(&'g EdgeFile),
+}
+
 /// Runs the algorithm `name` with `parameters` (vertices as users' ids) on the servers that listen at
-/// `addresses`; all of them can read the store under its path.
+/// `addresses`.
 ///
 /// # Errors
 /// Unknown algorithm, parameter or vertex; a server that cannot be reached, ends or hangs and is not
 /// replaced, or what it cannot do; reading; cancellation.
 pub fn run(
-    store: &Arc<Store>,
+    given: Given<'_>,
     (name, parameters): (&str, &Map<String, Value>),
     addresses: &[String],
     settings: &Settings,
@@ -79,32 +89,25 @@ pub fn run(
     caller: Caller<'_>,
 ) -> Result<Answer> {
     let began = Instant::now();
-    let graph = Graph::open(store, &Needs::new(0.0, &[Direction::Out]), &on_ssd(cx))?;
-    let task = Task::new(name, parameters, &graph, cx)?;
-    let total = task.steps().map_or(0, u64::from);
-    let mut steps = Steps { servers: addresses.len(), ..Steps::default() };
-    let Caller { watch, replace } = caller;
-    let mut watch = |event: Event<'_>| match event {
-        Event::Step(_, one) => {
-            if let Some(all) = steps.add(one) {
-                cx.progress().update("supersteps", all.step.into(), total);
-                watch(&Notice::Superstep(all));
-            }
+    let (ran, names) = match given {
+        Given::Store(store) => {
+            let graph = Graph::open(store, &Needs::new(0.0, &[Direction::Out]), &on_ssd(cx))?;
+            let task = Task::new(name, parameters, &graph, cx)?;
+            let given = front::Given::Store(store.path(), &graph);
+            let ran = watched(given, &task, addresses, settings, cx, caller)?;
+            (ran, Names::load(&store.ids()?.until(cx.cancel_token()))?)
         }
-        Event::Recovered(recovery) => {
-            steps.ended.clear();
-            watch(&Notice::Recovered { recovered: recovery.clone() });
+        Given::Edges(file) => {
+            let (task, source) = Task::of_edges(name, parameters)?;
+            let given = front::Given::Edges(file, source);
+            let ran = watched(given, &task, addresses, settings, cx, caller)?;
+            let names = Names::integers(ran.ids.as_deref().unwrap_or_default());
+            (ran, names)
         }
     };
-    let mut caller = front::Caller { watch: &mut watch, replace };
-    let path = store.path();
-    let (outcome, servers) = front::run(path, &graph, &task, addresses, settings, cx, &mut caller)?;
-    let Outcome { columns, summary, .. } = outcome;
-    let ids = store.ids()?.until(cx.cancel_token());
-    let table = match columns.is_empty() {
-        true => None,
-        false => Some(Arc::new(Table::new(Names::load(&ids)?, columns))),
-    };
+    let Ran { outcome: Outcome { columns, summary, .. }, servers, .. } = ran;
+    let some = !columns.is_empty();
+    let table = some.then(|| Arc::new(Table::new(names, columns)));
     // Step 0 sends first values.
     let steps = servers.steps.first().map_or(0, |steps| steps.len().saturating_sub(1));
     let stats = Stats {
@@ -119,6 +122,35 @@ pub fn run(
         servers: Some(servers),
     };
     Ok(Answer { table, summary, stats })
+}
+
+/// Runs a task; the caller is told of supersteps of all servers.
+fn watched(
+    given: front::Given<'_>,
+    task: &Task,
+    addresses: &[String],
+    settings: &Settings,
+    cx: &Context,
+    caller: Caller<'_>,
+) -> nakshi_cluster::Result<Ran> {
+    let total = task.steps().map_or(0, u64::from);
+    let mut steps = Steps { servers: addresses.len(), ..Steps::default() };
+    let Caller { watch, replace } = caller;
+    let mut watch = |event: Event<'_>| match event {
+        Event::Loading(done, total) => cx.progress().update("loading", done, total),
+        Event::Step(_, one) => {
+            if let Some(all) = steps.add(one) {
+                cx.progress().update("supersteps", all.step.into(), total);
+                watch(&Notice::Superstep(all));
+            }
+        }
+        Event::Recovered(recovery) => {
+            steps.ended.clear();
+            watch(&Notice::Recovered { recovered: recovery.clone() });
+        }
+    };
+    let mut caller = front::Caller { watch: &mut watch, replace };
+    front::run(given, task, addresses, settings, cx, &mut caller)
 }
 
 fn on_ssd(cx: &Context) -> Context {

@@ -61,6 +61,13 @@ impl Names {
         Names { ids: Ids::Dense(0), big: false, count, vertices: None, ranks: OnceLock::new() }
     }
 
+    /// Of a graph without a store, whose vertices are numbered in the order of their ids.
+    pub fn integers(ascending: &[u64]) -> Names {
+        let mut ids = Ids::Narrow(0, Vec::new());
+        ascending.iter().zip(0..).for_each(|(&id, rank)| add(&mut ids, rank, i128::from(id)));
+        Names { ids, ..Names::dense(ascending.len() as u64) }
+    }
+
     /// Number of vertices.
     pub fn len(&self) -> u64 {
         self.count
@@ -214,18 +221,23 @@ fn load_integers(map: &IdMap) -> Result<Ids> {
             Key::I64(id) => i128::from(id),
             Key::Bytes(_) => return Ok(()),
         };
-        if rank == 0
-            && let Ok(first) = i64::try_from(id)
-        {
-            ids = Ids::Narrow(first, Vec::new());
-        }
-        if !push(&mut ids, id) {
-            ids = widen(std::mem::replace(&mut ids, Ids::Dense(0)), id);
-            push(&mut ids, id);
-        }
+        add(&mut ids, rank, id);
         Ok(())
     })?;
     Ok(ids)
+}
+
+/// Appends the id of a rank, in a representation that has room for it.
+fn add(ids: &mut Ids, rank: u64, id: i128) {
+    if rank == 0
+        && let Ok(first) = i64::try_from(id)
+    {
+        *ids = Ids::Narrow(first, Vec::new());
+    }
+    if !push(ids, id) {
+        *ids = widen(std::mem::replace(ids, Ids::Dense(0)), id);
+        push(ids, id);
+    }
 }
 
 /// Appends an id if its representation has room for it.

@@ -2,15 +2,17 @@
 //!
 //! A [`Session`] numbers the frames of a round and ends it when all of them have arrived, each once:
 //! what is late, double or damaged does not count, and what is missing is an error. A [`Transport`]
-//! carries them: [`dataflow`] over threads or sockets by timely dataflow, [`simulated`] in tests, with
-//! faults.
+//! carries them: [`channels`] over threads or sockets by timely's communication, [`simulated`] in tests,
+//! with faults.
 
-pub mod dataflow;
+mod alarm;
+pub mod channels;
 mod frame;
 mod session;
 pub mod simulated;
 pub mod sockets;
 
+pub use alarm::Alarm;
 pub use session::{Batch, Counters, Session, Sink};
 
 use crate::Result;

@@ -1,15 +1,22 @@
-//! Connections between the processes of a cluster.
+//! Connections between the processes of a cluster: sockets of TCP, and of Unix on one machine, where they
+//! take half the time.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+#[cfg(target_os = "linux")]
+use std::os::linux::net::SocketAddrExt;
+#[cfg(target_os = "linux")]
+use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use timely::communication::allocator::zero_copy::stream::Stream;
+use timely_communication::allocator::zero_copy::stream::Stream;
 
-use super::dataflow::Alarm;
+use super::Alarm;
+use super::channels::Closing;
 use crate::{Error, Result};
 
 /// First bytes on a connection; servers of other versions do not understand each other.
@@ -41,6 +48,152 @@ pub struct Waiting {
     pub alarm: Alarm,
 }
 
+/// Where a server is called by others.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    /// For servers of this machine.
+    #[cfg(target_os = "linux")]
+    near: Option<UnixListener>,
+}
+
+impl Listener {
+    /// At a port that the system chooses.
+    ///
+    /// # Errors
+    /// Those of the sockets.
+    pub fn bind(address: IpAddr) -> io::Result<Self> {
+        let tcp = TcpListener::bind((address, 0))?;
+        tcp.set_nonblocking(true)?;
+        #[cfg(target_os = "linux")]
+        let near = match near(tcp.local_addr()?) {
+            Some(name) => Some(UnixListener::bind_addr(&name?)?),
+            None => None,
+        };
+        #[cfg(target_os = "linux")]
+        near.as_ref().map_or(Ok(()), |near| near.set_nonblocking(true))?;
+        Ok(Listener {
+            tcp,
+            #[cfg(target_os = "linux")]
+            near,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
+    /// A server that has called, if one has.
+    fn accept(&self) -> io::Result<Option<Wire>> {
+        let waiting = |error: io::Error| match error.kind() {
+            io::ErrorKind::WouldBlock => Ok(None),
+            _ => Err(error),
+        };
+        #[cfg(target_os = "linux")]
+        if let Some(near) = &self.near {
+            let called = near.accept().map(|(socket, _)| Some(Wire::Unix(socket)));
+            if let Some(wire) = called.or_else(waiting)? {
+                return Ok(Some(wire));
+            }
+        }
+        self.tcp.accept().map(|(socket, _)| Some(Wire::Tcp(socket))).or_else(waiting)
+    }
+}
+
+/// The name in the system's table of sockets that goes with an address of this machine.
+#[cfg(target_os = "linux")]
+fn near(address: SocketAddr) -> Option<io::Result<std::os::unix::net::SocketAddr>> {
+    let name = format!("nakshi-cluster-{}", address.port());
+    let is_near = address.ip().is_loopback();
+    is_near.then(|| std::os::unix::net::SocketAddr::from_abstract_name(name))
+}
+
+/// A connection between two servers.
+#[derive(Debug)]
+pub enum Wire {
+    /// Between machines.
+    Tcp(TcpStream),
+    /// On one machine.
+    Unix(UnixStream),
+}
+
+macro_rules! either {
+    ($wire:expr, $socket:ident => $what:expr) => {
+        match $wire {
+            Wire::Tcp($socket) => $what,
+            Wire::Unix($socket) => $what,
+        }
+    };
+}
+
+impl Wire {
+    /// Calls a server.
+    fn call(place: SocketAddr) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        if let Some(name) = near(place)
+            && let Ok(socket) = UnixStream::connect_addr(&name?)
+        {
+            return Ok(Wire::Unix(socket));
+        }
+        TcpStream::connect_timeout(&place, CALL).map(Wire::Tcp)
+    }
+
+    /// Another handle of it.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Wire::Tcp(socket) => Wire::Tcp(socket.try_clone()?),
+            Wire::Unix(socket) => Wire::Unix(socket.try_clone()?),
+        })
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        either!(self, socket => socket.shutdown(how))
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        either!(self, socket => socket.set_nonblocking(nonblocking))
+    }
+
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        either!(self, socket => socket.set_read_timeout(timeout))
+    }
+
+    fn watchful(&self, silence: Duration) -> io::Result<()> {
+        match self {
+            Wire::Tcp(socket) => watchful(socket, silence),
+            // Nothing lies between the two ends.
+            Wire::Unix(_) => Ok(()),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        either!(self, socket => socket.read(buffer))
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        either!(self, socket => socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        either!(self, socket => socket.flush())
+    }
+}
+
 /// Makes a connection break once the other side has not answered for so long, as when a network is cut,
 /// and sends small messages at once.
 ///
@@ -64,12 +217,12 @@ pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> 
 /// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run, and
 /// when the alarm rings.
 pub fn connect(
-    listener: &TcpListener,
+    listener: &Listener,
     addresses: &[String],
     me: Identity,
     waiting: &Waiting,
-) -> Result<Vec<Option<TcpStream>>> {
-    let mut sockets: Vec<Option<TcpStream>> = addresses.iter().map(|_| None).collect();
+) -> Result<Vec<Option<Wire>>> {
+    let mut sockets: Vec<Option<Wire>> = addresses.iter().map(|_| None).collect();
     for (server, address) in addresses.iter().enumerate().take(me.server) {
         let lost = |why: io::Error| Error::Lost { server, why: format!("{address}: {why}") };
         let mut socket = call(address, server, waiting)?;
@@ -80,15 +233,14 @@ pub fn connect(
             *place = Some(socket);
         }
     }
-    let missing = |sockets: &[Option<TcpStream>]| {
+    let missing = |sockets: &[Option<Wire>]| {
         (me.server + 1..sockets.len())
             .find(|server| sockets.get(*server).is_some_and(Option::is_none))
     };
     let failed = |why: io::Error| Error::Lost { server: me.server, why: why.to_string() };
-    listener.set_nonblocking(true).map_err(failed)?;
     while let Some(server) = missing(&sockets) {
         match listener.accept() {
-            Ok((mut socket, _)) => {
+            Ok(Some(mut socket)) => {
                 socket.set_nonblocking(false).map_err(failed)?;
                 // Whoever calls and is no server of this run is not one of those waited for.
                 let Ok(other) = hear(&mut socket, server, waiting) else { continue };
@@ -100,7 +252,7 @@ pub fn connect(
                     *place = Some(socket);
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Ok(None) => {
                 waiting.alarm.check()?;
                 if Instant::now() >= waiting.until {
                     return Err(Error::Lost { server, why: "it has not called in time".into() });
@@ -111,19 +263,20 @@ pub fn connect(
         }
     }
     for socket in sockets.iter().flatten() {
-        watchful(socket, waiting.silence)
+        socket
+            .watchful(waiting.silence)
             .and_then(|()| socket.set_read_timeout(None))
             .map_err(failed)?;
     }
     Ok(sockets)
 }
 
-fn call(address: &str, server: usize, waiting: &Waiting) -> Result<TcpStream> {
+fn call(address: &str, server: usize, waiting: &Waiting) -> Result<Wire> {
     loop {
         let place = address.to_socket_addrs().and_then(|mut places| {
             places.next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
         });
-        match place.and_then(|place| TcpStream::connect_timeout(&place, CALL)) {
+        match place.and_then(Wire::call) {
             Ok(socket) => return Ok(socket),
             Err(error) if Instant::now() >= waiting.until => {
                 return Err(Error::Lost { server, why: format!("{address}: {error}") });
@@ -134,7 +287,7 @@ fn call(address: &str, server: usize, waiting: &Waiting) -> Result<TcpStream> {
     }
 }
 
-fn say(socket: &mut TcpStream, me: Identity) -> io::Result<()> {
+fn say(socket: &mut Wire, me: Identity) -> io::Result<()> {
     let mut bytes = HELLO.as_bytes().to_vec();
     bytes.extend_from_slice(&(me.server as u64).to_le_bytes());
     bytes.extend_from_slice(&me.job.to_le_bytes());
@@ -142,7 +295,7 @@ fn say(socket: &mut TcpStream, me: Identity) -> io::Result<()> {
     socket.write_all(&bytes)
 }
 
-fn hear(socket: &mut TcpStream, server: usize, waiting: &Waiting) -> Result<Identity> {
+fn hear(socket: &mut Wire, server: usize, waiting: &Waiting) -> Result<Identity> {
     let lost = |why: String| Error::Lost { server, why };
     socket.set_read_timeout(Some(PAUSE)).map_err(|error| lost(error.to_string()))?;
     let mut bytes = [0; HELLO.len() + 20];
@@ -189,11 +342,11 @@ fn expect(wanted: Identity, found: Identity) -> Result<()> {
 /// timely's threads panic then; here they end without a word, since the run ends with an error.
 #[derive(Debug)]
 pub(super) struct Guarded {
-    pub(super) socket: TcpStream,
+    pub(super) socket: Wire,
     pub(super) server: usize,
     pub(super) alarm: Alarm,
-    /// Set when all is said: the other side may hang up.
-    pub(super) closing: Arc<AtomicBool>,
+    /// When all is said, the other side may hang up.
+    pub(super) closing: Arc<Closing>,
 }
 
 impl Guarded {
@@ -203,14 +356,17 @@ impl Guarded {
     }
 
     fn closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
+        self.closing.begun.load(Ordering::Acquire)
     }
 }
 
 impl Read for Guarded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.socket.read(buffer) {
-            Ok(0) | Err(_) if self.closing() => Ok(0),
+            Ok(0) | Err(_) if self.closing() => {
+                self.closing.gone.fetch_add(1, Ordering::AcqRel);
+                Ok(0)
+            }
             Ok(0) => self.broken("it has hung up".into()),
             Err(error) => self.broken(error.to_string()),
             Ok(read) => Ok(read),
@@ -263,9 +419,9 @@ mod tests {
     }
 
     /// Three servers that connect, each as it believes to be.
-    fn all(identities: [Identity; 3]) -> Vec<Result<Vec<Option<TcpStream>>>> {
-        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let address = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
+    fn all(identities: [Identity; 3]) -> Vec<Result<Vec<Option<Wire>>>> {
+        let listeners = [(); 3].map(|()| Listener::bind(IpAddr::from([127, 0, 0, 1])).unwrap());
+        let address = |listener: &Listener| listener.address().unwrap().to_string();
         let addresses: Vec<_> = listeners.iter().map(address).collect();
         // Somebody who is no server calls first.
         let mut stranger = TcpStream::connect(&addresses[0]).unwrap();

@@ -1,0 +1,240 @@
+//! What turns edges of a file into lists of their owners.
+
+use nakshi_engine::program::pull::{Links, Origin};
+use nakshi_engine::{Context, VertexId};
+
+use super::lists::{Owned, SortedLists};
+use super::{EdgeFile, Numbering, Pieces, share_of};
+use crate::exchange::{BATCH, Batch, Session};
+use crate::load::Wanted;
+use crate::shard::{Building, Line, Own, Room};
+use crate::{Error, Partition, Result, Shard};
+
+/// Pieces of a file that a server parses before it sends their edges: of half a mebibyte of text each.
+const PIECES: usize = 8;
+
+/// Which of a vertex's lists an edge is in: the first byte of a frame.
+const INCOMING: u8 = 0;
+const OUTGOING: u8 = 1;
+
+/// What turns edges of the file into entries of lists.
+pub(super) struct Loader<'l> {
+    file: &'l EdgeFile,
+    numbers: &'l Numbering,
+    servers: usize,
+    /// Of each vertex.
+    pub(super) owners: Vec<u16>,
+    pub(super) weighted: bool,
+    /// Whether lists of out-neighbours are wanted too.
+    out: bool,
+    /// The server whose lists only are wanted.
+    alone: Option<usize>,
+}
+
+impl<'l> Loader<'l> {
+    pub(super) fn new(
+        file: &'l EdgeFile,
+        wanted: Wanted,
+        numbers: &'l Numbering,
+        partition: &Partition,
+        alone: Option<usize>,
+    ) -> Self {
+        // Numbers of vertices have 32 bits, those of servers 16.
+        let vertices = 0..numbers.len() as VertexId;
+        let owners = vertices.map(|v| partition.owner(v) as u16).collect();
+        let weighted = wanted.weighted && file.weighted;
+        // Whoever is alone has nobody to ask how many out-neighbours a vertex has.
+        let out = file.directed && (wanted.links == Links::Both || alone.is_some());
+        Loader { file, numbers, servers: partition.servers(), owners, weighted, out, alone }
+    }
+
+    fn owner(&self, v: VertexId) -> usize {
+        self.owners.get(v as usize).copied().map_or(0, usize::from)
+    }
+
+    /// The entries of lists of a server's vertices.
+    pub(super) fn gather(
+        &self,
+        server: usize,
+        room: &Room,
+        session: Option<&mut Session>,
+        cx: &Context,
+    ) -> Result<Gathered> {
+        let share = share_of(session.as_deref());
+        let bytes = self.file.bytes() / share.of as u64;
+        let mut pieces = Pieces::new(self.file.reader(self.weighted, share, cx), 1, bytes);
+        let mut gathered =
+            Gathered { weighted: self.weighted, room: room.memory, ..Gathered::default() };
+        match session {
+            None => {
+                while !pieces.ended {
+                    for (_, frame) in self.read(&mut pieces, cx)? {
+                        gathered.take(server, frame.get(Session::HEADER..).unwrap_or_default())?;
+                    }
+                }
+            }
+            Some(session) => {
+                let mut produce = || {
+                    let frames = self.read(&mut pieces, cx)?;
+                    Ok(Batch { frames, more: !pieces.ended })
+                };
+                session.exchange(&mut produce, &mut |from, body| gathered.take(from, body))?;
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// Frames with the edges of the next pieces.
+    fn read(&self, pieces: &mut Pieces, cx: &Context) -> Result<Vec<(usize, Vec<u8>)>> {
+        let new = || vec![Vec::new(); 2 * self.servers];
+        let frames = pieces.parse(PIECES, cx, new, |edges, frames| {
+            let mut put = |kind: u8, vertex: VertexId, neighbour: VertexId, weight: f64| {
+                let owner = self.owner(vertex);
+                if self.alone.is_some_and(|alone| alone != owner) {
+                    return;
+                }
+                let Some(frame) = frames.get_mut(2 * owner + usize::from(kind)) else { return };
+                if frame.is_empty() {
+                    *frame = Session::frame(0);
+                    frame.push(kind);
+                }
+                frame.extend_from_slice(&vertex.to_le_bytes());
+                frame.extend_from_slice(&neighbour.to_le_bytes());
+                if self.weighted && kind == INCOMING {
+                    frame.extend_from_slice(&weight.to_le_bytes());
+                }
+            };
+            for (source, target, weight) in edges.edges() {
+                let (u, v) = (self.number(source)?, self.number(target)?);
+                put(INCOMING, v, u, weight);
+                if !self.file.directed && u != v {
+                    put(INCOMING, u, v, weight);
+                }
+                if self.out {
+                    put(OUTGOING, u, v, weight);
+                }
+            }
+            Ok(())
+        })?;
+        let frames = frames.into_iter().flat_map(|frames| frames.into_iter().enumerate());
+        let full = frames.filter(|(_, frame)| !frame.is_empty());
+        Ok(full.map(|(k, frame)| (k / 2, frame)).collect())
+    }
+
+    fn number(&self, id: u64) -> nakshi_engine::Result<VertexId> {
+        self.numbers.number(id).ok_or_else(|| {
+            let path = self.file.path.display();
+            nakshi_store::Error::Invalid(format!("{path} has changed while it was read")).into()
+        })
+    }
+
+    /// The shard of own vertices with their degrees and lists.
+    pub(super) fn build(
+        &self,
+        (own, degrees): (&Owned, &[u32]),
+        lists: &[SortedLists],
+        partition: &Partition,
+        (server, room): (usize, &Room),
+    ) -> Result<Shard> {
+        let vertices = self.numbers.len();
+        let owned =
+            own.vertices.iter().zip(degrees).enumerate().map(|(k, (&vertex, &degree))| Own {
+                origin: Origin { vertex, rank: vertex, degree, vertices: vertices as u64 },
+                links: lists.iter().map(|lists| lists.range(k).len() as u64).sum(),
+            });
+        let mut building = Building::new(server, partition, vertices, owned, self.weighted, room)?;
+        let mut line = Vec::new();
+        for lists in lists {
+            for (k, &vertex) in own.vertices.iter().enumerate() {
+                let (list, weights) = lists.get(k);
+                line.clear();
+                Line::encode(vertex, list, weights.iter().copied(), &mut line);
+                let damaged = || Error::damaged(server, "its lists are not those of its vertices");
+                building.take(&line)?.ok_or_else(damaged)?;
+            }
+        }
+        building.finish(partition)
+    }
+
+    /// Out-neighbours of own vertices, whose edges are in other servers' lists: servers tell each other how
+    /// often their vertices occur.
+    pub(super) fn out_degrees(
+        &self,
+        incoming: &SortedLists,
+        own: &Owned,
+        session: &mut Session,
+    ) -> Result<Vec<u32>> {
+        let vertices = self.numbers.len();
+        let mut counts = vec![0u32; vertices];
+        for &link in &incoming.links {
+            if let Some(count) = counts.get_mut(link as usize) {
+                *count += 1;
+            }
+        }
+        let mut degrees = vec![0u32; own.vertices.len()];
+        let servers = session.servers();
+        let mut next = 0;
+        let mut produce = || {
+            let (from, to) = (next, vertices.min(next + BATCH / 8));
+            next = to;
+            let mut frames = vec![Session::frame(0); servers];
+            let counted = counts.get(from..to).unwrap_or_default().iter();
+            for ((v, count), &owner) in (from..).zip(counted).zip(self.owners.iter().skip(from)) {
+                if let Some(frame) = frames.get_mut(usize::from(owner)).filter(|_| *count > 0) {
+                    // Numbers of vertices have 32 bits.
+                    frame.extend_from_slice(&(v as VertexId).to_le_bytes());
+                    frame.extend_from_slice(&count.to_le_bytes());
+                }
+            }
+            let frames = frames.into_iter().enumerate();
+            let full = frames.filter(|(_, frame)| frame.len() > Session::HEADER).collect();
+            Ok(Batch { frames: full, more: to < vertices })
+        };
+        session.exchange(&mut produce, &mut |from, body| {
+            for [vertex, count] in body.as_chunks::<4>().0.as_chunks::<2>().0 {
+                let foreign = || Error::damaged(from, "it counts what is not here");
+                let place = own.place(*vertex).and_then(|k| degrees.get_mut(k));
+                let degree = place.ok_or_else(foreign)?;
+                *degree = degree.saturating_add(u32::from_le_bytes(*count));
+            }
+            Ok(())
+        })?;
+        Ok(degrees)
+    }
+}
+
+/// Entries of lists as they have come.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) incoming: Vec<Vec<u8>>,
+    pub(super) outgoing: Vec<Vec<u8>>,
+    pub(super) weighted: bool,
+    bytes: u64,
+    /// As many bytes as there may be.
+    room: Option<u64>,
+}
+
+impl Gathered {
+    fn take(&mut self, from: usize, body: &[u8]) -> Result<()> {
+        let Some((kind, entries)) = body.split_first() else { return Ok(()) };
+        let (size, to) = match *kind {
+            INCOMING => (if self.weighted { 16 } else { 8 }, &mut self.incoming),
+            OUTGOING => (8, &mut self.outgoing),
+            _ => return Err(Error::damaged(from, "it has no edges")),
+        };
+        if entries.len() % size != 0 {
+            return Err(Error::damaged(from, "an edge in it is cut off"));
+        }
+        to.push(entries.to_vec());
+        // Half as much again for the lists that are made of them.
+        self.bytes += entries.len() as u64 * 3 / 2;
+        match self.room {
+            Some(given) if self.bytes > given => {
+                let what =
+                    "loading a file of edges; import it, and the lists may stay on disk:".into();
+                Err(nakshi_engine::Error::Budget { what, needed: self.bytes, given }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Frames by the channels of timely dataflow (D. Murray et al., *Naiad*, SOSP 2013).
+//!
+//! Of timely, its communication alone: threads that send and receive, buffers of a mebibyte that many
+//! small frames share, and frames as opaque bytes, so that nothing is serialised record by record. The
+//! barrier is not its progress tracking, which took two and a half times as long as plain sockets for a
+//! round without frames, but a last word of every server to every other: channels keep the order of
+//! frames. They have no backpressure: the session's batches bound what is under way.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use timely_bytes::arc::Bytes;
+use timely_communication::allocator::ProcessBuilder;
+use timely_communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely_communication::{Allocator, Bytesable, Hooks, Pull, Push};
+
+use super::sockets::{Guarded, Wire};
+use super::{Alarm, Transport};
+use crate::{Error, Result};
+
+/// For so long a server sleeps at most before it looks whether it should go on waiting.
+const NAP: Duration = Duration::from_millis(20);
+
+/// A frame on its way, or the last word of a server in a round: its number alone.
+enum Parcel {
+    Leaving(Vec<u8>),
+    Arrived(Bytes),
+}
+
+impl Parcel {
+    fn last_word(server: usize) -> Self {
+        // A partition has at most 2^16 servers.
+        Parcel::Leaving((server as u32).to_le_bytes().to_vec())
+    }
+
+    /// Whose last word it is: frames are longer.
+    fn is_last_word(&self) -> Option<usize> {
+        let number = <[u8; 4]>::try_from(self.bytes()).ok()?;
+        Some(u32::from_le_bytes(number) as usize)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Parcel::Leaving(bytes) => bytes,
+            Parcel::Arrived(bytes) => bytes,
+        }
+    }
+}
+
+impl Bytesable for Parcel {
+    fn from_bytes(bytes: Bytes) -> Self {
+        Parcel::Arrived(bytes)
+    }
+
+    fn length_in_bytes(&self) -> usize {
+        self.bytes().len()
+    }
+
+    fn into_bytes<W: Write>(&self, writer: &mut W) {
+        // A buffer with room for as many bytes as were asked for.
+        let _ = writer.write_all(self.bytes());
+    }
+}
+
+/// Whose connections have been closed by the other side, once all is said.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    /// Set when this server has said all: others may hang up.
+    pub(super) begun: AtomicBool,
+    /// How many have.
+    pub(super) gone: AtomicUsize,
+}
+
+/// A server's channels to all others, for the thread of the server: while it computes, threads of the
+/// connections send and receive.
+pub struct Channels {
+    server: usize,
+    /// None once they are closed.
+    ends: Option<Ends>,
+    /// Rounds that each server has ended, and those of this one: others may be one ahead.
+    ended: Vec<u64>,
+    alarm: Alarm,
+    patience: Duration,
+    closing: Arc<Closing>,
+    /// Those of a process.
+    sockets: Vec<Wire>,
+}
+
+/// What timely has of them.
+struct Ends {
+    allocator: Allocator,
+    /// By server.
+    pushers: Vec<Box<dyn Push<Parcel>>>,
+    puller: Box<dyn Pull<Parcel>>,
+}
+
+/// A server's place among others that are threads of the same process, which its thread takes.
+pub struct Seat {
+    builder: ProcessBuilder,
+    alarm: Alarm,
+    patience: Duration,
+}
+
+impl Seat {
+    /// The channels of the server whose thread this is.
+    pub fn take(self) -> Channels {
+        let allocator = Allocator::Process(self.builder.build());
+        Channels::new(allocator, self.alarm, self.patience, Arc::default(), Vec::new())
+    }
+}
+
+impl Channels {
+    /// The places of `servers` servers that are threads of this process. `patience` is for how long a
+    /// round may last without a frame.
+    pub fn threads(servers: usize, alarm: &Alarm, patience: Duration) -> Vec<Seat> {
+        let builders = ProcessBuilder::new_typed_vector(servers, Hooks::default().refill, None);
+        let seat = |builder| Seat { builder, alarm: alarm.clone(), patience };
+        builders.into_iter().map(seat).collect()
+    }
+
+    /// Those of a server whose process is connected with all others', by the sockets of
+    /// [`super::sockets::connect`].
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if threads cannot be made.
+    pub fn sockets(
+        server: usize,
+        sockets: Vec<Option<Wire>>,
+        alarm: &Alarm,
+        patience: Duration,
+    ) -> Result<Self> {
+        let failed = |why: String| Error::Lost { server, why };
+        let closing = Arc::new(Closing::default());
+        let known = sockets.iter().flatten().map(Wire::try_clone);
+        let known = known.collect::<std::io::Result<Vec<_>>>();
+        let known = known.map_err(|error| failed(error.to_string()))?;
+        let guarded = |(server, socket): (usize, Option<Wire>)| {
+            let (alarm, closing) = (alarm.clone(), Arc::clone(&closing));
+            socket.map(|socket| Guarded { socket, server, alarm, closing })
+        };
+        let sockets: Vec<_> = sockets.into_iter().enumerate().map(guarded).collect();
+        let hooks = Hooks::default();
+        let inner = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
+        let (builders, comms) =
+            initialize_networking_from_sockets(inner, sockets, server, 1, hooks)
+                .map_err(|error| failed(error.to_string()))?;
+        // Its threads end with the connections. To join them would be to panic with those whose
+        // connection has broken, of which the alarm tells.
+        std::mem::forget(comms);
+        let builder = builders.into_iter().next();
+        let builder = builder.ok_or_else(|| failed("it has no threads".into()))?;
+        let allocator = Allocator::Tcp(builder.build());
+        Ok(Channels::new(allocator, alarm.clone(), patience, closing, known))
+    }
+
+    fn new(
+        mut allocator: Allocator,
+        alarm: Alarm,
+        patience: Duration,
+        closing: Arc<Closing>,
+        sockets: Vec<Wire>,
+    ) -> Self {
+        let (server, servers) = (allocator.index(), allocator.peers());
+        let (pushers, puller) = allocator.allocate(0);
+        let ends = Some(Ends { allocator, pushers, puller });
+        let ended = vec![0; servers];
+        Channels { server, ends, ended, alarm, patience, closing, sockets }
+    }
+
+    /// Does something with the channels; timely panics when a connection has broken.
+    fn with_ends<T>(&mut self, f: impl FnOnce(&mut Ends) -> T) -> Result<T> {
+        let done = self.ends.as_mut().and_then(|ends| quietly(|| f(ends)));
+        let why = "its connections have closed";
+        let closed = || Error::Lost { server: self.server, why: why.into() };
+        done.ok_or_else(|| self.alarm.check().err().unwrap_or_else(closed))
+    }
+
+    /// Says that this server has sent all of a round.
+    fn end_round(&mut self) -> Result<()> {
+        let me = self.server;
+        if let Some(ended) = self.ended.get_mut(me) {
+            *ended += 1;
+        }
+        self.with_ends(|ends| {
+            let others = ends.pushers.iter_mut().enumerate().filter(|(to, _)| *to != me);
+            for (_, pusher) in others {
+                pusher.send(Parcel::last_word(me));
+                pusher.done();
+            }
+            ends.allocator.release();
+        })
+    }
+
+    /// The next frame of this round or of a later one; none if there is none now.
+    fn next(&mut self) -> Result<Option<Parcel>> {
+        while let Some(parcel) = self.with_ends(|ends| ends.puller.recv())? {
+            let Some(server) = parcel.is_last_word() else { return Ok(Some(parcel)) };
+            if let Some(ended) = self.ended.get_mut(server) {
+                *ended += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many servers have not ended the round that this one has.
+    fn missing(&self) -> usize {
+        let mine = self.ended.get(self.server).copied().unwrap_or_default();
+        self.ended.iter().filter(|ended| **ended < mine).count()
+    }
+
+    /// Sleeps until something may have arrived; not for long.
+    fn wait(&mut self) -> Result<()> {
+        self.with_ends(|ends| {
+            if ends.allocator.events().borrow().is_empty() {
+                ends.allocator.await_events(Some(NAP));
+            }
+            ends.allocator.receive();
+            ends.allocator.events().borrow_mut().clear();
+        })
+    }
+
+    /// Waits until all others have said all too, or have hung up.
+    fn part(&mut self) -> Result<()> {
+        self.closing.begun.store(true, Ordering::Release);
+        let began = Instant::now();
+        self.end_round()?;
+        while self.missing() > self.closing.gone.load(Ordering::Acquire)
+            && began.elapsed() < self.patience
+        {
+            self.alarm.check()?;
+            self.wait()?;
+            while self.next()?.is_some() {}
+        }
+        Ok(())
+    }
+}
+
+impl Transport for Channels {
+    fn server(&self) -> usize {
+        self.server
+    }
+
+    fn servers(&self) -> usize {
+        self.ended.len()
+    }
+
+    fn send(&mut self, to: usize, frame: Vec<u8>) -> Result<()> {
+        self.with_ends(|ends| {
+            if let Some(pusher) = ends.pushers.get_mut(to) {
+                pusher.send(Parcel::Leaving(frame));
+                pusher.done();
+            }
+            ends.allocator.release();
+        })
+    }
+
+    fn finish(&mut self, arrived: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.end_round()?;
+        let mut heard = Instant::now();
+        loop {
+            // What has come after the last word of its server is of the next round.
+            while let Some(parcel) = self.next()? {
+                arrived(parcel.bytes())?;
+                heard = Instant::now();
+            }
+            if self.missing() == 0 {
+                return Ok(());
+            }
+            self.alarm.check()?;
+            if heard.elapsed() > self.patience {
+                let why = format!("nothing was heard for {:.0} s", self.patience.as_secs_f64());
+                return Err(Error::Lost { server: self.server, why });
+            }
+            self.wait()?;
+        }
+    }
+}
+
+impl Drop for Channels {
+    fn drop(&mut self) {
+        if self.alarm.check().is_ok() {
+            // Somebody who is lost now is missed by nobody.
+            let _ = self.part();
+        }
+        if self.alarm.check().is_err() {
+            for socket in &self.sockets {
+                // Ends its threads; one that is broken has ended already.
+                let _ = socket.shutdown(std::net::Shutdown::Both);
+            }
+        }
+        let ends = self.ends.take();
+        quietly(|| drop(ends));
+    }
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is one of timely's, or does something for it: it panics when a connection breaks.
+pub(crate) fn is_quiet() -> bool {
+    let thread = std::thread::current();
+    QUIET.get() || thread.name().is_some_and(|name| name.starts_with("timely:"))
+}
+
+/// What comes of something, if it does not panic.
+fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
+    QUIET.set(true);
+    let done = catch_unwind(AssertUnwindSafe(f)).ok();
+    QUIET.set(false);
+    done
+}

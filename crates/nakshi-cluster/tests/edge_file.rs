@@ -1,0 +1,237 @@
+//! Runs on files of edges beside runs on the store that an import makes of them.
+#![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
+
+use std::cell::RefCell;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use nakshi_cluster::front::{Caller, Event, Given, Ran, Settings, run};
+use nakshi_cluster::{Checkpoints, EdgeFile, Error, NAMES, Place, Task, worker};
+use nakshi_engine::{CancelToken, Context, Direction, Graph, Needs};
+use nakshi_store::import::{Format, Hooks, ImportOptions, Input, Layout, SelfLoops, import};
+use nakshi_store::{OpenOptions, Store};
+use serde_json::{Map, json};
+
+fn file(path: PathBuf) -> EdgeFile {
+    serde_json::from_value(json!({ "path": path })).unwrap()
+}
+
+/// Runs a task on so many servers, threads of this process; after a superstep `lose` may end one.
+fn on_servers(
+    given: Given<'_>,
+    task: &Task,
+    servers: usize,
+    settings: &Settings,
+    lose: &dyn Fn(u32) -> Option<usize>,
+) -> Result<Ran, Error> {
+    std::thread::scope(|scope| {
+        let server = || {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let (address, cancel) = (listener.local_addr().unwrap(), CancelToken::new());
+            let token = cancel.clone();
+            scope.spawn(move || drop(worker::serve(&listener, true, &token)));
+            (address.to_string(), cancel)
+        };
+        let (addresses, tokens): (Vec<_>, Vec<_>) = (0..servers).map(|_| server()).unzip();
+        let tokens = RefCell::new(tokens);
+        let mut watch = |event: Event<'_>| {
+            if let Event::Step(0, step) = event
+                && let Some(lost) = lose(step.step)
+            {
+                tokens.borrow()[lost].cancel();
+            }
+        };
+        let mut replace = |lost: usize| {
+            let (address, token) = server();
+            tokens.borrow_mut()[lost] = token;
+            Ok(Some(address))
+        };
+        let mut caller = Caller { watch: &mut watch, replace: &mut replace };
+        run(given, task, &addresses, settings, &Context::new(), &mut caller)
+    })
+}
+
+/// That runs on a file are those on its store, ids included; searches from a vertex of it.
+fn same(folder: &Path, file: &EdgeFile, names: &[&str], source: u64) {
+    let path = folder.join("graph.nakshi");
+    let _ = std::fs::remove_dir_all(&path);
+    let options = ImportOptions {
+        directed: file.directed,
+        format: file.format,
+        weighted: file.weighted,
+        nodes: file.nodes.clone(),
+        self_loops: file.self_loops,
+        layout: Layout::Original,
+        ..ImportOptions::default()
+    };
+    import(vec![Input::Path(file.path.clone())], &path, &options, &Hooks::default()).unwrap();
+    let store = Store::open(&path, &OpenOptions::default()).unwrap();
+    let cx = Context::new();
+    let column = file.weighted.then(|| "weight".to_owned());
+    let needs = Needs { column, ..Needs::new(8.0, &[Direction::Out, Direction::In]) };
+    let graph = Graph::open(&store, &needs, &cx).unwrap();
+    let ids: Vec<u64> = {
+        let mut ids = Vec::new();
+        store
+            .ids()
+            .unwrap()
+            .for_each(|_, key| {
+                ids.push(match key {
+                    nakshi_store::Key::U64(id) => id,
+                    nakshi_store::Key::I64(id) => id.cast_unsigned(),
+                    nakshi_store::Key::Bytes(_) => panic!("an id that is no number"),
+                });
+                Ok(())
+            })
+            .unwrap();
+        ids
+    };
+    let settings = Settings::default();
+    for &name in names {
+        let from = json!({ "source": source }).as_object().unwrap().clone();
+        let parameters = if matches!(name, "bfs" | "sssp") { from } else { Map::new() };
+        let mut with_weights = parameters.clone();
+        if file.weighted && name == "sssp" {
+            with_weights.insert("weight".into(), "weight".into());
+        }
+        let task = Task::new(name, &with_weights, &graph, &cx).unwrap();
+        // What comes of one server shows in any of them.
+        for servers in if name == "pagerank" { 1..=4 } else { 3..=3 } {
+            let given = Given::Store(store.path(), &graph);
+            let want = on_servers(given, &task, servers, &settings, &|_| None).unwrap();
+            let (task, source) = Task::of_edges(name, &parameters).unwrap();
+            let given = Given::Edges(file, source);
+            let found = on_servers(given, &task, servers, &settings, &|_| None).unwrap();
+            let what = format!("{name} on {servers} servers of {}", file.path.display());
+            assert_eq!(found.outcome.summary, want.outcome.summary, "{what}");
+            for (found, want) in found.outcome.columns.iter().zip(&want.outcome.columns) {
+                assert_eq!(found.values, want.values, "{what}");
+                assert_eq!(found.valid, want.valid, "{what}");
+            }
+            assert_eq!(found.ids.as_deref(), Some(ids.as_slice()), "{what}");
+            let sent = |ran: &Ran| -> u64 {
+                ran.servers.steps.iter().flatten().map(|step| step.sent).sum()
+            };
+            assert_eq!(sent(&found), sent(&want), "{what}");
+        }
+    }
+}
+
+/// Numbers that look like chance.
+fn draws(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    }
+}
+
+/// Edges between ids far apart, with weights, some of them several times, some of a vertex to itself.
+fn lines(edges: usize) -> String {
+    let mut draw = draws(11);
+    let id = |k: u64| if k.is_multiple_of(7) { 1_000_000_000_000 + 13 * k } else { 3 * k };
+    let lines = (0..edges).map(|_| {
+        let (u, v) = (draw(300) * draw(300) / 300, draw(300));
+        format!("{}\t{}\t{}.5\n", id(u), id(v), draw(9))
+    });
+    lines.collect()
+}
+
+#[test]
+fn edge_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edges.tsv");
+    std::fs::write(&path, lines(3000)).unwrap();
+    let nodes = folder.path().join("nodes.txt");
+    std::fs::write(&nodes, "5\n1\n99999999999\n").unwrap();
+    let plain = file(path);
+    for directed in [true, false] {
+        let with = |file: EdgeFile, names: &[&str]| {
+            same(folder.path(), &EdgeFile { directed, ..file }, names, 3);
+        };
+        with(plain.clone(), &NAMES);
+        with(EdgeFile { weighted: true, ..plain.clone() }, &["sssp", "wcc"]);
+        let nodes = Some(nodes.clone());
+        let more = EdgeFile { nodes, self_loops: SelfLoops::Drop, ..plain.clone() };
+        with(more, &["pagerank", "cdlp"]);
+    }
+}
+
+#[test]
+fn adjacency_lists_and_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut draw = draws(5);
+    let mut list = |v: u64| -> String {
+        let others: Vec<_> = (0..draw(40)).map(|_| draw(200).to_string()).collect();
+        format!("{v} {}\n", others.join(" "))
+    };
+    let path = folder.path().join("lists.adj");
+    std::fs::write(&path, (0..220).map(&mut list).collect::<String>()).unwrap();
+    for format in [Format::Adjacency, Format::InAdjacency] {
+        same(folder.path(), &EdgeFile { format, ..file(path.clone()) }, &["pagerank", "wcc"], 1);
+    }
+    let path = folder.path().join("matrix.mtx");
+    let entries: String =
+        (0..500).map(|_| format!("{} {}\n", 1 + draw(60), 1 + draw(60))).collect();
+    let head = "%%MatrixMarket matrix coordinate pattern general\n64 64 500\n";
+    std::fs::write(&path, format!("{head}{entries}")).unwrap();
+    same(folder.path(), &file(path), &["pagerank", "wcc"], 1);
+}
+
+/// A server that is lost loads its part alone, and finds what it had.
+#[test]
+fn a_lost_server_reads_the_file_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edges.tsv");
+    std::fs::write(&path, lines(3000)).unwrap();
+    for directed in [true, false] {
+        let file = EdgeFile { directed, ..file(path.clone()) };
+        let parameters = json!({ "iterations": 3000 }).as_object().unwrap().clone();
+        let (task, source) = Task::of_edges("pagerank", &parameters).unwrap();
+        let given = Given::Edges(&file, source);
+        let want = on_servers(given, &task, 3, &Settings::default(), &|_| None).unwrap();
+        let kept = Checkpoints { every: 5, place: Place::Buddy };
+        for checkpoints in [Some(kept), None] {
+            let settings = Settings { checkpoints, ..Settings::default() };
+            let lost = RefCell::new(vec![1usize]);
+            let lose = |step: u32| if step == 7 { lost.borrow_mut().pop() } else { None };
+            let found = on_servers(given, &task, 3, &settings, &lose).unwrap();
+            assert_eq!(found.outcome.columns[0].values, want.outcome.columns[0].values);
+            assert_eq!((found.ids, found.servers.recoveries.len()), (want.ids.clone(), 1));
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edges.tsv");
+    let failed = |text: &str, file: &EdgeFile, settings: &Settings| {
+        std::fs::write(&file.path, text).unwrap();
+        let (task, source) =
+            Task::of_edges("bfs", json!({ "source": 7 }).as_object().unwrap()).unwrap();
+        let given = Given::Edges(file, source);
+        on_servers(given, &task, 2, settings, &|_| None).map(drop).unwrap_err().to_string()
+    };
+    let (plain, usual) = (file(path.clone()), Settings::default());
+    for (text, what) in [
+        ("1\t2\n", "vertex 7 is not in the graph"),
+        ("7\tb\n", "the id 'b' is not a whole number"),
+        ("7\t1\n1\n", "edges.tsv:2"),
+    ] {
+        let error = failed(text, &plain, &usual);
+        assert!(error.contains(what), "{error}");
+    }
+    let tight = Settings { memory: Some(100_000), ..Settings::default() };
+    let many: String = (0..20_000).map(|k| format!("7\t{k}\n")).collect();
+    let error = failed(&many, &plain, &tight);
+    assert!(error.contains("loading a file of edges"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    let (task, source) = Task::of_edges("wcc", &Map::new()).unwrap();
+    let error = on_servers(Given::Edges(&plain, source), &task, 2, &usual, &|_| None);
+    let error = error.map(drop).unwrap_err().to_string();
+    assert!(error.contains("edges.tsv"), "{error}");
+    let empty = file(folder.path().join("none.tsv"));
+    std::fs::write(&empty.path, "").unwrap();
+    let ran = on_servers(Given::Edges(&empty, source), &task, 3, &usual, &|_| None).unwrap();
+    assert_eq!(ran.ids, Some(Vec::new()));
+}
