@@ -1,6 +1,7 @@
 """Runs on several servers: placed by Ray, processes of this machine, or those that listen on other hosts.
 
-A server is a process ``nakshi worker``. All servers of a run can read the store under the same path.
+A server is a process ``nakshi worker``. All servers of a run can read the store, or the file of edges,
+under the same path.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from . import _core
 from .advice import Advice as Advice
 from .advice import recommend as recommend
+from .edge_file import EdgeFile as EdgeFile
 from .errors import ParameterError
 from .graph import Graph
 from .placement import Hosts, LocalWorkers, Placement, RayWorkers
@@ -26,7 +28,7 @@ SERVERS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def run(
-    store: str | os.PathLike[str] | Graph,
+    store: str | os.PathLike[str] | Graph | EdgeFile,
     algorithm: str,
     *,
     workers: int | None = None,
@@ -48,7 +50,8 @@ def run(
     """Run an algorithm on several servers (LFGraph).
 
     Args:
-        store: readable for all servers under the same path.
+        store: readable for all servers under the same path; or a file of edges, which they load by
+            shares (:class:`EdgeFile`, or its path if its edges are directed and have no weights).
         algorithm: ``pagerank``, ``sssp``, ``bfs``, ``wcc``, ``cdlp``, ``triangles``, ``coloring`` or
             ``matching``.
         workers: that Ray places, one on each node as far as there are nodes: in the cluster that is
@@ -89,14 +92,20 @@ def run(
         raise ParameterError("checkpoints needs checkpoint_every, a number of supersteps")
     folder = None if checkpoints is None else os.path.abspath(checkpoints)
     placed = _placement(workers, local, hosts, threads)
-    graph = store if isinstance(store, Graph) else Graph(store)
-    given = json.loads(graph._given(algorithm, parameters))
-    if algorithm == "pagerank" and given.get("tolerance") == 0.0:
-        # What one machine needs to run all iterations; here all are run.
-        del given["tolerance"]
+    graph: _core.Store | str
+    if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
+        file = store if isinstance(store, EdgeFile) else EdgeFile(store)
+        graph, given = file.given(algorithm, parameters)
+    else:
+        opened = store if isinstance(store, Graph) else Graph(store)
+        graph, given = opened._core, json.loads(opened._given(algorithm, parameters))
+        if algorithm == "pagerank" and given.get("tolerance") == 0.0:
+            # What one machine needs to run all iterations; here all are run.
+            del given["tolerance"]
 
     with placed as placement, reporting(progress, algorithm) as sink:
-        core = graph._core.run_on_servers(
+        core = _core.run_on_servers(
+            graph,
             algorithm,
             json.dumps(given),
             placement.addresses,

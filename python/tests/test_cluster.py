@@ -57,6 +57,68 @@ def test_the_same_as_on_one_machine(store: Path, workers: int) -> None:
     assert children() == 0
 
 
+def test_a_file_of_edges(tmp_path: Path) -> None:
+    """Runs on text, with the ids of the text, are those on its store."""
+    draw = np.random.default_rng(2)
+    ends = draw.integers(0, 400, (3000, 2)) ** 2
+    lengths = draw.integers(1, 9, 3000)
+    path = tmp_path / "edges.csv"
+    rows = (f"{u},{v},{w}" for (u, v), w in zip(ends.tolist(), lengths))
+    path.write_text("\n".join(["from,to,km", *rows]))
+    for directed in (True, False):
+        graph = nakshi.build(
+            tmp_path / f"{directed}.nakshi", path, directed=directed, weighted=True, progress=False
+        )
+        file = cluster.EdgeFile(
+            path, directed=directed, weighted=True, columns=["from", "to", "km"]
+        )
+        source = int(ends[0, 0])
+        found = cluster.run(file, "sssp", source=source, local=2, progress=False)
+        want = graph.sssp(source=source, progress=False)
+        assert found.to_dict() == want.to_dict()
+        hops = cluster.run(file, "sssp", source=source, unit=True, local=2, progress=False)
+        assert hops.to_dict() == graph.sssp(source=source, unit=True, progress=False).to_dict()
+        parts = cluster.run(file, "wcc", local=3, progress=False)
+        assert parts.to_dict() == graph.wcc(progress=False).to_dict()
+    plain = cluster.run(path, "pagerank", iterations=20, local=2, progress=False)
+    graph = nakshi.open(tmp_path / "True.nakshi")
+    alone = graph.pagerank(iterations=20, progress=False).to_dict()
+    assert plain.to_dict() == pytest.approx(alone, abs=1e-12)
+    assert children() == 0
+
+
+def test_a_file_of_edges_that_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "edges.tsv"
+    path.write_text("1\t2\n2\tb\n")
+    with pytest.raises(nakshi.ClusterError, match="'b' is not a whole number"):
+        cluster.run(path, "wcc", local=2, progress=False)
+    with pytest.raises(nakshi.ParameterError, match="whole numbers"):
+        cluster.run(path, "bfs", source="b", local=2, progress=False)
+    path.write_text("1\t2\n")
+    with pytest.raises(nakshi.ClusterError, match="vertex 7 is not in the graph"):
+        cluster.run(path, "bfs", source=7, local=2, progress=False)
+    with pytest.raises(nakshi.ParameterError, match="one ASCII character"):
+        cluster.run(cluster.EdgeFile(path, separator="::"), "wcc", local=2, progress=False)
+    with pytest.raises(nakshi.ClusterError, match="edges.tsv"):
+        cluster.run(
+            cluster.EdgeFile(path, weighted=True), "sssp", source=1, local=2, progress=False
+        )
+    assert children() == 0
+
+
+def test_a_file_of_edges_on_the_command_line(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "edges.adj"
+    path.write_text("1 2 3\n2 3\n9 8\n")
+    told = run_cli("cluster", "run", "bfs", path, "--source", "3", "--undirected", "--local", "2")
+    assert told.code == 0 and "edges.adj, 5 vertices" in told.out
+    incoming = run_cli(
+        "cluster", "run", "bfs", path, "--source", "3", "--format", "in-adjacency", "--json"
+    )
+    assert incoming.json["result"]["reached"] == 3
+    refused = run_cli("cluster", "run", "wcc", store, "--undirected")
+    assert refused.code == 2 and "is a store" in refused.err
+
+
 def test_wrong_arguments(store: Path) -> None:
     with pytest.raises(nakshi.ParameterError, match="one of"):
         cluster.run(store, "wcc")

@@ -51,20 +51,29 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+#: What each node has.
+NODE = {"num_cpus": 2, "object_store_memory": 100 << 20}
+
+
 @pytest.fixture(scope="module")
-def two_nodes(mark: str) -> Iterator[str]:
-    """A cluster that this process has joined: two nodes with two CPUs each."""
+def nodes(mark: str) -> Iterator[Any]:
+    """A cluster that this process has joined: two nodes."""
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": 2, "object_store_memory": 100 << 20}
-    nodes = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    nodes = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     try:
-        nodes.add_node(**node)
+        nodes.add_node(**NODE)
         ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
-        yield nodes.address
+        yield nodes
     finally:
         ray.shutdown()
         nodes.shutdown()
+
+
+@pytest.fixture(scope="module")
+def two_nodes(nodes: Any) -> str:
+    """Where they are."""
+    return str(nodes.address)
 
 
 def marked(mark: str, words: str) -> list[int]:
@@ -143,6 +152,26 @@ def test_a_lost_worker_is_replaced(store: Path, two_nodes: str, mark: str) -> No
         assert servers.addresses[1 - lost] == kept[1 - lost]
         found = cluster.run(store, "wcc", hosts=servers.addresses, progress=False)
         assert found.summary == {"components": 1}
+    assert workers(mark) == []
+
+
+@pytest.mark.parametrize("every", [None, 10])
+def test_a_lost_node(store: Path, nodes: Any, mark: str, every: int | None) -> None:
+    """Its worker begins on another node, and the others go on."""
+    given: dict[str, Any] = {"iterations": 3000, "checkpoint_every": every}
+    wanted = cluster.run(store, "pagerank", local=3, progress=False, **given)
+    left = [nodes.add_node(**NODE)]
+    nodes.wait_for_nodes()
+
+    def watch(told: dict[str, Any]) -> None:
+        if told.get("superstep", 0) >= 20 and left:
+            nodes.remove_node(left.pop(), allow_graceful=False)
+
+    found = cluster.run(store, "pagerank", workers=3, watch=watch, progress=False, **given)
+    np.testing.assert_array_equal(found.to_numpy(), wanted.to_numpy())
+    recoveries = found.stats["servers"]["recoveries"]
+    assert len(recoveries) == 1
+    assert (recoveries[0]["from"] is None) == (every is None)
     assert workers(mark) == []
 
 

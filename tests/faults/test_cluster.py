@@ -58,6 +58,14 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def edges(large: Path) -> Path:
+    """The same as text."""
+    path = large.with_name("edges.tsv")
+    package.export(large, path, progress=False)
+    return path
+
+
+@pytest.fixture(scope="module")
 def undisturbed(store: Path) -> Undisturbed:
     @cache
     def run(algorithm: str) -> package.Result:
@@ -181,12 +189,18 @@ def test_two_workers_killed_at_once(
     assert_taken_up(found, set(killed), every=every, slack=EVERY)
 
 
-@pytest.mark.parametrize("place", PLACES[::2])
+@pytest.mark.parametrize(
+    "place, source", [("nowhere", "large"), ("folder", "large"), ("nowhere", "edges")]
+)
 def test_killed_while_loading(
-    large: Path, start: Callable[[int], Servers], folder: Path, place: str
+    request: pytest.FixtureRequest,
+    start: Callable[[int], Servers],
+    folder: Path,
+    place: str,
+    source: str,
 ) -> None:
     """Before any superstep: the run begins anew, on the graph as far as it is loaded."""
-    few = {"iterations": 11}
+    few, large = {"iterations": 11}, request.getfixturevalue(source)
     wanted = cluster.run(large, "pagerank", local=3, progress=False, **few)
 
     def run(attempt: int) -> package.Result:
@@ -215,7 +229,7 @@ def test_killed_while_loading(
 
 
 def opened(servers: Servers, server: int, store: Path) -> bool:
-    """Whether a server has a file of the store open."""
+    """Whether a server has a file of the store, or that of edges, open."""
     try:
         links = list(Path(f"/proc/{servers.pid(server)}/fd").iterdir())
         return any(os.readlink(link).startswith(str(store)) for link in links)
@@ -475,3 +489,20 @@ def test_a_store_that_workers_cannot_read(
             cluster.run(elsewhere, "wcc", hosts=workers.addresses, progress=False)
         found = cluster.run(store, "wcc", hosts=workers.addresses, progress=False)
         assert found.summary == cluster.run(store, "wcc", local=1, progress=False).summary
+
+
+def test_files_of_edges_that_differ(
+    nakshi: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that see other edges under the same path: an error, and no result of parts of two graphs."""
+    path = Path("/proc/self/cwd") / "edges.tsv"
+    monkeypatch.chdir(tmp_path)
+    Path("edges.tsv").write_text("1\t2\n")
+    with Listening(nakshi) as workers:
+        for lines in ("1\t2\n", "1\t2\n2\t3\n"):
+            own = tmp_path / str(len(lines))
+            own.mkdir()
+            (own / "edges.tsv").write_text(lines)
+            workers.start(cwd=own)
+        with pytest.raises(ClusterError, match="edges.tsv has 8 bytes here and 4 at the front-end"):
+            cluster.run(path, "wcc", hosts=workers.addresses, progress=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,9 @@ from .output import print_json, print_pairs, print_table
 
 if TYPE_CHECKING:
     from ..advice import Advice
+    from ..edge_file import EdgeFile
+    from ..graph import Graph
+    from ..result import Result
 
 
 @click.group()
@@ -21,7 +25,7 @@ def cluster() -> None:
 
 @cluster.command("run")
 @click.argument("algorithm")
-@click.argument("store", type=options.STORE)
+@click.argument("store", type=options.STORE, metavar="STORE|EDGES")
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -41,11 +45,23 @@ def cluster() -> None:
 @click.option("--iterations", type=click.IntRange(min=1), help="Of pagerank [20] and cdlp [10].")
 @click.option("--damping", type=float, help="Of pagerank [0.85].")
 @click.option("--weight", metavar="COLUMN", help="Lengths of sssp; default: the only column.")
+@click.option("--undirected", is_flag=True, help="EDGES lead both ways.")
+@click.option(
+    "--weighted", is_flag=True, help="EDGES have lengths in their third column, for sssp."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(options.FORMATS),
+    help="Of EDGES; found out by content and name by default.",
+)
+@click.option(
+    "--columns", metavar="SRC,DST[,W]", help="Of EDGES: columns by name or number from 1."
+)
+@click.option("--nodes", metavar="FILE", help="With EDGES: vertices that may have no edge.")
 @click.option("--out", metavar="FILE", help="Write all rows: .tsv, .csv or .parquet.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Fail after this long.")
-@click.option(
-    "--deadline", metavar="TIME", help="End before this, as 30s, with the values so far."
-)
+@click.option("--deadline", metavar="TIME", help="End before this, as 30s, with the values so far.")
 @click.option(
     "--checkpoint-every",
     type=click.IntRange(min=1),
@@ -94,6 +110,11 @@ def run_(
     workers: int | None,
     local: int | None,
     hosts: str | None,
+    undirected: bool,
+    weighted: bool,
+    format_: str | None,
+    columns: str | None,
+    nodes: str | None,
     out: str | None,
     steps: IO[str] | None,
     as_json: bool,
@@ -101,10 +122,11 @@ def run_(
 ) -> None:
     """Run ALGORITHM on the graph of STORE, which all servers can read under the same path.
 
+    Or on that of EDGES, a file between whole numbers, which they load by shares without an import.
+
     Algorithms: pagerank, sssp, bfs, wcc, cdlp, triangles, coloring, matching.
     """
     from ..cluster import run
-    from ..graph import Graph
     from ..placement import read_hosts
 
     if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
@@ -130,20 +152,56 @@ def run_(
 
     if "checkpoints" in given and "checkpoint_every" not in given:
         raise click.UsageError("--checkpoints needs --checkpoint-every, a number of supersteps")
-    graph = Graph(store)
+    edges: dict[str, Any] = {
+        "directed": False if undirected else None,
+        "weighted": weighted or None,
+        "format": format_,
+        "columns": columns and columns.split(","),
+        "nodes": nodes,
+    }
+    graph = _graph(store, {name: value for name, value in edges.items() if value is not None})
     result = run(graph, algorithm, watch=watch, **given)
     if out is not None:
         result.write(out)
-    stats = result.stats
     if as_json:
-        print_json({"algorithm": algorithm, **stats, "result": result.summary})
+        print_json({"algorithm": algorithm, **result.stats, "result": result.summary})
         return
+    _print_run(algorithm, graph, result)
+    if out is not None:
+        click.echo(f"\n{len(result):,} rows in {out}")
+    elif result.columns:
+        click.echo()
+        print_table(*result.best(10))
+
+
+def _graph(path: str, edges: dict[str, Any]) -> Graph | EdgeFile:
+    """A store, or a file of edges with what was said of it."""
+    from ..edge_file import EdgeFile
+    from ..graph import Graph
+
+    if os.path.isfile(path):
+        return EdgeFile(path, **edges)
+    graph = Graph(path)
+    if edges:
+        raise click.UsageError(f"{path} is a store, whose edges are as they were imported")
+    return graph
+
+
+def _print_run(algorithm: str, graph: Graph | EdgeFile, result: Result) -> None:
+    from ..edge_file import EdgeFile
+
+    if isinstance(graph, EdgeFile):
+        count = f", {len(result):,} vertices" if result.columns else ""
+        name = f"{os.fspath(graph.path)}{count}"
+    else:
+        name = f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"
+    stats = result.stats
     servers = stats["servers"]
     done = servers["steps"]
     print_pairs(
         [
             ("algorithm", algorithm),
-            ("graph", f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"),
+            ("graph", name),
             *((key.replace("_", " "), value) for key, value in result.summary.items()),
             ("servers", f"{len(done)} with {stats['threads']} threads"),
             ("supersteps", stats["iterations"]),
@@ -152,11 +210,6 @@ def run_(
             ("values sent", sum(step["sent"] for server in done for step in server)),
         ]
     )
-    if out is not None:
-        click.echo(f"\n{len(result):,} rows in {out}")
-    elif result.columns:
-        click.echo()
-        print_table(*result.best(10))
 
 
 def _numbers(text: str) -> list[int]:
@@ -277,8 +330,8 @@ def _print_plan(rows: list[dict[str, Any]], advice: Advice) -> None:
 def worker(listen: str, once: bool, until_eof: bool, as_json: bool) -> None:
     """Be a server of a cluster: wait for `nakshi cluster run --hosts`.
 
-    Whoever reaches the port can run algorithms on stores that this process can read: listen on a
-    network of your own only.
+    Whoever reaches the port can run algorithms on stores and files that this process can read: listen
+    on a network of your own only.
     """
     from ..cluster import serve
 

@@ -10,18 +10,6 @@ from ..orders import Layout, Order, PropertyLayout
 from . import options
 from .output import print_json, print_pairs
 
-FORMATS = [
-    "auto",
-    "edge-list",
-    "adjacency",
-    "in-adjacency",
-    "matrix-market",
-    "metis",
-    "graphalytics",
-    "parquet",
-    "arrow",
-]
-
 _COUNT = click.IntRange(1, 2**32 - 1)
 
 
@@ -41,7 +29,7 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 )
 @click.option(
     "--format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(options.FORMATS),
     default="auto",
     help="Format of EDGES; found out by content and name by default.",
 )

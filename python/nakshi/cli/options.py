@@ -29,6 +29,18 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 SIZE = Size()
 STORE = click.Path(path_type=str)
+#: Of files of edges.
+FORMATS = [
+    "auto",
+    "edge-list",
+    "adjacency",
+    "in-adjacency",
+    "matrix-market",
+    "metis",
+    "graphalytics",
+    "parquet",
+    "arrow",
+]
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 memory = click.option(

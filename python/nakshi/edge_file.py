@@ -1,0 +1,69 @@
+"""Files of edges that the servers of a cluster load by themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import ParameterError
+
+if TYPE_CHECKING:
+    from .stores import Format, Path
+
+
+@dataclass(frozen=True)
+class EdgeFile:
+    """A file of edges between whole numbers, which servers load by shares, without an import.
+
+    Every server reads its part of the file, or of a compressed one other blocks than the others, twice:
+    to number the vertices, and to send edges to the owners of their ends. Edges that come twice count
+    once, with the smallest of their weights. An import pays from the second run on, takes ids of any
+    kind, and its lists may stay on disk.
+
+    Args:
+        path: the same for all servers.
+        directed: whether an edge leads from source to target only.
+        weighted: whether edges have lengths, for ``sssp``.
+        format, columns, separator, header: as for :func:`nakshi.build`.
+        nodes: a file with vertices that may have no edge.
+        self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
+    """
+
+    path: Path
+    directed: bool = True
+    weighted: bool = False
+    format: Format = "auto"
+    columns: Sequence[str | int] | None = None
+    separator: str | None = None
+    header: bool | None = None
+    nodes: Path | None = None
+    self_loops: Literal["keep", "drop"] = "keep"
+
+    def given(self, algorithm: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The file as JSON, and the parameters of an algorithm on it."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        file = self
+        if algorithm == "sssp" and given.pop("unit", False):
+            file = replace(self, weighted=False)
+        if "source" in given:
+            try:
+                given["source"] = int(given["source"])
+            except ValueError:
+                what = f"source={given['source']!r}: ids in a file of edges are whole numbers"
+                raise ParameterError(what) from None
+        return file._json(), given
+
+    def _json(self) -> str:
+        fields = asdict(self) | {"path": os.path.abspath(self.path)}
+        if self.nodes is not None:
+            fields["nodes"] = os.path.abspath(self.nodes)
+        if self.columns is not None:
+            fields["columns"] = [str(column) for column in self.columns]
+        if self.separator is not None:
+            if len(self.separator) != 1 or not self.separator.isascii():
+                raise ParameterError("separator: give one ASCII character, such as , or ;")
+            fields["separator"] = ord(self.separator)
+        return json.dumps(fields)
