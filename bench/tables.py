@@ -66,11 +66,19 @@ class Page:
             self.parts.append("\n".join(f"- {note}" for note in notes))
 
     def write(self, path: Path, *, keep: str = "") -> None:
-        """Writes the page, and behind it the sections of the page ``keep`` that it has not."""
+        """Writes the page with the sections of the page ``keep``, of which its own take the places."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = "\n\n".join(self.parts)
-        own = {section.partition("\n")[0] for section in text.split("\n\n## ")[1:]}
-        others = keep.rstrip().split("\n\n## ")[1:]
-        others = [section for section in others if section.partition("\n")[0] not in own]
-        path.write_text("\n\n## ".join([text, *others]) + "\n")
+        head, *own = "\n\n".join(self.parts).split("\n\n## ")
+        sections = keep.rstrip().split("\n\n## ")[1:]
+        place = 0
+        for section in own:
+            headings = [kept.partition("\n")[0] for kept in sections]
+            heading = section.partition("\n")[0]
+            if heading in headings:
+                place = headings.index(heading)
+                sections[place] = section
+            else:
+                sections.insert(place, section)
+            place += 1
+        path.write_text("\n\n## ".join([head, *sections]) + "\n")
         print(f"wrote {path}")

@@ -53,12 +53,15 @@ def options() -> argparse.Namespace:
     parser.add_argument("--heap", default="9g", help="of Spark; default: %(default)s")
     parser.add_argument("--peer-timeout", type=float, default=900, help="seconds, each of GraphX's")
     parts = ",".join(PARTS)
+    kernels = ",".join(scaling.KERNELS)
+    parser.add_argument("--kernels", default=kernels, help="of scaling; default: %(default)s")
     parser.add_argument("--parts", default=parts, help=f"of {parts}; default: all")
     parser.add_argument("--work", type=Path, default=root / "target" / "bench")
     parser.add_argument("--out", type=Path, default=root / "docs" / "results")
     chosen = parser.parse_args()
     chosen.parts = chosen.parts.split(",")
-    unknown = set(chosen.parts) - set(PARTS)
+    chosen.kernels = chosen.kernels.split(",")
+    unknown = (set(chosen.parts) - set(PARTS)) | (set(chosen.kernels) - set(scaling.KERNELS))
     if unknown:
         parser.error(f"no part is called {', '.join(unknown)}")
     for name in ("work", "gapbs", "grape", "gemini"):

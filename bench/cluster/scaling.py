@@ -16,6 +16,7 @@ import servers
 import tables
 from servers import Input, Sample
 
+#: Loading is measured with the first.
 KERNELS = ("pagerank", "wcc", "bfs")
 PROCESSES = (1, 2, 4)
 #: Measured before, by others' programs on a machine of two cores, for Kron20; never in a column.
@@ -36,11 +37,15 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
     if chosen.threads > 1:
         places.insert(1, (1, chosen.threads))
     loads: dict[str, dict[Place, Sample]] = {}
-    for kernel in KERNELS:
+    for kernel in chosen.kernels:
         samples = measured(chosen, given, kernel, places, rivals, notes)
-        loads = loads or samples
+        if kernel == "pagerank":
+            loads = samples
         _kernel(page, command, kernel, samples, notes)
-    _loading(page, command, loads, imported(given, chosen))
+    if not loads:
+        return
+    texts = from_text(chosen, given, places)
+    _loading(page, command, {"Nakshi, from text": texts, **loads}, imported(given, chosen))
 
 
 def _rivals(chosen: argparse.Namespace, given: Input) -> tuple[Rivals, list[str]]:
@@ -99,6 +104,16 @@ def measured(
     return samples
 
 
+def from_text(chosen: argparse.Namespace, given: Input, places: list[Place]) -> dict[Place, Sample]:
+    """Runs on the edge list itself, which servers load by shares."""
+    samples: dict[Place, Sample] = {place: Sample() for place in places}
+    for place in places:
+        for _ in range(chosen.runs):
+            run = servers.run("pagerank", given, *place, iterations=1, text=True)
+            samples[place].add(run.seconds, run.load, max(run.peaks))
+    return samples
+
+
 def _kernel(
     page: tables.Page,
     command: str,
@@ -152,8 +167,8 @@ def _loading(
             row.append(tables.seconds(measure.median(sample.load)) if sample.load else "")
             row.append(tables.size(sample.peak or None))
     notes = [
-        f"Nakshi loads from a store, which `nakshi import` made of the text in {seconds:.3g} s; "
-        "libgrape-lite loads the text each time; Gemini, from binary edges, does not tell",
+        f"Nakshi loads from a store, which `nakshi import` made of the text in {seconds:.3g} s, or from "
+        "the text; libgrape-lite loads the text each time; Gemini, from binary edges, does not tell",
     ]
     page.section("Loading by processes", command, tables.table(head, rows), notes)
 

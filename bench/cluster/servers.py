@@ -61,8 +61,12 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Of all supersteps: what peers call the run, before results are collected."""
-        return sum(self.step_seconds)
+        """Of all supersteps, on the server that took longest: what peers call the run, before results are
+        collected."""
+        return max(
+            sum(step["computation"] + step["communication"] for step in steps)
+            for steps in self.said["servers"]["steps"]
+        )
 
     @property
     def collected(self) -> float:
@@ -88,15 +92,11 @@ def run(
     *,
     iterations: int = ITERATIONS,
     out: Path | None = None,
+    text: bool = False,
 ) -> Run:
     """Starts the servers, runs, and ends them."""
-    return Run(
-        json.loads(
-            measure.run(
-                call(kernel, given, processes, threads, iterations, out), threads=threads
-            ).stdout
-        )
-    )
+    words = call(kernel, given, processes, threads, iterations, out, text)
+    return Run(json.loads(measure.run(words, threads=threads).stdout))
 
 
 def call(
@@ -106,9 +106,11 @@ def call(
     threads: int = 1,
     iterations: int = ITERATIONS,
     out: Path | None = None,
+    text: bool = False,
 ) -> list[str]:
-    """The command line of a run."""
-    words: list[object] = [*product.NAKSHI, "cluster", "run", kernel, given.store, "--json"]
+    """The command line of a run, on the store or on the text it was made of."""
+    graph = [given.graph.edges, "--undirected"] if text else [given.store]
+    words: list[object] = [*product.NAKSHI, "cluster", "run", kernel, *graph, "--json"]
     words += [LOCAL, processes, "--threads", threads, "--no-progress"]
     if kernel == "pagerank":
         words += ["--iterations", iterations]
