@@ -44,8 +44,9 @@ pub(crate) struct Snapshot {
 /// What a server can take a run up with, as it tells the front-end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// Whether it has its part of the graph.
-    pub(crate) loaded: bool,
+    /// Whether it can go on with what it has. One that was stopped before it could has to be told again
+    /// what the others want of it, as one that takes another's place.
+    pub(crate) ready: bool,
     /// Steps whose checkpoints it has of itself.
     pub(crate) saved: Vec<u32>,
     /// Those that it has of the server before it.
@@ -123,10 +124,15 @@ impl Keeper {
         self.passed = Some(step);
     }
 
-    pub(crate) fn state(&self, loaded: bool) -> State {
+    /// Forgets all checkpoints, since the run begins anew.
+    pub(crate) fn forget(&mut self) {
+        (self.own, self.others, self.passed) = Default::default();
+    }
+
+    pub(crate) fn state(&self, ready: bool) -> State {
         let steps = |of: &VecDeque<Snapshot>| of.iter().map(|snapshot| snapshot.step).collect();
         let (saved, held) = (steps(&self.own), steps(&self.others));
-        State { loaded, saved, held, passed: self.passed }
+        State { ready, saved, held, passed: self.passed }
     }
 
     /// Keeps a checkpoint, and brings it where it outlives this server.
@@ -311,7 +317,7 @@ mod tests {
 
     fn state(saved: &[u32], held: &[u32], passed: u32) -> Option<State> {
         let (saved, held) = (saved.to_vec(), held.to_vec());
-        Some(State { loaded: true, saved, held, passed: Some(passed) })
+        Some(State { ready: true, saved, held, passed: Some(passed) })
     }
 
     /// Seen red with the newest step that any server has.

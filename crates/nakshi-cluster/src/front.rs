@@ -368,8 +368,8 @@ impl<'s> Front<'s> {
         }
         let mut new = lost.clone();
         for (server, state) in self.watched.states.iter_mut().enumerate() {
-            // One that was still loading begins as those that were replaced.
-            if state.take_if(|state| !state.loaded).is_some() {
+            // One that has never got so far as to run begins as those that were replaced.
+            if state.take_if(|state| !state.ready).is_some() {
                 new.push(server);
             }
         }
@@ -474,6 +474,9 @@ impl Watched {
     fn begin_again(&mut self, from: Option<u32>) -> Option<u32> {
         let reached = self.servers.steps.iter().flatten().map(|step| step.step).max();
         let kept = |step: &Superstep| from.is_some_and(|from| step.step < from);
+        if from.is_none() {
+            self.saved.iter_mut().for_each(Vec::clear);
+        }
         self.servers.steps.iter_mut().for_each(|steps| steps.retain(kept));
         self.heard.fill(Instant::now());
         self.done.fill(false);

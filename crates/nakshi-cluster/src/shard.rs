@@ -215,6 +215,10 @@ impl Shard {
     /// Tells other servers which of their values are wanted here: all of them, or those that are `new`
     /// to the run. They make publish lists of it; subscribe lists are not kept.
     pub(crate) fn exchange(&mut self, new: Option<&[usize]>, session: &mut Session) -> Result<()> {
+        if new.is_none_or(|new| new.contains(&self.server)) {
+            // All say it now; some may have said it before, in a round that was cut short.
+            self.publish.iter_mut().for_each(Vec::clear);
+        }
         let mut next = 0;
         let (ids, remote) = (&self.ids, &self.remote);
         let mut produce = || {

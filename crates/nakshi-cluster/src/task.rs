@@ -81,6 +81,9 @@ pub const NAMES: [&str; 8] =
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) shard: Option<Shard>,
+    /// Whether the others have told it which values of the shard they want, and it has the checkpoint
+    /// that it began with.
+    pub(crate) ready: bool,
     /// Of a file of edges.
     pub(crate) numbered: Option<Numbered>,
     pub(crate) keeper: Keeper,
@@ -101,8 +104,8 @@ pub(crate) struct Numbered {
 pub(crate) enum Start {
     /// All servers load the graph together.
     Fresh,
-    /// The servers that are `new` load their parts alone; the run goes on from the checkpoint of a
-    /// step, or begins anew.
+    /// The servers that are `new` load their parts alone, unless they have them from an earlier start
+    /// that was cut short; the run goes on from the checkpoint of a step, or begins anew.
     Again { new: Vec<usize>, step: Option<u32> },
 }
 
@@ -360,20 +363,24 @@ fn one<P: PullProgram>(
     program: &P,
     (mut part, numbers): (Part<'_>, Option<Numbering>),
 ) -> Result<Found> {
-    if part.kept.shard.is_none() || *part.start == Start::Fresh {
+    let fresh = *part.start == Start::Fresh;
+    if part.kept.shard.is_none() || fresh {
         part.kept.shard = Some(part.load::<P>(numbers)?);
+        part.kept.ready = fresh;
     }
     let Part { start, room, kept, session, terms, cx, loaded, watch, .. } = part;
-    let Kept { shard, keeper, numbered } = kept;
+    let Kept { shard, ready, keeper, numbered } = kept;
     let mut from = None;
     if let Start::Again { new, step } = start {
         for shard in shard.iter_mut() {
             shard.exchange(Some(new), session)?;
             room.check(shard)?;
         }
-        if let Some(step) = *step {
-            from = Some(keeper.restore(step, new, session)?);
+        match *step {
+            Some(step) => from = Some(keeper.restore(step, new, session)?),
+            None => keeper.forget(),
         }
+        *ready = true;
     }
     loaded();
     let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };

@@ -67,7 +67,7 @@ pub fn serve(listener: &TcpListener, once: bool, cancel: &CancelToken) -> Result
 
 /// timely panics when a connection breaks, which the run ends with an error for, or survives: that shall
 /// not be printed. Other panics are printed as before.
-fn quiet_threads() {
+pub(crate) fn quiet_threads() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
@@ -235,7 +235,7 @@ impl Server<'_> {
             number = Some(run.server);
             let mut counters = Counters::default();
             let found = self.run(&run, &mut kept, &mut counters);
-            let state = kept.keeper.state(kept.shard.is_some());
+            let state = kept.keeper.state(kept.ready);
             // A front-end that has gone does not ask again.
             let told = self.report(&found, counters, state);
             last = found.and_then(|_| told.map_err(broken));
@@ -271,7 +271,9 @@ impl Server<'_> {
         let sockets = connect(self.listener, addresses, me, &waiting)?;
         let channels = Channels::sockets(*server, sockets, &alarm, PATIENCE)?;
         let mut session = Session::new(Box::new(channels), job.id, *epoch);
-        let mut steps = Steps { server: self, done: Vec::new(), saved: Vec::new(), told: None };
+        let every = job.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.every);
+        let mut steps =
+            Steps { server: self, every, done: Vec::new(), saved: Vec::new(), told: None };
         let mut watch = |done: &Superstep, state: &State| steps.add(*done, state);
         let room = Room {
             memory: job.memory,
@@ -330,6 +332,8 @@ impl Server<'_> {
 /// a time.
 struct Steps<'s> {
     server: &'s Server<'s>,
+    /// From one checkpoint to the next; 0 without.
+    every: u32,
     done: Vec<Superstep>,
     saved: Vec<u32>,
     told: Option<Instant>,
@@ -338,8 +342,8 @@ struct Steps<'s> {
 impl Steps<'_> {
     fn add(&mut self, done: Superstep, state: &State) {
         self.done.push(done);
-        // What a run can be taken up from is told at once.
-        let new = self.saved != state.saved;
+        // What a run can be taken up from is told at once, and before it what it leads up to.
+        let new = self.saved != state.saved || (done.step + 1).is_multiple_of(self.every);
         self.saved.clone_from(&state.saved);
         if new || self.told.is_none_or(|told| told.elapsed() > TELLING) {
             self.tell();

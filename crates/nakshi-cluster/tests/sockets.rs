@@ -79,6 +79,19 @@ fn disturbed_on(
     settings: &Settings,
     disturb: &mut dyn FnMut(u32, &[CancelToken]),
 ) -> Result<Ran, Error> {
+    disturbed_twice(given, task, servers, settings, disturb, &mut |_, _| {})
+}
+
+/// As [`disturbed_on`]; `replaced` is called when a server has been replaced, with the tokens of all, and
+/// may lose some too.
+fn disturbed_twice(
+    given: Given<'_>,
+    task: &Task,
+    servers: usize,
+    settings: &Settings,
+    disturb: &mut dyn FnMut(u32, &[CancelToken]),
+    replaced: &mut dyn FnMut(usize, &[CancelToken]),
+) -> Result<Ran, Error> {
     std::thread::scope(|scope| {
         let (addresses, tokens): (Vec<_>, Vec<_>) = (0..servers).map(|_| server(scope)).unzip();
         let tokens = RefCell::new(tokens);
@@ -90,6 +103,7 @@ fn disturbed_on(
         let mut replace = |lost: usize| {
             let (address, token) = server(scope);
             std::mem::replace(&mut tokens.borrow_mut()[lost], token).cancel();
+            replaced(lost, &tokens.borrow());
             Ok(Some(address))
         };
         let mut caller = Caller { watch: &mut watch, replace: &mut replace };
@@ -251,6 +265,49 @@ fn lost_servers_are_replaced() {
                 }
                 assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0);
             }
+        }
+    }
+}
+
+/// Servers that are lost while the run is taken up again for another: those that had begun to load, to
+/// hear what the others want, or to restore values begin that anew. Seen red with servers that count as
+/// ready once they have loaded.
+#[test]
+fn servers_lost_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    let files = folder.path().join("checkpoints");
+    std::fs::create_dir(&files).unwrap();
+    let graph = graph(&store);
+    let task = Task::PageRank { damping: 0.85, iterations: 300 };
+    let undisturbed = disturbed(&store, &task, 3, &Settings::default(), &mut |_, _| {}).unwrap();
+    for place in [None, Some(Place::Buddy), Some(Place::Folder(files.clone()))] {
+        for later in 0..30 {
+            let checkpoints = place.clone().map(|place| Checkpoints { every: 10, place });
+            let settings = Settings { checkpoints, restarts: 20, ..Settings::default() };
+            let given = Given::Store(store.path(), &graph);
+            let mut left = vec![40];
+            let mut disturb = |step: u32, tokens: &[CancelToken]| {
+                if left.pop_if(|at| *at <= step).is_some() {
+                    tokens[1].cancel();
+                }
+            };
+            let mut second = true;
+            let mut replaced = |lost: usize, tokens: &[CancelToken]| {
+                let next = tokens[(lost + 1) % 3].clone();
+                if std::mem::take(&mut second) {
+                    std::thread::spawn(move || {
+                        std::thread::sleep(Duration::from_millis(2 * later));
+                        next.cancel();
+                    });
+                }
+            };
+            let ended = disturbed_twice(given, &task, 3, &settings, &mut disturb, &mut replaced);
+            let Ran { outcome, servers: told, .. } = ended.unwrap();
+            let what = format!("{place:?}, {later}: {:?}", told.recoveries);
+            assert!(outcome.columns == undisturbed.0.columns, "{what}");
+            assert_eq!(done(&told), done(&undisturbed.1), "{what}");
+            assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0);
         }
     }
 }

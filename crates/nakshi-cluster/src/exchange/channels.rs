@@ -90,12 +90,13 @@ pub struct Channels {
     sockets: Vec<Wire>,
 }
 
-/// What timely has of them.
+/// What timely has of them. The allocator goes last: when the connections end, what is still to be sent
+/// is closed before it panics for what was to be received.
 struct Ends {
-    allocator: Allocator,
     /// By server.
     pushers: Vec<Box<dyn Push<Parcel>>>,
     puller: Box<dyn Pull<Parcel>>,
+    allocator: Allocator,
 }
 
 /// A server's place among others that are threads of the same process, which its thread takes.
@@ -166,7 +167,7 @@ impl Channels {
     ) -> Self {
         let (server, servers) = (allocator.index(), allocator.peers());
         let (pushers, puller) = allocator.allocate(0);
-        let ends = Some(Ends { allocator, pushers, puller });
+        let ends = Some(Ends { pushers, puller, allocator });
         let ended = vec![0; servers];
         Channels { server, ends, ended, alarm, patience, closing, sockets }
     }
@@ -313,4 +314,76 @@ fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(f)).ok();
     QUIET.set(false);
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::exchange::FRAME;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// Connections between all of so many servers, by server.
+    fn connections(servers: usize) -> Vec<Vec<Option<Wire>>> {
+        let mut all: Vec<Vec<Option<Wire>>> =
+            (0..servers).map(|_| (0..servers).map(|_| None).collect()).collect();
+        for from in 0..servers {
+            for to in from + 1..servers {
+                let (near, far) = UnixStream::pair().unwrap();
+                all[from][to] = Some(Wire::Unix(near));
+                all[to][from] = Some(Wire::Unix(far));
+            }
+        }
+        all
+    }
+
+    /// A server that sends and never stops, until one is lost.
+    fn endless(server: usize, sockets: Vec<Option<Wire>>, alarm: &Alarm) -> Error {
+        let mut channels = Channels::sockets(server, sockets, alarm, PATIENCE).unwrap();
+        loop {
+            for to in (0..channels.servers()).filter(|to| *to != server) {
+                for len in [FRAME, 100, 10_000] {
+                    if let Err(error) = channels.send(to, vec![0; len]) {
+                        return error;
+                    }
+                }
+            }
+            if let Err(error) = channels.finish(&mut |_| Ok(())) {
+                return error;
+            }
+        }
+    }
+
+    /// Connections break, one or all at once, while much is on its way: every server ends with an error,
+    /// and the process lives. Seen red with connections that panic when something is written to them.
+    #[test]
+    fn connections_that_break() {
+        crate::worker::quiet_threads();
+        for round in 0..200_u64 {
+            std::thread::scope(|scope| {
+                let servers = connections(4).into_iter().enumerate().map(|(server, sockets)| {
+                    let known: Vec<_> =
+                        sockets.iter().flatten().map(|wire| wire.try_clone().unwrap()).collect();
+                    let alarm = Alarm::default();
+                    let theirs = alarm.clone();
+                    let runs = scope.spawn(move || endless(server, sockets, &theirs));
+                    (known, alarm, runs)
+                });
+                let servers: Vec<_> = servers.collect();
+                std::thread::sleep(Duration::from_micros(500 + 37 * round));
+                let lost = if round % 2 == 0 { 1 } else { 3 };
+                for (known, alarm, _) in servers.iter().take(lost) {
+                    alarm.ring(9, "it is lost");
+                    for wire in known {
+                        let _ = wire.shutdown(std::net::Shutdown::Both);
+                    }
+                }
+                for (.., runs) in servers {
+                    assert!(matches!(runs.join().unwrap(), Error::Lost { .. }));
+                }
+            });
+        }
+    }
 }

@@ -304,7 +304,7 @@ fn hear(socket: &mut Wire, server: usize, waiting: &Waiting) -> Result<Identity>
         match socket.read(rest) {
             Ok(0) => return Err(lost("it has hung up".into())),
             Ok(more) => found += more,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if is_passing(&error) => {}
             Err(error) => return Err(lost(error.to_string())),
         }
         waiting.alarm.check()?;
@@ -329,6 +329,11 @@ fn hear(socket: &mut Wire, server: usize, waiting: &Waiting) -> Result<Identity>
     })
 }
 
+/// Whether another call may go well: nothing has come yet, or a signal came first.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
 fn expect(wanted: Identity, found: Identity) -> Result<()> {
     if wanted == found {
         return Ok(());
@@ -339,7 +344,9 @@ fn expect(wanted: Identity, found: Identity) -> Result<()> {
 
 /// A connection to a server that rings the alarm when it breaks.
 ///
-/// timely's threads panic then; here they end without a word, since the run ends with an error.
+/// timely's threads panic then. Here the one that receives ends without a word, since the run ends with
+/// an error, and the one that sends goes on into nothing: when it panics for another reason, its buffer
+/// is written out on the way, and a second panic would end the process.
 #[derive(Debug)]
 pub(super) struct Guarded {
     pub(super) socket: Wire,
@@ -350,7 +357,7 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    fn broken(&self, why: String) -> ! {
+    fn broken(&self, why: &str) -> ! {
         self.alarm.ring(self.server, why);
         resume_unwind(Box::new("a connection broke"))
     }
@@ -362,13 +369,17 @@ impl Guarded {
 
 impl Read for Guarded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.socket.read(buffer) {
+        let mut read = self.socket.read(buffer);
+        while read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            read = self.socket.read(buffer);
+        }
+        match read {
             Ok(0) | Err(_) if self.closing() => {
                 self.closing.gone.fetch_add(1, Ordering::AcqRel);
                 Ok(0)
             }
-            Ok(0) => self.broken("it has hung up".into()),
-            Err(error) => self.broken(error.to_string()),
+            Ok(0) => self.broken("it has hung up"),
+            Err(error) => self.broken(&error.to_string()),
             Ok(read) => Ok(read),
         }
     }
@@ -377,8 +388,14 @@ impl Read for Guarded {
 impl Write for Guarded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.socket.write(bytes) {
-            Err(_) if self.closing() => Ok(bytes.len()),
-            Err(error) => self.broken(error.to_string()),
+            // Whoever calls does so again.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                if !self.closing() {
+                    self.alarm.ring(self.server, error.to_string());
+                }
+                Ok(bytes.len())
+            }
             written => written,
         }
     }
@@ -403,8 +420,8 @@ impl Stream for Guarded {
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        // The other side may have hung up already.
-        self.socket.shutdown(how).or_else(|error| if self.closing() { Ok(()) } else { Err(error) })
+        // The other side may have hung up already; that it has too early is seen by who receives.
+        self.socket.shutdown(how).or(Ok(()))
     }
 }
 
