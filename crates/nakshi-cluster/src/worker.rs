@@ -21,8 +21,10 @@ use crate::load::LOADING;
 use crate::task::{Found, Kept, Part};
 use crate::{Error, Result, Room};
 
-/// How often a server says that it lives, and looks whether it shall stop.
+/// How often a server says that it lives.
 const HEARTBEAT: Duration = Duration::from_millis(200);
+/// How often it looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(10);
 /// So often at most it tells of supersteps.
 const TELLING: Duration = Duration::from_millis(5);
 /// For so long a server waits for the others to listen.
@@ -58,7 +60,7 @@ pub fn serve(listener: &TcpListener, once: bool, cancel: &CancelToken) -> Result
                 if once && began.elapsed() > NOBODY {
                     return Err(broken(io::ErrorKind::TimedOut.into()));
                 }
-                std::thread::sleep(HEARTBEAT / 10);
+                std::thread::sleep(LOOK);
             }
             Err(error) => return Err(broken(error)),
         }
@@ -208,16 +210,20 @@ impl Server<'_> {
     /// Says that it lives until the front-end has gone.
     fn beat(&self, cancel: &CancelToken) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told: Option<Instant> = None;
         while !*ended {
             if cancel.is_cancelled() {
                 self.stop(None, "it was interrupted");
                 // No more orders either.
                 let _ = self.socket.shutdown(std::net::Shutdown::Read);
             }
-            // A front-end that has gone is noticed by whoever listens to it.
-            let loaded = self.loading.0.lock().map_or((0, 0), |loaded| *loaded);
-            let _ = self.tell(&Report::Alive { loaded });
-            let waited = self.ends.wait_timeout(ended, HEARTBEAT);
+            if told.is_none_or(|told| told.elapsed() >= HEARTBEAT) {
+                told = Some(Instant::now());
+                // A front-end that has gone is noticed by whoever listens to it.
+                let loaded = self.loading.0.lock().map_or((0, 0), |loaded| *loaded);
+                let _ = self.tell(&Report::Alive { loaded });
+            }
+            let waited = self.ends.wait_timeout(ended, LOOK);
             ended = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

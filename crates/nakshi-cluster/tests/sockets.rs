@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)] // helpers outside of #[test] functions
 
 use std::cell::RefCell;
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use nakshi_cluster::front::{Caller, Event, Given, Ran, Servers, Settings, run};
+use nakshi_cluster::front::{Caller, Event, Given, Ran, Recovery, Servers, Settings, run};
 use nakshi_cluster::job::Superstep;
 use nakshi_cluster::{Checkpoints, Error, Place, Task, worker};
 use nakshi_engine::program::pull::programs::{Components, PageRank};
@@ -45,25 +45,60 @@ fn graph(store: &Arc<Store>) -> Graph {
     Graph::open(store, &pull_needs(&Components, None), &Context::new()).unwrap()
 }
 
-/// A server in a thread of its own, which `CancelToken` ends as Ctrl-C would.
-fn server<'s>(scope: &'s std::thread::Scope<'s, '_>) -> (String, CancelToken) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let cancel = CancelToken::new();
-    let token = cancel.clone();
-    // How it ends is seen by the front-end.
-    scope.spawn(move || drop(worker::serve(&listener, true, &token)));
-    (address, cancel)
+/// A server in a thread of its own.
+struct Server {
+    /// Where the front-end calls.
+    address: String,
+    /// Ends it as Ctrl-C would.
+    cancel: CancelToken,
+    /// Both ends of what lies between it and the front-end.
+    line: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Server {
+    fn start<'s>(scope: &'s std::thread::Scope<'s, '_>) -> Self {
+        let bind = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (listener, calls) = (bind(), bind());
+        let place = listener.local_addr().unwrap();
+        let address = calls.local_addr().unwrap().to_string();
+        let (cancel, line) = (CancelToken::new(), Arc::<Mutex<Vec<TcpStream>>>::default());
+        let (token, ends) = (cancel.clone(), Arc::clone(&line));
+        // How it ends is seen by the front-end.
+        scope.spawn(move || drop(worker::serve(&listener, true, &token)));
+        // One that nobody calls is left over until the tests end.
+        std::thread::spawn(move || {
+            let (near, far) = (calls.accept().unwrap().0, TcpStream::connect(place).unwrap());
+            for socket in [&near, &far] {
+                socket.set_nodelay(true).unwrap();
+                ends.lock().unwrap().push(socket.try_clone().unwrap());
+            }
+            for (from, to) in [(&near, &far), (&far, &near)] {
+                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        });
+        Server { address, cancel, line }
+    }
+}
+
+/// Cuts a server off from its front-end, which both see at once.
+fn cut(line: &Mutex<Vec<TcpStream>>) {
+    for socket in line.lock().unwrap().iter() {
+        let _ = socket.shutdown(Shutdown::Both);
+    }
 }
 
 /// Runs a task on so many servers, of which `disturb` may lose some: it is called after every superstep
-/// of the first server, with the tokens of all.
+/// of the first server, with all of them.
 fn disturbed(
     store: &Arc<Store>,
     task: &Task,
     servers: usize,
     settings: &Settings,
-    disturb: &mut dyn FnMut(u32, &[CancelToken]),
+    disturb: &mut dyn FnMut(u32, &[Server]),
 ) -> Result<(Outcome, Servers), Error> {
     let graph = graph(store);
     let given = Given::Store(store.path(), &graph);
@@ -77,33 +112,34 @@ fn disturbed_on(
     task: &Task,
     servers: usize,
     settings: &Settings,
-    disturb: &mut dyn FnMut(u32, &[CancelToken]),
+    disturb: &mut dyn FnMut(u32, &[Server]),
 ) -> Result<Ran, Error> {
     disturbed_twice(given, task, servers, settings, disturb, &mut |_, _| {})
 }
 
-/// As [`disturbed_on`]; `replaced` is called when a server has been replaced, with the tokens of all, and
-/// may lose some too.
+/// As [`disturbed_on`]; `again` is called when servers have been replaced, with all of them, and may
+/// lose some too.
 fn disturbed_twice(
     given: Given<'_>,
     task: &Task,
     servers: usize,
     settings: &Settings,
-    disturb: &mut dyn FnMut(u32, &[CancelToken]),
-    replaced: &mut dyn FnMut(usize, &[CancelToken]),
+    disturb: &mut dyn FnMut(u32, &[Server]),
+    again: &mut dyn FnMut(&Recovery, &[Server]),
 ) -> Result<Ran, Error> {
     std::thread::scope(|scope| {
-        let (addresses, tokens): (Vec<_>, Vec<_>) = (0..servers).map(|_| server(scope)).unzip();
-        let tokens = RefCell::new(tokens);
-        let mut watch = |event: Event<'_>| {
-            if let Event::Step(0, step) = event {
-                disturb(step.step, &tokens.borrow());
-            }
+        let started: Vec<_> = (0..servers).map(|_| Server::start(scope)).collect();
+        let addresses: Vec<_> = started.iter().map(|server| server.address.clone()).collect();
+        let started = RefCell::new(started);
+        let mut watch = |event: Event<'_>| match event {
+            Event::Step(0, step) => disturb(step.step, &started.borrow()),
+            Event::Recovered(recovery) => again(recovery, &started.borrow()),
+            _ => {}
         };
         let mut replace = |lost: usize| {
-            let (address, token) = server(scope);
-            std::mem::replace(&mut tokens.borrow_mut()[lost], token).cancel();
-            replaced(lost, &tokens.borrow());
+            let server = Server::start(scope);
+            let address = server.address.clone();
+            std::mem::replace(&mut started.borrow_mut()[lost], server).cancel.cancel();
             Ok(Some(address))
         };
         let mut caller = Caller { watch: &mut watch, replace: &mut replace };
@@ -244,10 +280,10 @@ fn lost_servers_are_replaced() {
             let settings = Settings { checkpoints, ..Settings::default() };
             for lost in [&[1][..], &[0, 1, 2]].into_iter().take(kinds) {
                 let mut left = vec![60, 400];
-                let mut disturb = |step: u32, tokens: &[CancelToken]| {
+                let mut disturb = |step: u32, servers: &[Server]| {
                     if left.first() == Some(&step) {
                         left.remove(0);
-                        lost.iter().for_each(|lost| tokens[*lost].cancel());
+                        lost.iter().for_each(|lost| servers[*lost].cancel.cancel());
                     }
                 };
                 let ended = disturbed(&store, task, 3, &settings, &mut disturb);
@@ -279,30 +315,30 @@ fn servers_lost_one_after_the_other() {
     let files = folder.path().join("checkpoints");
     std::fs::create_dir(&files).unwrap();
     let graph = graph(&store);
-    let task = Task::PageRank { damping: 0.85, iterations: 300 };
+    let task = Task::PageRank { damping: 0.85, iterations: 600 };
     let undisturbed = disturbed(&store, &task, 3, &Settings::default(), &mut |_, _| {}).unwrap();
     for place in [None, Some(Place::Buddy), Some(Place::Folder(files.clone()))] {
-        for later in 0..30 {
-            let checkpoints = place.clone().map(|place| Checkpoints { every: 10, place });
+        for later in 0..25 {
+            let checkpoints = place.clone().map(|place| Checkpoints { every: 25, place });
             let settings = Settings { checkpoints, restarts: 20, ..Settings::default() };
             let given = Given::Store(store.path(), &graph);
             let mut left = vec![40];
-            let mut disturb = |step: u32, tokens: &[CancelToken]| {
+            let mut disturb = |step: u32, servers: &[Server]| {
                 if left.pop_if(|at| *at <= step).is_some() {
-                    tokens[1].cancel();
+                    cut(&servers[1].line);
                 }
             };
             let mut second = true;
-            let mut replaced = |lost: usize, tokens: &[CancelToken]| {
-                let next = tokens[(lost + 1) % 3].clone();
+            let mut again = |recovery: &Recovery, servers: &[Server]| {
+                let line = Arc::clone(&servers[(recovery.lost[0] + 1) % 3].line);
                 if std::mem::take(&mut second) {
                     std::thread::spawn(move || {
-                        std::thread::sleep(Duration::from_millis(2 * later));
-                        next.cancel();
+                        std::thread::sleep(Duration::from_micros(later % 2 * 20_000 + 100 * later));
+                        cut(&line);
                     });
                 }
             };
-            let ended = disturbed_twice(given, &task, 3, &settings, &mut disturb, &mut replaced);
+            let ended = disturbed_twice(given, &task, 3, &settings, &mut disturb, &mut again);
             let Ran { outcome, servers: told, .. } = ended.unwrap();
             let what = format!("{place:?}, {later}: {:?}", told.recoveries);
             assert!(outcome.columns == undisturbed.0.columns, "{what}");
@@ -319,7 +355,7 @@ fn runs_that_cannot_go_on() {
     let store = store(folder.path());
     let task = Task::PageRank { damping: 0.85, iterations: 5000 };
     let never = Settings { restarts: 0, ..Settings::default() };
-    let mut first = |_: u32, tokens: &[CancelToken]| tokens[1].cancel();
+    let mut first = |_: u32, servers: &[Server]| servers[1].cancel.cancel();
     let error = disturbed(&store, &task, 2, &never, &mut first).map(drop).unwrap_err();
     assert!(matches!(error, Error::Lost { server: 1, .. }), "{error}");
     let place = Place::Folder(folder.path().join("nowhere"));

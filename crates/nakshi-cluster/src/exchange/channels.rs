@@ -357,7 +357,7 @@ mod tests {
     }
 
     /// Connections break, one or all at once, while much is on its way: every server ends with an error,
-    /// and the process lives. Seen red with connections that panic when something is written to them.
+    /// and the process lives.
     #[test]
     fn connections_that_break() {
         crate::worker::quiet_threads();

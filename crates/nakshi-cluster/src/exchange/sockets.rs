@@ -469,6 +469,25 @@ mod tests {
         }
     }
 
+    /// A thread that panics with a buffer to be written out to a connection that has broken ends alone.
+    /// Seen red, as the end of the process, with connections that panic when they are written to.
+    #[test]
+    fn buffers_of_threads_that_panic() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (alarm, closing) = (Alarm::default(), Arc::default());
+        let guarded =
+            Guarded { socket: Wire::Unix(near), server: 7, alarm: alarm.clone(), closing };
+        let mut buffer = io::BufWriter::new(guarded);
+        buffer.write_all(b"the last word").unwrap();
+        drop(far);
+        let thread = std::thread::spawn(move || {
+            let _buffer = buffer;
+            resume_unwind(Box::new("poisoned"))
+        });
+        assert!(thread.join().is_err());
+        assert!(matches!(alarm.check(), Err(Error::Lost { server: 7, .. })));
+    }
+
     /// A server of an earlier epoch, or of another run, takes part in nothing. Seen red with a greeting
     /// whose numbers are not compared.
     #[test]
