@@ -29,7 +29,7 @@ const PARTING: Duration = Duration::from_secs(2);
 /// What servers have done, besides results.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Servers {
-    /// Supersteps of each server.
+    /// Supersteps of each server; what a connection that was cut has swallowed is missing.
     pub steps: Vec<Vec<Superstep>>,
     /// Frames of each server, since the run was taken up the last time.
     pub counters: Vec<Counters>,
