@@ -329,12 +329,10 @@ mod tests {
     fn connections(servers: usize) -> Vec<Vec<Option<Wire>>> {
         let mut all: Vec<Vec<Option<Wire>>> =
             (0..servers).map(|_| (0..servers).map(|_| None).collect()).collect();
-        for from in 0..servers {
-            for to in from + 1..servers {
-                let (near, far) = UnixStream::pair().unwrap();
-                all[from][to] = Some(Wire::Unix(near));
-                all[to][from] = Some(Wire::Unix(far));
-            }
+        for (from, to) in (0..servers).flat_map(|to| (0..to).map(move |from| (from, to))) {
+            let (near, far) = UnixStream::pair().unwrap();
+            all[from][to] = Some(Wire::Unix(near));
+            all[to][from] = Some(Wire::Unix(far));
         }
         all
     }
