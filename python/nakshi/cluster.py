@@ -71,7 +71,7 @@ def run(
             the graph and go on from the last checkpoint that all have saved, or begin anew; the
             result is the same to the bit.
         silence: seconds after which a server that says nothing is lost.
-        watch: called with every superstep of all servers: ``superstep``, ``active``, ``sent``,
+        watch: called with every superstep of all servers: ``step``, ``active``, ``sent``,
             ``bytes`` of all together, seconds of ``computation`` and ``communication`` of the slowest;
             and with ``{"recovered": ...}`` when servers were replaced.
         progress: as for algorithms of :class:`Graph`.

@@ -29,6 +29,8 @@ _GRACE = 2.0
 _TELLING = 5.0
 #: Seconds in which a Ray cluster has to answer before it is joined: Ray itself waits for minutes.
 _ANSWERING = 5.0
+#: Seconds until Ray is asked again for a worker that it has not begun.
+_AGAIN = 0.2
 #: Ray keeps no objects for us; this is little more than the least that it takes.
 _OBJECT_STORE = 100 << 20
 
@@ -235,8 +237,14 @@ class RayWorkers(_Leaving):
     def replace(self, server: int) -> str:
         """As in :class:`Placement`; on another node if Ray has lost that of the old worker."""
         self._end([self._actors[server]], 0.0)
-        self._actors[server] = self._actor(server)
-        self.addresses[server] = self._address(server, self._actors[server].address.remote())
+        until = time.monotonic() + self._timeout
+        while True:
+            self._actors[server] = self._actor(server)
+            told = self._actors[server].address.remote()
+            if not self._never_ran(told) or time.monotonic() > until:
+                break
+            time.sleep(_AGAIN)
+        self.addresses[server] = self._address(server, told)
         return self.addresses[server]
 
     def __enter__(self) -> RayWorkers:
@@ -318,6 +326,17 @@ class RayWorkers(_Leaving):
             # Ray's own message is the trace of what the actor raised.
             why = _last_line(getattr(error, "cause", None) or error)
             raise ClusterError(f"server {server}: Ray cannot start its worker: {why}") from error
+
+    def _never_ran(self, told: Any) -> bool:
+        """Whether Ray gave up an actor before it began: on a node that it does not know to be lost yet."""
+        try:
+            self._ray.wait([told], timeout=self._timeout)
+            self._ray.get(told, timeout=0)
+        except self._ray.exceptions.RayActorError as error:
+            return not error.actor_init_failed
+        except self._ray.exceptions.RayError:
+            pass  # Said by who asks for the address.
+        return False
 
     def _end(self, actors: list[Any], grace: float) -> None:
         """Ends workers and their actors. A worker whose actor cannot be told ends with it."""

@@ -155,23 +155,23 @@ def test_a_lost_worker_is_replaced(store: Path, two_nodes: str, mark: str) -> No
     assert workers(mark) == []
 
 
-@pytest.mark.parametrize("every", [None, 10])
-def test_a_lost_node(store: Path, nodes: Any, mark: str, every: int | None) -> None:
-    """Its worker begins on another node, and the others go on."""
-    given: dict[str, Any] = {"iterations": 3000, "checkpoint_every": every}
+def test_a_lost_node(store: Path, nodes: Any, mark: str) -> None:
+    """Its worker begins on another node once Ray knows, and the others go on. Seen red with a worker that
+    Ray is asked for once."""
+    given: dict[str, Any] = {"iterations": 20_000, "checkpoint_every": 10}
     wanted = cluster.run(store, "pagerank", local=3, progress=False, **given)
     left = [nodes.add_node(**NODE)]
     nodes.wait_for_nodes()
 
     def watch(told: dict[str, Any]) -> None:
-        if told.get("superstep", 0) >= 20 and left:
+        if told.get("step", 0) >= 20 and left:
             nodes.remove_node(left.pop(), allow_graceful=False)
 
     found = cluster.run(store, "pagerank", workers=3, watch=watch, progress=False, **given)
     np.testing.assert_array_equal(found.to_numpy(), wanted.to_numpy())
     recoveries = found.stats["servers"]["recoveries"]
     assert len(recoveries) == 1
-    assert (recoveries[0]["from"] is None) == (every is None)
+    assert recoveries[0]["from"] >= 10
     assert workers(mark) == []
 
 
