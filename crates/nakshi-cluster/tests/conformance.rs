@@ -6,7 +6,7 @@ use nakshi_cluster::{Error, local};
 use nakshi_engine::program::pull::programs::{
     Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
 };
-use nakshi_engine::program::pull::{PullProgram, run_pull};
+use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Totals, run_pull};
 use nakshi_engine::{Context, Graph};
 use proptest::prelude::*;
 
@@ -43,6 +43,31 @@ fn same_within<P: PullProgram>(graph: &Graph, program: &P, servers: usize, memor
     }
 }
 
+/// In how many steps a vertex has heard that a neighbour was given a value that is no multiple of three: by
+/// updated links, of which each vertex has others in every step.
+struct Rumours;
+
+impl PullProgram for Rumours {
+    type Value = u32;
+    type Output = u32;
+
+    fn init(&self, origin: &Origin, _: &mut Totals) -> u32 {
+        origin.vertex % 5
+    }
+
+    fn step<V: PullVertex<u32>>(&self, me: &mut V) -> nakshi_engine::Result<()> {
+        let (value, step) = (*me.value(), me.step());
+        if me.any_updated_link(|_, heard, _| heard % 3 != 0)? && step < 30 {
+            me.put(value + 1);
+        }
+        Ok(())
+    }
+
+    fn output(&self, _: &Origin, value: &u32) -> u32 {
+        *value
+    }
+}
+
 fn all_the_same(graph: &Graph, servers: usize) {
     same(graph, &PageRank { damping: 0.85, iterations: 12 }, servers);
     same(graph, &ShortestPaths { source: 1 }, servers);
@@ -52,6 +77,7 @@ fn all_the_same(graph: &Graph, servers: usize) {
     same(graph, &Coloring, servers);
     same(graph, &Matching, servers);
     same(graph, &Triangles, servers);
+    same(graph, &Rumours, servers);
 }
 
 /// Lists are in files where memory is short, and what does not fit even so is refused. Seen red with pieces
@@ -74,8 +100,8 @@ fn lists_on_the_ssd() {
     assert!(refused.is_err_and(|error| budget(&error)));
 }
 
-/// Seen red with flags of own vertices that are not kept for the next step, and with publish lists in another
-/// order than slots.
+/// Seen red with flags of own vertices that are not kept for the next step, with publish lists in another
+/// order than slots, and with searches among updated links that find others.
 #[test]
 fn every_program_on_every_number_of_servers() {
     for directed in [true, false] {
