@@ -180,8 +180,13 @@ impl Task {
             return Err(nakshi_engine::Error::UnknownAlgorithm { name: name.into(), known }.into());
         }
         let mut named = parameters.clone();
-        if let Some(source) = named.get_mut("source") {
-            *source = number(source)?.into();
+        match named.get_mut("source") {
+            Some(source) => *source = number(source)?.into(),
+            None if matches!(name, "bfs" | "sssp") => {
+                let what = format!("{name} needs the id of the vertex that it begins at");
+                return Err(nakshi_engine::Error::parameter("source", what).into());
+            }
+            None => {}
         }
         named.insert("algorithm".into(), name.into());
         let task: Task = serde_json::from_value(named.into())

@@ -197,6 +197,8 @@ fn tasks_by_name() {
     ] {
         assert!(task(name, parameters).is_err());
     }
+    let error = task("sssp", json!({})).unwrap_err().to_string();
+    assert!(error.contains("`source`: sssp needs"), "{error}");
 }
 
 /// One clear error each, at once.
