@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Keeper, Snapshot, State};
 use crate::exchange::Session;
-use crate::lists::Source;
+use crate::lists::{List, Source};
 use crate::{Result, Shard};
 use store::{BLOCK, Block, Said, Values};
 
@@ -202,8 +202,8 @@ fn run_block<P: PullProgram>(
     let ends = seen.shard.range(slots.start).start..seen.shard.range(slots.end).start;
     source.begin(ends)?;
     for slot in slots {
-        let (links, weights) = source.next(seen.shard.range(slot))?;
-        let mut me = Running { seen, slot, links, weights, put: None, added };
+        let list = source.next(seen.shard.range(slot))?;
+        let mut me = Running { seen, slot, list, put: None, added };
         program.step(&mut me)?;
         if let Some(value) = me.put {
             block.put(slot, value);
@@ -216,20 +216,35 @@ fn run_block<P: PullProgram>(
 struct Running<'a, T> {
     seen: &'a Seeing<'a, T>,
     slot: usize,
-    /// Slots, and weights if there are some.
-    links: &'a [u32],
-    weights: &'a [f64],
+    list: List<'a>,
     put: Option<T>,
     added: &'a mut Totals,
 }
 
 impl<T> Running<'_, T> {
+    /// Every wanted link. Values of later links are on their way meanwhile.
     #[inline]
     fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
-        self.any(wanted, |id, value, weight| {
+        let mut every = |id: VertexId, value: &T, weight: f64| {
             f(id, value, weight);
             false
-        });
+        };
+        let List { links, weights, .. } = self.list;
+        let Some(ahead) = self.list.ahead() else {
+            self.any(wanted, every);
+            return;
+        };
+        let mut one = self.one(wanted, &mut every);
+        let mut one = |link, later: u32, weight| {
+            nakshi_io::prefetch(self.seen.real.values, later as usize);
+            one(link, weight);
+        };
+        let both = links.iter().zip(ahead);
+        if weights.is_empty() {
+            both.for_each(|(&link, &later)| one(link, later, 1.0));
+        } else {
+            both.zip(weights).for_each(|((&link, &later), &weight)| one(link, later, weight));
+        }
     }
 
     /// Whether `f` is true of a wanted link; those after it are not read.
@@ -239,19 +254,29 @@ impl<T> Running<'_, T> {
         wanted: impl Fn(u32) -> bool,
         mut f: impl FnMut(VertexId, &T, f64) -> bool,
     ) -> bool {
+        let List { links, weights, .. } = self.list;
+        let mut one = self.one(wanted, &mut f);
+        if weights.is_empty() {
+            links.iter().any(|&link| one(link, 1.0))
+        } else {
+            links.iter().zip(weights).any(|(&link, &weight)| one(link, weight))
+        }
+    }
+
+    /// What is done with a link and its weight.
+    #[inline]
+    fn one(
+        &self,
+        wanted: impl Fn(u32) -> bool,
+        f: &mut impl FnMut(VertexId, &T, f64) -> bool,
+    ) -> impl FnMut(u32, f64) -> bool {
         let Seeing { shard, real, .. } = self.seen;
         let values = real.values;
         // As long as the values: one comparison does for both.
-        let Some(ids) = shard.ids.get(..values.len()) else { return false };
-        let mut one =
-            |link: u32, weight: f64| match (values.get(link as usize), ids.get(link as usize)) {
-                (Some(value), Some(&id)) => wanted(link) && f(id, value, weight),
-                _ => false,
-            };
-        if self.weights.is_empty() {
-            self.links.iter().any(|&link| one(link, 1.0))
-        } else {
-            self.links.iter().zip(self.weights).any(|(&link, &weight)| one(link, weight))
+        let ids = shard.ids.get(..values.len()).unwrap_or_default();
+        move |link, weight| match (values.get(link as usize), ids.get(link as usize)) {
+            (Some(value), Some(&id)) => wanted(link) && f(id, value, weight),
+            _ => false,
         }
     }
 }

@@ -20,6 +20,9 @@ const PIECE: u64 = 256 << 10;
 const PAGE: u32 = 4096;
 /// Reads in flight.
 const DEPTH: usize = 4;
+/// Links from one that is read to the one whose value is asked for: far enough for a value to come from
+/// beyond the processor's caches.
+const AHEAD: usize = 128;
 
 /// Lists of slots, one after the other, and weights beside them.
 #[derive(Debug)]
@@ -160,6 +163,25 @@ impl Filling {
     }
 }
 
+/// A list of links.
+#[derive(Clone, Copy)]
+pub(crate) struct List<'l> {
+    /// Slots.
+    pub(crate) links: &'l [u32],
+    /// Those and the links of later lists, as far as they are known.
+    onwards: &'l [u32],
+    /// Where there are some.
+    pub(crate) weights: &'l [f64],
+}
+
+impl<'l> List<'l> {
+    /// As many links that come [`AHEAD`] later; none if not so many are known.
+    #[inline]
+    pub(crate) fn ahead(&self) -> Option<&'l [u32]> {
+        self.onwards.get(AHEAD..AHEAD + self.links.len())
+    }
+}
+
 /// Lists as one thread reads them.
 pub(crate) enum Source<'l> {
     Memory { links: &'l [u32], weights: &'l [f64] },
@@ -208,23 +230,29 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// The next list, which is at `range`; weights only where there are some.
-    #[inline]
-    pub(crate) fn next(&mut self, range: Range<usize>) -> nakshi_engine::Result<(&[u32], &[f64])> {
+    /// The next list, which is at `range`.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, range: Range<usize>) -> nakshi_engine::Result<List<'_>> {
         match self {
-            Source::Memory { links, weights } => Ok((
-                links.get(range.clone()).unwrap_or_default(),
-                weights.get(range).unwrap_or_default(),
-            )),
-            Source::Disk(reading) => {
-                let Reading { links, weights, list, weighed } = reading.as_mut();
-                links.take(range.len(), list, u32::from_le_bytes)?;
-                if let Some(weights) = weights {
-                    weights.take(range.len(), weighed, f64::from_le_bytes)?;
-                }
-                Ok((list, weighed))
+            Source::Memory { links, weights } => {
+                let onwards = links.get(range.start..).unwrap_or_default();
+                let links = onwards.get(..range.len()).unwrap_or_default();
+                Ok(List { links, onwards, weights: weights.get(range).unwrap_or_default() })
             }
+            Source::Disk(reading) => reading.next(range.len()),
         }
+    }
+}
+
+impl Reading {
+    /// The next list, so many links long.
+    fn next(&mut self, len: usize) -> nakshi_engine::Result<List<'_>> {
+        let Reading { links, weights, list, weighed } = self;
+        links.take(len, list, u32::from_le_bytes)?;
+        if let Some(weights) = weights {
+            weights.take(len, weighed, f64::from_le_bytes)?;
+        }
+        Ok(List { links: list, onwards: list, weights: weighed })
     }
 }
 
