@@ -330,3 +330,25 @@ impl Stream {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_knows_what_comes_later() {
+        let links: Vec<u32> = (0..1000).collect();
+        let weights: Vec<f64> = links.iter().map(|&link| f64::from(link)).collect();
+        let lists = Lists::Memory { links, weights };
+        let mut source = lists.source().unwrap();
+        for range in [0..0, 0..7, 500..700, 800..872, 800..873, 990..1000, 1000..1000] {
+            let list = source.next(range.clone()).unwrap();
+            let numbers = |range: Range<usize>| range.map(|k| k as u32).collect::<Vec<_>>();
+            assert_eq!(list.links, numbers(range.clone()));
+            assert!(list.weights.iter().map(|weight| *weight as u32).eq(numbers(range.clone())));
+            let later = range.start + AHEAD..range.end + AHEAD;
+            let known = (later.end <= 1000).then(|| numbers(later));
+            assert_eq!(list.ahead(), known.as_deref(), "{range:?}");
+        }
+    }
+}
