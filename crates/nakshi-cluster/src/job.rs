@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nakshi_engine::parallel::crew;
 use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Seen, Totals};
+use nakshi_engine::shared::prefetch;
 use nakshi_engine::{Context, VertexId};
 use serde::{Deserialize, Serialize};
 
@@ -236,7 +237,7 @@ impl<T> Running<'_, T> {
         };
         let mut one = self.one(wanted, &mut every);
         let mut one = |link, later: u32, weight| {
-            nakshi_io::prefetch(self.seen.real.values, later as usize);
+            prefetch(self.seen.real.values, later as usize);
             one(link, weight);
         };
         let both = links.iter().zip(ahead);

@@ -193,15 +193,18 @@ macro_rules! zero {
 }
 zero!(u8, u16, u32, u64, f32, f64);
 
-/// Asks the processor to fetch `slice[index]`; without effect beyond the slice.
+/// Asks the processor to fetch `slice[index]`; without effect on what a program sees, within the slice
+/// and beyond.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    if index < slice.len() {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address is inside the slice; a prefetch does not access memory
-        // in the sense of the language.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().add(index).cast::<i8>()) };
+        // Not compared with the length: that took a sixth of PageRank's time on a server.
+        let at = slice.as_ptr().wrapping_add(index);
+        // SAFETY: a prefetch does not access memory in the sense of the language, and the processor
+        // passes over an address that is nobody's.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (slice, index);

@@ -1,4 +1,4 @@
-//! What the system and the processor are asked to do with ordinary memory.
+//! What the system is asked to do with ordinary memory.
 #![allow(unsafe_code)]
 
 /// Gives memory that this process has freed back to the system, so that one phase of a job does
@@ -30,20 +30,4 @@ pub fn prefer_huge_pages<T>(memory: &mut [T]) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = memory;
-}
-
-/// Asks the processor to bring a value near that is read soon, so that values read at random arrive side
-/// by side, not one after the other; without effect where there is no such instruction, or no such value.
-#[inline(always)]
-pub fn prefetch<T>(values: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let value = values.as_ptr().wrapping_add(at);
-        // SAFETY: every processor of this kind has the instruction, which reads nothing: an address that
-        // is nobody's is passed over.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(value.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (values, at);
 }

@@ -7,8 +7,7 @@
 //!   threads that each wait for their own
 //! * [`IoStats`]: what was read, and how much of it was used
 //! * [`wait_readable`]: waiting for a pipe, for so long and no longer
-//! * [`release_freed_memory`], [`prefer_huge_pages`], [`prefetch`]: ordinary memory, the system
-//!   and the processor
+//! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
 //! This is the only crate with system calls that need `unsafe`, and the seam
@@ -43,7 +42,7 @@ pub use cancel::CancelToken;
 pub use checksum::{PageHasher, Salt, page_checksum};
 pub use error::{Error, Result};
 pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
-pub use heap::{prefer_huge_pages, prefetch, release_freed_memory};
+pub use heap::{prefer_huge_pages, release_freed_memory};
 pub use paged::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
 pub use scan::{Block, BlockReader, ReaderOptions};
