@@ -13,6 +13,7 @@ LOGS := $(TARGET)/logs
 PROFILE := --release
 # Runs maturin; what it says is shown only if it fails.
 quietly = $(PYTHON) -m maturin $(1) --quiet >$(LOGS)/maturin.log 2>&1 || { cat $(LOGS)/maturin.log; exit 1; }
+pip = $(PYTHON) -m pip install --quiet --disable-pip-version-check
 export VIRTUAL_ENV := $(VENV)
 export PATH := $(VENV)/bin:$(PATH)
 
@@ -21,8 +22,16 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: demo
-demo: build ## a graph, on SSD and in memory, in one table
+demo: ## a graph, on SSD and in memory, in one table
+	@echo "Nakshi's demo builds the Rust core once, which takes about five minutes on two cores, then"
+	@echo "analyses a graph of 16 million edges in ten seconds. It changes nothing outside this folder."
+	@$(MAKE) --no-print-directory compiled
 	@$(PYTHON) scripts/demo.py $(DEMO)
+
+.PHONY: compiled
+compiled: $(VENV)/.builder
+	@echo "Compiling the Rust core (cargo shows each crate) ..."
+	@$(PYTHON) -m maturin develop $(PROFILE)
 
 .PHONY: test
 test: lint build test-rust test-python ## every check and test; NAKSHI_TEST_SCALE=10 for the long way
@@ -30,6 +39,7 @@ test: lint build test-rust test-python ## every check and test; NAKSHI_TEST_SCAL
 
 .PHONY: build
 build: $(VENV)/.installed $(LOGS) ## the Python package with its compiled half, into .venv
+	@echo "Compiling the Rust core (about five minutes the first time on two cores) ..."
 	@$(call quietly,develop $(PROFILE))
 	@$(call quietly,generate-stubs --profile release --out python)
 
@@ -71,8 +81,8 @@ miri asan tsan fuzz: ## interpreters, sanitizers and fuzzing (nightly Rust)
 	@scripts/sanitize $@
 
 .PHONY: wheel
-wheel: $(VENV)/.installed ## an abi3 wheel in dist/
-	@$(PYTHON) -m maturin build $(PROFILE) --generate-stubs --out dist
+wheel: $(VENV)/.builder ## an abi3 wheel in dist/, without line tables
+	@$(PYTHON) -m maturin build $(PROFILE) --strip --generate-stubs --out dist
 
 .PHONY: clean
 clean: ## remove the venv and everything built
@@ -81,8 +91,16 @@ clean: ## remove the venv and everything built
 $(LOGS):
 	@mkdir -p $@
 
-$(VENV)/.installed: tests/requirements.txt
+# What compiles the package and runs it.
+$(VENV)/.builder: scripts/requirements.txt
 	@scripts/need
+	@echo "Installing the Python packages that build Nakshi into .venv ..."
 	@python3 -m venv $(VENV)
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/requirements.txt
+	@$(pip) --requirement scripts/requirements.txt
+	@touch $@
+
+# What the tests compare with and check by.
+$(VENV)/.installed: tests/requirements.txt $(VENV)/.builder
+	@echo "Installing the Python packages of the tests into .venv (about a minute) ..."
+	@$(pip) --requirement tests/requirements.txt
 	@touch $@

@@ -56,6 +56,7 @@ def prepare(options: argparse.Namespace) -> tuple[Path, bool]:
     edges = options.work / f"kron{options.scale}.tsv"
     if not edges.exists():
         began = time.perf_counter()
+        print(f"generating a Kronecker graph of scale {options.scale} ...")
         # Generated aside and renamed, so that an interrupted demo leaves no half graph behind.
         part = edges.with_suffix(".part.tsv")
         nakshi("generate", "kronecker", "--scale", options.scale, part)
@@ -70,6 +71,7 @@ def build(edges: Path, undirected: bool, work: Path) -> Path:
     """Imports into a fresh store and says what it took."""
     store = work / "demo.nakshi"
     shutil.rmtree(store, ignore_errors=True)
+    print(f"importing {edges.name} ...")
     began = time.perf_counter()
     direction = "--undirected" if undirected else "--directed"
     nakshi("import", edges, store, direction, "--memory", "512MiB", "--no-progress")
@@ -77,7 +79,7 @@ def build(edges: Path, undirected: bool, work: Path) -> Path:
     on_disk = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
     print(
         f"imported  {info['vertices']:,} vertices, {info['edges']:,} edges into "
-        f"{size(on_disk)} in {time.perf_counter() - began:.1f} s under 512 MiB\n"
+        f"{size(on_disk)} in {time.perf_counter() - began:.1f} s under 512 MiB"
     )
     return store
 
@@ -107,10 +109,15 @@ def analyse(algorithm: str, store: Path, source: str, engine: str, work: Path) -
 
 def main() -> None:
     options = arguments()
+    # Each line appears when it is true, on a terminal or in a log.
+    sys.stdout.reconfigure(line_buffering=True)
     options.work.mkdir(parents=True, exist_ok=True)
     edges, undirected = prepare(options)
     store = build(edges, undirected, options.work)
     source = hub(store, options.work)
+    print(
+        f"running {len(ALGORITHMS)} algorithms in memory and from the SSD, each in its own process\n"
+    )
     head = f"{'':10} {'in memory':>20}   {'on SSD, smallest memory':>34}   {'answers':>9}"
     print(head)
     print(
