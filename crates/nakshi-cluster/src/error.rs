@@ -56,6 +56,23 @@ pub enum Error {
     Engine(#[from] nakshi_engine::Error),
 }
 
+impl From<nakshi_io::Error> for Error {
+    fn from(error: nakshi_io::Error) -> Self {
+        Error::Engine(error.into())
+    }
+}
+
+impl nakshi_io::WorkerError for Error {
+    fn echo(&self) -> u8 {
+        match self {
+            // Also what is said of a server that has ended because of its own error.
+            Error::Lost { .. } => 2,
+            Error::Engine(error) => error.echo(),
+            _ => 0,
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn damaged(server: usize, what: impl Into<String>) -> Self {
         Error::Damaged { server, what: what.into() }

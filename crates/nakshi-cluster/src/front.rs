@@ -208,6 +208,13 @@ struct Link {
     address: String,
 }
 
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Ends the thread that listens, and the server notices.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+}
+
 struct Front<'s> {
     settings: &'s Settings,
     links: Vec<Link>,
@@ -250,8 +257,14 @@ impl<'s> Front<'s> {
         };
         socket.set_read_timeout(None).map_err(failed)?;
         let sender = self.sender.clone();
-        std::thread::spawn(move || listen((server, number), lines, &sender));
-        Ok(Link { number, socket, address })
+        let link = Link { number, socket, address };
+        let listens = move || listen((server, number), lines, &sender);
+        let thread = std::thread::Builder::new().name(format!("nakshi-front-{server}"));
+        // One for each server, and this one.
+        let (wanted, started) = (self.watched.done.len() + 1, self.links.len() + 1);
+        let refused = |source| nakshi_io::Error::Threads { wanted, started, source };
+        thread.spawn(listens).map_err(refused)?;
+        Ok(link)
     }
 
     /// Runs the task until it is done, with other servers in the place of those that are lost.

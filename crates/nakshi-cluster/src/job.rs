@@ -6,7 +6,7 @@ mod wire;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nakshi_engine::parallel::crew;
+use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Seen, Totals};
 use nakshi_engine::shared::prefetch;
 use nakshi_engine::{Context, VertexId};
@@ -165,7 +165,7 @@ fn compute<P: PullProgram>(
     let (real, blocks) = values.versions(shard.own);
     let blocks = Mutex::new(blocks);
     let seen = Seeing { shard, real: &real, step, totals };
-    let parts = crew(sources.len(), |thread| {
+    let parts = run_workers(sources.len(), |thread| {
         let mut added = Totals::default();
         let Some(source) = sources.get(thread) else { return Ok(added) };
         let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);

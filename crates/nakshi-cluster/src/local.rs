@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nakshi_engine::program::pull::{PullProgram, PullValue};
 use nakshi_engine::{Context, Graph, VertexId};
+use nakshi_io::{panicked, run_workers};
 
 use crate::exchange::channels::Channels;
 use crate::exchange::simulated::{Faults, Net};
@@ -87,37 +88,20 @@ impl<P: PullProgram> Job<'_, P> {
         failed: &(dyn Fn(usize, &Error) + Sync),
     ) -> Result<Outcome<P::Output>> {
         let one = |server: usize| {
-            let panicked = |_| nakshi_engine::Error::Panicked { message: "in a server".into() };
             let ended = catch_unwind(AssertUnwindSafe(|| self.on_one(transport(server))))
                 .unwrap_or_else(|panic| Err(panicked(panic).into()));
             ended.inspect_err(|error| failed(server, error))
         };
-        let results: Vec<Result<Ended<P::Output>>> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..servers).map(|server| scope.spawn(move || one(server))).collect();
-            let lost = |server| Error::Lost { server, why: "its thread panicked".into() };
-            let joined = threads.into_iter().enumerate();
-            joined
-                .map(|(server, thread)| thread.join().unwrap_or_else(|_| Err(lost(server))))
-                .collect()
-        });
         let mut all = Vec::new();
         let mut outcome = Outcome { values: Vec::new(), steps: Vec::new(), counters: Vec::new() };
-        let mut echo = None;
-        for result in results {
-            match result {
-                Ok((values, steps, counters)) => {
-                    all.extend(values);
-                    outcome.steps.push(steps);
-                    outcome.counters.push(counters);
-                }
-                Err(error @ Error::Lost { .. }) => echo = Some(error),
-                Err(cause) => return Err(cause),
-            }
+        for (values, steps, counters) in run_workers(servers, one)? {
+            all.extend(values);
+            outcome.steps.push(steps);
+            outcome.counters.push(counters);
         }
         all.sort_unstable_by_key(|(vertex, _)| *vertex);
         outcome.values.extend(all.into_iter().map(|(_, value)| value));
-        echo.map_or(Ok(outcome), Err)
+        Ok(outcome)
     }
 
     fn on_one(&self, transport: Option<Box<dyn Transport>>) -> Result<Ended<P::Output>> {

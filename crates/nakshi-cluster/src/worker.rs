@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi_engine::{CancelToken, Context, EngineMode, Graph, Progress};
+use nakshi_io::run_beside;
 use nakshi_store::{OpenOptions, Store};
 
 use crate::checkpoint::{Keeper, State};
@@ -110,12 +111,30 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
         ends: Condvar::new(),
         over: AtomicBool::new(false),
     };
-    std::thread::scope(|scope| {
-        scope.spawn(|| server.obey(&mut lines, orders));
-        scope.spawn(|| server.beat(cancel));
+    let listens = Mutex::new(Some((lines, orders)));
+    let beside = |worker: usize| {
+        if worker > 0 {
+            server.beat(cancel);
+        } else if let Some((mut lines, orders)) =
+            listens.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            server.obey(&mut lines, orders);
+        }
+        Ok(())
+    };
+    let mut begun = false;
+    let serves = || {
+        begun = true;
         let _ends = Ends(&server);
         server.serve(&asked)
-    })
+    };
+    let served = run_beside(2, serves, beside).map(drop);
+    if let (false, Err(error)) = (begun, &served) {
+        // A front-end that has gone does not ask why.
+        let why = error.to_string();
+        let _ = server.tell(&Report::Failed { why, lost: None, state: State::default() });
+    }
+    served
 }
 
 /// Ends the other threads of a server, whatever ends the one that has this.

@@ -26,6 +26,9 @@ pub enum Error {
         /// Budget that was given, in bytes.
         given: u64,
     },
+    /// Another worker of the same call has failed; its error is the one to report.
+    #[error("abandoned, because another worker has failed")]
+    Abandoned,
     /// A worker panicked, in the engine or in a caller's closure.
     #[error("a worker panicked: {message}")]
     Panicked {
@@ -89,10 +92,22 @@ impl Error {
     }
 }
 
+impl nakshi_io::WorkerError for Error {
+    fn echo(&self) -> u8 {
+        match self {
+            Error::Abandoned => 2,
+            Error::Cancelled => 1,
+            _ => 0,
+        }
+    }
+}
+
 impl From<nakshi_io::Error> for Error {
     fn from(error: nakshi_io::Error) -> Self {
         match error {
             nakshi_io::Error::Cancelled => Error::Cancelled,
+            nakshi_io::Error::Abandoned => Error::Abandoned,
+            nakshi_io::Error::Panicked { message } => Error::Panicked { message },
             nakshi_io::Error::Budget { needed, given } => {
                 Error::Budget { what: "reading".into(), needed, given }
             }
@@ -105,6 +120,9 @@ impl From<nakshi_store::Error> for Error {
     fn from(error: nakshi_store::Error) -> Self {
         match error {
             nakshi_store::Error::Cancelled => Error::Cancelled,
+            nakshi_store::Error::Abandoned => Error::Abandoned,
+            nakshi_store::Error::Panicked { message } => Error::Panicked { message },
+            nakshi_store::Error::Storage(error) => error.into(),
             nakshi_store::Error::Budget { needed, given } => {
                 Error::Budget { what: "the store".into(), needed, given }
             }

@@ -10,7 +10,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::parallel::{Tickets, crew};
+use crate::parallel::{Tickets, run_workers};
 use crate::scan::run;
 use crate::source::chunks::{View, column_weights};
 use crate::source::weights::Weights;
@@ -186,7 +186,7 @@ impl Plan {
         }
         let tickets = Tickets::new(self.sparse.len());
         let threads = self.context(cx).threads().min(self.sparse.len());
-        crew(threads, |worker| {
+        run_workers(threads, |worker| {
             let mut w = init(worker);
             let mut work = || -> Result<()> {
                 let mut reader = ListReader::new(side, cx)?;

@@ -1,12 +1,8 @@
-//! Scoped workers, passes over vertices in fixed blocks, deterministic sums.
-//!
-//! No global pool: a process that forks after a run has nothing left over that
-//! could hang (tokenizers#187), and a panic stays inside its run.
+//! Passes over vertices in fixed blocks by the [workers](run_workers) of a call, deterministic sums.
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,59 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// the number of threads. A multiple of 64, so that a block owns its bitmap words.
 pub const BLOCK: usize = 1 << 16;
 
-fn message(panic: Box<dyn std::any::Any + Send>) -> String {
-    match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(other) => {
-            other.downcast::<&'static str>().map_or_else(|_| "no message".into(), |t| (*t).into())
-        }
-    }
-}
-
-/// Runs `work(worker)` on `threads` workers and returns their results in worker
-/// order. Worker 0 is the calling thread; with one thread nothing is spawned.
+/// Runs `work(worker)` on `threads` workers, which all start or none works: [`nakshi_io::run_workers`].
 ///
 /// # Errors
-/// The error of the lowest worker that failed, [`Error::Panicked`] for a panic.
-/// An error that is not [`Error::Cancelled`] goes before one that is.
-pub fn crew<W, F>(threads: usize, work: F) -> Result<Vec<W>>
+/// As there.
+pub fn run_workers<W, F>(threads: usize, work: F) -> Result<Vec<W>>
 where
     W: Send,
     F: Fn(usize) -> Result<W> + Sync,
 {
-    let guarded = |worker: usize| {
-        catch_unwind(AssertUnwindSafe(|| work(worker)))
-            .unwrap_or_else(|panic| Err(Error::Panicked { message: message(panic) }))
-    };
-    let results: Vec<Result<W>> = std::thread::scope(|scope| {
-        let spawned: Vec<_> = (1..threads.max(1))
-            .map(|worker| {
-                let guarded = &guarded;
-                std::thread::Builder::new()
-                    .name(format!("nakshi-{worker}"))
-                    .spawn_scoped(scope, move || guarded(worker))
-            })
-            .collect();
-        let mut results = vec![guarded(0)];
-        for handle in spawned.into_iter().flatten() {
-            results.push(
-                handle
-                    .join()
-                    .unwrap_or_else(|panic| Err(Error::Panicked { message: message(panic) })),
-            );
-        }
-        results
-    });
-    let mut cancelled = None;
-    let mut done = Vec::with_capacity(results.len());
-    for result in results {
-        match result {
-            Ok(w) => done.push(w),
-            Err(Error::Cancelled) => cancelled = Some(Error::Cancelled),
-            Err(e) => return Err(e),
-        }
-    }
-    cancelled.map_or(Ok(done), Err)
+    nakshi_io::run_workers(threads, work)
 }
 
 /// A counter from which workers draw the numbers `0..total`, each once, and which
@@ -127,7 +80,7 @@ where
     let blocks = n.div_ceil(BLOCK);
     let tickets = Tickets::new(blocks);
     let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
-    let parts = crew(threads, |_| {
+    let parts = run_workers(threads, |_| {
         let mut mine = Vec::new();
         let result = (|| {
             while let Some(block) = tickets.draw() {
@@ -171,7 +124,7 @@ where
     let blocks = slice.len().div_ceil(BLOCK);
     let threads = cx.threads().min(blocks.div_ceil(2)).max(1);
     let queue = Mutex::new(slice.chunks_mut(BLOCK).enumerate());
-    crew(threads, |_| {
+    run_workers(threads, |_| {
         loop {
             // The lock is held only while an iterator advances, which cannot panic.
             let next = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
@@ -186,6 +139,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn sums_do_not_depend_on_threads() {

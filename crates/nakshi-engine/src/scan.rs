@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::parallel::{Tickets, crew};
+use crate::parallel::{Tickets, run_workers};
 use crate::source::Side;
 use crate::source::chunks::{Feed, View};
 use crate::source::weights::Weights;
@@ -110,7 +110,7 @@ where
     let all = side.chunk_starts().len().saturating_sub(1);
     let tickets = Tickets::new(order.map_or(all, <[usize]>::len));
     let threads = cx.threads().min(tickets.total()).max(1);
-    crew(threads, |worker| {
+    run_workers(threads, |worker| {
         let mut w = init(worker);
         let mut work = || -> Result<()> {
             let mut feed = Feed::new(side, weighted, &tickets, order, cx)?;

@@ -82,6 +82,27 @@ pub enum Error {
     /// The caller's token was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// The system does not start as many threads as a call needs; none of them has worked.
+    #[error(
+        "only {started} of {wanted} threads could be started ({source}); use fewer (--threads), or raise the limit on processes (pids.max of the cgroup, ulimit -u)"
+    )]
+    Threads {
+        /// Threads that the call needs, the calling one among them.
+        wanted: usize,
+        /// Threads that there were, the calling one among them.
+        started: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A worker panicked, here or in a caller's closure.
+    #[error("a worker panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// Another worker of the same call has failed; its error is the one to report.
+    #[error("abandoned, because another worker has failed")]
+    Abandoned,
     /// The request is outside what this build, system or format can do.
     #[error("unsupported: {what}")]
     Unsupported {

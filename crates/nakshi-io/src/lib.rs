@@ -7,6 +7,7 @@
 //!   threads that each wait for their own
 //! * [`IoStats`]: what was read, and how much of it was used
 //! * [`wait_readable`]: waiting for a pipe, for so long and no longer
+//! * [`run_workers`], [`run_beside`]: threads of one call, of which all start or none works
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
@@ -29,6 +30,7 @@ mod scan;
 mod stats;
 mod stripe;
 mod wait;
+mod workers;
 pub mod write;
 
 pub use backend::{
@@ -49,3 +51,4 @@ pub use scan::{Block, BlockReader, ReaderOptions};
 pub use stats::{Access, IoSnapshot, IoStats};
 pub use stripe::Striping;
 pub use wait::wait_readable;
+pub use workers::{WorkerError, panicked, run_beside, run_workers};

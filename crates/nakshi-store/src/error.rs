@@ -117,6 +117,15 @@ pub enum Error {
     /// The caller cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// Another worker of the same call has failed; its error is the one to report.
+    #[error("abandoned, because another worker has failed")]
+    Abandoned,
+    /// A worker panicked.
+    #[error("a worker panicked: {message}; this is a fault of nakshi, please report it")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
     /// An error of the storage layer with no closer variant here: no space, a poisoned writer.
     #[error(transparent)]
     Storage(nakshi_io::Error),
@@ -141,6 +150,16 @@ impl Error {
     }
 }
 
+impl nakshi_io::WorkerError for Error {
+    fn echo(&self) -> u8 {
+        match self {
+            Self::Abandoned => 2,
+            Self::Cancelled => 1,
+            _ => 0,
+        }
+    }
+}
+
 impl From<nakshi_io::Error> for Error {
     fn from(error: nakshi_io::Error) -> Self {
         use nakshi_io::Error as Io;
@@ -154,6 +173,8 @@ impl From<nakshi_io::Error> for Error {
             Io::Exists { path } => Self::Exists(path),
             Io::Locked { path } => Self::Locked(path),
             Io::Cancelled => Self::Cancelled,
+            Io::Abandoned => Self::Abandoned,
+            Io::Panicked { message } => Self::Panicked { message },
             Io::Unsupported { what } => Self::Unsupported(what),
             other => Self::Storage(other),
         }

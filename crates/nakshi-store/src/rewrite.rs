@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
 use crate::import::emit::{Place, Rules, emit};
@@ -14,7 +15,6 @@ use crate::import::sort::pairs::sortable;
 use crate::import::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
 use crate::import::sort::radix::{Record, Weighted};
 use crate::import::sort::spill::Spill;
-use crate::import::workers::side_by_side;
 use crate::import::{Budget, Duplicates, Hooks, Progress, STRIPE};
 use crate::stream::ListStream;
 use crate::{
@@ -296,7 +296,7 @@ impl Job<'_> {
         let (next, moved) = (AtomicUsize::new(0), AtomicU64::new(0));
         let total = Some(stream.entries());
         let memory = self.budget.memory / 4 / self.budget.threads as u64;
-        let workers = side_by_side(self.budget.threads, |_| -> Result<Vec<Bucket>> {
+        let workers = run_workers(self.budget.threads, |_| -> Result<Vec<Bucket>> {
             let mut out = Scatter::new(arcs, ranges, memory);
             let mut reader = stream.reader()?;
             loop {
@@ -321,7 +321,7 @@ impl Job<'_> {
                 self.hooks.tell(Progress { phase: "sort", done, total, edges: done });
             }
         })?;
-        Ok(join(workers.into_iter().collect::<Result<_>>()?))
+        Ok(join(workers))
     }
 
     #[inline]

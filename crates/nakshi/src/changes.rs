@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::draw::{Random, Zipf};
 use crate::engine::CancelToken;
+use crate::io;
 use crate::store::layout::mix;
 use crate::store::property::{Change, PropertyGraph, PropertyStore, Ticket, Value, tao};
 use crate::store::{Error, ExternalId};
@@ -97,24 +98,16 @@ pub fn linkbench(store: &PropertyStore, config: &Config, cancel: &CancelToken) -
     let shared = Linkbench { store, nodes, laws, types, added, left };
     let threads = config.threads.max(1);
     let began = Instant::now();
-    let times = std::thread::scope(|scope| {
-        let work = |thread| shared.work(Random(mix(config.seed + 1 + thread)), cancel);
-        let workers: Vec<_> =
-            (0..threads as u64).map(|thread| scope.spawn(move || work(thread))).collect();
-        let mut all = Times::default();
-        for worker in workers {
-            let done = worker.join();
-            let done =
-                done.map_err(|_| Error::Invalid("a request panicked; report it".into()))??;
-            for (all, (times, results)) in all.iter_mut().zip(done) {
-                all.0.extend(times);
-                all.1 += results;
-            }
+    let work = |thread| shared.work(Random(mix(config.seed + 1 + thread as u64)), cancel);
+    let mut all = Times::default();
+    for done in io::run_workers(threads, work)? {
+        for (all, (times, results)) in all.iter_mut().zip(done) {
+            all.0.extend(times);
+            all.1 += results;
         }
-        Ok::<_, crate::Error>(all)
-    })?;
+    }
     let seconds = began.elapsed().as_secs_f64();
-    let named = std::iter::zip(SHARES, times);
+    let named = std::iter::zip(SHARES, all);
     let classes: Vec<Class> = named
         .map(|((name, share), (times, results))| class(name, share, times, results, seconds))
         .collect();
@@ -306,16 +299,8 @@ pub fn appends(
         Ok(done)
     };
     let began = Instant::now();
-    let commits = std::thread::scope(|scope| {
-        let spawn = |thread| scope.spawn(move || work(Random(mix(thread))));
-        let all: Vec<_> = (0..writers as u64).map(spawn).collect();
-        all.into_iter().try_fold(0, |sum, worker| {
-            let done = worker.join();
-            Ok::<_, crate::Error>(
-                sum + done.map_err(|_| Error::Invalid("a writer panicked; report it".into()))??,
-            )
-        })
-    })?;
+    let commits = io::run_workers(writers, |thread| work(Random(mix(thread as u64))))?;
+    let commits: u64 = commits.into_iter().sum();
     let rate = commits as f64 / began.elapsed().as_secs_f64();
     Ok(Appends { writers, in_flight, rate, syncs })
 }

@@ -26,6 +26,18 @@ pub enum Error {
     Arrow(#[from] arrow_schema::ArrowError),
 }
 
+impl io::WorkerError for Error {
+    fn echo(&self) -> u8 {
+        match self {
+            Error::Engine(error) => error.echo(),
+            Error::Store(error) => error.echo(),
+            Error::Io(error) => error.echo(),
+            Error::Cluster(error) => error.echo(),
+            Error::Arrow(_) => 0,
+        }
+    }
+}
+
 impl From<nakshi_cluster::Error> for Error {
     fn from(error: nakshi_cluster::Error) -> Self {
         match error {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::engine::CancelToken;
+use crate::io;
 use crate::store::Error;
 use crate::store::import::Hooks;
 use crate::store::property::{CompactReport, LoadOptions, PropertyStore};
@@ -45,45 +46,50 @@ pub fn compaction(
     let queries = Draw::new(&store.snapshot(), config, cancel)?.mix(config)?;
     let (threads, phase) = (config.threads.max(1), AtomicUsize::new(0));
     let mut seconds = [0.0; PHASES.len()];
-    let (compaction, times) = std::thread::scope(|scope| {
-        let (queries, phase) = (&queries, &phase);
-        let read = |reader| reading(store, queries, reader * queries.len() / threads, phase);
-        let readers: Vec<_> =
-            (0..threads).map(|reader| scope.spawn(move || read(reader))).collect();
-        let mut compact = || -> Result<CompactReport> {
-            let mut report = None;
-            for (at, seconds) in seconds.iter_mut().enumerate() {
-                phase.store(at, Relaxed);
-                let began = Instant::now();
-                match PHASES.get(at) {
-                    Some(&"during") => {
-                        let hooks = Hooks { cancel: cancel.clone(), ..Hooks::default() };
-                        report = Some(store.compact(options, &hooks)?);
-                    }
-                    Some(&"warm-up") => wait(idle / 4, cancel)?,
-                    _ => wait(idle, cancel)?,
+    let read = |reader: usize| reading(store, &queries, reader * queries.len() / threads, &phase);
+    let mut compact = || -> Result<CompactReport> {
+        let mut report = None;
+        for (at, seconds) in seconds.iter_mut().enumerate() {
+            phase.store(at, Relaxed);
+            let began = Instant::now();
+            match PHASES.get(at) {
+                Some(&"during") => {
+                    let hooks = Hooks { cancel: cancel.clone(), ..Hooks::default() };
+                    report = Some(store.compact(options, &hooks)?);
                 }
-                *seconds = began.elapsed().as_secs_f64();
+                Some(&"warm-up") => wait(idle / 4, cancel)?,
+                _ => wait(idle, cancel)?,
             }
-            Ok(report.ok_or_else(|| Error::Invalid("no compaction; please report it".into()))?)
-        };
-        let compaction = compact();
-        phase.store(PHASES.len(), Relaxed);
-        let mut all = Times::default();
-        for reader in readers {
-            let done = reader.join();
-            let done = done.map_err(|_| Error::Invalid("a query panicked; report it".into()))??;
-            for (all, (times, results)) in all.iter_mut().zip(done) {
-                all.0.extend(times);
-                all.1 += results;
-            }
+            *seconds = began.elapsed().as_secs_f64();
         }
-        Ok::<_, crate::Error>((compaction?, all))
-    })?;
-    let phases = PHASES.into_iter().zip(times).zip(seconds).skip(1);
+        Ok(report.ok_or_else(|| Error::Invalid("no compaction; please report it".into()))?)
+    };
+    let lead = || {
+        // Readers read until the last phase is over, however it ends.
+        let _over = Over(&phase);
+        compact()
+    };
+    let (compaction, done) = io::run_beside(threads, lead, read)?;
+    let mut all = Times::default();
+    for done in done {
+        for (all, (times, results)) in all.iter_mut().zip(done) {
+            all.0.extend(times);
+            all.1 += results;
+        }
+    }
+    let phases = PHASES.into_iter().zip(all).zip(seconds).skip(1);
     let phases =
         phases.map(|((name, (times, sum)), seconds)| class(name, 100.0, times, sum, seconds));
     Ok(Compacted { phases: phases.collect(), threads, compaction })
+}
+
+/// Ends the last phase when it goes.
+struct Over<'p>(&'p AtomicUsize);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(PHASES.len(), Relaxed);
+    }
 }
 
 /// Asks from place `at` on, until the last phase is over.

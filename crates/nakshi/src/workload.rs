@@ -12,6 +12,7 @@ use crate::Result;
 pub use crate::draw::Access;
 use crate::draw::{Nodes, Random};
 use crate::engine::CancelToken;
+use crate::io;
 use crate::store::property::{PropertyGraph, Value, search, tao};
 use crate::store::{Error, ExternalId};
 
@@ -374,13 +375,6 @@ fn together(
         }
     };
     let began = Instant::now();
-    std::thread::scope(|scope| -> Result<()> {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        for worker in workers {
-            let done = worker.join();
-            done.map_err(|_| Error::Invalid("a query panicked; please report it".into()))??;
-        }
-        Ok(())
-    })?;
+    io::run_workers(threads, |_| work())?;
     Ok(began.elapsed().as_secs_f64())
 }

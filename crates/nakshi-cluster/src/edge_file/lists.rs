@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use nakshi_engine::parallel::crew;
+use nakshi_engine::parallel::run_workers;
 use nakshi_engine::{Context, VertexId};
 
 use super::loader::Loader;
@@ -104,7 +104,7 @@ impl SortedLists {
             parts.push(Mutex::new(Some((offsets, mine, my_weights))));
             (links, weights, first, begin) = (rest, other_weights, last, end);
         }
-        crew(threads, |worker| {
+        run_workers(threads, |worker| {
             let part = parts
                 .get(worker)
                 .and_then(|part| part.lock().unwrap_or_else(PoisonError::into_inner).take());

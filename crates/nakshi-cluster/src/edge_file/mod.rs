@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use nakshi_engine::Context;
-use nakshi_engine::parallel::crew;
+use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::Links;
 use nakshi_store::import::{EdgeReader, Edges, Format, ImportOptions, SelfLoops, Share};
 use serde::{Deserialize, Serialize};
@@ -214,6 +214,6 @@ impl Pieces {
                 f(&piece.parse()?, &mut made)?;
             }
         };
-        Ok(crew(cx.threads(), work)?)
+        Ok(run_workers(cx.threads(), work)?)
     }
 }

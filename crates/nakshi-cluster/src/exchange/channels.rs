@@ -127,7 +127,7 @@ impl Channels {
     /// [`super::sockets::connect`].
     ///
     /// # Errors
-    /// [`Error::Lost`] if threads cannot be made.
+    /// [`Error::Failed`] if their threads cannot be started.
     pub fn sockets(
         server: usize,
         sockets: Vec<Option<Wire>>,
@@ -148,7 +148,7 @@ impl Channels {
         let inner = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
         let (builders, comms) =
             initialize_networking_from_sockets(inner, sockets, server, 1, hooks)
-                .map_err(|error| failed(error.to_string()))?;
+                .map_err(|error| refused(server, known.len(), &error))?;
         // Its threads end with the connections. To join them would be to panic with those whose
         // connection has broken, of which the alarm tells.
         std::mem::forget(comms);
@@ -296,6 +296,20 @@ impl Drop for Channels {
         let ends = self.ends.take();
         quietly(|| drop(ends));
     }
+}
+
+/// Why a server cannot talk to others over so many connections.
+fn refused(server: usize, connections: usize, error: &std::io::Error) -> Error {
+    let why = match error.kind() {
+        // Not a lost server: another in its place would meet the same limit.
+        std::io::ErrorKind::WouldBlock => format!(
+            "the {} threads of its connections could not all be started ({error}); use fewer \
+             servers, or raise the limit on processes (pids.max of the cgroup, ulimit -u)",
+            2 * connections
+        ),
+        _ => format!("its connections cannot be used: {error}"),
+    };
+    Error::Failed { server, why }
 }
 
 thread_local! {

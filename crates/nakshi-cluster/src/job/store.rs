@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use nakshi_engine::Bitmap;
-use nakshi_engine::parallel::crew;
+use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
 use super::wire::{self, Cursor};
@@ -158,7 +158,7 @@ impl<T: PullValue> Values<T> {
             if let Some(body) = first.take() {
                 batch.frames.extend((0..servers).map(|to| (to, body.clone())));
             }
-            let filled = crew(cursors.len(), |sender| {
+            let filled = run_workers(cursors.len(), |sender| {
                 let mut filled = Batch::default();
                 let cursor = cursors.get(sender).map(|cursor| cursor.lock());
                 let mut count = 0;

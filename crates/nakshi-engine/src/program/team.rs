@@ -1,6 +1,7 @@
 //! The workers of one run and the barrier between its steps.
 
 use crate::error::{Error, Result};
+use nakshi_io::{panicked, run_workers};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -53,11 +54,11 @@ impl Team {
     /// what it writes is seen by all, and what they wrote before is seen by it.
     ///
     /// # Errors
-    /// Of `alone`; [`Error::Cancelled`] if another worker has failed.
+    /// Of `alone`; [`Error::Abandoned`] if another worker has failed.
     pub(super) fn sync(&self, alone: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         if state.broken {
-            return Err(Error::Cancelled);
+            return Err(Error::Abandoned);
         }
         state.arrived += 1;
         if state.arrived == self.size {
@@ -73,78 +74,31 @@ impl Team {
         while state.generation == generation && !state.broken {
             state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.generation == generation { Err(Error::Cancelled) } else { Ok(()) }
+        if state.generation == generation { Err(Error::Abandoned) } else { Ok(()) }
     }
 
     /// Runs `work(worker)` on every worker; worker 0 is the calling thread. All workers must
     /// pass the same barriers.
     ///
     /// # Errors
-    /// The first failure that is not the echo of another one; [`Error::Panicked`] for a panic.
+    /// As [`run_workers`].
     pub(super) fn run<W, F>(&self, work: F) -> Result<Vec<W>>
     where
         W: Send,
         F: Fn(usize) -> Result<W> + Sync,
     {
-        let guarded = |worker: usize| {
+        run_workers(self.size, |worker| {
             let mut leaving = Leaving { team: self, finished: false };
-            let result = caught(|| work(worker));
+            let result = work(worker);
             leaving.finished = result.is_ok();
             result
-        };
-        let results: Vec<Result<W>> = std::thread::scope(|scope| {
-            let mut handles = Vec::with_capacity(self.size);
-            for worker in 1..self.size {
-                let guarded = &guarded;
-                let builder = std::thread::Builder::new().name(format!("nakshi-{worker}"));
-                match builder.spawn_scoped(scope, move || guarded(worker)) {
-                    Ok(handle) => handles.push(handle),
-                    Err(error) => {
-                        // The barrier counts on every worker.
-                        self.break_up();
-                        let what = format!("a team of {} threads ({error}); use fewer", self.size);
-                        return vec![Err(Error::Unsupported { what })];
-                    }
-                }
-            }
-            let mut results = vec![guarded(0)];
-            results.extend(handles.into_iter().map(|handle| {
-                handle
-                    .join()
-                    .unwrap_or_else(|panic| Err(Error::Panicked { message: text_of(panic) }))
-            }));
-            results
-        });
-        first_cause(results)
+        })
     }
 }
 
 /// Runs `f`, and makes an error of a panic in it.
 pub(super) fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(f))
-        .unwrap_or_else(|panic| Err(Error::Panicked { message: text_of(panic) }))
-}
-
-fn first_cause<W>(results: Vec<Result<W>>) -> Result<Vec<W>> {
-    let mut echo = None;
-    let mut done = Vec::with_capacity(results.len());
-    for result in results {
-        match result {
-            Ok(w) => done.push(w),
-            Err(Error::Cancelled) => echo = Some(Error::Cancelled),
-            Err(cause) => return Err(cause),
-        }
-    }
-    echo.map_or(Ok(done), Err)
-}
-
-fn text_of(panic: Box<dyn std::any::Any + Send>) -> String {
-    match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(other) => {
-            other.downcast::<&'static str>().map_or_else(|_| "no message".into(), |t| (*t).into())
-        }
-    }
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(panicked(panic).into()))
 }
 
 #[cfg(test)]

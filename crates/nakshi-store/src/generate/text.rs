@@ -2,6 +2,9 @@
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
+
+use nakshi_io::run_beside;
 
 use super::Generator;
 use crate::export::Output;
@@ -48,39 +51,40 @@ fn write_pieces(
     threads: usize,
     hooks: &Hooks,
 ) -> Result<u64> {
-    let threads = threads.max(1) as u64;
-    std::thread::scope(|scope| {
-        let mut receivers = Vec::new();
-        for first in 0..threads {
-            let (sender, receiver) = sync_channel(1);
-            receivers.push(receiver);
-            scope.spawn(move || {
-                let mut edges = Vec::new();
-                for number in
-                    (first..generator.pieces()).step_by(usize::try_from(threads).unwrap_or(1))
-                {
-                    edges.clear();
-                    generator.piece(number, &mut edges);
-                    if sender.send((edges.len() as u64, format(&edges))).is_err() {
-                        return;
-                    }
-                }
-            });
+    let threads = threads.max(1);
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads)
+        .map(|_| sync_channel(1))
+        .map(|(sender, receiver)| (Mutex::new(Some(sender)), receiver))
+        .unzip();
+    let generate = |first: usize| -> Result<()> {
+        let sender = senders.get(first);
+        // A generator has its sender to itself: the writer notices when it goes away.
+        let sender = sender.and_then(|s| s.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let sender = sender.ok_or(Error::Abandoned)?;
+        let mut edges = Vec::new();
+        for number in (first as u64..generator.pieces()).step_by(threads) {
+            edges.clear();
+            generator.piece(number, &mut edges);
+            if sender.send((edges.len() as u64, format(&edges))).is_err() {
+                break;
+            }
         }
+        Ok(())
+    };
+    let write = || {
         let receivers = receivers;
         let (mut edges, total) = (0, Some(generator.expected_edges()));
         for (_, receiver) in (0..generator.pieces()).zip(receivers.iter().cycle()) {
             hooks.check()?;
-            let piece = receiver.recv();
-            let (count, text) = piece.map_err(|_| {
-                Error::Invalid("a generating thread panicked; please report it".into())
-            })?;
+            // A generator goes away early only by a panic, which is reported.
+            let (count, text) = receiver.recv().map_err(|_| Error::Abandoned)?;
             output.put(&text)?;
             edges += count;
             hooks.tell(Progress { phase: "generate", done: edges, total, edges });
         }
         Ok(edges)
-    })
+    };
+    run_beside(threads, write, generate).map(|(edges, _)| edges)
 }
 
 fn format(edges: &[[u64; 2]]) -> Vec<u8> {

@@ -9,12 +9,13 @@
 
 use std::collections::HashMap;
 
+use nakshi_io::run_workers;
+
 use super::collect::Collected;
 use super::dictionary::{Census, DIRECT, Dictionary, Entry};
 use super::options::{Hooks, ImportOptions, Layout};
 use super::sort::pairs::{PairChunk, read_chunk};
 use super::sort::spill::Spill;
-use super::workers::side_by_side;
 use crate::layout::{Placer, mix};
 use crate::{Encoding, Result, VertexId};
 
@@ -110,12 +111,12 @@ impl Sample {
         for (generation, chunks) in generations.chain([(DIRECT, &collected.direct_chunks)]) {
             let drawn = self.drawn(generation);
             let share = chunks.len().div_ceil(options.threads.max(1)).max(1);
-            let found = side_by_side(options.threads, |worker| {
+            let found = run_workers(options.threads, |worker| {
                 let own = chunks.chunks(share).nth(worker).unwrap_or_default();
                 self.find(generation, &drawn, own, pairs, options, hooks)
             })?;
             for some in found {
-                arcs.extend(some?);
+                arcs.extend(some);
             }
         }
         Ok(arcs)

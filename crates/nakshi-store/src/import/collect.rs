@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use nakshi_io::run_workers;
+
 use super::dictionary::{Direct, Interner, Order, Run};
 use super::input::Inputs;
 use super::options::{Hooks, ImportOptions, Progress, SelfLoops};
 use super::read::{Batch, Weights};
 use super::sort::pairs::{PairChunk, PairWriter};
 use super::sort::spill::Spill;
-use super::workers::side_by_side;
 use crate::{Error, Result};
 
 /// Everything that was read, in provisional ids.
@@ -120,8 +121,9 @@ pub(crate) fn collect(
         edges: std::sync::atomic::AtomicU64::new(0),
     };
     let share = options.memory / threads.max(1) as u64;
-    let results =
-        side_by_side(threads, |_| Worker::new(options, share, pairs, keys, &shared).run())?;
+    let results = run_workers(threads, |_| -> Result<Option<Output>> {
+        Ok(Worker::new(options, share, pairs, keys, &shared).run())
+    })?;
     let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, error)) = failed {
         return Err(error);

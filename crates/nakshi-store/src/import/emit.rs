@@ -3,6 +3,9 @@
 //! Workers sort and encode buckets side by side; the calling thread appends them in order.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use nakshi_io::run_beside;
 
 use super::options::{Duplicates, Hooks, Progress};
 use super::sort::bucket::{MergedRuns, Sorted, sort};
@@ -66,26 +69,30 @@ pub(crate) fn emit<R: Record>(
 ) -> Result<Emitted> {
     let total = buckets.iter().map(|bucket| bucket.bytes).sum::<u64>() / (8 * R::WORDS as u64);
     let sorters = place.sorters.clamp(1, buckets.len().max(1));
-    std::thread::scope(|scope| {
-        let mut receivers = Vec::with_capacity(sorters);
-        for first in 0..sorters {
-            let (sender, receiver) = sync_channel(1);
-            receivers.push(receiver);
-            let batch = builder.batch();
-            scope.spawn(move || {
-                let mut sorter = Sorter::<R>::new(place, rules, batch, sender);
-                for bucket in buckets.iter().skip(first).step_by(sorters) {
-                    let done = hooks.check().and_then(|()| sorter.bucket(bucket));
-                    let failed = done.is_err();
-                    // A receiver that has gone away has an error of its own to report.
-                    if sorter.sender.send(done.map(|()| Piece::End)).is_err() || failed {
-                        return;
-                    }
-                }
-            });
+    let (mut receivers, mut given) = (Vec::new(), Vec::new());
+    for _ in 0..sorters {
+        let (sender, receiver) = sync_channel(1);
+        receivers.push(receiver);
+        given.push(Mutex::new(Some((sender, builder.batch()))));
+    }
+    let sorts = |first: usize| -> Result<()> {
+        let given = given.get(first);
+        // A sorter has its sender to itself: the writer notices when it goes away.
+        let given = given.and_then(|g| g.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let (sender, batch) = given.ok_or(Error::Abandoned)?;
+        let mut sorter = Sorter::<R>::new(place, rules, batch, sender);
+        for bucket in buckets.iter().skip(first).step_by(sorters) {
+            let done = hooks.check().and_then(|()| sorter.bucket(bucket));
+            let failed = done.is_err();
+            // A receiver that has gone away has an error of its own to report.
+            if sorter.sender.send(done.map(|()| Piece::End)).is_err() || failed {
+                break;
+            }
         }
-        write(receivers, buckets.len(), place, rules, hooks, total, builder)
-    })
+        Ok(())
+    };
+    let writes = || write(receivers, buckets.len(), place, rules, hooks, total, builder);
+    run_beside(sorters, writes, sorts).map(|(emitted, _)| emitted)
 }
 
 fn write(
@@ -100,10 +107,8 @@ fn write(
     let mut emitted = Emitted::default();
     for receiver in receivers.iter().cycle().take(buckets) {
         loop {
-            let piece = receiver.recv();
-            let piece = piece.map_err(|_| {
-                Error::Invalid("a sorter of the import panicked; please report it".into())
-            })?;
+            // A sorter goes away early only by a panic, which is reported.
+            let piece = receiver.recv().map_err(|_| Error::Abandoned)?;
             hooks.check()?;
             match piece? {
                 Piece::End => break,
@@ -403,6 +408,6 @@ impl<'s, R: Record> Sorter<'s, R> {
 
     fn give(&self, piece: Piece) -> Result<()> {
         // The writer goes away only after an error, which it reports itself.
-        self.sender.send(Ok(piece)).map_err(|_| Error::Cancelled)
+        self.sender.send(Ok(piece)).map_err(|_| Error::Abandoned)
     }
 }

@@ -23,7 +23,6 @@ mod pipeline;
 pub(crate) mod read;
 mod share;
 pub(crate) mod sort;
-pub(crate) mod workers;
 
 pub(crate) use budget::Budget;
 pub use budget::MINIMUM_MEMORY;

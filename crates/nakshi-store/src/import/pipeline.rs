@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
 use super::budget::{Budget, threads_of};
@@ -18,7 +19,6 @@ use super::sort::pairs::{PairChunk, read_chunk};
 use super::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
 use super::sort::radix::{Record, Weighted};
 use super::sort::spill::Spill;
-use super::workers::side_by_side;
 use crate::layout::Placer;
 use crate::{
     BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
@@ -314,7 +314,7 @@ impl Job<'_> {
         let work = Mutex::new(generations.chain(direct));
         let directions = if self.options.directed { 2 } else { 1 };
         let memory = self.options.memory / 4 / threads as u64 / directions;
-        let results = side_by_side(threads, |_| -> Result<(Vec<Bucket>, Vec<Bucket>)> {
+        let results = run_workers(threads, |_| -> Result<(Vec<Bucket>, Vec<Bucket>)> {
             let mut out = Scatter::new(arcs, ranges, memory);
             let mut into = (directions == 2).then(|| Scatter::new(arcs, ranges, memory));
             loop {
@@ -335,7 +335,6 @@ impl Job<'_> {
             }
             Ok((out.finish()?, into.map_or(Ok(Vec::new()), Scatter::finish)?))
         })?;
-        let results = results.into_iter().collect::<Result<Vec<_>>>()?;
         let (out, into) = results.into_iter().unzip();
         Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
     }

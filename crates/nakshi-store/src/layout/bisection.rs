@@ -11,11 +11,12 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use nakshi_io::run_workers;
+
 use super::csr::{Csr, reserved};
 use super::smooth::Smoother;
 use super::{Ordering, Source, csr_memory, mix};
 use crate::import::Progress;
-use crate::import::workers::side_by_side;
 use crate::{Permutation, Result, Store, VertexId};
 
 /// Most rounds of swaps at a cut.
@@ -176,7 +177,7 @@ impl<'g> Cutter<'g> {
                 (rest, at) = (tail, to);
             }
             let queue = std::sync::Mutex::new(slices.into_iter());
-            let results = side_by_side(self.threads, |_| -> Result<()> {
+            run_workers(self.threads, |_| -> Result<()> {
                 loop {
                     let next = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
                     let Some((from, range)) = next else { return Ok(()) };
@@ -184,7 +185,6 @@ impl<'g> Cutter<'g> {
                     self.cut(from, range, 1)?;
                 }
             })?;
-            results.into_iter().collect::<Result<()>>()?;
         }
         self.order = order;
         Ok(())
@@ -268,9 +268,9 @@ impl<'g> Cutter<'g> {
         if threads == 1 || range.len() <= PIECE {
             return Ok(range.iter().map(gain).collect());
         }
-        let parts = side_by_side(threads, |worker| -> Vec<(usize, Vec<f32>)> {
+        let parts = run_workers(threads, |worker| -> Result<Vec<(usize, Vec<f32>)>> {
             let pieces = range.chunks(PIECE).enumerate().skip(worker).step_by(threads);
-            pieces.map(|(at, piece)| (at, piece.iter().map(gain).collect())).collect()
+            Ok(pieces.map(|(at, piece)| (at, piece.iter().map(gain).collect())).collect())
         })?;
         let mut all: Vec<_> = parts.into_iter().flatten().collect();
         all.sort_unstable_by_key(|(at, _)| *at);

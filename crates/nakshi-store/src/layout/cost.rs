@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use nakshi_io::run_workers;
+
 use super::csr::reserved;
 use super::{Csr, Source};
 use crate::import::Progress;
-use crate::import::workers::side_by_side;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Manifest, Result, Store, VertexId};
 
@@ -57,7 +58,7 @@ pub fn layout_cost(source: &Source<'_>) -> Result<LayoutCost> {
     let page = u64::from(store.manifest().page_size);
     let stream = ListStream::new(store, Direction::Out, column.as_ref())?;
     let next = AtomicUsize::new(0);
-    let sums = side_by_side(source.threads, |_| -> Result<Vec<(usize, Sums)>> {
+    let sums = run_workers(source.threads, |_| -> Result<Vec<(usize, Sums)>> {
         let (mut done, mut reader) = (Vec::new(), stream.reader()?);
         loop {
             source.hooks.check()?;
@@ -84,7 +85,7 @@ pub fn layout_cost(source: &Source<'_>) -> Result<LayoutCost> {
     })?;
     let mut parts = Vec::new();
     for part in sums {
-        parts.extend(part?);
+        parts.extend(part);
     }
     // The same sum of floats whatever the threads.
     parts.sort_unstable_by_key(|(chunk, _)| *chunk);

@@ -7,9 +7,10 @@
 //! faster ones raises the others (Y. Zhou, Y. Saad et al., "Self-consistent-field calculations using
 //! Chebyshev-filtered subspace iteration", J. Comput. Phys. 219, 2006).
 
+use nakshi_io::run_workers;
+
 use super::csr::{Csr, reserved};
 use super::mix;
-use crate::import::workers::side_by_side;
 use crate::{Result, VertexId};
 
 /// Rounds of plain averaging.
@@ -106,10 +107,10 @@ impl<'g> Smoother<'g> {
         };
         let pieces = next.chunks_mut(PIECE).enumerate();
         let queue = std::sync::Mutex::new(pieces);
-        side_by_side(self.threads, |_| {
+        run_workers(self.threads, |_| -> Result<()> {
             loop {
                 let piece = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
-                let Some((number, piece)) = piece else { return };
+                let Some((number, piece)) = piece else { return Ok(()) };
                 // Lossless: vertices.
                 let first = (number * PIECE) as VertexId;
                 for (v, slot) in (first..).zip(piece) {

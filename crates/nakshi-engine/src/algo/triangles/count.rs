@@ -11,7 +11,7 @@
 use super::oriented::{LOW, Part};
 use crate::context::Context;
 use crate::error::Result;
-use crate::parallel::{Tickets, crew};
+use crate::parallel::{Tickets, run_workers};
 use crate::popcount::{AndCount, Unit};
 use crate::vertex_set::Bitmap;
 use std::ops::Range;
@@ -388,7 +388,7 @@ pub(crate) fn count(
     cx: &Context,
 ) -> Result<u64> {
     let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
-    let parts = crew(cx.threads(), |_| {
+    let parts = run_workers(cx.threads(), |_| {
         let tally = per_rank.map(|all| Tally { all, hubs: vec![0; n.min(LOW as usize)] });
         let mut worker = Worker { core, lists, marks: Marks::new(n, core.size), tally, total: 0 };
         while let Some(ticket) = tickets.draw() {

@@ -4,7 +4,7 @@
 use super::oriented::{LOW, Part};
 use crate::context::Context;
 use crate::error::Result;
-use crate::parallel::{Tickets, crew};
+use crate::parallel::{Tickets, run_workers};
 use crate::vertex_set::Bitmap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -84,7 +84,7 @@ pub(crate) fn count(
     cx: &Context,
 ) -> Result<()> {
     let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
-    crew(cx.threads(), |_| {
+    run_workers(cx.threads(), |_| {
         let mut marks = Marks::new(n);
         while let Some(ticket) = tickets.draw() {
             let first = top.ranks.start as usize + ticket * CHUNK;

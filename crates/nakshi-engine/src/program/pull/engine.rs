@@ -7,7 +7,7 @@ use crate::algo::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::parallel::{BLOCK, crew};
+use crate::parallel::{BLOCK, run_workers};
 use crate::program::config::Config;
 use crate::program::grid::Grid;
 use crate::program::states::States;
@@ -381,7 +381,7 @@ fn commit<T: PullValue>(
 ) -> Result<()> {
     let pairs = values.chunks_mut(BLOCK).zip(shadow.chunks_mut(BLOCK)).enumerate();
     let blocks = Mutex::new(pairs);
-    crew(cx.threads(), |_| {
+    run_workers(cx.threads(), |_| {
         loop {
             let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((block, (values, shadow))) = next else { return Ok(()) };

@@ -1,0 +1,328 @@
+//! The workers of one call: scoped threads of which all start, or none works.
+//!
+//! No global pool: a process that forks after a call has nothing left over that could hang
+//! (tokenizers#187), and a panic stays inside its call.
+//!
+//! The system may refuse a thread (`pids.max` of a cgroup, `ulimit -u`, memory for its stack).
+//! Work may be dealt by the number of the worker, so a call that went on with fewer workers would
+//! leave some of its work undone in silence. Hence a gate: no worker begins before the last one has
+//! started, and if one cannot start, none of them begins and the call fails with
+//! [`Error::Threads`].
+
+use crate::{Error, Result};
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+/// How often a thread is tried again that the system refuses: one that has just ended may count
+/// until the system has tidied up after it.
+const TRIES: u32 = 20;
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// An error of workers that run side by side.
+pub trait WorkerError: From<Error> + Send {
+    /// 0 for a cause; more for an error that may be the consequence of another worker's, the more
+    /// the surer that is. The error with the least is reported, the first in time among equals.
+    fn echo(&self) -> u8;
+}
+
+impl WorkerError for Error {
+    fn echo(&self) -> u8 {
+        match self {
+            Error::Abandoned => 2,
+            Error::Cancelled => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// Runs `work(worker)` on `threads` workers, one at least, and returns their results in the order of
+/// the workers. Worker 0 is the calling thread; one worker needs no other thread.
+///
+/// # Errors
+/// [`Error::Threads`] if not all threads can be started: then no worker has begun. Else the
+/// first error in time that is not the [echo](WorkerError::echo) of another one;
+/// [`Error::Panicked`] for a panic.
+pub fn run_workers<W, E>(
+    threads: usize,
+    work: impl Fn(usize) -> Result<W, E> + Sync,
+) -> Result<Vec<W>, E>
+where
+    W: Send,
+    E: WorkerError,
+{
+    let others = threads.max(1) - 1;
+    let (first, mut rest) = run_beside(others, || work(0), |worker| work(worker + 1))?;
+    rest.insert(0, first);
+    Ok(rest)
+}
+
+/// Runs `lead` on the calling thread beside `work(worker)` on `threads` others; returns the result of
+/// `lead` and theirs in the order of the workers.
+///
+/// # Errors
+/// As [`run_workers`].
+pub fn run_beside<L, W, E>(
+    threads: usize,
+    lead: impl FnOnce() -> Result<L, E>,
+    work: impl Fn(usize) -> Result<W, E> + Sync,
+) -> Result<(L, Vec<W>), E>
+where
+    W: Send,
+    E: WorkerError,
+{
+    let failures = AtomicUsize::new(0);
+    if threads == 0 {
+        return settle(judged(&failures, lead), Vec::new());
+    }
+    let gate = Gate::default();
+    std::thread::scope(|scope| {
+        let (gate, work, failures) = (&gate, &work, &failures);
+        let mut handles = Vec::with_capacity(threads);
+        for worker in 0..threads {
+            // The last one that starts knows that the others have.
+            let last = worker + 1 == threads;
+            let body = move || {
+                if last || gate.wait() { Some(judged(failures, || work(worker))) } else { None }
+            };
+            match start(scope, worker + 1, &body) {
+                Ok(handle) => handles.push(handle),
+                Err(source) => {
+                    gate.settle(false);
+                    // The calling thread is one of them.
+                    let (wanted, started) = (threads + 1, worker + 1);
+                    return Err(Error::Threads { wanted, started, source }.into());
+                }
+            }
+        }
+        gate.settle(true);
+        let led = judged(failures, lead);
+        let panicked = |panic| Some(judged(failures, || Err(panicked(panic).into())));
+        let rest = handles
+            .into_iter()
+            .filter_map(|handle| handle.join().unwrap_or_else(panicked))
+            .collect();
+        settle(led, rest)
+    })
+}
+
+/// A result, or an error and how many others came before it.
+type Judged<T, E> = Result<T, (usize, E)>;
+
+/// Runs `f`, makes an error of a panic in it, and numbers errors in the order of time.
+fn judged<T, E: WorkerError>(
+    failures: &AtomicUsize,
+    f: impl FnOnce() -> Result<T, E>,
+) -> Judged<T, E> {
+    let result = catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|panic| Err(Error::from(panicked(panic)).into()));
+    result.map_err(|error| (failures.fetch_add(1, Ordering::Relaxed), error))
+}
+
+/// All results, or the error that is the cause of the others.
+fn settle<L, W, E: WorkerError>(
+    led: Judged<L, E>,
+    rest: Vec<Judged<W, E>>,
+) -> Result<(L, Vec<W>), E> {
+    let mut causes = Vec::new();
+    let led = led.map_err(|error| causes.push(error)).ok();
+    let mut done = Vec::with_capacity(rest.len());
+    for result in rest {
+        match result {
+            Ok(value) => done.push(value),
+            Err(error) => causes.push(error),
+        }
+    }
+    match (causes.into_iter().min_by_key(|(at, error)| (error.echo(), *at)), led) {
+        (None, Some(led)) => Ok((led, done)),
+        (Some((_, cause)), _) => Err(cause),
+        // Without a result there is an error.
+        (None, None) => Err(Error::Abandoned.into()),
+    }
+}
+
+/// Starts a thread; tries again for a moment if the system refuses it.
+fn start<'scope, 'env, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    number: usize,
+    body: &(impl FnOnce() -> T + Copy + Send + 'scope),
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    let mut tries = 1;
+    loop {
+        match builder(number).spawn_scoped(scope, *body) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+            started => return started,
+        }
+    }
+}
+
+fn builder(number: usize) -> Builder {
+    let builder = Builder::new().name(format!("nakshi-{number}"));
+    #[cfg(test)]
+    if tests::REFUSED.get() == Some(number) {
+        // A stack that no address space has room for: the system refuses the thread itself.
+        return builder.stack_size(1 << 50);
+    }
+    builder
+}
+
+/// What threads wait at until all of them have started, or one of them could not.
+#[derive(Default)]
+struct Gate {
+    all_started: Mutex<Option<bool>>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, Option<bool>> {
+        // The lock is held over plain assignments only, which cannot leave them half done.
+        self.all_started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets those that wait know whether they shall begin.
+    fn settle(&self, all_started: bool) {
+        *self.lock() = Some(all_started);
+        self.changed.notify_all();
+    }
+
+    /// Whether to begin, as soon as that is known.
+    fn wait(&self) -> bool {
+        let mut state = self.lock();
+        loop {
+            if let Some(all_started) = *state {
+                return all_started;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The error of a panic.
+pub fn panicked(panic: Box<dyn Any + Send>) -> Error {
+    let message = match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(other) => {
+            other.downcast::<&'static str>().map_or_else(|_| "no message".into(), |t| (*t).into())
+        }
+    };
+    Error::Panicked { message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::sync::Barrier;
+
+    thread_local! {
+        /// The number of the thread that the system shall refuse to a call of this one.
+        pub(super) static REFUSED: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_the_workers() {
+        for threads in 0..9 {
+            let found = run_workers::<_, Error>(threads, |worker| Ok(worker * 10)).unwrap();
+            assert_eq!(found, (0..threads.max(1)).map(|k| k * 10).collect::<Vec<_>>());
+        }
+        let caller = std::thread::current().id();
+        let ids = run_workers::<_, Error>(3, |_| Ok(std::thread::current().id())).unwrap();
+        assert_eq!(ids[0], caller);
+        assert!(ids[1] != caller && ids[2] != caller && ids[1] != ids[2]);
+    }
+
+    #[test]
+    fn all_workers_are_there_at_once() {
+        let meeting = Barrier::new(5);
+        let met = run_workers::<_, Error>(5, |_| Ok(meeting.wait().is_leader())).unwrap();
+        assert_eq!(met.into_iter().filter(|leader| *leader).count(), 1);
+    }
+
+    /// Seen red with a gate that lets threads through at once, and with a call that goes on with
+    /// the threads that have started.
+    #[test]
+    fn nobody_works_unless_all_have_started() {
+        for threads in 2..7 {
+            for refused in 1..threads {
+                REFUSED.set(Some(refused));
+                let begun = AtomicUsize::new(0);
+                let result = run_workers::<_, Error>(threads, |_| {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                });
+                REFUSED.set(None);
+                let error = result.unwrap_err();
+                let text = error.to_string();
+                let Error::Threads { wanted, started, source } = error else { panic!("{error}") };
+                assert_eq!((wanted, started), (threads, refused));
+                assert_eq!(begun.into_inner(), 0, "{refused} of {threads}");
+                assert!(text.contains(&source.to_string()) && text.contains("--threads"), "{text}");
+                assert_eq!(text.lines().count(), 1);
+            }
+        }
+    }
+
+    /// Seen red with a call that returns at the thread that is refused, without telling those
+    /// that wait at the gate (it hangs).
+    #[test]
+    fn a_leader_does_not_begin_without_its_workers() {
+        REFUSED.set(Some(3));
+        let begun = AtomicUsize::new(0);
+        let count = |_| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let result = run_beside::<_, _, Error>(3, || count(0), count);
+        REFUSED.set(None);
+        assert!(matches!(result, Err(Error::Threads { wanted: 4, started: 3, .. })));
+        assert_eq!(begun.into_inner(), 0);
+        assert_eq!(run_beside::<_, _, Error>(0, || Ok(7), |_| Ok(())).unwrap(), (7, Vec::new()));
+    }
+
+    /// Seen red with the error of the lowest worker.
+    #[test]
+    fn the_first_error_is_reported_and_no_echo() {
+        let failed = Barrier::new(3);
+        let result = run_workers::<(), Error>(3, |worker| match worker {
+            2 => {
+                failed.wait();
+                Err(Error::unsupported("the cause"))
+            }
+            1 => {
+                failed.wait();
+                Err(Error::Abandoned)
+            }
+            _ => {
+                failed.wait();
+                std::thread::sleep(Duration::from_millis(30));
+                Err(Error::unsupported("later"))
+            }
+        });
+        assert!(matches!(result, Err(Error::Unsupported { what }) if what == "the cause"));
+        let result = run_workers::<(), Error>(2, |_| Err(Error::Cancelled));
+        assert!(matches!(result, Err(Error::Cancelled)));
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        for victim in 0..3 {
+            let result = run_workers::<_, Error>(3, |worker| {
+                assert!(worker != victim, "planted {worker}");
+                Ok(())
+            });
+            assert!(
+                matches!(result, Err(Error::Panicked { message }) if message.contains("planted"))
+            );
+        }
+        let result = run_workers::<(), Error>(1, |_| panic!("alone"));
+        assert!(matches!(result, Err(Error::Panicked { message }) if message == "alone"));
+    }
+}
