@@ -101,19 +101,47 @@ def _rows(matrix: Any, options: dict[str, Any]) -> tuple[Any, Any, Any | None]:
     """Row pointers, columns and weights of a sparse matrix; every row is a vertex."""
     import numpy as np
 
-    rows, columns = matrix.shape
-    if rows != columns:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ParameterError(
-            f"a matrix of shape ({rows}, {columns}) is no graph; it must be square, a row and a "
+            f"a matrix of shape {matrix.shape} is no graph; it must be square, a row and a "
             "column for each vertex"
         )
-    compressed = matrix.tocsr()
+    compressed = _sound(matrix).tocsr()
     weights = None
     if options.get("weighted"):
         weights = _array(compressed.data)
         if weights.dtype.kind == "u":
             weights = weights.astype(np.float64)
-    return compressed.indptr, compressed.indices, weights
+    rows, columns = (np.ascontiguousarray(a) for a in (compressed.indptr, compressed.indices))
+    return rows, columns, weights
+
+
+def _sound(matrix: Any) -> Any:
+    """The same matrix, after a look at its index arrays.
+
+    They may have been replaced since the matrix was made. SciPy's conversions trust them, and read
+    and write beyond other arrays where they are wrong. The columns of a row-compressed matrix are
+    left to the import, which compares each with the number of rows.
+    """
+    import numpy as np
+    import scipy.sparse
+
+    kind = matrix.format
+    if kind not in ("csr", "csc", "bsr", "coo"):
+        return matrix
+    places = (matrix.row, matrix.col) if kind == "coo" else (matrix.indices, matrix.indptr)
+    if any(np.asarray(array).dtype.kind not in "iu" for array in places):
+        raise ParameterError("the index arrays of a sparse matrix must hold integers")
+    parts = (matrix.data, places) if kind == "coo" else (matrix.data, *places)
+    try:
+        sound = getattr(scipy.sparse, f"{kind}_array")(parts, shape=matrix.shape)
+        if kind != "coo" and (sound.indptr[1:] < sound.indptr[:-1]).any():
+            raise ValueError("indptr descends")
+        if kind in ("csc", "bsr"):
+            sound.check_format(full_check=True)
+    except ValueError as error:
+        raise ParameterError(f"the sparse matrix is damaged: {error}") from error
+    return sound
 
 
 def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:

@@ -30,8 +30,8 @@ pub const BYTES_PER_VERTEX: u64 = 8;
 pub struct RewriteOptions {
     /// Name of the layout, for the manifest.
     pub layout: String,
-    /// Memory in bytes. Default 1 GiB, at least [`crate::import::MINIMUM_MEMORY`] and
-    /// [`BYTES_PER_VERTEX`].
+    /// Memory in bytes. Default 1 GiB, at least [`crate::import::least_memory`] of
+    /// [`crate::import::MINIMUM_MEMORY`] and [`BYTES_PER_VERTEX`].
     pub memory: u64,
     /// Threads; 0 takes what the machine has. Does not change what is written.
     pub threads: usize,
@@ -71,7 +71,8 @@ pub fn check_destination(destination: &Path) -> Result<()> {
 /// # Errors
 /// [`Error::Budget`] with the memory that works for both.
 pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result<()> {
-    let write = crate::import::MINIMUM_MEMORY + BYTES_PER_VERTEX * source.num_vertices();
+    let held = BYTES_PER_VERTEX * source.num_vertices();
+    let write = crate::import::least_memory(crate::import::MINIMUM_MEMORY, held);
     Error::afford(write.max(order), memory)
 }
 

@@ -12,7 +12,7 @@ use crate::engine::algo::{Algorithm, pagerank::PageRank};
 use crate::engine::cache_plan::{self, Select};
 use crate::engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
 use crate::io::write::default_fs;
-use crate::store::import::Hooks;
+use crate::store::import::{Hooks, least_memory};
 use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, Model, Norder, Ordering,
     OrganPipe, Original, Random, Sides, Source,
@@ -373,11 +373,12 @@ fn read(
         encoding: output.encoding.unwrap_or(store.manifest().encoding),
         ..LoadOptions::default()
     };
-    let needed = held + options.least_memory();
+    let least = options.least_memory();
+    let needed = least_memory(least, held);
     // The graph is in memory while it is read.
     let memory = match cx.memory() {
         Some(given) if given < needed => return Err(Error::Budget { needed, given }.into()),
-        Some(given) => given - held,
+        Some(given) => given.saturating_sub(held).max(least),
         None => options.memory,
     };
     let options = LoadOptions { memory, ..options };

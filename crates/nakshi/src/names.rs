@@ -248,6 +248,8 @@ fn push(ids: &mut Ids, id: i128) -> bool {
         };
     }
     match ids {
+        // The first id is near 2^63, and this one is beyond: a column of `i64` has no room for it.
+        Ids::Narrow(..) if i64::try_from(id).is_err() => false,
         Ids::Narrow(first, offsets) => append!(offsets, u32::try_from(id - i128::from(*first))),
         Ids::Signed(ids) => append!(ids, i64::try_from(id)),
         Ids::Unsigned(ids) => append!(ids, u64::try_from(id)),
@@ -269,4 +271,40 @@ fn widen(ids: Ids, id: i128) -> Ids {
     }
     // Beyond 2^63 - 1 the dictionary is unsigned, so that none of the ids is negative.
     Ids::Unsigned(wide.into_iter().map(|id| u64::try_from(id).unwrap_or(0)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int64Type, UInt64Type};
+
+    use super::*;
+
+    /// Seen red with distances from the first id that reach beyond 2^63 - 1: "a vertex is not in the
+    /// id dictionary".
+    #[test]
+    fn integers_on_both_sides_of_2_to_the_63() -> Result<()> {
+        let border = 1u64 << 63;
+        for ascending in [
+            vec![border - 1, border],
+            vec![border - 2, border - 1, border, u64::MAX],
+            vec![0, border],
+            vec![border, border + 1],
+            vec![border - 2, border - 1],
+        ] {
+            let names = Names::integers(&ascending);
+            let ranks: Vec<u32> = (0..).take(ascending.len()).collect();
+            let ids = names.of_ranks(&ranks)?;
+            assert_eq!(ids.data_type(), names.field("id", false).data_type());
+            let found: Vec<u64> = match ids.data_type() {
+                DataType::Int64 => {
+                    let ids = ids.as_primitive::<Int64Type>().values();
+                    ids.iter().filter_map(|&id| u64::try_from(id).ok()).collect()
+                }
+                _ => ids.as_primitive::<UInt64Type>().values().to_vec(),
+            };
+            assert_eq!(found, ascending);
+        }
+        Ok(())
+    }
 }

@@ -474,6 +474,11 @@ impl StoreBuilder {
         Ok(())
     }
 
+    /// The external id of a vertex, once ids are written: for messages, since it reads files.
+    pub(crate) fn id_of(&self, v: VertexId) -> Result<crate::ExternalId> {
+        super::ids::id_of(&self.files, self.ids.as_ref().ok_or_else(no_ids)?, v)
+    }
+
     /// Begins an order of ids that comes piece by piece, instead of as an argument of
     /// [`StoreBuilder::set_dense_ids`] or [`StoreBuilder::finish_ids`].
     ///

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::ids::keys::{Key, KeyEncoder};
-use crate::{Error, FileEntry, IdKind, IdsEntry, Result, VertexId};
+use crate::ids::keys::{BLOCK, Key, KeyEncoder, decode_block};
+use crate::{Error, ExternalId, FileEntry, IdKind, IdsEntry, Result, VertexId};
 
 use super::builder::Files;
 use super::sink::Sink;
@@ -61,6 +62,45 @@ impl IdSink {
         let (internal, ranks) = orders;
         Ok(IdsEntry { kind: self.kind, first: 0, keys, blocks, internal, ranks })
     }
+}
+
+/// The external id of one vertex, from the files of ids as far as they are written.
+pub(super) fn id_of(files: &Files, ids: &IdsEntry, v: VertexId) -> Result<ExternalId> {
+    let file = |entry: &FileEntry| {
+        let path = files.path(&entry.name);
+        File::open(&path).map_err(|source| Error::io("open", &path, source))
+    };
+    let read = |entry: &FileEntry, at: u64, most: u64| -> Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(most.min(entry.len.saturating_sub(at))).unwrap_or(0)];
+        let failed = |source| Error::io("read", &files.path(&entry.name), source);
+        file(entry)?.read_exact_at(&mut bytes, at).map_err(failed)?;
+        Ok(bytes)
+    };
+    let short = || Error::BadList("the id dictionary is too short");
+    let rank = match &ids.ranks {
+        Some(ranks) => {
+            let bytes = read(ranks, 4 * u64::from(v), 4)?;
+            u32::from_le_bytes(*bytes.first_chunk().ok_or_else(short)?)
+        }
+        None => v,
+    };
+    let (Some(keys), Some(blocks)) = (&ids.keys, &ids.blocks) else {
+        return Ok(ExternalId::I64(ids.first.saturating_add(rank.into())));
+    };
+    let (block, place) = (u64::from(rank) / BLOCK, u64::from(rank) % BLOCK);
+    let bytes = read(blocks, 8 * block, 16)?;
+    let mut ends = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    let begin = ends.next().ok_or_else(short)?;
+    let bytes = read(keys, begin, ends.next().unwrap_or(keys.len).saturating_sub(begin))?;
+    let (mut found, mut at) = (None, 0);
+    decode_block(ids.kind, &bytes, place + 1, &mut Vec::new(), |key| {
+        if at == place {
+            found = Some(key.to_external(ids.kind)?);
+        }
+        at += 1;
+        Ok(())
+    })?;
+    found.ok_or_else(short)
 }
 
 /// The order of the ids on its way to disk: the internal id of each rank, as they come.

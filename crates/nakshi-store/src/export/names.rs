@@ -174,6 +174,7 @@ fn quote(id: &[u8], separator: u8, out: &mut Vec<u8>) -> Result<()> {
     }
     let plain = id.trim_ascii().len() == id.len()
         && memchr::memchr2(separator, b'"', id).is_none()
+        && !(separator == b' ' && id.contains(&b'\t'))
         && !matches!(id.first(), None | Some(b'#' | b'%'));
     if plain {
         out.extend_from_slice(id);

@@ -88,7 +88,8 @@ pub(super) fn nodes(source: &Source<'_>, names: &Names, path: &Path) -> Result<(
         text.extend_from_slice(b"id\n");
     }
     for vertex in (0..=u32::MAX).take(names.len()) {
-        names.write(vertex, b'\t', &mut text)?;
+        // With one column in a line, blanks are what a reader would split at.
+        names.write(vertex, b' ', &mut text)?;
         text.push(b'\n');
         if text.len() >= BUFFER {
             source.hooks.check()?;

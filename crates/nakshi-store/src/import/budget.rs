@@ -6,6 +6,16 @@ use crate::{Error, Result};
 /// The least memory with which an import works, whatever the input.
 pub const MINIMUM_MEMORY: u64 = 64 << 20;
 
+/// What a job on a small graph may hold all the time within [`MINIMUM_MEMORY`], a quarter of the
+/// [reserve](RESERVE): else the least memory would be too little for a graph of two vertices.
+const HELD: u64 = RESERVE / 4;
+
+/// The least memory of a job that holds `held` bytes all the time, such as an order of the vertices,
+/// and works with `least` otherwise.
+pub const fn least_memory(least: u64, held: u64) -> u64 {
+    least.saturating_add(held.saturating_sub(HELD))
+}
+
 /// Memory for each thread at least: blocks of text, the edges in them, and what waits to be written
 /// take up to 8 MiB, beside the tables that the threads share.
 const THREAD_MEMORY: u64 = 16 << 20;
@@ -32,8 +42,7 @@ impl Budget {
     /// # Errors
     /// [`Error::Budget`] with the least memory that works.
     pub fn new(given: u64, held: u64, threads: usize) -> Result<Self> {
-        let needed = MINIMUM_MEMORY.saturating_add(held);
-        Error::afford(needed, Some(given))?;
+        Error::afford(least_memory(MINIMUM_MEMORY, held), Some(given))?;
         let given = given - held;
         let affordable = usize::try_from(given / THREAD_MEMORY).unwrap_or(usize::MAX);
         let memory = given - RESERVE.min(given / 4);

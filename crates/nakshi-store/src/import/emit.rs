@@ -55,6 +55,8 @@ enum Piece {
     Lists(Box<ListBatch>, Emitted),
     /// A list that was too large for memory: words of neighbour and value.
     Giant { vertex: u32, degree: u64, extents: Vec<Extent>, stats: Emitted },
+    /// The weights of the edges between these two do not add up to a number.
+    Overflow { source: u32, target: u32 },
     /// The end of a bucket.
     End,
 }
@@ -112,6 +114,9 @@ fn write(
             hooks.check()?;
             match piece? {
                 Piece::End => break,
+                Piece::Overflow { source, target } => {
+                    return Err(overflow(source, target, rules, builder)?);
+                }
                 Piece::Lists(batch, stats) => {
                     builder.push_batch(*batch)?;
                     emitted.add(stats);
@@ -126,6 +131,16 @@ fn write(
         }
     }
     Ok(emitted)
+}
+
+/// The error that names the edge.
+fn overflow(source: u32, target: u32, rules: Rules, builder: &StoreBuilder) -> Result<Error> {
+    let (source, target) = (builder.id_of(source)?, builder.id_of(target)?);
+    let most = if rules.float { "a double" } else { "64 bits" };
+    Ok(Error::Invalid(format!(
+        "the weights of the edges from {source} to {target} add up to more than {most} can hold; \
+         keep or drop duplicates instead of summing them, or make the weights smaller"
+    )))
 }
 
 fn write_giant(
@@ -224,6 +239,15 @@ struct Merged {
     weight: u64,
 }
 
+/// The sum of two weights, as bits like theirs; nothing if it is beyond what these hold.
+fn sum(a: u64, b: u64, float: bool) -> Option<u64> {
+    if float {
+        let sum = f64::from_bits(a) + f64::from_bits(b);
+        return sum.is_finite().then(|| sum.to_bits());
+    }
+    a.cast_signed().checked_add(b.cast_signed()).map(i64::cast_unsigned)
+}
+
 /// A list that comes out of a merge.
 struct Stream<'s> {
     vertex: u32,
@@ -272,7 +296,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         if self.rules.valued {
             let mut pending = None;
             for record in records {
-                if let Some(done) = self.fold(&mut pending, *record) {
+                if let Some(done) = self.fold(&mut pending, *record)? {
                     self.list.push(done.key as u32, done.weight, self.rules);
                 }
             }
@@ -306,29 +330,27 @@ impl<'s, R: Record> Sorter<'s, R> {
     }
 
     /// Takes one more arc; returns the arc before it if that is complete.
-    fn fold(&mut self, pending: &mut Option<Merged>, record: R) -> Option<Merged> {
+    fn fold(&mut self, pending: &mut Option<Merged>, record: R) -> Result<Option<Merged>> {
         let float = self.rules.float;
         // Without weights of its own, every arc counts one.
         let weight = if R::WEIGHTED { unsortable(record.weight(), float) } else { 1 };
         match pending {
             Some(last) if last.key == record.key() && self.rules.duplicates != Duplicates::Keep => {
                 if self.rules.duplicates == Duplicates::Sum {
-                    last.weight = if float {
-                        (f64::from_bits(last.weight) + f64::from_bits(weight)).to_bits()
-                    } else {
-                        last.weight
-                            .cast_signed()
-                            .saturating_add(weight.cast_signed())
-                            .cast_unsigned()
+                    let Some(sum) = sum(last.weight, weight, float) else {
+                        let (source, target) = ((last.key >> 32) as u32, last.key as u32);
+                        self.give(Piece::Overflow { source, target })?;
+                        return Err(Error::Cancelled);
                     };
+                    last.weight = sum;
                 }
                 let own = record.key() >> 32 == record.key() & 0xffff_ffff;
                 let dropped =
                     if own { &mut self.stats.dropped_loops } else { &mut self.stats.dropped_arcs };
                 *dropped += 1;
-                None
+                Ok(None)
             }
-            _ => pending.replace(Merged { key: record.key(), weight }),
+            _ => Ok(pending.replace(Merged { key: record.key(), weight })),
         }
     }
 
@@ -344,7 +366,7 @@ impl<'s, R: Record> Sorter<'s, R> {
                 break;
             }
             for record in &piece {
-                if let Some(done) = self.fold(&mut pending, *record) {
+                if let Some(done) = self.fold(&mut pending, *record)? {
                     self.stream(&mut stream, done)?;
                 }
             }

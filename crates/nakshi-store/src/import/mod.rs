@@ -25,7 +25,7 @@ mod share;
 pub(crate) mod sort;
 
 pub(crate) use budget::Budget;
-pub use budget::MINIMUM_MEMORY;
+pub use budget::{MINIMUM_MEMORY, least_memory};
 pub(crate) use collect::decimal;
 pub use input::{Input, Ints, Numbers};
 pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};

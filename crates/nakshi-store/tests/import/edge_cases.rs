@@ -252,3 +252,71 @@ fn columns_by_name_and_number() {
     let (weighted, _) = text("e.csv", "w,b,a\n9,2,1\n", &with(&["a", "b", "w"])).unwrap();
     assert_eq!(weighted.edges[&("1".into(), "2".into())], [9.0]);
 }
+
+/// Seen red with a sum that became infinite, and with one of integers that stayed at the largest.
+#[test]
+fn sums_that_overflow_are_refused() {
+    let base =
+        ImportOptions { weighted: true, duplicates: Duplicates::Sum, ..ImportOptions::default() };
+    let most = i64::MAX;
+    let cases = [
+        ("7 -3 1e308\n1 2 5.5\n7 -3 1e308\n".to_owned(), "from 7 to -3 add up to more than a double"),
+        ("b a -1e308\nb a -1e308\nx y 1\n".to_owned(), "from b to a add up to more than a double"),
+        (format!("1 2 {most}\n1 2 1\n"), "from 1 to 2 add up to more than 64 bits"),
+        (format!("5 9 -{most}\n5 9 -2\n5 6 1\n"), "from 5 to 9 add up to more than 64 bits"),
+    ];
+    for (lines, expected) in cases {
+        for layout in [Layout::Original, Layout::Degree, Layout::Random { seed: 3 }] {
+            let message = error("e.txt", &lines, &ImportOptions { layout, ..base.clone() });
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+    // More than 64 bits in all, but not for one edge; and one of a second block of ids.
+    let mut lines: String = (0..100).map(|i| format!("a{i} b{i} {}\n", most / 2)).collect();
+    assert!(text("e.txt", &lines, &base).is_ok());
+    lines.push_str(&format!("a77 b77 {}\n", most / 2 + 2));
+    let message = error("e.txt", &lines, &base);
+    assert!(message.contains("from a77 to b77 add up"), "{message}");
+}
+
+/// Seen red with lines that only LF ends: two ids of three numbers each.
+#[test]
+fn carriage_returns_end_lines() {
+    let expected = Model::new(true, &[("1", "2"), ("3", "4")], &[]);
+    let plain = ["1 2\r3 4\r", "1,2\r3,4", "\r\r1\t2\r3\t4\r\r", "1 2\r\n3 4\r", "# c\r1 2\r3 4\n"];
+    for lines in plain {
+        assert_eq!(text("e.txt", lines, &options()).unwrap().0, expected, "{lines:?}");
+    }
+    let named = ":START_ID,:END_ID\r1,2\r3,4\r";
+    assert_eq!(text("e.csv", named, &options()).unwrap().0, expected);
+    assert_eq!(text("g.adj", "1 2\r2\r3 4\r", &options()).unwrap().0, expected);
+    let metis = "3 2\r2\r1 3\r2\r";
+    let path = Model::new(false, &[("1", "2"), ("2", "3")], &[]);
+    assert_eq!(text("g.metis", metis, &undirected()).unwrap().0, path);
+    let matrix = "%%MatrixMarket matrix coordinate pattern general\r% c\r4 4 2\r1 2\r3 4\r";
+    assert_eq!(text("m.mtx", matrix, &options()).unwrap().0, expected);
+    let message = error("e.txt", "1 2\r3 4\r\r5\r", &options());
+    assert!(message.starts_with("e.txt:4: expected"), "{message}");
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = dir.path().join("nodes");
+    std::fs::write(&nodes, "1\r9\r8\r").unwrap();
+    let given = ImportOptions { nodes: Some(nodes), ..options() };
+    let found = text("e.txt", "1 2\r", &given).unwrap().0;
+    assert_eq!(found, Model::new(true, &[("1", "2")], &["8", "9"]));
+}
+
+/// Seen red with quotes between blanks, and around the only column, taken for a part of the id.
+#[test]
+fn quotes_are_undone_whatever_the_separator() {
+    let given = ImportOptions { header: Some(false), ..options() };
+    let expected = Model::new(true, &[("a\"b", "c d")], &[]);
+    for separator in [",", ";", "|", "\t", " ", "  \t "] {
+        let line = format!("\"a\"\"b\"{separator}\"c d\"\n");
+        assert_eq!(text("e.txt", &line, &given).unwrap().0, expected, "{line:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = dir.path().join("nodes");
+    std::fs::write(&nodes, "id\n\"a\"\"b\"\n\"c d\"\n").unwrap();
+    let found = text("e.txt", "", &ImportOptions { nodes: Some(nodes), ..given }).unwrap().0;
+    assert_eq!(found.vertices, expected.vertices);
+}

@@ -189,6 +189,10 @@ fn arrays_and_batches() {
         (&[0, 1], &[-1]),
         (&[], &[]),
         (&[1, 1], &[0]),
+        // Behind the last entry, and beyond the entries: seen red with rows looked at one by one
+        // until all entries had one.
+        (&[0, 3, 4, 2, 3], &[0, 1, 2]),
+        (&[0, 1, 9, 3], &[0, 1, 2]),
     ] {
         let bad =
             Input::Csr { indptr: Ints::I64(indptr), indices: Ints::I64(indices), weight: None };

@@ -28,6 +28,16 @@ impl Ints<'_> {
             Self::I64(array) => array.get(at).map(|&v| v.into()),
         }
     }
+
+    /// The first place whose number is larger than the one behind it.
+    fn descent(&self) -> Option<usize> {
+        match self {
+            Self::U32(array) => array.windows(2).position(|pair| pair[0] > pair[1]),
+            Self::I32(array) => array.windows(2).position(|pair| pair[0] > pair[1]),
+            Self::U64(array) => array.windows(2).position(|pair| pair[0] > pair[1]),
+            Self::I64(array) => array.windows(2).position(|pair| pair[0] > pair[1]),
+        }
+    }
 }
 
 impl Numbers<'_> {
@@ -146,6 +156,13 @@ pub(crate) fn csr<'a>(
         return Err(Error::Invalid(format!(
             "indptr must begin with 0 and end with the length of indices, {}",
             indices.len()
+        )));
+    }
+    // Looked for in all rows at once: readers of entries pass over rows behind the last entry.
+    if let Some(row) = indptr.descent() {
+        let (begin, end) = (indptr.get(row).unwrap_or(0), indptr.get(row + 1).unwrap_or(0));
+        return Err(Error::Invalid(format!(
+            "indptr descends from {begin} to {end} in row {row}; the matrix is damaged"
         )));
     }
     if rows as u64 > 1 << 32 {

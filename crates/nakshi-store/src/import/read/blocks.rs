@@ -29,6 +29,9 @@ impl TextBlock {
 }
 
 /// The serial half of a text reader: reads, finds line ends, counts lines.
+///
+/// A line ends with LF, CRLF or, as on early Macintoshes, CR alone, which becomes LF here. Nothing
+/// moves by that: what follows needs to know LF and CRLF only.
 pub(crate) struct Blocks<'a> {
     reader: Box<dyn Read + Send + 'a>,
     name: PathBuf,
@@ -69,6 +72,9 @@ impl<'a> Blocks<'a> {
         let cut = loop {
             self.fill(&mut text, target)?;
             self.strip_mark(&mut text)?;
+            // A last CR may be half of a CRLF.
+            let known = text.len() - usize::from(!self.ended && text.ends_with(b"\r"));
+            translate(&mut text, known);
             if self.ended {
                 break text.len();
             }
@@ -76,7 +82,8 @@ impl<'a> Blocks<'a> {
                 break end + 1;
             }
             if let Some(cut) = self.cut
-                && let Some(end) = text.iter().rposition(|&byte| cut(byte))
+                && let Some(end) =
+                    text.iter().take(known).rposition(|&byte| cut(byte))
             {
                 break end + 1;
             }
@@ -130,6 +137,19 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// Turns every CR before `known` that no LF follows into LF.
+fn translate(text: &mut [u8], known: usize) {
+    let mut from = 0;
+    while let Some(at) = text.get(from..known).and_then(|rest| memchr::memchr(b'\r', rest)) {
+        from += at + 1;
+        if text.get(from) != Some(&b'\n')
+            && let Some(byte) = text.get_mut(from - 1)
+        {
+            *byte = b'\n';
+        }
+    }
+}
+
 /// The lines of a text with their positions, without line ends (LF or CRLF).
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut position = 0;
@@ -164,6 +184,52 @@ mod tests {
             all.extend_from_slice(&block.text);
         }
         assert!(all == text && line == 200_001);
+        Ok(())
+    }
+
+    /// Seen red with CR taken for LF at the end of what was read, where the LF of a CRLF follows, and
+    /// with cuts behind it.
+    #[test]
+    fn carriage_returns_end_lines() -> Result<()> {
+        /// Hands on so many bytes at once.
+        struct Slow<'b>(&'b [u8], usize);
+        impl Read for Slow<'_> {
+            fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+                let many = out.len().min(self.1);
+                self.0.read(&mut out[..many])
+            }
+        }
+        let all = |text: &[u8], cuts: bool| -> Result<Vec<u8>> {
+            let mut blocks = Blocks::new(Path::new("t"), Box::new(Slow(text, 7)));
+            if cuts {
+                blocks = blocks.with_cuts(|byte| byte.is_ascii_whitespace());
+            }
+            let (mut all, mut line) = (Vec::new(), 1);
+            while let Some(block) = blocks.next()? {
+                assert_eq!(block.first_line, line);
+                line += memchr::memchr_iter(b'\n', &block.text).count() as u64;
+                all.extend(block.text);
+            }
+            Ok(all)
+        };
+        // The end of a block falls on each byte of a line end.
+        for pad in 0..4 {
+            for (end, read) in [("\r", "\n"), ("\r\n", "\r\n"), ("\r\r", "\n\n"), ("\n\r", "\n\n")] {
+                let text = |end: &str| {
+                    let mut text = "1".repeat(pad);
+                    while text.len() < 3 * BLOCK {
+                        text.push_str(&format!("23{end}"));
+                    }
+                    text.into_bytes()
+                };
+                for cuts in [false, true] {
+                    assert!(all(&text(end), cuts)? == text(read), "{pad} {end:?} {cuts}");
+                }
+            }
+        }
+        // One line, longer than a block, with cuts between its words.
+        let long = |end: &str| format!("{}{end}9 9{end}", "7 ".repeat(BLOCK)).into_bytes();
+        assert!(all(&long("\r"), true)? == long("\n"));
         Ok(())
     }
 

@@ -12,14 +12,24 @@ pub(crate) enum Separator {
 }
 
 impl Separator {
-    /// The separator of a line that has two columns or more.
+    /// The separator of a line that has two columns or more; what is in quotes has none.
     pub fn sniff(line: &[u8]) -> Self {
-        for byte in [b'\t', b',', b';', b'|'] {
-            if memchr::memchr(byte, line.trim_ascii()).is_some() {
-                return Self::Byte(byte);
+        const BYTES: [u8; 4] = [b'\t', b',', b';', b'|'];
+        let (mut quoted, mut begins, mut closed) = (false, true, false);
+        let mut found = [false; BYTES.len()];
+        for &byte in line.trim_ascii() {
+            let mark = byte == b'"' && (quoted || begins || closed);
+            let separator = BYTES.iter().position(|&separator| separator == byte);
+            if mark {
+                quoted = !quoted;
+            } else if !quoted && let Some(found) = separator.and_then(|at| found.get_mut(at)) {
+                *found = true;
             }
+            closed = mark && !quoted;
+            begins = !quoted && (separator.is_some() || byte == b' ');
         }
-        Self::Blank
+        let first = BYTES.into_iter().zip(found).find(|(_, found)| *found);
+        first.map_or(Self::Blank, |(byte, _)| Self::Byte(byte))
     }
 
     /// Whether a byte can end a column.
@@ -85,8 +95,8 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The columns of a line. A column of a byte-separated line may stand in double quotes, doubled
-/// inside; it must end on its line.
+/// The columns of a line. A column may stand in double quotes, doubled inside (RFC 4180), whatever
+/// the separator; it must end on its line.
 pub(crate) fn fields(
     line: &[u8],
     separator: Separator,
@@ -97,35 +107,48 @@ pub(crate) fn fields(
     };
     std::iter::from_fn(move || {
         let text = rest.take()?;
-        let Separator::Byte(byte) = separator else {
-            let end = memchr::memchr2(b' ', b'\t', text).unwrap_or(text.len());
-            let (raw, tail) = text.split_at(end);
-            rest = Some(tail.trim_ascii_start()).filter(|tail| !tail.is_empty());
-            return Some(Ok(Field { raw, quoted: false }));
+        let inner = match separator {
+            Separator::Blank => text,
+            Separator::Byte(byte) => trim_blanks(text, byte),
         };
-        let inner = trim_blanks(text, byte);
         if let Some(body) = inner.strip_prefix(b"\"") {
             let Some(close) = closing_quote(body) else {
                 return Some(Err("a quoted column does not end on its line".into()));
             };
             let (raw, tail) = body.split_at(close);
-            let tail = trim_blanks(tail.get(1..).unwrap_or_default(), byte);
+            let tail = tail.get(1..).unwrap_or_default();
+            let tail = match separator {
+                Separator::Blank => tail,
+                Separator::Byte(byte) => trim_blanks(tail, byte),
+            };
             match tail.split_first() {
                 None => {}
-                Some((&next, tail)) if next == byte => rest = Some(tail),
+                Some((&next, tail)) if separator.is(next) => rest = behind(tail, separator),
                 Some(_) => return Some(Err("text follows a quoted column".into())),
             }
             return Some(Ok(Field { raw, quoted: true }));
         }
-        let raw = match memchr::memchr(byte, text) {
+        let end = match separator {
+            Separator::Blank => memchr::memchr2(b' ', b'\t', text),
+            Separator::Byte(byte) => memchr::memchr(byte, text),
+        };
+        let raw = match end {
             None => text,
             Some(end) => {
-                rest = text.get(end + 1..);
+                rest = text.get(end + 1..).and_then(|tail| behind(tail, separator));
                 text.get(..end).unwrap_or_default()
             }
         };
         Some(Ok(Field { raw: raw.trim_ascii(), quoted: false }))
     })
+}
+
+/// What follows a separator: behind blanks nothing is no column.
+fn behind(tail: &[u8], separator: Separator) -> Option<&[u8]> {
+    match separator {
+        Separator::Blank => Some(tail.trim_ascii_start()).filter(|tail| !tail.is_empty()),
+        Separator::Byte(_) => Some(tail),
+    }
 }
 
 /// Drops leading blanks that are not themselves the separator.
@@ -158,6 +181,8 @@ mod tests {
             .collect()
     }
 
+    /// Seen red with quotes between blanks that were kept, and with a tab in quotes taken for the
+    /// separator.
     #[test]
     fn columns() {
         let comma = Separator::Byte(b',');
@@ -169,7 +194,14 @@ mod tests {
         assert_eq!(split("  a \t b  ", Separator::Blank).unwrap(), ["a", "b"]);
         assert_eq!(split("a\t\tb", Separator::Byte(b'\t')).unwrap(), ["a", "", "b"]);
         assert_eq!(split("\"a\"\tb", Separator::Byte(b'\t')).unwrap(), ["a", "b"]);
+        assert_eq!(split(" \"a\"\"b\"  \"c d\" e\"f", Separator::Blank).unwrap(), ["a\"b", "c d", "e\"f"]);
+        assert_eq!(split("\"\" x", Separator::Blank).unwrap(), ["", "x"]);
+        assert!(split("\"a\"b c", Separator::Blank).is_err());
+        assert!(split("\"a b", Separator::Blank).is_err());
         assert_eq!(Separator::sniff(b"1\t2, 3"), Separator::Byte(b'\t'));
+        assert_eq!(Separator::sniff(b"\"a\tb\",c"), comma);
+        assert_eq!(Separator::sniff(b"\"a\"\"\tb\" ,c"), comma);
+        assert_eq!(Separator::sniff(b"\"a,b\" c"), Separator::Blank);
         assert_eq!(Separator::sniff(b"1 2"), Separator::Blank);
     }
 }

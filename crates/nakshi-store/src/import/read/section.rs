@@ -91,13 +91,17 @@ fn read_at(file: &File, piece: &mut [u8], at: u64) -> io::Result<usize> {
 /// An error with the number of a line, in the file instead of from `start`.
 fn located(error: Error, file: &File, start: u64) -> Error {
     let Error::Input { file: path, line, what } = error else { return error };
-    let (mut at, mut before, mut piece) = (0, 0, vec![0; PIECE]);
+    let (mut at, mut before, mut last, mut piece) = (0, 0, 0, vec![0; PIECE]);
     while at < start {
         let most = (start - at).min(PIECE as u64) as usize;
         let Ok(read @ 1..) = read_at(file, piece.get_mut(..most).unwrap_or_default(), at) else {
             break;
         };
-        before += memchr::memchr_iter(b'\n', piece.get(..read).unwrap_or_default()).count() as u64;
+        for &byte in piece.get(..read).unwrap_or_default() {
+            // As in blocks of text: LF, CRLF or CR alone.
+            before += u64::from(byte == b'\r' || byte == b'\n' && last != b'\r');
+            last = byte;
+        }
         at += read as u64;
     }
     Error::Input { file: path, line: before + line, what }

@@ -21,6 +21,8 @@ pub(super) struct Records<R> {
     /// Of the record, and of what comes next; from 1 on.
     line: u64,
     next_line: u64,
+    /// The last byte was a CR: an LF behind it ends no other line.
+    half: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,7 @@ impl<R: Read> Records<R> {
     pub(super) fn new(input: R, separator: u8, quoting: bool) -> Self {
         let input = BufReader::with_capacity(BUFFER, input);
         let (text, fields) = (Vec::new(), Vec::new());
-        Records { input, separator, quoting, text, fields, line: 1, next_line: 1 }
+        Records { input, separator, quoting, text, fields, line: 1, next_line: 1, half: false }
     }
 
     /// Reads the next record; false at the end of the file.
@@ -66,10 +68,12 @@ impl<R: Read> Records<R> {
             };
             if at == At::Record {
                 if first == b'\n' || first == b'\r' {
-                    self.next_line += u64::from(first == b'\n');
+                    self.next_line += u64::from(first == b'\r' || !self.half);
+                    self.half = first == b'\r';
                     self.input.consume(1);
                     continue;
                 }
+                self.half = false;
                 self.line = self.next_line;
                 at = At::Field;
             }
@@ -97,7 +101,8 @@ impl<R: Read> Records<R> {
                     self.fields.push(Field { end: self.text.len(), quoted });
                     (at, quoted) = (At::Field, false);
                 }
-                self.next_line += u64::from(last == Some(b'\n'));
+                self.next_line += u64::from(matches!(last, Some(b'\n' | b'\r')));
+                self.half = last == Some(b'\r');
             }
             let taken = part.len() + usize::from(last.is_some());
             self.input.consume(taken);
@@ -192,6 +197,10 @@ mod tests {
                 line(6, &[Some("ef"), Some("\n")]),
             ]
         );
+        // Seen red with lines that only LF ends.
+        let returns = read(&b"a\rb\r\r\nc\n\rd\r"[..], b',', true);
+        let expected = [(1, "a"), (2, "b"), (4, "c"), (6, "d")];
+        assert_eq!(returns, expected.map(|(number, text)| line(number, &[Some(text)])));
         let plain = read(&b"\"a\tb\"\t\n"[..], b'\t', false);
         assert_eq!(plain, [line(1, &[Some("\"a"), Some("b\""), None])]);
     }
