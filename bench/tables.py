@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,25 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
+def wrapped(page: str) -> str:
+    """The page with its prose at 100 columns, as `cargo xtask tidy` asks; tables stay as they are."""
+    lines: list[str] = []
+    for line in page.splitlines():
+        prose = not line.startswith(("|", "#", "![", "<"))
+        if not prose or len(line) <= 100:
+            lines.append(line)
+            continue
+        indent = "  " if line.startswith("- ") else ""
+        lines += textwrap.wrap(
+            line,
+            100,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines) + "\n"
+
+
 def invocation(program: str) -> str:
     """The command line that makes a page, with ``DIR`` for each folder of this machine."""
     words = ["DIR" if Path(word).is_absolute() else word for word in sys.argv[1:]]
@@ -68,7 +88,7 @@ class Page:
     def write(self, path: Path, *, keep: str = "") -> None:
         """Writes the page with the sections of the page ``keep``, of which its own take the places."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        head, *own = "\n\n".join(self.parts).split("\n\n## ")
+        head, *own = wrapped("\n\n".join(self.parts)).rstrip().split("\n\n## ")
         sections = keep.rstrip().split("\n\n## ")[1:]
         place = 0
         for section in own:

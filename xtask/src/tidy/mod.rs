@@ -4,6 +4,7 @@
 //! - [`size`]: files of at most 800 lines before their tests, functions of at most 70;
 //! - [`names`]: no module is called `utils`, `common`, `helper` or `manager`;
 //! - [`links`]: relative links in Markdown lead somewhere;
+//! - [`width`]: lines of Markdown of at most 100 columns, tables, code and links aside;
 //! - [`safety`]: `unsafe` only in the named places, each with its SAFETY comment;
 //! - [`promises`]: no TODO and no ignored test without its reason;
 //! - [`lexer`]: blanks out strings and comments, so that the rules see code only.
@@ -22,6 +23,7 @@ mod names;
 mod promises;
 mod safety;
 mod size;
+mod width;
 
 /// The tracked text files of the project, by path from its root.
 #[derive(Debug, Default)]
@@ -91,8 +93,15 @@ impl Finding {
 
 /// Checks everything; one line for each finding.
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules =
-        [layers::check, size::check, names::check, links::check, safety::check, promises::check];
+    let rules = [
+        layers::check,
+        size::check,
+        names::check,
+        links::check,
+        width::check,
+        safety::check,
+        promises::check,
+    ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort();
     findings
