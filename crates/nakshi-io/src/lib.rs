@@ -7,12 +7,14 @@
 //!   threads that each wait for their own
 //! * [`IoStats`]: what was read, and how much of it was used
 //! * [`wait_readable`]: waiting for a pipe, for so long and no longer
+//! * [`apart`]: work in a process of its own, which can be ended at any time
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
 //! This is the only crate with system calls that need `unsafe`, and the seam
 //! where every fault test enters.
 
+mod apart;
 pub mod backend;
 mod buffer;
 mod cache;
@@ -31,6 +33,7 @@ mod stripe;
 mod wait;
 pub mod write;
 
+pub use apart::{Ended, apart};
 pub use backend::{
     AutoBackend, Completion, Detected, FaultPlan, FaultyBackend, FileId, MemoryBackend, OpenFiles,
     PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,

@@ -7,6 +7,8 @@
 //! faster ones raises the others (Y. Zhou, Y. Saad et al., "Self-consistent-field calculations using
 //! Chebyshev-filtered subspace iteration", J. Comput. Phys. 219, 2006).
 
+use nakshi_io::CancelToken;
+
 use super::csr::{Csr, reserved};
 use super::mix;
 use crate::import::workers::side_by_side;
@@ -30,6 +32,8 @@ pub(super) struct Smoother<'g> {
     strength: Vec<f32>,
     /// Sum of that in each component.
     whole: Vec<f64>,
+    /// Stops between pieces.
+    pub cancel: CancelToken,
 }
 
 /// Factors of `M x`, `x` and the values before them.
@@ -52,7 +56,7 @@ impl<'g> Smoother<'g> {
                 *whole += sum;
             }
         }
-        Ok(Smoother { graph, component, threads, strength, whole })
+        Ok(Smoother { graph, component, threads, strength, whole, cancel: CancelToken::new() })
     }
 
     /// The values, of mean 0 and mean square 1 in every component.
@@ -110,6 +114,9 @@ impl<'g> Smoother<'g> {
             loop {
                 let piece = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
                 let Some((number, piece)) = piece else { return };
+                if self.cancel.is_cancelled() {
+                    return;
+                }
                 // Lossless: vertices.
                 let first = (number * PIECE) as VertexId;
                 for (v, slot) in (first..).zip(piece) {
@@ -117,7 +124,7 @@ impl<'g> Smoother<'g> {
                 }
             }
         })?;
-        Ok(())
+        Ok(self.cancel.check()?)
     }
 
     /// For each component the eigenvalue above which modes are raised.
