@@ -72,8 +72,13 @@ def nodes_file(nodes: Any) -> Iterator[str | None]:
     import tempfile
 
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        # As RFC 4180 has it, under the header of a list of vertices: any text comes back as it is.
+        file.write("id\n")
         for name in _ids(nodes):
-            file.write(f"{name}\n")
+            if "\n" in name or "\r" in name:
+                raise ParameterError(f"{name!r} has a line break, which no vertex of a list can have")
+            marked = name.replace('"', '""')
+            file.write(f'"{marked}"\n')
         file.flush()
         yield file.name
 
@@ -178,6 +183,9 @@ def _arrays(edges: Any) -> list[Any]:
     if isinstance(edges, (np.ndarray, list)):
         table = np.asarray(edges)
         if table.ndim == 2 and table.shape[1] in (2, 3):
+            if isinstance(edges, list) and table.dtype.kind == "f":
+                # Each column by itself: weights make floats of the ids beside them.
+                return [list(column) for column in zip(*edges)]
             return [table[:, column] for column in range(table.shape[1])]
         raise ParameterError(f"an array of shape {table.shape} is no edge list; it must be (n, 2)")
     raise ParameterError(f"{type(edges).__name__} given; {_FORMS}")
@@ -188,6 +196,9 @@ def _array(values: Any) -> Any:
     import numpy as np
 
     array = np.asarray(values)
+    if array.dtype.kind == "f" and not hasattr(values, "dtype") and all(map(_is_whole, values)):
+        # NumPy makes floats of integers that need a sign and all of 64 bits.
+        array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ParameterError(f"arrays of edges have one dimension, not {array.ndim}")
     kind, width = array.dtype.kind, array.dtype.itemsize
@@ -200,12 +211,16 @@ def _array(values: Any) -> Any:
     return np.ascontiguousarray(array if keep else array.astype(np.dtype(wide).newbyteorder("=")))
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", None) in ("i", "u")
+
+
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, int) and not isinstance(value, bool):
+    if _is_whole(value) and not isinstance(value, bool):
         return str(value)
     raise ParameterError(f"{value!r} is no vertex id; use integers or text")
 

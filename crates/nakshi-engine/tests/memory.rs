@@ -112,6 +112,7 @@ fn every_algorithm_keeps_to_its_estimate() {
         ("diameter", json!({})),
         ("lcc", json!({})),
         ("pagerank", json!({"iterations": 3})),
+        ("pagerank", json!({"iterations": 3, "tolerance": 1e-9})),
         ("pagerank", json!({"iterations": 3, "variant": "delta"})),
         ("pagerank", json!({"iterations": 3, "variant": "vertex"})),
         ("scan-statistics", json!({})),

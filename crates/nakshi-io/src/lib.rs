@@ -8,12 +8,14 @@
 //! * [`IoStats`]: what was read, and how much of it was used
 //! * [`wait_readable`]: waiting for a pipe, for so long and no longer
 //! * [`run_workers`], [`run_beside`]: threads of one call, of which all start or none works
+//! * [`apart`]: work in a process of its own, which can be ended at any time
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
 //! This is the only crate with system calls that need `unsafe`, and the seam
 //! where every fault test enters.
 
+mod apart;
 pub mod backend;
 mod buffer;
 mod cache;
@@ -33,6 +35,7 @@ mod wait;
 mod workers;
 pub mod write;
 
+pub use apart::{Ended, apart};
 pub use backend::{
     AutoBackend, Completion, Detected, FaultPlan, FaultyBackend, FileId, MemoryBackend, OpenFiles,
     PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,

@@ -46,11 +46,9 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
     // Held-back mass is at most this per vertex, so the error stays below the tolerance.
     let threshold = to_units(config.tolerance * (1.0 - config.damping) / n.max(1) as f64);
     let mut iterations = 0;
-    let mut change = f64::INFINITY;
     while iterations < config.iterations && n > 0 {
         cx.progress().update("pagerank", iterations.into(), config.iterations.into());
-        let (active, mass) = absorb(cx, threshold, &mut ranks, &mut received, &mut next)?;
-        change = mass as f64 / UNIT;
+        let active = absorb(cx, threshold, &mut ranks, &mut received, &mut next)?;
         if active.is_empty() {
             break;
         }
@@ -63,6 +61,7 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
         std::mem::swap(&mut received, &mut next);
         log.end("deltas", active.count() as u64);
     }
+    let change = left(cx, &ranks, &received)?;
     drop((received, next));
     let mut result = zeroed::<f64>(n, "PageRank's ranks")?;
     for_each_block_mut(cx, &mut result, |start, block| {
@@ -100,20 +99,31 @@ pub(super) fn by_program(config: &PageRank, graph: &Graph, cx: &Context) -> Resu
     Ok(PageRankOutput { ranks, iterations, change, stats })
 }
 
+/// Mass that was received and not passed on, as a part of that of the ranks; infinite without ranks.
+fn left(cx: &Context, ranks: &[u64], received: &[u64]) -> Result<f64> {
+    let sum = |masses: &[u64]| -> Result<u64> {
+        let parts = map_blocks(cx, masses.len(), |range| {
+            Ok(masses.get(range).unwrap_or_default().iter().sum::<u64>())
+        })?;
+        Ok(parts.into_iter().sum())
+    };
+    let (whole, left) = (sum(ranks)?, sum(received)?);
+    Ok(if whole == 0 { f64::INFINITY } else { left as f64 / whole as f64 })
+}
+
 /// Adds what active vertices received to their ranks and keeps the rest for the next turn.
-/// Returns the active vertices and their mass.
+/// Returns the active vertices.
 fn absorb(
     cx: &Context,
     threshold: u64,
     ranks: &mut [u64],
     received: &mut [u64],
     next: &mut [u64],
-) -> Result<(VertexSet, u64)> {
+) -> Result<VertexSet> {
     let active = AtomicBitmap::new(ranks.len());
     let n = ranks.len();
     let (ranks, received, next) = (share_u64(ranks), share_u64(received), share_u64(next));
-    let masses = map_blocks(cx, n, |range| {
-        let mut mass = 0u64;
+    map_blocks(cx, n, |range| {
         for v in range {
             let (Some(rank), Some(got), Some(later)) = (ranks.get(v), received.get(v), next.get(v))
             else {
@@ -122,15 +132,14 @@ fn absorb(
             let units = got.load(Ordering::Relaxed);
             if units > threshold {
                 rank.store(rank.load(Ordering::Relaxed) + units, Ordering::Relaxed);
-                mass += units;
                 active.set(v);
             } else {
                 later.store(units, Ordering::Relaxed);
             }
         }
-        Ok(mass)
+        Ok(())
     })?;
-    Ok((active.into(), masses.into_iter().sum()))
+    Ok(active.into())
 }
 
 /// Sends the deltas of the active vertices along their out-edges.

@@ -7,8 +7,8 @@
 //! counts the edges with both ends marked for all 64, in vertical counters. What cannot
 //! reach the best so far, by its degree or by those of its neighbours, is never counted.
 //!
-//! An edge counts once in an undirected graph; in a directed graph a neighbour is joined
-//! in any direction and each arc counts. Self-loops and duplicates never count.
+//! Direction is ignored, as for [triangles](super::triangles): two vertices are joined by one edge,
+//! whether by an arc in one direction or in both. Self-loops and duplicates never count.
 //!
 //! Where degrees bound little, as without hubs, so many candidates are left that all
 //! statistics are computed instead, from the triangles through each vertex.
@@ -16,10 +16,10 @@
 //! State: that of [`crate::algo::lcc`], which is more than a word of marks per vertex and
 //! one per candidate.
 
-use super::lcc::neighbourhood_arcs;
 use super::triangles;
-use super::triangles::oriented::Ranking;
+use super::triangles::oriented::{Census, Ranking};
 use crate::algo::Algorithm;
+use crate::algo::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -86,7 +86,8 @@ impl Algorithm for ScanStatistics {
     const ABOUT: &'static str = "largest number of edges in a closed neighbourhood";
 
     fn needs(&self, summary: &Summary) -> Needs {
-        // Of all statistics: only the lists tell whether it comes to that.
+        // Of all statistics: only the lists tell whether it comes to that. The census of a directed
+        // graph counts neighbours in both directions too.
         triangles::needs(summary, if summary.directed { 16.0 } else { 12.0 })
     }
 
@@ -105,15 +106,15 @@ fn all(
     cx: &Context,
 ) -> Result<Locality> {
     let by = Ranking::new(graph, cx)?;
-    let needs = config.needs(&graph.summary());
-    let (census, arcs) = neighbourhood_arcs(graph, &by, &needs, &mut log, cx)?;
-    let mut scores = arcs;
-    for (i, score) in scores.iter_mut().enumerate() {
-        let at = |counts: &[u32]| counts.get(i).copied().map_or(0, u64::from);
-        if !graph.directed() {
-            *score /= 2;
-        }
-        *score += at(&census.degree) + at(&census.mutual);
+    let mut census = Census::take(graph, &by, true, cx)?;
+    log.end("census", graph.num_vertices() as u64);
+    let mut scores = zeroed::<u64>(graph.num_vertices(), "scan statistics")?;
+    let room = triangles::room(&config.needs(&graph.summary()), graph, cx)?;
+    let shared = share_u64(&mut scores);
+    // Each edge between two neighbours closes a triangle.
+    triangles::count_all(graph, &by, &mut census, room, Some(shared), &mut log, cx)?;
+    for (score, &degree) in scores.iter_mut().zip(&census.degree) {
+        *score += u64::from(degree);
     }
     drop(census);
     let scores = by.by_vertex(scores);
@@ -142,10 +143,9 @@ fn degrees(graph: &Graph, cx: &Context) -> Result<Vec<u32>> {
 }
 
 /// No closed neighbourhood of a vertex with `degree` list entries has more edges.
-fn bound_by_degree(degree: u32, directed: bool) -> u64 {
+fn bound_by_degree(degree: u32) -> u64 {
     let d = u64::from(degree);
-    let among = d * d.saturating_sub(1);
-    d.saturating_add(if directed { among } else { among / 2 })
+    d.saturating_add(d * d.saturating_sub(1) / 2)
 }
 
 /// Counts candidates while there are at most `few`.
@@ -162,7 +162,7 @@ fn largest(config: &ScanStatistics, graph: &Graph, few: usize, cx: &Context) -> 
     map_blocks(cx, n, |range| {
         for v in range {
             let degree = degrees.get(v).copied().unwrap_or(0);
-            if bound_by_degree(degree, graph.directed()) >= best.max {
+            if bound_by_degree(degree) >= best.max {
                 rest.set(v);
             }
         }
@@ -295,8 +295,7 @@ fn bounds_by_neighbours(
     let degree = |v: usize| u64::from(degrees.get(v).copied().unwrap_or(0));
     clear(bounds, cx)?;
     let shared = share_u64(bounds);
-    // Edges with both ends near `v`, counted at both ends, one direction at a time.
-    let each = if graph.directed() { 2 } else { 1 };
+    // Edges with both ends near `v`, counted at both ends, and twice where both ways lead there.
     for &direction in directions(graph.directed()) {
         graph.gather(
             direction,
@@ -304,7 +303,7 @@ fn bounds_by_neighbours(
             cx,
             |_| (),
             |(), v, list| {
-                let own = each * degree(v as usize);
+                let own = degree(v as usize);
                 let mut sum = 0u64;
                 list.for_each(|u| sum = sum.saturating_add(degree(u as usize).min(own)))?;
                 if let Some(slot) = shared.get(v as usize) {
@@ -428,30 +427,59 @@ fn edges_within(graph: &Graph, marks: &[AtomicU64], cx: &Context) -> Result<[u64
         });
         Ok(())
     })?;
-    let directed = graph.directed();
-    let count = |vertical: &mut Vertical, v: VertexId, list: &crate::List<'_>| {
-        let own = mark(v as usize);
-        let mut last = None;
-        Ok(list.blocks(|block| {
-            for &u in block {
-                if !directed && u >= v {
-                    return ControlFlow::Break(());
+    let totals = [const { AtomicU64::new(0) }; BATCH];
+    let counts = |_| Counting { vertical: Vertical::new(), totals: &totals };
+    // Each edge is counted at its larger end.
+    if graph.directed() {
+        both_lists(graph, &marked.into(), cx, counts, |counting, v, out, into| {
+            let own = mark(v as usize);
+            let mut lists = [out, into];
+            while let Some(u) = lists.iter().filter_map(|list| list.first()).copied().min()
+                && u < v
+            {
+                counting.vertical.add(own & mark(u as usize));
+                for list in &mut lists {
+                    while let Some((_, rest)) = list.split_first().filter(|(next, _)| **next == u) {
+                        *list = rest;
+                    }
                 }
-                if u != v && last != Some(u) {
-                    vertical.add(own & mark(u as usize));
-                }
-                last = Some(u);
             }
-            ControlFlow::Continue(())
-        })?)
-    };
-    let parts = graph.gather(Direction::Out, &marked.into(), cx, |_| Vertical::new(), count)?;
-    let mut counts = [0; BATCH];
-    for mut part in parts {
-        part.flush();
-        counts.iter_mut().zip(part.counts).for_each(|(sum, c)| *sum += c);
+            Ok(())
+        })?;
+    } else {
+        graph.gather(Direction::Out, &marked.into(), cx, counts, |counting, v, list| {
+            let own = mark(v as usize);
+            let mut last = None;
+            Ok(list.blocks(|block| {
+                for &u in block {
+                    if u >= v {
+                        return ControlFlow::Break(());
+                    }
+                    if last != Some(u) {
+                        counting.vertical.add(own & mark(u as usize));
+                    }
+                    last = Some(u);
+                }
+                ControlFlow::Continue(())
+            })?)
+        })?;
     }
-    Ok(counts)
+    Ok(totals.map(AtomicU64::into_inner))
+}
+
+/// The counts of one worker, which it adds to those of all when it is done.
+struct Counting<'t> {
+    vertical: Vertical,
+    totals: &'t [AtomicU64; BATCH],
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.vertical.flush();
+        for (total, &count) in self.totals.iter().zip(&self.vertical.counts) {
+            total.fetch_add(count, Ordering::Relaxed);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -461,11 +489,23 @@ mod tests {
     use crate::algo::oracle::triangles as oracle;
     use proptest::prelude::*;
 
+    /// Two vertices that point at each other, and a third that both point at: three edges.
+    #[test]
+    fn mutual_arcs_are_one_edge() {
+        let edges = [(0, 1), (1, 0), (0, 2), (1, 2)];
+        let graph = crate::Graph::from_edges(3, &edges, true, None).unwrap();
+        let cx = Context::new();
+        let every = ScanStatistics { per_vertex: true }.run(&graph, &cx).unwrap();
+        assert_eq!(every.per_vertex, Some(vec![3, 3, 3]));
+        assert_eq!(ScanStatistics::default().run(&graph, &cx).unwrap().max, 3);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(cases(40)))]
+        /// Seen red with arcs in both directions counted as two edges.
         #[test]
         fn equals_the_oracle(sample in graphs(150, 600)) {
-            let expected = oracle::scan_statistics(&sample.adjacency(), sample.directed);
+            let expected = oracle::scan_statistics(&sample.adjacency());
             let max = expected.iter().copied().max().unwrap_or(0);
             let first = expected.iter().position(|&s| s == max).map(|v| v as VertexId);
             for (graph, cx) in sample.settings() {

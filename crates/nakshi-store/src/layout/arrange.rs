@@ -14,6 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::csr::{Csr, reserved};
 use super::mix;
+use crate::import::Hooks;
 use crate::{Result, VertexId};
 
 /// Where the next community goes.
@@ -125,7 +126,7 @@ impl<'g> Arranger<'g> {
     }
 
     /// The members of one community, from left to right.
-    pub fn arrange(&mut self, members: &[VertexId]) -> Vec<VertexId> {
+    pub fn arrange(&mut self, members: &[VertexId], hooks: &Hooks) -> Result<Vec<VertexId>> {
         let mut by_degree: Vec<Waiting> = members.iter().map(|&v| self.waiting(v)).collect();
         by_degree.sort_unstable_by(|a, b| b.cmp(a));
         let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
@@ -133,6 +134,7 @@ impl<'g> Arranger<'g> {
         for next in by_degree {
             // Whoever is tied to someone placed goes before the next largest degree.
             while let Some(friend) = queue.pop() {
+                hooks.check()?;
                 if friend.tie == self.tie_of(friend.vertex) {
                     self.place(friend.vertex, &mut row, &mut queue);
                 }
@@ -142,11 +144,12 @@ impl<'g> Arranger<'g> {
             }
         }
         while let Some(friend) = queue.pop() {
+            hooks.check()?;
             if friend.tie == self.tie_of(friend.vertex) {
                 self.place(friend.vertex, &mut row, &mut queue);
             }
         }
-        row.into()
+        Ok(row.into())
     }
 
     fn tie_of(&self, v: VertexId) -> f64 {
@@ -212,8 +215,8 @@ mod tests {
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for seed in 0..64 {
             let mut arranger = Arranger::new(&graph, &community, seed)?;
-            first.push(arranger.arrange(&[0, 1, 2, 4]));
-            second.push(arranger.arrange(&[3, 5, 6]));
+            first.push(arranger.arrange(&[0, 1, 2, 4], &Hooks::default())?);
+            second.push(arranger.arrange(&[3, 5, 6], &Hooks::default())?);
         }
         // {V2, V1, V3, V5} and {V7, V6, V4}.
         assert!(first.contains(&vec![1, 0, 2, 4]), "{first:?}");
@@ -231,16 +234,16 @@ mod tests {
         let mut graph = Csr::of_edges(5, &[(0, 1), (0, 2), (1, 3), (2, 4)]);
         graph.weights = Some(vec![9.0, 6.0, 9.0, 8.0, 6.0, 5.0, 8.0, 5.0]);
         let one = [0; 5];
-        let turns = Arranger::new(&graph, &one, 1)?.arrange(&[0, 1, 2, 3, 4]);
+        let turns = Arranger::new(&graph, &one, 1)?.arrange(&[0, 1, 2, 3, 4], &Hooks::default())?;
         assert_eq!(turns, [2, 0, 1, 3, 4]);
         let mut nearer = Arranger::new(&graph, &one, 1)?.nearer(vec![1.0; 5]);
-        assert_eq!(nearer.arrange(&[0, 1, 2, 3, 4]), [4, 2, 0, 1, 3]);
+        assert_eq!(nearer.arrange(&[0, 1, 2, 3, 4], &Hooks::default())?, [4, 2, 0, 1, 3]);
         let mut graph = Csr::of_edges(4, &[(0, 1), (0, 2), (0, 3), (1, 2)]);
         graph.weights = Some(vec![4.0, 2.0, 1.0, 4.0, 2.0, 2.0, 2.0, 1.0]);
         for (wide, expected) in [(1.0, [3, 1, 0, 2]), (7.0, [2, 1, 0, 3])] {
             let widths = vec![wide, 1.0, 1.0, 1.0];
             let mut nearer = Arranger::new(&graph, &one, 1)?.nearer(widths);
-            assert_eq!(nearer.arrange(&[0, 1, 2, 3]), expected);
+            assert_eq!(nearer.arrange(&[0, 1, 2, 3], &Hooks::default())?, expected);
         }
         Ok(())
     }
@@ -252,10 +255,10 @@ mod tests {
         let community = [0; 5];
         let mut arranger = Arranger::new(&graph, &community, 1)?;
         // Heaviest edge first: 2 to the left, 3 to the right; 4 has no friends at all.
-        assert_eq!(arranger.arrange(&[0, 1, 2, 3, 4]), [1, 2, 0, 3, 4]);
+        assert_eq!(arranger.arrange(&[0, 1, 2, 3, 4], &Hooks::default())?, [1, 2, 0, 3, 4]);
         let mut arranger = Arranger::new(&graph, &community, 1)?;
-        assert_eq!(arranger.arrange(&[4]), [4]);
-        assert!(arranger.arrange(&[]).is_empty());
+        assert_eq!(arranger.arrange(&[4], &Hooks::default())?, [4]);
+        assert!(arranger.arrange(&[], &Hooks::default())?.is_empty());
         Ok(())
     }
 }

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use nakshi_io::run_workers;
+use nakshi_io::{CancelToken, run_workers};
 
 use super::csr::{Csr, reserved};
 use super::smooth::Smoother;
@@ -62,8 +62,12 @@ impl Ordering for Bisection {
 impl Bisection {
     fn sequence(&self, graph: &Csr, source: &Source<'_>) -> Result<Vec<VertexId>> {
         let threads = source.threads.max(1);
-        let (component, sizes) = components(graph)?;
-        let smooth = Smoother::new(graph, &component, sizes.len(), threads)?.values(self.seed)?;
+        let cancel = &source.hooks.cancel;
+        let (component, sizes) = components(graph, cancel)?;
+        let mut smoother = Smoother::new(graph, &component, sizes.len(), threads)?;
+        smoother.cancel = cancel.clone();
+        let smooth = smoother.values(self.seed)?;
+        drop(smoother);
         let mut order = super::all(graph.len() as u64)?;
         let size_of = |c: u32| sizes.get(c as usize).copied().unwrap_or(0);
         let key = |v: VertexId| {
@@ -85,6 +89,7 @@ impl Bisection {
             start = end.max(start + 1);
         }
         let mut cutter = Cutter::new(graph, order, self.seed, threads)?;
+        cutter.cancel = cancel.clone();
         let mut done = 0;
         while !ranges.is_empty() {
             source.hooks.check()?;
@@ -104,7 +109,7 @@ impl Bisection {
 }
 
 /// The component of every vertex and the size of each.
-fn components(graph: &Csr) -> Result<(Vec<u32>, Vec<u32>)> {
+fn components(graph: &Csr, cancel: &CancelToken) -> Result<(Vec<u32>, Vec<u32>)> {
     let mut component: Vec<u32> = reserved(graph.len())?;
     component.resize(graph.len(), u32::MAX);
     let (mut sizes, mut queue) = (Vec::new(), Vec::new());
@@ -120,6 +125,7 @@ fn components(graph: &Csr) -> Result<(Vec<u32>, Vec<u32>)> {
                 Some(slot) if *slot == u32::MAX => *slot = number,
                 _ => continue,
             }
+            cancel.check()?;
             size += 1;
             let open = |u: &VertexId| component.get(*u as usize) == Some(&u32::MAX);
             queue.extend(graph.list(v).iter().copied().filter(open));
@@ -140,6 +146,7 @@ struct Cutter<'g> {
     place: Vec<AtomicU32>,
     seed: u64,
     threads: usize,
+    cancel: CancelToken,
 }
 
 impl<'g> Cutter<'g> {
@@ -151,7 +158,8 @@ impl<'g> Cutter<'g> {
                 slot.store(at, Relaxed);
             }
         }
-        Ok(Cutter { graph, order, place, seed, threads })
+        let cancel = CancelToken::new();
+        Ok(Cutter { graph, order, place, seed, threads, cancel })
     }
 
     /// Cuts every range once. What lies outside a range stays on its side of the cut, so that
@@ -230,6 +238,7 @@ impl<'g> Cutter<'g> {
                 gains = self.gains(cut, range, threads)?;
             } else {
                 for &(a, b) in &swaps {
+                    self.cancel.check()?;
                     self.follow(from, range, a, -2.0, &mut gains);
                     self.follow(from, range, b, 2.0, &mut gains);
                 }
@@ -266,12 +275,15 @@ impl<'g> Cutter<'g> {
             }
         };
         if threads == 1 || range.len() <= PIECE {
-            return Ok(range.iter().map(gain).collect());
+            let checked = |v| Ok(self.cancel.check().map(|()| gain(v))?);
+            return range.iter().map(checked).collect();
         }
         let parts = run_workers(threads, |worker| -> Result<Vec<(usize, Vec<f32>)>> {
             let pieces = range.chunks(PIECE).enumerate().skip(worker).step_by(threads);
+            let pieces = pieces.take_while(|_| !self.cancel.is_cancelled());
             Ok(pieces.map(|(at, piece)| (at, piece.iter().map(gain).collect())).collect())
         })?;
+        self.cancel.check()?;
         let mut all: Vec<_> = parts.into_iter().flatten().collect();
         all.sort_unstable_by_key(|(at, _)| *at);
         Ok(all.into_iter().flat_map(|(_, gains)| gains).collect())
@@ -297,7 +309,10 @@ mod tests {
     #[test]
     fn components_are_found() -> Result<()> {
         let graph = Csr::of_edges(6, &[(0, 2), (2, 5), (1, 4)]);
-        assert_eq!(components(&graph)?, (vec![0, 1, 0, 2, 1, 0], vec![3, 2, 1]));
+        assert_eq!(
+            components(&graph, &CancelToken::new())?,
+            (vec![0, 1, 0, 2, 1, 0], vec![3, 2, 1])
+        );
         Ok(())
     }
 

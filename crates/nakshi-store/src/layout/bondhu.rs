@@ -7,6 +7,7 @@
 use super::arrange::{Arranger, Sides};
 use super::csr::{Csr, reserved};
 use super::{Ordering, Source, community, csr_memory};
+use crate::import::Hooks;
 use crate::{Error, Permutation, Result, Store, VertexId};
 
 /// Communities, then places inside and among them.
@@ -76,13 +77,13 @@ impl Ordering for Bondhu {
             )));
         }
         let mut graph = Csr::symmetric(source)?;
-        self.model.weigh(&mut graph)?;
+        self.model.weigh(&mut graph, &source.hooks)?;
         source.hooks.check()?;
         let community = match self.communities {
             Communities::ParCom(wanted) => {
                 // Lossless: there are fewer than 2^32 vertices.
                 let parts = wanted.unwrap_or((vertices / 1000).max(2).min(vertices.max(1)) as u32);
-                community::metis(&graph, parts, self.seed)?
+                community::metis(&graph, parts, self.seed, &source.hooks)?
             }
             Communities::ModCom(levels) => {
                 community::louvain(&graph, levels, self.seed, &source.hooks)?
@@ -103,11 +104,11 @@ impl Bondhu {
     ) -> Result<Vec<VertexId>> {
         let count = community.iter().max().map_or(0, |most| *most as usize + 1);
         let mut rows = community::members(community, count)?;
-        let (among, _) = community::contract(graph, &[], community, count)?;
+        let (among, _) = community::contract(graph, &[], community, count, &source.hooks)?;
         let mut arranger = Arranger::new(graph, community, self.seed)?;
         for row in &mut rows {
             source.hooks.check()?;
-            *row = arranger.arrange(row);
+            *row = arranger.arrange(row, &source.hooks)?;
         }
         let together = vec![0; count];
         let all: Vec<u32> = among.vertices().collect();
@@ -116,7 +117,7 @@ impl Bondhu {
             arranger = arranger.nearer(rows.iter().map(|row| row.len() as f64).collect());
         }
         let mut order = reserved(graph.len())?;
-        for c in arranger.arrange(&all) {
+        for c in arranger.arrange(&all, &source.hooks)? {
             order.extend(rows.get(c as usize).into_iter().flatten());
         }
         Ok(order)
@@ -125,13 +126,14 @@ impl Bondhu {
 
 impl Model {
     /// Gives every edge its weight.
-    fn weigh(self, graph: &mut Csr) -> Result<()> {
+    fn weigh(self, graph: &mut Csr, hooks: &Hooks) -> Result<()> {
         let mut weights: Vec<f32> = match self {
             Model::Uniform => return Ok(()),
             Model::Preferential | Model::Overlap => reserved(graph.targets.len())?,
         };
         for v in graph.vertices() {
             for &u in graph.list(v) {
+                hooks.check()?;
                 weights.push(match self {
                     Model::Overlap => common(graph.list(v), graph.list(u)) as f32 + 1.0,
                     _ => (graph.degree(v) + graph.degree(u)) as f32 / 2.0,
@@ -168,7 +170,7 @@ mod tests {
         let edges = [(0, 1), (0, 2), (1, 2), (2, 3)];
         let weights = |model: Model| -> Result<Vec<f32>> {
             let mut graph = Csr::of_edges(4, &edges);
-            model.weigh(&mut graph)?;
+            model.weigh(&mut graph, &Hooks::default())?;
             Ok(graph.edges(2).map(|(_, weight)| weight).collect())
         };
         assert_eq!(weights(Model::Uniform)?, [1.0, 1.0, 1.0]);

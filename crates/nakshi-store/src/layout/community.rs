@@ -8,12 +8,48 @@ use crate::{Error, Result, VertexId};
 /// Parts a graph into `parts` communities of about equal size that few edges leave.
 ///
 /// METIS k-way: G. Karypis, V. Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs",
-/// J. Parallel Distrib. Comput. 48, 1998. Cannot be cancelled while METIS runs.
+/// J. Parallel Distrib. Comput. 48, 1998. METIS looks at no token and installs handlers of signals, so
+/// that it runs in a process of its own, which ends when `hooks` cancel; where no process can be
+/// started it runs in this one, and cannot be cancelled.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for 2^31 list entries or more, and without METIS.
+/// [`Error::Unsupported`] for 2^31 list entries or more, and without METIS; [`Error::Cancelled`].
 #[cfg(feature = "metis")]
-pub(super) fn metis(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
+pub(super) fn metis(graph: &Csr, parts: u32, seed: u64, hooks: &Hooks) -> Result<Vec<u32>> {
+    use nakshi_io::{Ended, apart};
+    // One part needs no METIS, and would make it divide by zero.
+    if parts <= 1 || graph.is_empty() {
+        return Ok(vec![0; graph.len()]);
+    }
+    // A first byte for success, then communities, or what went wrong.
+    let work = || match metis_here(graph, parts, seed) {
+        Ok(part) => [1].into_iter().chain(part.into_iter().flat_map(u32::to_le_bytes)).collect(),
+        Err(Error::Unsupported(what)) => [&[0], what.as_bytes()].concat(),
+        Err(error) => [&[0], error.to_string().as_bytes()].concat(),
+    };
+    let result = match apart(&hooks.cancel, work) {
+        Ok(Ended::Done(result)) => result,
+        Ok(Ended::Cancelled) => return Err(Error::Cancelled),
+        Ok(Ended::Died { signal }) => {
+            return Err(Error::Unsupported(format!(
+                "METIS did not come to an end (signal {signal}; 9 stands for too little memory); \
+                 use bondhu-modcom or bisection"
+            )));
+        }
+        Err(_) => return metis_here(graph, parts, seed),
+    };
+    match result.split_first() {
+        Some((1, part)) if part.len() == 4 * graph.len() => {
+            Ok(part.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+        }
+        Some((_, what)) => Err(Error::Unsupported(String::from_utf8_lossy(what).into_owned())),
+        None => Err(Error::Unsupported("METIS gave no result".into())),
+    }
+}
+
+/// As [`metis`], in this process.
+#[cfg(feature = "metis")]
+fn metis_here(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
     use metis::option::Seed;
     let too_large = |_| {
         Error::Unsupported(format!(
@@ -21,10 +57,6 @@ pub(super) fn metis(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
             graph.targets.len()
         ))
     };
-    // One part needs no METIS, and would make it divide by zero.
-    if parts <= 1 || graph.is_empty() {
-        return Ok(vec![0; graph.len()]);
-    }
     let narrow = |value: u64| metis::Idx::try_from(value);
     let starts: Vec<metis::Idx> =
         graph.offsets.iter().map(|&at| narrow(at)).collect::<Result<_, _>>().map_err(too_large)?;
@@ -55,7 +87,7 @@ pub(super) fn metis(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
 
 /// Without METIS there are no such communities.
 #[cfg(not(feature = "metis"))]
-pub(super) fn metis(_: &Csr, _: u32, _: u64) -> Result<Vec<u32>> {
+pub(super) fn metis(_: &Csr, _: u32, _: u64, _: &Hooks) -> Result<Vec<u32>> {
     Err(Error::Unsupported(
         "this nakshi was built without METIS; build it with the feature 'metis', or use \
          bondhu-modcom or bisection"
@@ -93,7 +125,7 @@ pub(super) fn louvain(
         for c in &mut community {
             *c = names.get(*c as usize).copied().unwrap_or(*c);
         }
-        coarse = Some(contract(now, inner, &names, count)?);
+        coarse = Some(contract(now, inner, &names, count, hooks)?);
         level += 1;
     }
     Ok(community)
@@ -116,10 +148,8 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
     let mut any = false;
     loop {
         let mut gained = 0.0;
-        for (k, &v) in order.iter().enumerate() {
-            if k % (1 << 12) == 0 {
-                hooks.check()?;
-            }
+        for &v in &order {
+            hooks.check()?;
             let (Some(&at), Some(&degree)) = (community.get(v as usize), strength.get(v as usize))
             else {
                 continue;
@@ -215,6 +245,7 @@ pub(super) fn contract(
     inner: &[f64],
     community: &[u32],
     count: usize,
+    hooks: &Hooks,
 ) -> Result<(Csr, Vec<f64>)> {
     let members = members(community, count)?;
     let mut inside = vec![0.0; count];
@@ -224,6 +255,7 @@ pub(super) fn contract(
     for (c, members) in (0..).zip(&members) {
         let mut own = 0.0;
         for &v in members {
+            hooks.check()?;
             own += inner.get(v as usize).copied().unwrap_or(0.0);
             for (u, weight) in graph.edges(v) {
                 let Some(&other) = community.get(u as usize) else { continue };
@@ -315,7 +347,7 @@ mod tests {
     fn contraction_keeps_all_weight() -> Result<()> {
         let graph = ring_of_cliques(4);
         let community: Vec<u32> = graph.vertices().map(|v| v / 5).collect();
-        let (coarse, inside) = contract(&graph, &[], &community, 4)?;
+        let (coarse, inside) = contract(&graph, &[], &community, 4, &Hooks::default())?;
         assert_eq!(inside, [20.0; 4]);
         assert!(coarse.vertices().all(|c| coarse.strength(c) == 2.0), "{coarse:?}");
         Ok(())
@@ -325,11 +357,15 @@ mod tests {
     #[test]
     fn metis_parts_evenly() -> Result<()> {
         let graph = ring_of_cliques(8);
-        let part = metis(&graph, 8, 1)?;
+        let hooks = Hooks::default();
+        let part = metis(&graph, 8, 1, &hooks)?;
         let members = members(&part, 8)?;
         assert!(members.iter().all(|m| (3..=7).contains(&m.len())), "{members:?}");
-        assert_eq!(part, metis(&graph, 8, 1)?);
-        assert_eq!(metis(&graph, 1, 1)?, vec![0; 40]);
+        assert_eq!(part, metis(&graph, 8, 1, &hooks)?);
+        assert_eq!(part, metis_here(&graph, 8, 1)?);
+        assert_eq!(metis(&graph, 1, 1, &hooks)?, vec![0; 40]);
+        hooks.cancel.cancel();
+        assert!(matches!(metis(&graph, 8, 1, &hooks), Err(Error::Cancelled)));
         Ok(())
     }
 }

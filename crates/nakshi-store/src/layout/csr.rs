@@ -1,6 +1,7 @@
 //! A graph in memory, for layouts that visit it many times.
 
 use super::Source;
+use crate::import::Hooks;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Result, VertexId};
 
@@ -144,18 +145,19 @@ impl Csr {
         let out = Self::load(source, Direction::Out)?;
         if source.store.directed() {
             let into = Self::load(source, Direction::In)?;
-            Ok(Self::join(&out, &into))
+            Self::join(&out, &into, &source.hooks)
         } else {
-            Ok(Self::join(&out, &Self::default()))
+            Self::join(&out, &Self::default(), &source.hooks)
         }
     }
 
     /// Lists of `a` and `b` joined as [`Csr::symmetric`] says.
-    fn join(a: &Self, b: &Self) -> Self {
+    fn join(a: &Self, b: &Self, hooks: &Hooks) -> Result<Self> {
         let mut joined = Self { offsets: vec![0], targets: Vec::new(), weights: None };
         let mut weights = Vec::new();
         let mut all: Vec<(VertexId, f32)> = Vec::new();
         for v in a.vertices() {
+            hooks.check()?;
             all.clear();
             all.extend(a.edges(v).chain(b.edges(v)).filter(|(u, _)| *u != v));
             all.sort_unstable_by(|x, y| x.0.cmp(&y.0).then(x.1.total_cmp(&y.1)));
@@ -171,7 +173,7 @@ impl Csr {
             joined.offsets.push(joined.targets.len() as u64);
         }
         joined.weights = weights.iter().any(|&weight| weight != 1.0).then_some(weights);
-        joined
+        Ok(joined)
     }
 
     /// Of lists without weights, for tests.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::csr::Csr;
 use super::{Ordering, Source, csr_memory};
+use crate::import::Hooks;
 use crate::{Permutation, Result, Store, VertexId};
 
 /// Rounds in which new vertices find places beside new vertices.
@@ -36,7 +37,7 @@ impl Ordering for Extend {
     fn places(&self, source: &Source<'_>) -> Result<Permutation> {
         let graph = Csr::symmetric(&Source { weight: None, ..source.clone() })?;
         let known = self.known(source)?;
-        let order = extended(&graph, &known)?;
+        let order = extended(&graph, &known, &source.hooks)?;
         source.by_rank(Permutation::from_order(&order)?)
     }
 }
@@ -52,13 +53,14 @@ impl Extend {
 
 /// The vertices in the order of their known places, each new one behind the median of its
 /// neighbours.
-fn extended(graph: &Csr, known: &[u32]) -> Result<Vec<VertexId>> {
+fn extended(graph: &Csr, known: &[u32], hooks: &Hooks) -> Result<Vec<VertexId>> {
     let of = |places: &[u32], v: VertexId| places.get(v as usize).copied().unwrap_or(NONE);
     let mut places = known.to_vec();
     let mut around = Vec::new();
     for _ in 0..ROUNDS {
         let mut found = Vec::new();
         for v in graph.vertices().filter(|&v| of(&places, v) == NONE) {
+            hooks.check()?;
             around.clear();
             around.extend(graph.list(v).iter().map(|&u| of(&places, u)).filter(|&p| p != NONE));
             around.sort_unstable();
@@ -90,8 +92,8 @@ mod tests {
         // Old: 0, 2, 4 at places 2, 0, 1. New: 1 beside 2 and 4, 3 beside 1 only, 5 alone.
         let graph = Csr::of_edges(6, &[(0, 2), (2, 4), (1, 2), (1, 4), (3, 1)]);
         let known = [2, NONE, 0, NONE, 1, NONE];
-        assert_eq!(extended(&graph, &known)?, [2, 1, 3, 4, 0, 5]);
-        assert_eq!(extended(&graph, &[NONE; 6])?, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(extended(&graph, &known, &Hooks::default())?, [2, 1, 3, 4, 0, 5]);
+        assert_eq!(extended(&graph, &[NONE; 6], &Hooks::default())?, [0, 1, 2, 3, 4, 5]);
         Ok(())
     }
 }

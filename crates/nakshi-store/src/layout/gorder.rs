@@ -68,7 +68,6 @@ fn sequence(out: &Csr, into: &Csr, window: usize, hooks: &Hooks) -> Result<Vec<V
     let mut heap = UnitHeap::new(into)?;
     while let Some(v) = heap.pop() {
         if order.len() % (1 << 12) == 0 {
-            hooks.check()?;
             let (done, total) = (order.len() as u64, Some(n as u64));
             hooks.tell(Progress { phase: "layout", done, total, edges: 0 });
         }
@@ -76,23 +75,26 @@ fn sequence(out: &Csr, into: &Csr, window: usize, hooks: &Hooks) -> Result<Vec<V
         // Decreases first: they wait, and increases that meet one change no place in the heap.
         let gone = order.len().checked_sub(window + 1).and_then(|at| order.get(at)).copied();
         if let Some(gone) = gone {
-            each_bound(out, into, gone, Some(v), |u| heap.decrease(u));
+            each_bound(out, into, gone, Some(v), hooks, |u| heap.decrease(u))?;
         }
-        each_bound(out, into, v, gone, |u| heap.increase(u));
+        each_bound(out, into, v, gone, hooks, |u| heap.increase(u))?;
     }
     Ok(order)
 }
 
 /// Calls `change` once for each edge and each common source that binds a vertex to `v`. Sources that
-/// `v` shares with `other` bind nobody: one comes and one goes, and nothing changes.
+/// `v` shares with `other` bind nobody: one comes and one goes, and nothing changes. Looks at `hooks`
+/// for each source, since a hub may have as many as there are vertices.
 #[inline]
 fn each_bound(
     out: &Csr,
     into: &Csr,
     v: VertexId,
     other: Option<VertexId>,
+    hooks: &Hooks,
     mut change: impl FnMut(VertexId),
-) {
+) -> Result<()> {
+    hooks.check()?;
     let huge = (out.len() as f64).sqrt() as usize;
     let mut shared = other.map_or(&[][..], |other| into.list(other));
     for &u in out.list(v) {
@@ -112,9 +114,11 @@ fn each_bound(
         // What a vertex is its own source of binds nobody in the first place.
         let both = shared.first() == Some(&u) && other != Some(u);
         if siblings.len() <= huge && !both {
+            hooks.check()?;
             siblings.iter().for_each(|&s| change(s));
         }
     }
+    Ok(())
 }
 
 /// Vertices by a key that changes by one: a list in descending order of keys, with the first of

@@ -16,7 +16,7 @@ use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, Request, Reside
 
 use super::csr::reserved;
 use super::{Ordering, Source, all};
-use crate::import::Progress;
+use crate::import::{Hooks, Progress};
 use crate::{Adjacency, Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
 /// No place yet.
@@ -98,7 +98,7 @@ impl Ordering for Norder {
             }
             search.fetch(&batch, &mut fetched)?;
             for (&root, neighbours) in batch.iter().zip(&fetched) {
-                search.search_from(root, neighbours, self.depth)?;
+                search.search_from(root, neighbours, self.depth, &source.hooks)?;
             }
         }
         Permutation::from_new_of_old(search.places)
@@ -155,7 +155,13 @@ impl Search<'_> {
         }
     }
 
-    fn search_from(&mut self, root: VertexId, neighbours: &[VertexId], depth: u32) -> Result<()> {
+    fn search_from(
+        &mut self,
+        root: VertexId,
+        neighbours: &[VertexId],
+        depth: u32,
+        hooks: &Hooks,
+    ) -> Result<()> {
         if self.is_expanded(root) {
             return Ok(());
         }
@@ -167,6 +173,7 @@ impl Search<'_> {
             let mut next = Vec::new();
             let mut rest = frontier.as_slice();
             while !rest.is_empty() {
+                hooks.check()?;
                 let mut bytes = 0;
                 let fits = rest.iter().take(BATCH).take_while(|&&v| {
                     let first = bytes == 0;

@@ -7,7 +7,7 @@
 //! faster ones raises the others (Y. Zhou, Y. Saad et al., "Self-consistent-field calculations using
 //! Chebyshev-filtered subspace iteration", J. Comput. Phys. 219, 2006).
 
-use nakshi_io::run_workers;
+use nakshi_io::{CancelToken, run_workers};
 
 use super::csr::{Csr, reserved};
 use super::mix;
@@ -31,6 +31,8 @@ pub(super) struct Smoother<'g> {
     strength: Vec<f32>,
     /// Sum of that in each component.
     whole: Vec<f64>,
+    /// Stops between pieces.
+    pub cancel: CancelToken,
 }
 
 /// Factors of `M x`, `x` and the values before them.
@@ -53,7 +55,7 @@ impl<'g> Smoother<'g> {
                 *whole += sum;
             }
         }
-        Ok(Smoother { graph, component, threads, strength, whole })
+        Ok(Smoother { graph, component, threads, strength, whole, cancel: CancelToken::new() })
     }
 
     /// The values, of mean 0 and mean square 1 in every component.
@@ -111,6 +113,7 @@ impl<'g> Smoother<'g> {
             loop {
                 let piece = queue.lock().unwrap_or_else(|p| p.into_inner()).next();
                 let Some((number, piece)) = piece else { return Ok(()) };
+                self.cancel.check()?;
                 // Lossless: vertices.
                 let first = (number * PIECE) as VertexId;
                 for (v, slot) in (first..).zip(piece) {
@@ -118,7 +121,7 @@ impl<'g> Smoother<'g> {
                 }
             }
         })?;
-        Ok(())
+        Ok(self.cancel.check()?)
     }
 
     /// For each component the eigenvalue above which modes are raised.

@@ -55,15 +55,17 @@ pub fn clustering(adjacency: &[Vec<u32>]) -> Vec<f64> {
         .collect()
 }
 
-/// Edges in the closed neighbourhood of each vertex.
-pub fn scan_statistics(adjacency: &[Vec<u32>], directed: bool) -> Vec<u64> {
+/// Edges in the closed neighbourhood of each vertex, direction ignored: one for two vertices that arcs
+/// join, in one direction or in both.
+pub fn scan_statistics(adjacency: &[Vec<u32>]) -> Vec<u64> {
     let arcs = matrix(adjacency);
     let n = arcs.len();
+    let edge = |u: usize, v: usize| arcs[u][v] || arcs[v][u];
     (0..n)
         .map(|v| {
-            let own = (0..n).map(|u| u64::from(arcs[u][v]) + u64::from(arcs[v][u])).sum::<u64>();
-            let all = own + among(&arcs, v).0;
-            if directed { all } else { all / 2 }
+            let near = |u: usize| u == v || edge(u, v);
+            let below = |u: usize| (0..u).filter(|&w| near(w) && edge(u, w)).count() as u64;
+            (0..n).filter(|&u| near(u)).map(below).sum()
         })
         .collect()
 }

@@ -53,9 +53,15 @@ impl PageRank {
         states.iter().map(|s| raw(s) / sum).collect()
     }
 
-    /// Mass, of 1 in all, that vertices hold back.
+    /// Mass that vertices hold back, as a part of all; infinite without vertices.
     pub fn left(states: &[Rank]) -> f64 {
-        states.iter().map(|s| (s.delta + s.incoming) as f64 / ONE).sum()
+        let (mut whole, mut left) = (0.0, 0.0);
+        for state in states {
+            let held = (state.delta + state.incoming) as f64;
+            whole += state.rank as f64 + held;
+            left += held;
+        }
+        if whole == 0.0 { f64::INFINITY } else { left / whole }
     }
 }
 

@@ -1,0 +1,183 @@
+//! Work in a process of its own, which can be ended at any time.
+#![allow(unsafe_code)]
+
+use crate::{CancelToken, wait_readable};
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+/// How often a waiting caller looks whether it shall stop.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How work in a process of its own ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// It is done, and this is the result.
+    Done(Vec<u8>),
+    /// It was cancelled, and the process is gone.
+    Cancelled,
+    /// The process ended without a result; 0 stands for no signal.
+    Died {
+        /// The signal that ended it.
+        signal: i32,
+    },
+}
+
+/// Runs `work` in a copy of this process and returns its result: for functions of other languages
+/// that look at no [`CancelToken`]. What `work` changes in memory is not seen here.
+///
+/// The copy has the calling thread alone. `work` may allocate, but must neither take locks that other
+/// threads may hold nor use files or threads of this process. The copy ends with this process.
+///
+/// # Errors
+/// Those of starting a process; then nothing has run.
+pub fn apart(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result<Ended> {
+    let (mut results, sink) = io::pipe()?;
+    // SAFETY: the child calls `work`, writes to the pipe and ends without returning: nothing of this
+    // process is dropped twice. The C library makes its allocator usable in the child.
+    let child = unsafe { libc::fork() };
+    match child {
+        -1 => return Err(io::Error::last_os_error()),
+        0 => child_of(sink, work),
+        _ => drop(sink),
+    }
+    let mut child = Child { process: child, signal: None };
+    let (mut bytes, mut wanted) = (Vec::new(), None);
+    loop {
+        if cancel.is_cancelled() {
+            return Ok(Ended::Cancelled);
+        }
+        // Looked at first: what it wrote before its end is in the pipe then.
+        let ended = child.has_ended();
+        if !wait_readable(&results, if ended { Duration::ZERO } else { PATIENCE })? {
+            if ended {
+                return Ok(Ended::Died { signal: child.signal.unwrap_or(0) });
+            }
+            continue;
+        }
+        let mut piece = [0; 64 << 10];
+        let read = results.read(&mut piece)?;
+        bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
+        if wanted.is_none()
+            && let Some(length) = bytes.first_chunk::<8>()
+        {
+            wanted = Some(u64::from_le_bytes(*length));
+        }
+        if wanted.is_some_and(|wanted| bytes.len() as u64 == wanted + 8) {
+            return Ok(Ended::Done(bytes.split_off(8)));
+        }
+        if read == 0 {
+            child.wait(0);
+            return Ok(Ended::Died { signal: child.signal.unwrap_or(0) });
+        }
+    }
+}
+
+/// What the copy does.
+fn child_of(mut sink: io::PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
+    // SAFETY: plain system calls. Ctrl-C reaches the copy too, and its parent decides what it means;
+    // other signals end it as they end a process without handlers.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+        #[cfg(target_os = "linux")]
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let result = work();
+        sink.write_all(&(result.len() as u64).to_le_bytes())?;
+        sink.write_all(&result)
+    }));
+    // SAFETY: ends the copy at once, without what the process does at its own end.
+    unsafe { libc::_exit(i32::from(!matches!(done, Ok(Ok(()))))) }
+}
+
+/// A process that is ended and waited for when this is dropped.
+struct Child {
+    process: libc::pid_t,
+    /// Once it has ended: the signal that ended it, or 0.
+    signal: Option<i32>,
+}
+
+impl Child {
+    fn has_ended(&mut self) -> bool {
+        self.wait(libc::WNOHANG);
+        self.signal.is_some()
+    }
+
+    fn wait(&mut self, options: libc::c_int) {
+        while self.signal.is_none() {
+            let mut status = 0;
+            // SAFETY: a child of this process, which nobody has waited for yet; writes one integer.
+            match unsafe { libc::waitpid(self.process, &raw mut status, options) } {
+                0 => return,
+                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                // Somebody else has waited for all children of the process.
+                -1 => self.signal = Some(0),
+                _ if libc::WIFSIGNALED(status) => self.signal = Some(libc::WTERMSIG(status)),
+                _ => self.signal = Some(0),
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            // SAFETY: a child that has not been waited for: its number is not another's yet.
+            unsafe { libc::kill(self.process, libc::SIGKILL) };
+            self.wait(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn forever() -> Vec<u8> {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    #[test]
+    fn results_come_back_whole() {
+        for length in [0usize, 1, 7, 1 << 20] {
+            let expected: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+            match apart(&CancelToken::new(), || expected.clone()).unwrap() {
+                Ended::Done(found) => assert!(found == expected, "{length}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Seen red without the look at the token, and with the process left to itself.
+    #[test]
+    fn cancelled_at_once_and_gone() {
+        let cancel = CancelToken::new();
+        let canceller = cancel.clone();
+        let began = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            canceller.cancel();
+            Instant::now()
+        });
+        assert!(matches!(apart(&cancel, forever).unwrap(), Ended::Cancelled));
+        assert!(began.join().unwrap().elapsed() < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_process_that_dies_is_told() {
+        let died = |work: fn() -> Vec<u8>| match apart(&CancelToken::new(), work).unwrap() {
+            Ended::Died { signal } => signal,
+            other => panic!("{other:?}"),
+        };
+        // SAFETY: ends the copy, which has nothing to lose.
+        assert_eq!(died(|| unsafe { libc::_exit(3) }), 0);
+        // SAFETY: as above.
+        assert_eq!(
+            died(|| unsafe { libc::raise(libc::SIGKILL) }.to_string().into()),
+            libc::SIGKILL
+        );
+    }
+}
