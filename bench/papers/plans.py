@@ -96,7 +96,7 @@ def degrees(study: Study) -> None:
     head += [f"greatest / {last}th greatest"]
     ratios = [f"{last ** (1 / (exponent - 1)):.0f}" for exponent in EXPONENTS]
     note = (
-        "greatest in-degree expected of power laws of exponents "
+        f"greatest / {last}th greatest, expected of power laws of exponents "
         f"{EXPONENTS[0]}, {EXPONENTS[1]} and {EXPONENTS[2]}: "
     )
     study.section("Figure 2.6: in-degrees", head, cells, note + ", ".join(ratios))

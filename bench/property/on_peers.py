@@ -49,7 +49,7 @@ class OnPeer:
         self.notes = [f"{NOTES[peer]}; loaded from CSV in the order of the store; one run"]
         self.query_notes = [
             f"{self.name}: through its Python package, one connection a thread; it gets a tenth of "
-            "Nakshi's queries and requests, and a tenth of Nakshi's queries to warm up"
+            "Nakshi's queries and requests, and runs a tenth of its queries beforehand to warm up"
         ]
 
     def _ask(self, what: str, *told: str) -> Any:
