@@ -136,7 +136,7 @@ def write(rows: list[Row], options: argparse.Namespace) -> None:
         f"threads: {options.threads}; generate, import and run each in a cgroup of 1 GiB",
         "runs are cold, with the smallest budget that `nakshi estimate` allows; gapbs holds its "
         "own graph of the same generator and scale in memory and picks its own sources",
-        "n: 5, 3 where a run takes over 20 s, or as --runs says",
+        "n: 5 runs, 3 where a run takes over 20 s, or the number that --runs gives",
     ]
     page = tables.Page("Growth", command, conditions)
     body = tables.table(

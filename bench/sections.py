@@ -246,8 +246,8 @@ def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Inge
             judge("import of string ids, seconds", times["Nakshi"], 2, 1, " s")
     head = ["Figure", "must", "aim", "measured", "verdict"]
     notes = [
-        "derived, where FlashGraph did not run here: its time / gapbs of November 2026 on this kind of machine "
-        "(24, 18, 7.6 and 3.1), divided by Nakshi's semi-external time / gapbs of this run"
+        "derived: where FlashGraph did not run here, its time / gapbs of November 2026 on this kind of "
+        "machine (24, 18, 7.6 and 3.1) is divided by Nakshi's semi-external time / gapbs of this run"
     ]
     page.section(
         f"Promised and measured, {one.graph.name}", command, tables.table(head, rows), notes

@@ -1,4 +1,4 @@
-"""The README's Python and command-line tours run as they stand."""
+"""The examples of the README and of the guide run as they stand, each page by itself."""
 
 from __future__ import annotations
 
@@ -8,35 +8,56 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 
-def blocks(language: str) -> str:
-    """All fenced blocks of a language, in order, as one program."""
-    found = re.findall(rf"^```{language}\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
-    assert found, f"the README has no {language} block"
+def blocks(page: Path, language: str) -> str:
+    """All fenced blocks of a language, in order, as one program; empty without any."""
+    found = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
     return "\n".join(found)
 
 
-def test_python_tour(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", blocks("python")], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    # What the tour's comments promise.
-    assert done.stdout.startswith("4 4\n"), done.stdout
-
-
-def test_command_line_tour(tmp_path: Path) -> None:
+def run(page: Path, folder: Path) -> str:
+    """Runs the page's Python and then its commands in one folder; returns what Python printed."""
     # The console script lies beside the interpreter, whether or not the venv is activated.
     beside = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": beside + os.pathsep + os.environ["PATH"]}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", blocks("bash")],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    printed = []
+    for program in (
+        [sys.executable, "-c", blocks(page, "python")],
+        ["bash", "-euo", "pipefail", "-c", blocks(page, "bash")],
+    ):
+        done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{page.name}: {done.stderr}"
+        printed.append(done.stdout)
+    return printed[0]
+
+
+def test_readme(tmp_path: Path) -> None:
+    for language in ("python", "bash"):
+        assert blocks(README, language), f"the README has no {language} block"
+    # The output that the tour's comments promise.
+    assert run(README, tmp_path).startswith("4 4\n")
     assert len((tmp_path / "ranks.tsv").read_text().splitlines()) > 1000
+
+
+def test_the_guide_has_examples() -> None:
+    with_examples = {p.stem for p in GUIDE if blocks(p, "python") or blocks(p, "bash")}
+    assert with_examples >= {"import", "algorithms", "layouts", "properties", "changes", "cluster"}
+
+
+# Output that the comments of a page promise, at its beginning.
+PROMISED = {
+    "import": "3\n",
+    "properties": "{'city': 'Ithaca', 'age': 31}\n['ann', 'cid']\n['bob']\n",
+    "changes": "1 0\n",
+}
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=[page.stem for page in GUIDE])
+def test_guide(page: Path, tmp_path: Path) -> None:
+    assert run(page, tmp_path).startswith(PROMISED.get(page.stem, ""))

@@ -116,7 +116,7 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         f"GraphX of Spark {rival.version}, local[{chosen.threads}], heap {chosen.heap}, called from Scala "
         "through PySpark; one process, one run before those that count",
         f"Nakshi: {PROCESSES} processes, one thread each, until results are collected; {chosen.runs} run(s)",
-        "load: a store here, text there",
+        "load: Nakshi from a store, GraphX from text",
         *notes,
     ]
     page.section("Beside GraphX", command, tables.table(head, rows), told)

@@ -62,7 +62,7 @@ def values(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
         f"{_size(chosen, given)}; in every superstep as many values as `nakshi cluster plan` counts",
         "bytes: of all frames with their headers, without those of TCP",
         "PowerGraph's values: two for each mirror, expected by equation 2.5 where an edge is on one server; "
-        "with both directions: where each direction is an edge of its own, somewhere",
+        "with both directions: where each direction is an edge of its own, placed on its own",
     ]
     page.section("Values sent by PageRank", command, tables.table(head, rows), notes)
 

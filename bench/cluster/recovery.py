@@ -72,8 +72,8 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
     notes = [
         f"PageRank, {ITERATIONS} iterations, {PROCESSES} processes, checkpoints every {EVERY}; a worker is "
         "killed (SIGKILL) after a superstep drawn at random",
-        "replaced: from when the loss was noticed until another process is there; beyond: until a "
-        "superstep is over that was not over before, which includes loading its part of the graph",
+        "replaced: from the notice of the loss until another process has started; beyond: until a "
+        "superstep ends that had not ended before the loss, which includes loading the lost part of the graph",
     ]
     page.section("A lost worker", command, tables.table(head, rows), notes)
 

@@ -145,7 +145,7 @@ def _kernel(
     title = {"pagerank": "PageRank", "wcc": "WCC", "bfs": "BFS"}[kernel]
     told = [
         "all supersteps, without loading and without collecting results; new processes each time, turn by turn",
-        "of 1 process: times the first row of the system; against it: under 1, Nakshi is faster",
+        "of 1 process: time / that of the system's first row; against it: Nakshi's time / the system's",
         *notes,
     ]
     page.section(f"{title} by processes", command, tables.table(head, rows), told)
@@ -168,7 +168,7 @@ def _loading(
             row.append(tables.size(sample.peak or None))
     notes = [
         f"Nakshi loads from a store, which `nakshi import` made of the text in {seconds:.3g} s, or from "
-        "the text; libgrape-lite loads the text each time; Gemini, from binary edges, does not tell",
+        "the text; libgrape-lite loads the text each time; Gemini loads binary edges and reports no time",
     ]
     page.section("Loading by processes", command, tables.table(head, rows), notes)
 

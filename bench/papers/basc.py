@@ -32,7 +32,7 @@ DAYS, DAILY = 30, 0.002
 CONDITIONS = [
     "shares are of the lists that an algorithm reads, beyond the least memory; loading chosen "
     "lists is not counted",
-    "pages of 4 KiB where nothing else is said",
+    "pages of 4 KiB unless stated otherwise",
 ]
 
 
@@ -169,7 +169,7 @@ def a_month(study: Study, graphs: int = 2) -> None:
             fresh = change(anew.bytes_read / plain.bytes_read)
             rows.append([str(day), change(against[-1]), f"{hits[-1]:.1%}", fresh])
         head = ["Day", "bytes of BFS against page cache alone", "hits of chosen lists", "plan anew"]
-        note = f"{DAILY:.1%} of the edges a day, by preferential attachment, 8 added to 2 removed"
+        note = f"{DAILY:.1%} of the edges change a day, by preferential attachment, 8 added for 2 removed"
         study.section(f"Figure 9: a month of changes, {graph.name}", head, rows, note)
 
 

@@ -165,7 +165,7 @@ def memory(study: Study, graph: Input, title: str, name: str) -> None:
         rows.append([str(count), *cells, tables.ratio((most - base) / part)])
     head = ["Servers", "most of a server", "above one of a tiny graph", "predicted for its part"]
     head += ["above / predicted"]
-    note = "most that a process ever had, while it loads included; PowerGraph's is not measured"
+    note = "peak memory of a process, loading included; PowerGraph's is not measured"
     study.section(f"{title}, {graph.name}", head, rows, note)
     ticks = [str(count) for count in counts]
     study.picture(pictures.lines, name, ticks, series, "MiB a server", steps="servers")
@@ -225,8 +225,8 @@ def balance(study: Study, graph: Input, title: str, name: str) -> None:
     head = ["Servers", *[f"{phase}: {what}" for phase in phases for what in shown]]
     head += ["in-edges: greatest / mean"]
     note = (
-        "sums over supersteps; a server communicates until the slowest has come that far, so the time "
-        "of that phase is alike for all; with more servers than cores computation takes turns"
+        "sums over supersteps; a server communicates until the slowest server has communicated, so that "
+        "phase takes about as long on all; with more servers than cores the servers compute in turns"
     )
     study.section(f"{title}, {graph.name}", head, rows, note)
     ticks = [str(count) for count in counts]
@@ -252,8 +252,8 @@ def split(study: Study, graph: Input, title: str, name: str) -> None:
     head = ["Servers", "computation, s", "communication, s", "run, s", "share of communication"]
     head += ["communication of PowerGraph's values, s"]
     note = (
-        "means over servers of sums over supersteps; the last column is in proportion to the values "
-        "that equation 2.5 has, waiting included"
+        "means over servers of sums over supersteps; the last column is the time of communication, "
+        "waiting included, in proportion to the values of equation 2.5"
     )
     study.section(f"{title}, {graph.name}", head, rows, note)
     study.picture(pictures.bars, name, [str(count) for count in counts], phases, "seconds")

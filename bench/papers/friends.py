@@ -130,12 +130,12 @@ class Study:
         self.command = tables.invocation("bench/papers/friends.py")
         conditions = [
             f"graph: {options.graphs}, {len(np.unique(self.users.edges)):,} users, "
-            f"{len(self.users.edges) // 2:,} friendships; of blocks from 40 KB on those users "
-            f"whose blocks take {tables.size(ROOM)}, 500 at least",
+            f"{len(self.users.edges) // 2:,} friendships; from blocks of 40 KB on, only as many "
+            f"users as have blocks of {tables.size(ROOM)} in all, 500 at least",
             f"{options.users:,} users, {FEW} where blocks are larger than 4 KB, drawn alike in every order; the least of "
             "6 runs each; one thread, "
             "pages of 4 KiB, O_DIRECT where the file system allows",
-            "less: medians over users of how much less time than in the other order",
+            "less: medians over users of the time saved against the other order",
         ]
         self.page = tables.Page(
             "Listing friends, by the order of their blocks", self.command, conditions
@@ -233,7 +233,7 @@ def correlation(study: Study) -> None:
         "Figures 5.3 and 5.5: cost against response time",
         ["Block", "rank correlation"],
         rows,
-        "of what ParCom gains on each user in linear arrangement and in time, against original",
+        "correlation over users between ParCom's gains in linear arrangement and in time, against original",
     )
     label = ("less cost, %", "less time, %")
     study.picture(pictures.points(study.options.out, "friends-figure-5-3", points, *label))

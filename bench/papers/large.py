@@ -28,7 +28,7 @@ ORDERS = ["original", "random", "degree", "norder", "bisection"]
 CONDITIONS = [
     "shares are of the lists that an algorithm reads, beyond the least memory; loading chosen "
     "lists is not counted",
-    "pages of 4 KiB where nothing else is said",
+    "pages of 4 KiB unless stated otherwise",
 ]
 
 

@@ -162,7 +162,7 @@ def main() -> None:
     ]
     notes = [
         "reads: faults of Neo4j's page cache, each a page from the disk",
-        "files of `nakshi export --neo4j --layout ORDER`, imported by the command that it tells; "
+        "files of `nakshi export --neo4j --layout ORDER`, imported by the command that the export prints; "
         "relationships lie in the order of their sources",
         f"in tiles: the same relationships, sorted by this program into squares of {TILE} by {TILE} nodes",
     ]

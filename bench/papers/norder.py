@@ -23,8 +23,8 @@ ORDERS = ["gorder", "random", "pagerank", "degree", "norder", "original", "bisec
 SEARCHES = 16
 SHUFFLED = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 CONDITIONS = [
-    "pages of 4 KiB where nothing else is said",
-    "a quarter of the lists that an algorithm reads as page cache, beyond the least memory",
+    "pages of 4 KiB unless stated otherwise",
+    "page cache: a quarter of the lists that an algorithm reads, beyond the least memory",
 ]
 
 
@@ -134,8 +134,8 @@ def predicted(study: Study) -> None:
             taken = ", taken" if order == report["layout"] else ""
             rows.append([f"{graph.name}, {order}{taken}", *cells])
     head = ["Order / original", "pages of sampled searches", *[ALGORITHMS[name] for name in THREE]]
-    note = "pages that nakshi layout --order auto counts, and bytes that traversals read"
-    study.section("What the order is chosen by", head, rows, note)
+    note = "pages that `nakshi layout --order auto` counts, and bytes that traversals read"
+    study.section("Measure that chooses the order", head, rows, note)
 
 
 def together(

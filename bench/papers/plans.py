@@ -95,7 +95,10 @@ def degrees(study: Study) -> None:
     head = ["Graph", "greatest in-degree", f"of the mean load of {last} servers"]
     head += [f"greatest / {last}th greatest"]
     ratios = [f"{last ** (1 / (exponent - 1)):.0f}" for exponent in EXPONENTS]
-    note = f"that of power laws of exponents {EXPONENTS[0]}, {EXPONENTS[1]} and {EXPONENTS[2]}, expected: "
+    note = (
+        f"greatest / {last}th greatest, expected of power laws of exponents "
+        f"{EXPONENTS[0]}, {EXPONENTS[1]} and {EXPONENTS[2]}: "
+    )
     study.section("Figure 2.6: in-degrees", head, cells, note + ", ".join(ratios))
     study.picture(pictures.points, "2-6", series, "in-degree", "vertices", log=True)
 

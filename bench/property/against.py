@@ -144,7 +144,7 @@ def sections(
     notes = [
         f"answers for {len(ids)} random nodes were compared first: properties, friends, all edges with "
         "theirs, and the nodes with two values of each; both return external ids, edges newest first",
-        "queries drawn by the same rules, by each system for itself",
+        "each system draws its own queries, by the same rules",
         *rival.query_notes,
     ]
     for name, label in ours.WORKLOADS.items():

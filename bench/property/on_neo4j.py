@@ -17,8 +17,8 @@ class OnNeo4j:
 
     name = "Neo4j"
     query_notes = [
-        "Neo4j: a transaction a query, every query once before it is timed (of LinkBench, 20,000 others), "
-        "all of the graph in its page cache",
+        "Neo4j: one transaction a query; every query runs once before it is timed (for LinkBench, 20,000 "
+        "others); the whole graph is in its page cache",
     ]
 
     def __init__(self, chosen: argparse.Namespace, store: Path) -> None:

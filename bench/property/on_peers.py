@@ -20,8 +20,8 @@ SHARE = 10
 NOTES = {
     "duckdb": "DuckDB: tables of nodes and of edges, an ART index of ids, of each property of nodes and of "
     "the sources of edges",
-    "ladybug": "LadybugDB: a table of nodes, whose ids it indexes as its only index, and one of edges for "
-    "each type; one transaction writes at a time",
+    "ladybug": "LadybugDB: a table of nodes, with an index of ids only, and one of edges for each "
+    "type; one transaction writes at a time",
 }
 
 
@@ -48,8 +48,8 @@ class OnPeer:
         )
         self.notes = [f"{NOTES[peer]}; loaded from CSV in the order of the store; one run"]
         self.query_notes = [
-            f"{self.name}: through its Python package, a connection a thread; a tenth of the queries and "
-            "requests that Nakshi gets, and of queries a tenth to warm up"
+            f"{self.name}: through its Python package, one connection a thread; it gets a tenth of "
+            "Nakshi's queries and requests, and runs a tenth of its queries beforehand to warm up"
         ]
 
     def _ask(self, what: str, *told: str) -> Any:

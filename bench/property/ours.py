@@ -182,9 +182,9 @@ def compaction(page: tables.Page, chosen: argparse.Namespace, command: str, stor
     shutil.rmtree(changed)
     head = ["Threads, and when", *HEAD[1:5], "p99 / before"]
     notes = [
-        f"TAO's mix, over and over, each query of a new snapshot; {tables.size(log)} of log from "
+        f"TAO's mix, repeated, each query on a new snapshot; {tables.size(log)} of log from "
         f"{requests:,} requests of LinkBench; the compaction, in the same process, on as many threads as "
         f"there are cores, takes {tables.seconds(measure.median(seconds))} s",
-        "a thread asks when it has the answer to the question before",
+        "a thread sends a query when it has the answer to its last one",
     ]
     page.section("Reads while a compaction runs", command, tables.table(head, rows), notes)

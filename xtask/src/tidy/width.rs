@@ -47,6 +47,7 @@ mod tests {
         "word ".repeat(count).trim_end().to_owned()
     }
 
+    /// Seen red with a limit of 900 columns, and with a fence that no mark closes.
     #[test]
     fn a_planted_long_line_is_found() {
         let fits = "é".repeat(100);
