@@ -331,13 +331,26 @@ impl PropertyStore {
         self.submit(changes)?.wait()
     }
 
+    /// Like [`PropertyStore::commit`], stopped by a token until the changes are on their way to the disk:
+    /// none is made then.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`]; [`Error::Cancelled`].
+    pub fn commit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<u64> {
+        self.submit_until(changes, cancel)?.wait()
+    }
+
     /// Makes changes as one commit, whose durability is waited for later.
     ///
     /// # Errors
     /// As [`PropertyStore::commit`].
     pub fn submit(&self, changes: &[Change]) -> Result<Ticket<'_>> {
-        let mut core = self.writer(&self.options.cancel)?;
-        let writing = self.begin(&mut core, &self.options.cancel)?;
+        self.submit_until(changes, &self.options.cancel)
+    }
+
+    fn submit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<Ticket<'_>> {
+        let mut core = self.writer(cancel)?;
+        let writing = self.begin(&mut core, cancel)?;
         let mut next = writing.tip.clone();
         let mut changed = 0;
         for change in changes {

@@ -204,11 +204,8 @@ fn lookups_are_right_within_any_memory() {
         let store = PropertyStore::open(&path, &given).unwrap();
         for target in [5, 2, 5, 7] {
             let key = (id(3), id(target));
-            let gone = Change::DeleteEdge {
-                source: key.0,
-                edge_type: "A".into(),
-                destination: key.1,
-            };
+            let gone =
+                Change::DeleteEdge { source: key.0, edge_type: "A".into(), destination: key.1 };
             store.commit(&[gone]).unwrap();
         }
         let graph = store.snapshot();
