@@ -30,6 +30,7 @@ from .errors import (
     StoreExistsError,
     StoreLockedError,
     StoreNotFoundError,
+    StorePoisonedError,
     UnknownVertexError,
     UnsupportedError,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "StoreExistsError",
     "StoreLockedError",
     "StoreNotFoundError",
+    "StorePoisonedError",
     "UnknownVertexError",
     "UnsupportedError",
     "algorithms",

@@ -13,6 +13,7 @@ __all__ = [
     "StoreNotFoundError",
     "StoreExistsError",
     "StoreLockedError",
+    "StorePoisonedError",
     "CorruptError",
     "IncompatibleError",
     "InputError",
@@ -51,6 +52,13 @@ class StoreExistsError(StoreError, FileExistsError):
 
 class StoreLockedError(StoreError):
     """Another process is writing this store; wait until it has finished."""
+
+
+class StorePoisonedError(StoreError):
+    """Writing failed before: this graph takes no more changes, and nothing is acknowledged.
+
+    Close it and open it anew; what the disk has of the last commits shows then.
+    """
 
 
 class CorruptError(StoreError):

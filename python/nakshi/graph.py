@@ -107,9 +107,12 @@ class Graph(Benches):
         return _object(self._core.info())
 
     def close(self) -> None:
-        """Let go of the store's files; any further call raises ``StoreError``."""
+        """Let go of the store's files, and the lock of a writer; any further call raises ``StoreError``.
+
+        Snapshots stay what they are.
+        """
         self._core.close()
-        self._properties = None
+        self._close_properties()
         if self._folder is not None:
             self._folder.cleanup()
 

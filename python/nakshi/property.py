@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from ._core import EdgeRecord, Properties, Store
+from .errors import StoreError
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -333,16 +334,38 @@ class Changes:
 class Batch(Changes):
     """Changes that become one commit; see :meth:`nakshi.Graph.batch`.
 
-    What a method would return is not known before the commit: in a batch, all return True.
+    Deletions and changes of types return None here: whether there was something to delete depends on
+    what other threads commit before the batch does. Afterwards :attr:`changed` says how many of the
+    changes changed something.
+
+    Attributes:
+        changed: how many changes of the commit changed something; ``None`` before it is made.
     """
 
     def __init__(self, core: Properties) -> None:
         self._core = core
         self._changes: list[tuple[Any, ...]] = []
+        self.changed: int | None = None
 
     def _change(self, *change: Any) -> int:
         self._changes.append(change)
         return 1
+
+    def delete_node(self, id: Id) -> None:  # type: ignore[override]
+        """Delete a node with all edges from it and to it, if there is one."""
+        self._change("delete_node", id)
+
+    def delete_edge(  # type: ignore[override]
+        self, source: Id, edge_type: str | int, destination: Id
+    ) -> None:
+        """Delete the edges with this source, type and destination, if there are any."""
+        self._change("delete_edge", source, str(edge_type), destination)
+
+    def change_type(  # type: ignore[override]
+        self, source: Id, edge_type: str | int, destination: Id, new_type: str | int
+    ) -> None:
+        """Give an edge another type, if there is one."""
+        self._change("change_type", source, str(edge_type), destination, str(new_type))
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -352,8 +375,8 @@ class Batch(Changes):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         changes, self._changes = self._changes, []
-        if kind is None and changes:
-            self._core.commit(changes)
+        if kind is None:
+            self.changed = self._core.commit(changes) if changes else 0
 
 
 class Writable(Queries, Changes):
@@ -361,8 +384,9 @@ class Writable(Queries, Changes):
 
     _core: Store
     _properties: Properties | None
-    #: One thread loads, which may become the only writer of the store.
+    #: Held by the thread that loads the properties or lets go of them, and where the core changes.
     _loading: threading.Lock
+    _closed: bool
     #: Of a projection that has no other place.
     _folder: tempfile.TemporaryDirectory[str] | None
 
@@ -370,7 +394,9 @@ class Writable(Queries, Changes):
         self._core = Store(os.fspath(path))
         self._properties = None
         self._loading = threading.Lock()
+        self._closed = False
         self._folder = None
+        _handles.add(self)
 
     def load_properties(
         self, *, memory: int | str | None = None, progress: ProgressArgument = None
@@ -380,15 +406,20 @@ class Writable(Queries, Changes):
         Args:
             memory: cap for what is kept of the files. If they fit they are loaded, compressed as they
                 are; else they are read when they are needed, through a cache of what is left. Without
-                it they are loaded.
+                it they are loaded. A sixteenth, at most 64 MiB, is for a writer's lookups of edges by
+                destination. Changes in the log, which :meth:`compact` makes part of the files, come
+                on top; the log itself is read a mebibyte at a time.
             progress: as for algorithms.
 
         Raises:
             UnsupportedError: a store without properties.
             BudgetError: ``memory`` is less than ids and places take, or, in the layout ``"zipg"``,
                 than the files.
+            KeyboardInterrupt: Ctrl-C, within 0.2 seconds.
         """
         with self._loading:
+            if self._closed:
+                raise StoreError(f"the graph {os.fspath(self._core.path)} was closed; open it again")
             if self._properties is None:
                 with reporting(progress, "properties") as sink:
                     self._properties = Properties(
@@ -397,10 +428,16 @@ class Writable(Queries, Changes):
 
     @property
     def _queries(self) -> Properties:
-        if self._properties is None:
+        while (properties := self._properties) is None:
             self.load_properties()
-        assert self._properties is not None
-        return self._properties
+        return properties
+
+    def _close_properties(self) -> None:
+        with self._loading:
+            self._closed = True
+            properties, self._properties = self._properties, None
+        if properties is not None:
+            properties.close()
 
     def _change(self, *change: Any) -> int:
         return self._queries.commit([change])
@@ -417,7 +454,10 @@ class Writable(Queries, Changes):
         return Snapshot(self._queries.snapshot())
 
     def refresh(self) -> bool:
-        """Read what other processes have committed; whether there was something."""
+        """Read what other processes have committed; whether there was something.
+
+        After Ctrl-C, which acts within 0.2 seconds, the graph is what it was.
+        """
         return self._queries.refresh()
 
     @property
@@ -479,7 +519,11 @@ class Writable(Queries, Changes):
         return graph
 
     def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
-        """Make what an algorithm found a property of the nodes, in one durable commit.
+        """Make what an algorithm found a property of the nodes, durably.
+
+        Up to 32 MiB of changes, about a million values, are one commit: all or nothing. More are
+        several commits of as much, ascending by vertex id, so that memory stays bounded; after an error
+        or Ctrl-C those before it stay, and the call can be made again.
 
         Args:
             result: of this graph or of a projection of it.
@@ -494,15 +538,7 @@ class Writable(Queries, Changes):
             UnknownVertexError: a vertex of the result is no node any more.
             ParameterError: the property has values of another type.
         """
-        ids, values = result.to_numpy(column)
-        changes = [
-            ("update_node", id, {property: value}, True)
-            for id, value in zip(ids.tolist(), values.tolist(), strict=True)
-            if value is not None and not (isinstance(value, float) and not math.isfinite(value))
-        ]
-        if changes:
-            self._queries.commit(changes)
-        return len(changes)
+        return self._queries.write_back(result._core, result._name(column), property)
 
     def compact(
         self,
@@ -530,13 +566,35 @@ class Writable(Queries, Changes):
         """
         with reporting(progress, "compact") as sink:
             found = self._queries.compact(memory=parse_size(memory), threads=threads, progress=sink)
-        self._core = Store(self._core.path)
+        with self._loading:
+            if not self._closed:
+                self._core = Store(self._core.path)
         report: dict[str, Any] = json.loads(found)
         return report
 
     def release(self) -> None:
-        """Let go of the properties: their memory, and the lock of a writer."""
-        self._properties = None
+        """Let go of the properties: their memory, and the lock of a writer.
+
+        Commits and a compaction of other threads end first. Others may write then, also while a
+        child that was forked meanwhile lives on. The next query loads the properties again.
+        """
+        with self._loading:
+            if self._properties is not None:
+                self._properties.release()
+                self._properties = None
+
+
+#: Graphs whose locks a forked child makes anew: the thread that held one is in the parent only.
+_handles: weakref.WeakSet[Writable] = weakref.WeakSet()
+
+
+def _unlock_in_child() -> None:
+    for handle in _handles:
+        handle._loading = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_child)
 
 
 class Tao:

@@ -6,10 +6,13 @@ that do not notice the new process id.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -85,3 +88,103 @@ def test_multiprocessing(karate: nakshi.Graph) -> None:
     for method in ("fork", "spawn"):
         with multiprocessing.get_context(method).Pool(2) as pool:
             assert pool.map(components, [karate] * 4, chunksize=1) == [1] * 4
+
+
+def write_elsewhere(store: Path, id: int) -> str:
+    """Appends a node in another process; what went wrong, or nothing."""
+    program = "import sys, nakshi; nakshi.open(sys.argv[1]).append_node(int(sys.argv[2]))"
+    words = [sys.executable, "-c", program, store, str(id)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60).stderr
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> nakshi.Graph:
+    """A graph with properties of which this process is the writer."""
+    graph = nakshi.build(tmp_path / "g.nakshi", [(1, 2)], properties=True, progress=False)
+    graph.append_node(10, {"name": "a"})
+    return graph
+
+
+def test_a_child_keeps_no_lock(written: nakshi.Graph) -> None:
+    """What the parent lets go of is free while a child lives. Seen red with a lock that is only closed."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    try:
+        store = Path(written.path)
+        # The child's copy is gone, the parent's lock is not.
+        assert "StoreLockedError" in write_elsewhere(store, 11)
+        written.append_node(12)
+        written.release()
+        assert write_elsewhere(store, 13) == ""
+        assert sorted(written.get_node_ids()) == [1, 2, 10, 12, 13]
+        written.append_node(14)
+        written.close()
+        assert write_elsewhere(store, 15) == ""
+    finally:
+        os.close(writer)
+        os.close(reader)
+        os.waitpid(child, 0)
+
+
+def test_a_writer_that_is_killed_leaves_no_lock_to_its_child(written: nakshi.Graph) -> None:
+    """Seen red without what closes the descriptor in the child."""
+    written.close()
+    program = """
+import os, signal, sys, time
+import nakshi
+graph = nakshi.open(sys.argv[1])
+graph.append_node(20)
+child = os.fork()
+if child == 0:
+    os.close(1)
+    time.sleep(60)
+    os._exit(0)
+print(child, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    words = [sys.executable, "-c", program, written.path]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    child = int(done.stdout)
+    try:
+        os.kill(child, 0)
+        assert write_elsewhere(Path(written.path), 21) == ""
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_child_of_a_writer_reads_and_does_not_write(written: nakshi.Graph) -> None:
+    """Seen red with the lock of the parent's loading thread waited for."""
+    stop = threading.Event()
+
+    def write() -> None:
+        id = 1000
+        while not stop.is_set():
+            written.append_node(id)
+            id += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+
+    def work() -> None:
+        assert written.get_node_property(10) == {"name": "a"}
+        assert written.log_bytes > 0
+        for change in (lambda: written.append_node(11), lambda: written.batch().__exit__(None)):
+            with contextlib.suppress(nakshi.StoreLockedError):
+                change()
+        with pytest.raises(nakshi.StoreLockedError):
+            written.append_node(12)
+        written.release()
+        assert written.get_node_property(10) == {"name": "a"}
+
+    try:
+        for _ in range(5):
+            assert in_child(work, 30) == 0
+    finally:
+        stop.set()
+        writer.join()
+    written.append_node(30)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import nakshi
@@ -213,3 +217,141 @@ def test_reads_are_measured_by_access_and_while_a_compaction_runs(store: Path) -
         program, ["bench", "append", str(store), "--access", "zipf", "--json"]
     )
     assert done.exit_code == 2 and "laws of its own" in done.output
+
+
+def test_a_closed_graph_answers_and_changes_nothing(store: Path) -> None:
+    """Seen red with properties that were loaded again behind ``close``."""
+    graph = nakshi.open(store)
+    tao, snapshot, batch = graph.tao, graph.snapshot(), graph.batch()
+    graph.append_node(10)
+    batch.append_node(11)
+    graph.close()
+    calls: list[Callable[[], object]] = [
+        lambda: graph.append_node(12),
+        lambda: graph.get_node_property(1),
+        lambda: graph.get_node_ids(),
+        lambda: graph.snapshot(),
+        lambda: graph.refresh(),
+        lambda: graph.batch(),
+        lambda: graph.load_properties(),
+        lambda: graph.compact(),
+        lambda: graph.log_bytes,
+        lambda: graph.project(),
+        lambda: tao.obj_add(13),
+        lambda: tao.obj_get(1),
+        lambda: batch.__exit__(None),
+        lambda: graph.pagerank(),
+    ]
+    for call in calls:
+        with pytest.raises(nakshi.StoreError, match="was closed; open it again"):
+            call()
+    graph.release()
+    graph.close()
+    assert snapshot.num_nodes == 3
+    # Nobody holds the lock.
+    nakshi.open(store).append_node(14)
+
+
+def test_a_batch_does_not_say_what_it_cannot_know(store: Path) -> None:
+    """Seen red with True for everything."""
+    graph = nakshi.open(store)
+    with graph.batch() as batch:
+        assert batch.delete_node(3) is None
+        assert batch.delete_node(99) is None
+        assert batch.delete_edge(1, "knows", 99) is None
+        assert batch.change_type(1, "nothing", 2, "knows") is None
+        assert batch.changed is None
+    assert batch.changed == 1
+    with graph.batch() as batch:
+        pass
+    assert batch.changed == 0
+    assert graph.delete_node(99) is False
+
+
+def test_threads_compact_and_release(store: Path) -> None:
+    """Seen red with a handle that is changed without its lock: what one thread has closed, another one
+    loads, and two compactions remove each other's files."""
+    graph = nakshi.open(store)
+    failed: list[BaseException] = []
+
+    def repeat(work: Callable[[int], object], times: int) -> threading.Thread:
+        def run() -> None:
+            try:
+                for i in range(times):
+                    work(i)
+            except BaseException as error:
+                failed.append(error)
+
+        return threading.Thread(target=run)
+
+    threads = [
+        repeat(lambda i: graph.append_node(100 + i), 40),
+        repeat(lambda i: graph.append_node(200 + i), 40),
+        repeat(lambda i: graph.compact(progress=False), 3),
+        repeat(lambda i: graph.compact(progress=False), 3),
+        repeat(lambda i: graph.release(), 15),
+        repeat(lambda i: graph.num_vertices + len(graph.get_node_ids()), 100),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert graph.snapshot().num_nodes == 83
+    graph.close()
+    assert nakshi.check(store, progress=False)["ok"]
+    assert len(nakshi.open(store).get_node_ids()) == 83
+
+
+def test_a_broken_writer_says_so(store: Path) -> None:
+    """Seen red with ParameterError."""
+    program = """
+import sys, nakshi
+graph = nakshi.open(sys.argv[1])
+try:
+    graph.append_node(10)
+except nakshi.StorageError as error:
+    print(type(error).__name__)
+try:
+    graph.append_node(11)
+except nakshi.StorePoisonedError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, store],
+        env={**os.environ, "NAKSHI_FAULT": "write:1:eio"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    first, second = done.stdout.splitlines()
+    assert first == "StorageError", done.stderr
+    assert second.endswith("open it anew") and str(store) in second
+    nakshi.open(store).append_node(12)
+
+
+def test_results_of_all_kinds_are_written_back(tmp_path: Path) -> None:
+    """Ids and values of every kind go back without Python objects for each."""
+    for ids in ([1, 2, 3], [5, 2**63 + 5, 7], ["a", "b", "c"], [2**70, 1, 2], [b"\xff", b"x", b"y"]):
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        frame = pa.table({"source": pa.array(list(map(plain, ids[:2]))),
+                          "target": pa.array(list(map(plain, ids[1:])))})
+        graph = nakshi.build(path, frame, properties=True, progress=False)
+        names = graph.get_node_ids()
+        found = graph.bfs(source=names[0], parents=True, progress=False)
+        ranks = graph.pagerank(progress=False)
+        assert graph.write_back(ranks, "rank") == 3
+        for id, rank in ranks.to_dict().items():
+            assert graph.get_node_property(id, "rank")["rank"] == rank
+        parents = {id: parent for id, parent in found.to_dict("parent").items() if parent is not None}
+        small = all(not isinstance(id, int) or id < 2**63 for id in parents.values())
+        if small:
+            assert graph.write_back(found, "parent", column="parent") == len(parents)
+            for id, parent in parents.items():
+                assert graph.get_node_property(id, "parent")["parent"] == parent
+        components = graph.lcc(progress=False)
+        assert graph.write_back(components, "lcc") == 3
+
+
+def plain(id: int | str | bytes) -> str | bytes:
+    return id if isinstance(id, bytes) else str(id)

@@ -18,6 +18,7 @@ import_exception!(nakshi.errors, StoreError);
 import_exception!(nakshi.errors, StoreExistsError);
 import_exception!(nakshi.errors, StoreLockedError);
 import_exception!(nakshi.errors, StoreNotFoundError);
+import_exception!(nakshi.errors, StorePoisonedError);
 import_exception!(nakshi.errors, UnknownVertexError);
 import_exception!(nakshi.errors, UnsupportedError);
 
@@ -123,6 +124,8 @@ fn of_store(error: &store::Error) -> PyErr {
         E::Incompatible { .. } => IncompatibleError::new_err(text),
         E::Exists(_) => StoreExistsError::new_err(text),
         E::Locked(_) => StoreLockedError::new_err(text),
+        E::Poisoned { .. } => StorePoisonedError::new_err(text),
+        E::Internal(_) => InternalError::new_err(text),
         E::Unsupported(_) => UnsupportedError::new_err(text),
         E::Input { .. } => InputError::new_err(text),
         E::Invalid(_) | E::NoColumn { .. } => ParameterError::new_err(text),
@@ -143,6 +146,7 @@ fn of_io(error: &io::Error) -> PyErr {
         E::Budget { .. } => BudgetError::new_err(text),
         E::Locked { .. } => StoreLockedError::new_err(text),
         E::Exists { .. } => StoreExistsError::new_err(text),
+        E::Poisoned { .. } => StorePoisonedError::new_err(text),
         E::Unsupported { .. } => UnsupportedError::new_err(text),
         E::Cancelled => NakshiError::new_err(text),
         _ => StorageError::new_err(text),

@@ -26,7 +26,7 @@ impl Outcome {
         Self { algorithm, answer }
     }
 
-    fn table(&self) -> PyResult<&Arc<Table>> {
+    pub(crate) fn table(&self) -> PyResult<&Arc<Table>> {
         self.answer.table.as_ref().ok_or_else(|| PyValueError::new_err("there is no table"))
     }
 }

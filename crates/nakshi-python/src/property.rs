@@ -1,6 +1,7 @@
 //! Property graphs: loading, and queries of single nodes and edges.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nakshi::store::ExternalId;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use crate::builders::{Batches, hooks, layout, separator};
 use crate::call::long;
 use crate::errors::Failure;
+use crate::outcome::Outcome;
 
 /// Options of a load as the Python side writes them.
 #[derive(Deserialize)]
@@ -301,32 +303,48 @@ fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
     })
 }
 
+/// Changes of a commit from which on Ctrl-C is listened to: fewer are made in milliseconds.
+const MANY: usize = 1000;
+
 /// The properties of a store, in memory as they are on disk or behind a cache, and changes of them.
 /// Owns no threads; files that are in memory can be read on in a process that forks.
 #[pyclass(frozen, module = "nakshi._core")]
 pub struct Properties(Source);
 
 enum Source {
-    Store(Box<PropertyStore>),
+    /// With its path. Locked for moments only, with the interpreter held: `fork` cannot find it locked.
+    Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
     /// As it was after one commit.
     Snapshot(PropertyGraph),
 }
 
 impl Properties {
-    fn graph(&self) -> PropertyGraph {
+    fn graph(&self) -> PyResult<PropertyGraph> {
         match &self.0 {
-            Source::Store(store) => store.snapshot(),
-            Source::Snapshot(graph) => graph.clone(),
+            Source::Store(..) => Ok(self.store()?.snapshot()),
+            Source::Snapshot(graph) => Ok(graph.clone()),
         }
     }
 
-    fn store(&self) -> PyResult<&PropertyStore> {
+    fn store(&self) -> PyResult<Arc<PropertyStore>> {
         match &self.0 {
-            Source::Store(store) => Ok(store),
+            Source::Store(path, store) => {
+                let store = store.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Ok(store.ok_or_else(|| Failure::Closed(path.display().to_string()))?)
+            }
             Source::Snapshot(_) => {
                 Err(PyTypeError::new_err("a snapshot does not change; change the graph it is of"))
             }
         }
+    }
+
+    /// The store, which is written to: what others have committed is read first, and may be much.
+    fn writer(&self, py: Python<'_>) -> PyResult<Arc<PropertyStore>> {
+        let store = self.store()?;
+        if !store.is_writer() {
+            long(py, None, |call| Ok(store.start_writing(&call.cancel)?))?;
+        }
+        Ok(store)
     }
 }
 
@@ -346,32 +364,69 @@ impl Properties {
             let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
             Ok(PropertyStore::open(&path, &options)?)
         })?;
-        Ok(Properties(Source::Store(Box::new(store))))
+        Ok(Properties(Source::Store(path, Mutex::new(Some(Arc::new(store))))))
     }
 
     /// The graph as it is now, whatever is written later.
-    fn snapshot(&self) -> Self {
-        Properties(Source::Snapshot(self.graph()))
+    fn snapshot(&self) -> PyResult<Self> {
+        Ok(Properties(Source::Snapshot(self.graph()?)))
+    }
+
+    /// Lets go of the store: any further call raises. Calls that are under way end first.
+    fn close(&self, py: Python<'_>) {
+        if let Source::Store(_, store) = &self.0 {
+            let store = store.lock().unwrap_or_else(PoisonError::into_inner).take();
+            py.detach(|| drop(store));
+        }
+    }
+
+    /// Lets others write, once commits and a compaction that are under way have ended.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.store()?;
+        long(py, None, |call| Ok(store.release(&call.cancel)?))
     }
 
     /// Numbers of nodes, edges, the last commit, and bytes in the log, which a snapshot has not.
-    fn counts(&self) -> (u64, u64, u64, u64) {
-        let graph = self.graph();
-        let log = self.store().map_or(0, |store| store.log_bytes());
-        (graph.num_nodes(), graph.num_edges(), graph.commit(), log)
+    fn counts(&self) -> PyResult<(u64, u64, u64, u64)> {
+        let graph = self.graph()?;
+        let log = match &self.0 {
+            Source::Store(..) => self.store()?.log_bytes(),
+            Source::Snapshot(_) => 0,
+        };
+        Ok((graph.num_nodes(), graph.num_edges(), graph.commit(), log))
     }
 
     /// Makes changes as one durable commit: how many of them changed something.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
         let store = self.store()?;
         let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+        if !store.is_writer() || changes.len() > MANY {
+            return long(py, None, |call| Ok(store.commit_until(&changes, &call.cancel)?));
+        }
         Ok(py.detach(|| store.commit(&changes)).map_err(Failure::from)?)
+    }
+
+    /// Makes a column of a result a property of the nodes; the number of nodes that got a value.
+    fn write_back(
+        &self,
+        py: Python<'_>,
+        outcome: &Bound<'_, Outcome>,
+        column: &str,
+        property: &str,
+    ) -> PyResult<u64> {
+        let store = self.store()?;
+        let table = Arc::clone(outcome.get().table()?);
+        let column = table.schema().index_of(column);
+        let column = column.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        long(py, None, |call| {
+            Ok(nakshi::write_back(&store, &table, column, property, &call.cancel)?)
+        })
     }
 
     /// Reads what other processes have committed; whether there was something.
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
         let store = self.store()?;
-        Ok(py.detach(|| store.refresh()).map_err(Failure::from)?)
+        long(py, None, |call| Ok(store.refresh_until(&call.cancel)?))
     }
 
     /// Makes the log part of the files; returns the report as JSON.
@@ -404,7 +459,7 @@ impl Properties {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let graph = self.graph();
+        let graph = self.graph()?;
         let direction = serde_json::from_value(direction.into()).map_err(Failure::from)?;
         let nodes = nodes.map(|nodes| nodes.iter().map(id_of).collect::<PyResult<_>>());
         let projection = Projection { edge_types, direction, weight, nodes: nodes.transpose()? };
@@ -429,7 +484,7 @@ impl Properties {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let graph = self.graph();
+        let graph = self.graph()?;
         let measured =
             long(py, progress, |call| Ok(workload::run(&graph, &config, &call.cancel)?))?;
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
@@ -443,10 +498,10 @@ impl Properties {
         config: &str,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let store = self.store()?;
+        let store = self.writer(py)?;
         let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
         let measured =
-            long(py, progress, |call| Ok(changes::linkbench(store, &config, &call.cancel)?))?;
+            long(py, progress, |call| Ok(changes::linkbench(&store, &config, &call.cancel)?))?;
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
@@ -463,11 +518,11 @@ impl Properties {
         compacting: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let (store, idle) = (self.store()?, duration(seconds)?);
+        let (store, idle) = (self.writer(py)?, duration(seconds)?);
         let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
         let options = load_options(memory, compacting);
         let measured = long(py, progress, |call| {
-            Ok(meanwhile::compaction(store, &config, &options, idle, &call.cancel)?)
+            Ok(meanwhile::compaction(&store, &config, &options, idle, &call.cancel)?)
         })?;
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
@@ -482,9 +537,9 @@ impl Properties {
         seconds: f64,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let (store, lasts) = (self.store()?, duration(seconds)?);
+        let (store, lasts) = (self.writer(py)?, duration(seconds)?);
         let measured = long(py, progress, |call| {
-            Ok(changes::appends(store, writers, in_flight, lasts, &call.cancel)?)
+            Ok(changes::appends(&store, writers, in_flight, lasts, &call.cancel)?)
         })?;
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
@@ -512,7 +567,7 @@ impl Properties {
         id: &Bound<'py, PyAny>,
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (graph, id) = (&self.graph(), id_of(id)?);
+        let (graph, id) = (&self.graph()?, id_of(id)?);
         let found = py.detach(|| {
             let names: Option<Vec<&str>> =
                 names.as_ref().map(|names| names.iter().map(String::as_str).collect());
@@ -529,7 +584,7 @@ impl Properties {
         ids: Vec<Bound<'py, PyAny>>,
         names: Option<Vec<String>>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let ids = ids.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
         let found = py.detach(|| {
             let names: Option<Vec<&str>> =
@@ -548,7 +603,7 @@ impl Properties {
         offset: u64,
         length: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let (graph, id) = (self.graph(), id_of(id)?);
+        let (graph, id) = (self.graph()?, id_of(id)?);
         let part = offset..offset.saturating_add(length);
         let found = py.detach(|| graph.read_node_property(&id, name, part));
         Ok(found.map_err(Failure::from)?.map(|bytes| PyBytes::new(py, &bytes)))
@@ -562,7 +617,7 @@ impl Properties {
         properties: Vec<Asked<'py>>,
         text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
         let found = py.detach(|| graph.get_node_ids(&borrowed(&wanted)));
         ids(py, &found.map_err(Failure::from)?)
@@ -578,7 +633,7 @@ impl Properties {
         properties: Vec<Asked<'py>>,
         text: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (graph, id) = (&self.graph(), id_of(id)?);
+        let (graph, id) = (&self.graph()?, id_of(id)?);
         let wanted = wanted(graph, properties, text)?;
         let found = py.detach(|| graph.get_neighbor_ids(&id, edge_type, &borrowed(&wanted)));
         ids(py, &found.map_err(Failure::from)?)
@@ -586,14 +641,14 @@ impl Properties {
 
     /// The edge record of a node and a type.
     fn get_edge_record(&self, id: &Bound<'_, PyAny>, edge_type: &str) -> PyResult<Record> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let found = graph.get_edge_record(&id_of(id)?, edge_type).map_err(Failure::from)?;
         Ok(Record { record: found, edge_type: edge_type.to_owned() })
     }
 
     /// All edge records of a node.
     fn get_edge_records(&self, id: &Bound<'_, PyAny>) -> PyResult<Vec<Record>> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let found = graph.get_edge_records(&id_of(id)?).map_err(Failure::from)?;
         Ok(found.into_iter().map(record).collect())
     }
@@ -606,7 +661,7 @@ impl Properties {
         t_lo: Option<i64>,
         t_hi: Option<i64>,
     ) -> PyResult<(u64, u64)> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let found = graph.get_edge_range(&record.get().record, t_lo, t_hi);
         let found = found.map_err(Failure::from)?;
         Ok((found.start, found.end))
@@ -619,7 +674,7 @@ impl Properties {
         record: &Bound<'py, Record>,
         place: u64,
     ) -> PyResult<Edge<'py>> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let found = graph.get_edge_data(&record.get().record, place).map_err(Failure::from)?;
         edge(py, &found)
     }
@@ -630,7 +685,7 @@ impl Properties {
         py: Python<'py>,
         properties: Vec<Asked<'py>>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Edge<'py>)>> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let wanted = wanted(graph, properties, false)?;
         let found = py.detach(|| graph.find_edges(&borrowed(&wanted))).map_err(Failure::from)?;
         let edge = |(source, ty, data): (ExternalId, &str, EdgeData<'_>)| {
@@ -645,7 +700,7 @@ impl Properties {
         py: Python<'py>,
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let graph = &self.graph();
+        let graph = &self.graph()?;
         let found = tao::obj_get(graph, &id_of(id)?).map_err(Failure::from)?;
         found.map(|values| dict(py, &values)).transpose()
     }
@@ -659,7 +714,7 @@ impl Properties {
         pos: u64,
         limit: u64,
     ) -> PyResult<Vec<Edge<'py>>> {
-        let (graph, id) = (&self.graph(), id_of(id)?);
+        let (graph, id) = (&self.graph()?, id_of(id)?);
         let found = py.detach(|| tao::assoc_range(graph, &id, atype, pos, limit));
         edges(py, &found.map_err(Failure::from)?)
     }
@@ -675,7 +730,7 @@ impl Properties {
         low: Option<i64>,
         high: Option<i64>,
     ) -> PyResult<Vec<Edge<'py>>> {
-        let (graph, id) = (&self.graph(), id_of(id)?);
+        let (graph, id) = (&self.graph()?, id_of(id)?);
         let id2s = id2s.iter().map(id_of).collect::<PyResult<Vec<_>>>()?;
         let found = py.detach(|| tao::assoc_get(graph, &id, atype, &id2s, low, high));
         edges(py, &found.map_err(Failure::from)?)
@@ -692,7 +747,7 @@ impl Properties {
         low: Option<i64>,
         limit: u64,
     ) -> PyResult<Vec<Edge<'py>>> {
-        let (graph, id) = (&self.graph(), id_of(id)?);
+        let (graph, id) = (&self.graph()?, id_of(id)?);
         let found = py.detach(|| tao::assoc_time_range(graph, &id, atype, high, low, limit));
         edges(py, &found.map_err(Failure::from)?)
     }

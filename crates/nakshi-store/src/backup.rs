@@ -1,14 +1,16 @@
 //! A copy of a store that is in use.
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use nakshi_io::write::{AtomicDir, WriteFs};
+use nakshi_io::write::{AtomicDir, PoisonFile, WriteFile, WriteFs};
 use nakshi_io::{IoStats, PagedFile, Salt, Striping};
 
 use crate::build::sink::{Sink, write_small};
 use crate::files::{self, manifest_name, parse_uuid};
 use crate::import::{Hooks, Progress};
+use crate::property::OpenLog;
 use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store, property};
 
 /// Bytes that are copied at once.
@@ -51,14 +53,14 @@ fn copy(
     let store = Store::open_as(source, manifest.clone(), &options)?;
     let uuid = parse_uuid(&manifest.uuid)
         .ok_or_else(|| Error::Invalid(format!("{} has no identity", source.display())))?;
-    // Held open, and the log in memory: a compaction that removes them meanwhile is of no consequence.
+    // Held open: a compaction that removes them meanwhile is of no consequence.
     let mut open = Vec::new();
     for entry in manifest.files() {
         let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
         open.push((entry, if striped { store.striped_file(entry)? } else { store.file(entry)? }));
     }
-    let mut small = property::logs(source, manifest)?;
-    small.extend(CachePlan::bytes(source)?);
+    let logs = property::logs(source, manifest, &hooks.cancel)?;
+    let plan = CachePlan::bytes(source)?;
     let tag = files::hex(&files::new_uuid());
     let dir = AtomicDir::create(Arc::clone(fs), destination, &tag)?;
     let mut report = BackupReport { files: 0, bytes: 0, log_bytes: 0 };
@@ -78,8 +80,10 @@ fn copy(
         }
         report.files += 1;
     }
-    for (name, bytes) in small {
-        report.log_bytes += if name.ends_with(".wal") { bytes.len() as u64 } else { 0 };
+    for log in logs {
+        report.log_bytes += copy_log(fs.as_ref(), &log, dir.path(), hooks)?;
+    }
+    if let Some((name, bytes)) = plan {
         write_small(fs.as_ref(), &dir.path().join(name), &bytes)?;
     }
     let manifest = Manifest { stripes: None, ..manifest.clone() };
@@ -87,6 +91,22 @@ fn copy(
     write_small(fs.as_ref(), &dir.path().join(name), &manifest.to_bytes()?)?;
     dir.publish()?;
     Ok(report)
+}
+
+/// Copies a log piece by piece; its bytes.
+fn copy_log(fs: &dyn WriteFs, log: &OpenLog, to: &Path, hooks: &Hooks) -> Result<u64> {
+    let mut file = PoisonFile::new(fs.create(&to.join(&log.name))?);
+    let mut piece = vec![0; PIECE.min(log.len) as usize];
+    for at in (0..log.len).step_by(PIECE as usize) {
+        hooks.check()?;
+        let len = PIECE.min(log.len - at) as usize;
+        let part = piece.get_mut(..len).unwrap_or_default();
+        let read = log.file.read_exact_at(part, at);
+        read.map_err(|error| Error::io("read", &log.path, error))?;
+        file.append(part)?;
+    }
+    file.sync()?;
+    Ok(log.len)
 }
 
 fn is_striped(manifest: &Manifest, entry: &FileEntry) -> bool {

@@ -114,6 +114,18 @@ pub enum Error {
         /// The budget that was given.
         given: u64,
     },
+    /// Writing to a store failed before, so that nothing more is acknowledged through this handle:
+    /// what the disk has of the last commits shows when the store is opened again.
+    #[error("{} takes no changes since writing failed ({why}); open it anew", path.display())]
+    Poisoned {
+        /// The store, or the file.
+        path: PathBuf,
+        /// What failed.
+        why: String,
+    },
+    /// Something that this crate promises itself does not hold.
+    #[error("internal error: {0}; please report it")]
+    Internal(&'static str),
     /// The caller cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -126,7 +138,7 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// An error of the storage layer with no closer variant here: no space, a poisoned writer.
+    /// An error of the storage layer with no closer variant here: such as no space.
     #[error(transparent)]
     Storage(nakshi_io::Error),
 }
@@ -175,6 +187,9 @@ impl From<nakshi_io::Error> for Error {
             Io::Cancelled => Self::Cancelled,
             Io::Abandoned => Self::Abandoned,
             Io::Panicked { message } => Self::Panicked { message },
+            Io::Poisoned { path } => {
+                Self::Poisoned { path, why: "an earlier write or fsync of this file".into() }
+            }
             Io::Unsupported { what } => Self::Unsupported(what),
             other => Self::Storage(other),
         }

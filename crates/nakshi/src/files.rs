@@ -68,6 +68,9 @@ pub fn write(table: &Arc<Table>, path: &Path, cancel: &CancelToken) -> Result<()
             out.flush().map_err(io)?;
         }
     }
+    if cancel.is_cancelled() {
+        return Err(engine::Error::Cancelled.into());
+    }
     partial.commit()
 }
 

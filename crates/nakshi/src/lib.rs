@@ -155,5 +155,7 @@ pub mod meanwhile;
 pub mod names;
 pub mod table;
 pub mod workload;
+mod write_back;
 
 pub use error::{Error, Result};
+pub use write_back::write_back;

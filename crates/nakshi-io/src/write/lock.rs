@@ -1,19 +1,62 @@
 //! One writer at a time.
+#![allow(unsafe_code)]
 
 use crate::error::At;
 use crate::{Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// An exclusive lock (`flock`) on a file, held until dropped or until the
 /// process ends, however it ends.
+///
+/// A lock belongs to the process that took it. A child that it forks closes its copy of the
+/// descriptor at once, so that the child neither keeps others out nor gives the lock away.
 #[derive(Debug)]
 pub struct FileLock {
     path: PathBuf,
-    /// Held for its lock.
-    _file: File,
+    /// Held for its lock; in a forked child its descriptor is closed already, or another file's.
+    file: ManuallyDrop<File>,
+    process: u32,
+    slot: Option<&'static AtomicI32>,
     remove: bool,
+}
+
+/// Descriptors of the locks that this process holds: what a child closes. A lock beyond so many is let
+/// go by its owner all the same; only an owner that is killed leaves it to its children.
+static HELD: [AtomicI32; 1024] = [const { AtomicI32::new(NONE) }; 1024];
+/// No descriptor.
+const NONE: i32 = -1;
+
+/// What a child does first.
+extern "C" fn close_in_child() {
+    for slot in &HELD {
+        let fd = slot.swap(NONE, Ordering::Relaxed);
+        if fd != NONE {
+            // SAFETY: `close` may be called between `fork` and `exec`; no other thread runs here, and
+            // the lock that owns the descriptor does not touch it in another process.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+/// Names a descriptor to the children that will be forked.
+fn held(fd: i32) -> Option<&'static AtomicI32> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler is a function of this library, which touches atomics and closes files.
+        if unsafe { libc::pthread_atfork(None, None, Some(close_in_child)) } != 0 {
+            tracing::warn!("no memory to watch for forks; a forked child may keep a store locked");
+        }
+    });
+    let free = |slot: &&AtomicI32| {
+        slot.compare_exchange(NONE, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    };
+    HELD.iter().find(free)
 }
 
 impl FileLock {
@@ -52,7 +95,9 @@ impl FileLock {
                 _ => false,
             };
             if same {
-                return Ok(Self { path: path.to_owned(), _file: file, remove });
+                let (process, slot) = (std::process::id(), held(file.as_raw_fd()));
+                let (path, file) = (path.to_owned(), ManuallyDrop::new(file));
+                return Ok(Self { path, file, process, slot, remove });
             }
         }
     }
@@ -60,9 +105,87 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The parent's: the descriptor here was closed when this process began.
+            return;
+        }
         if self.remove {
             // Removed while it is held, so that a waiting taker notices.
             let _ = std::fs::remove_file(&self.path);
         }
+        // Nobody names the descriptor any more when it is closed.
+        self.slot.iter().for_each(|slot| slot.store(NONE, Ordering::Relaxed));
+        // A child that has not closed its copy yet would keep what is only closed here.
+        let _ = self.file.unlock();
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.file) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::RawFd;
+
+    /// A child that does nothing until it is told to end. Only calls that are allowed between `fork`
+    /// and `exec` are made there.
+    fn idle_child(pipe: [RawFd; 2]) -> libc::pid_t {
+        // SAFETY: the child reads from a pipe and ends.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::close(pipe[1]);
+                let mut byte = 0_u8;
+                libc::read(pipe[0], (&raw mut byte).cast(), 1);
+                libc::_exit(0);
+            }
+            child
+        }
+    }
+
+    /// Seen red with a lock that is only closed, and no handler: the child keeps it.
+    #[test]
+    fn a_forked_child_keeps_no_lock() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("lock");
+        let mut pipe = [0; 2];
+        // SAFETY: two numbers are written.
+        assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+        let lock = FileLock::acquire(&path).unwrap();
+        let child = idle_child(pipe);
+        assert!(child > 0);
+        // The parent's own is untouched by what the child does.
+        assert!(matches!(FileLock::acquire(&path), Err(Error::Locked { .. })));
+        drop(lock);
+        drop(FileLock::acquire(&path).unwrap());
+        // SAFETY: plain numbers, and a place for one.
+        unsafe {
+            libc::close(pipe[1]);
+            libc::close(pipe[0]);
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        }
+    }
+
+    /// Seen red without the handler: the descriptor of the lock is open in the child.
+    #[test]
+    fn a_forked_child_has_not_the_descriptor() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = FileLock::acquire(&home.path().join("lock")).unwrap();
+        let fd = lock.file.as_raw_fd();
+        // SAFETY: the child asks about a descriptor and ends.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let open = libc::fcntl(fd, libc::F_GETFD) != -1;
+                libc::_exit(i32::from(open));
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        };
+        assert!(libc::WIFEXITED(status));
+        assert_eq!(libc::WEXITSTATUS(status), 0);
+        drop(lock);
     }
 }

@@ -128,22 +128,43 @@ pub fn export(
             "files for Neo4j have all nodes already; leave the file of nodes out".into(),
         ));
     }
-    if let Some(nodes) = &options.nodes {
-        text::nodes(&source, &Names::load(store)?, nodes)?;
+    if options.nodes.as_deref() == Some(path) {
+        return Err(Error::Invalid("nodes and edges need a file each".into()));
     }
-    let edges = match format {
-        ExportFormat::Auto | ExportFormat::Tsv => {
-            text::edges(&source, &Names::load(store)?, path, b'\t')
+    let own = |nodes: &&PathBuf| {
+        format != ExportFormat::Graphalytics || **nodes != path.with_extension("v")
+    };
+    let mut first = match options.nodes.as_ref().filter(own) {
+        Some(nodes) => Some(text::nodes(&source, &Names::load(store, hooks)?, nodes)?),
+        None => None,
+    };
+    let names = || Names::load(store, hooks);
+    let (output, edges) = match format {
+        ExportFormat::Auto | ExportFormat::Tsv => text::edges(&source, &names()?, path, b'\t'),
+        ExportFormat::Csv => text::edges(&source, &names()?, path, b','),
+        ExportFormat::Graphalytics => {
+            let (vertices, edges) = text::graphalytics(&source, &names()?, path)?;
+            // The options' own file of nodes goes before it.
+            finish(&source, first.replace(vertices))?;
+            Ok(edges)
         }
-        ExportFormat::Csv => text::edges(&source, &Names::load(store)?, path, b','),
-        ExportFormat::Graphalytics => text::graphalytics(&source, &Names::load(store)?, path),
         ExportFormat::MatrixMarket => text::matrix_market(&source, path),
         ExportFormat::Metis => text::metis(&source, path),
-        ExportFormat::Parquet => table::parquet(&source, &Names::load(store)?, path),
-        ExportFormat::Arrow => table::arrow(&source, &Names::load(store)?, path),
+        ExportFormat::Parquet => table::parquet(&source, &names()?, path),
+        ExportFormat::Arrow => table::arrow(&source, &names()?, path),
         ExportFormat::Neo4j => return neo4j::neo4j(&source, path),
     }?;
+    finish(&source, first.into_iter().chain([output]))?;
     Ok(Exported { edges, nodes: None, command: None })
+}
+
+/// A file that is written but for its name, and the number of its edges.
+type Written = (Output, u64);
+
+/// Gives files their names, unless the caller wants to stop.
+fn finish(source: &Source<'_>, outputs: impl IntoIterator<Item = Output>) -> Result<()> {
+    source.hooks.check()?;
+    outputs.into_iter().try_for_each(Output::finish)
 }
 
 /// Whether it is tables with properties that are written.

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, StringArray, UInt64Array};
 use arrow_schema::DataType;
 
-use crate::import::decimal;
+use crate::import::{Hooks, decimal};
 use crate::{Error, IdKind, Key, Result, Store, VertexId};
+
+/// Ids that are read between two looks at the token.
+const STEP: u64 = 1 << 16;
 
 /// External ids by internal id.
 pub(super) struct Names {
@@ -27,8 +30,9 @@ enum Ids {
 
 impl Names {
     /// Reads all ids.
-    pub fn load(store: &Store) -> Result<Self> {
+    pub fn load(store: &Store, hooks: &Hooks) -> Result<Self> {
         let map = store.ids()?;
+        let check = |rank: u64| if rank.is_multiple_of(STEP) { hooks.check() } else { Ok(()) };
         let kind = map.kind();
         let places = map.internal_by_rank()?;
         let place = |rank: u64| {
@@ -41,7 +45,7 @@ impl Names {
                     if let (Some(slot), Key::U64(id)) = (ids.get_mut(place(rank)), key) {
                         *slot = id;
                     }
-                    Ok(())
+                    check(rank)
                 })?;
                 Ids::Unsigned(ids)
             }
@@ -51,18 +55,18 @@ impl Names {
                     if let (Some(slot), Key::I64(id)) = (ids.get_mut(place(rank)), key) {
                         *slot = id;
                     }
-                    Ok(())
+                    check(rank)
                 })?;
                 Ids::Signed(ids)
             }
             IdKind::Big | IdKind::Text | IdKind::Bytes => {
                 let (mut text, mut starts) = (Vec::new(), vec![0]);
-                map.for_each(|_, key| {
+                map.for_each(|rank, key| {
                     if let Key::Bytes(bytes) = key {
                         text.extend_from_slice(bytes);
                     }
                     starts.push(text.len() as u64);
-                    Ok(())
+                    check(rank)
                 })?;
                 drop(places);
                 Ids::Bytes { text, starts, ranks: map.rank_of()? }

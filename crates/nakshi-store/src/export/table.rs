@@ -16,7 +16,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::names::Names;
 use super::scan::{for_each_list, is_written};
-use super::{Output, Source};
+use super::{Output, Source, Written};
 use crate::{ColumnType, Error, Result, VertexId};
 
 /// Rows of a batch.
@@ -118,7 +118,7 @@ fn for_each_batch(
 }
 
 /// Writes a Parquet file.
-pub(super) fn parquet(source: &Source<'_>, names: &Names, path: &Path) -> Result<u64> {
+pub(super) fn parquet(source: &Source<'_>, names: &Names, path: &Path) -> Result<Written> {
     let failed = |error: ParquetError| Error::io("write", path, std::io::Error::other(error));
     let schema = schema(source, names);
     let compression = Compression::ZSTD(ZstdLevel::try_new(1).map_err(failed)?);
@@ -129,12 +129,11 @@ pub(super) fn parquet(source: &Source<'_>, names: &Names, path: &Path) -> Result
     let written =
         for_each_batch(source, names, &schema, |batch| writer.write(&batch).map_err(failed))?;
     writer.close().map_err(failed)?;
-    output.finish()?;
-    Ok(written)
+    Ok((output, written))
 }
 
 /// Writes an Arrow IPC file.
-pub(super) fn arrow(source: &Source<'_>, names: &Names, path: &Path) -> Result<u64> {
+pub(super) fn arrow(source: &Source<'_>, names: &Names, path: &Path) -> Result<Written> {
     let failed = |error: ArrowError| Error::io("write", path, std::io::Error::other(error));
     let schema = schema(source, names);
     let mut output = Output::create(path)?;
@@ -143,6 +142,5 @@ pub(super) fn arrow(source: &Source<'_>, names: &Names, path: &Path) -> Result<u
         for_each_batch(source, names, &schema, |batch| writer.write(&batch).map_err(failed))?;
     writer.finish().map_err(failed)?;
     drop(writer);
-    output.finish()?;
-    Ok(written)
+    Ok((output, written))
 }

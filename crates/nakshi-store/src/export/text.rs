@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use nakshi_io::CancelToken;
-
 use super::names::Names;
 use super::scan::{for_each_list, is_written};
-use super::{Output, Source};
+use super::{Output, Source, Written};
 use crate::import::decimal;
 use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 
@@ -24,7 +22,12 @@ fn put_weight(weights: &ColumnSlice<'_>, at: usize, out: &mut Vec<u8>) {
 }
 
 /// Writes `source separator target [separator weight]` lines.
-pub(super) fn edges(source: &Source<'_>, names: &Names, path: &Path, separator: u8) -> Result<u64> {
+pub(super) fn edges(
+    source: &Source<'_>,
+    names: &Names,
+    path: &Path,
+    separator: u8,
+) -> Result<Written> {
     let mut output = Output::create(path)?;
     let mut text = Vec::new();
     // Without a header, text ids above a line of integers could be taken for one.
@@ -38,8 +41,7 @@ pub(super) fn edges(source: &Source<'_>, names: &Names, path: &Path, separator: 
         text.push(b'\n');
     }
     let written = lines(source, names, separator, &mut output, text)?;
-    output.finish()?;
-    Ok(written)
+    Ok((output, written))
 }
 
 fn lines(
@@ -81,7 +83,7 @@ fn flush(text: &mut Vec<u8>, output: &mut Output, least: usize) -> Result<()> {
 }
 
 /// Writes all ids, one a line.
-pub(super) fn nodes(source: &Source<'_>, names: &Names, path: &Path) -> Result<()> {
+pub(super) fn nodes(source: &Source<'_>, names: &Names, path: &Path) -> Result<Output> {
     let mut output = Output::create(path)?;
     let mut text = Vec::new();
     if names.is_text() {
@@ -97,11 +99,15 @@ pub(super) fn nodes(source: &Source<'_>, names: &Names, path: &Path) -> Result<(
         }
     }
     flush(&mut text, &mut output, 1)?;
-    output.finish()
+    Ok(output)
 }
 
-/// Writes `NAME.e` and `NAME.v`.
-pub(super) fn graphalytics(source: &Source<'_>, names: &Names, path: &Path) -> Result<u64> {
+/// Writes `NAME.e` and `NAME.v`, the second of which comes first.
+pub(super) fn graphalytics(
+    source: &Source<'_>,
+    names: &Names,
+    path: &Path,
+) -> Result<(Output, Written)> {
     if names.is_text() {
         return Err(Error::Invalid(
             "Graphalytics has integer ids only, this graph has text; export to TSV".into(),
@@ -111,15 +117,14 @@ pub(super) fn graphalytics(source: &Source<'_>, names: &Names, path: &Path) -> R
     let stem = stem.ok_or_else(|| {
         Error::Invalid(format!("{} does not end in .e; name NAME.e", path.display()))
     })?;
-    nodes(source, names, Path::new(&format!("{stem}.v")))?;
+    let vertices = nodes(source, names, Path::new(&format!("{stem}.v")))?;
     let mut output = Output::create(path)?;
     let written = lines(source, names, b' ', &mut output, Vec::new())?;
-    output.finish()?;
-    Ok(written)
+    Ok((vertices, (output, written)))
 }
 
 /// Writes a Matrix Market file over ranks.
-pub(super) fn matrix_market(source: &Source<'_>, path: &Path) -> Result<u64> {
+pub(super) fn matrix_market(source: &Source<'_>, path: &Path) -> Result<Written> {
     let store = source.store;
     let directed = store.directed();
     let field = match &source.weight {
@@ -159,8 +164,7 @@ pub(super) fn matrix_market(source: &Source<'_>, path: &Path) -> Result<u64> {
         flush(&mut text, &mut output, BUFFER)
     })?;
     flush(&mut text, &mut output, 1)?;
-    output.finish()?;
-    Ok(written)
+    Ok((output, written))
 }
 
 /// The rank of a vertex, counted from 1.
@@ -169,7 +173,7 @@ fn rank(ranks: &[u32], vertex: VertexId) -> u64 {
 }
 
 /// Writes a METIS file, whose lines are in rank order: holds the encoded lists in memory.
-pub(super) fn metis(source: &Source<'_>, path: &Path) -> Result<u64> {
+pub(super) fn metis(source: &Source<'_>, path: &Path) -> Result<Written> {
     let store = source.store;
     if store.directed() {
         return Err(Error::Invalid(
@@ -181,13 +185,13 @@ pub(super) fn metis(source: &Source<'_>, path: &Path) -> Result<u64> {
             "METIS files hold integer weights only; export to TSV or Matrix Market".into(),
         ));
     }
-    let cancel = CancelToken::new();
+    let cancel = &source.hooks.cancel;
     let adjacency = store.adjacency(Direction::Out)?;
-    let lists = adjacency.file().load(&cancel)?;
+    let lists = adjacency.file().load(cancel)?;
     let weights = source
         .weight
         .as_ref()
-        .map(|column| Ok::<_, Error>((column, column.file().load(&cancel)?)))
+        .map(|column| Ok::<_, Error>((column, column.file().load(cancel)?)))
         .transpose()?;
     let ids = store.ids()?;
     let (ranks, places) = (ids.rank_of()?, ids.internal_by_rank()?);
@@ -228,6 +232,5 @@ pub(super) fn metis(source: &Source<'_>, path: &Path) -> Result<u64> {
         }
     }
     flush(&mut text, &mut output, 1)?;
-    output.finish()?;
-    Ok(store.num_edges())
+    Ok((output, store.num_edges()))
 }

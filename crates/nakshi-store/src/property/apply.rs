@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use nakshi_io::{BlockReader, IoStats};
+use nakshi_io::{BlockReader, CancelToken, IoStats};
 
-use super::log::Change;
+use super::log::{Change, Changes};
 use super::logstore::{EdgeKey, NodeChange};
 use super::schema::{self, Encoded};
 use super::state::{NodeRow, State};
@@ -14,18 +14,41 @@ use super::value::Value;
 use super::writer::Values;
 use crate::{Direction, Error, ExternalId, Result, Store, VertexId};
 
-/// Edges of a record in the file up to which it is looked through for an edge.
+/// Longest record, in edges of the file, that is searched linearly for an edge.
 const SHORT: u64 = 64;
-/// Edges of longer records whose destinations are kept for the next look.
-const KEPT: usize = 4 << 20;
+/// Rows that are read between two looks at the token.
+const ROWS: u64 = 4096;
 
 /// Looks up edges by destination, for one writer.
 pub(super) struct Lookups {
     store: Arc<Store>,
     lists: Option<BlockReader>,
     /// Rows by destination, of long records.
-    known: HashMap<(VertexId, u64), HashMap<u64, Vec<u64>>>,
+    known: HashMap<(VertexId, u64), Ends>,
+    /// Bytes that `known` takes, and has at most.
     kept: usize,
+    room: usize,
+    /// Stops the changes of one call.
+    cancel: CancelToken,
+}
+
+/// Destinations of a record and where in the record they are, sorted.
+struct Ends(Vec<(VertexId, u32)>);
+
+impl Ends {
+    /// Bytes of memory that the destinations of so many edges take.
+    fn bytes(edges: u64) -> usize {
+        let each = size_of::<(VertexId, u32)>();
+        let entry = size_of::<((VertexId, u64), Ends)>() * 2;
+        usize::try_from(edges).unwrap_or(usize::MAX).saturating_mul(each).saturating_add(entry)
+    }
+
+    /// Places of the edges that lead to `end`, ascending.
+    fn of(&self, end: VertexId) -> impl Iterator<Item = u64> {
+        let from = self.0.partition_point(|(other, _)| *other < end);
+        let found = self.0.get(from..).unwrap_or_default().iter();
+        found.take_while(move |(other, _)| *other == end).map(|(_, place)| u64::from(*place))
+    }
 }
 
 impl std::fmt::Debug for Lookups {
@@ -35,8 +58,16 @@ impl std::fmt::Debug for Lookups {
 }
 
 impl Lookups {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Lookups { store, lists: None, known: HashMap::new(), kept: 0 }
+    /// Of the graph in the files of `store`; destinations take at most `room` bytes of memory.
+    pub(super) fn new(store: Arc<Store>, room: u64, cancel: &CancelToken) -> Self {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let (known, cancel) = (HashMap::new(), cancel.clone());
+        Lookups { store, lists: None, known, kept: 0, room, cancel }
+    }
+
+    /// Stops the changes that come next by another token.
+    pub(super) fn watch(&mut self, cancel: &CancelToken) {
+        self.cancel.clone_from(cancel);
     }
 
     /// The nodes that have edges to `v` in the files.
@@ -65,34 +96,45 @@ impl Lookups {
     /// The rows of the file for an edge, deleted or not.
     fn rows(&mut self, state: &State, (source, ty, end): EdgeKey) -> Result<Vec<u64>> {
         let (rows, _) = state.record(source, ty)?;
-        let end = u64::from(end);
         if rows.is_empty() {
             return Ok(Vec::new());
         }
+        let (first, count) = (rows.start, rows.end - rows.start);
         let file = &state.base.place(source)?.0.edges.rows;
-        if rows.end - rows.start <= SHORT {
+        let needed = Ends::bytes(count);
+        if count <= SHORT || needed > self.room || u32::try_from(count).is_err() {
             let mut found = Vec::new();
             for row in rows {
-                if file.end(row)? == end {
+                self.step(row)?;
+                if file.end(row)? == u64::from(end) {
                     found.push(row);
                 }
             }
             return Ok(found);
         }
-        if let Some(ends) = self.known.get(&(source, ty)) {
-            return Ok(ends.get(&end).cloned().unwrap_or_default());
+        if !self.known.contains_key(&(source, ty)) {
+            if self.kept + needed > self.room {
+                (self.known, self.kept) = (HashMap::new(), 0);
+            }
+            let mut ends = Vec::with_capacity(rows.end.saturating_sub(first) as usize);
+            for row in rows {
+                self.step(row)?;
+                let wide = || Error::BadList("a vertex id does not fit 32 bits");
+                let to = VertexId::try_from(file.end(row)?).map_err(|_| wide())?;
+                // Fits: looked at above.
+                ends.push((to, (row - first) as u32));
+            }
+            ends.sort_unstable();
+            self.kept += needed;
+            self.known.insert((source, ty), Ends(ends));
         }
-        let mut ends: HashMap<u64, Vec<u64>> = HashMap::new();
-        for row in rows {
-            ends.entry(file.end(row)?).or_default().push(row);
-        }
-        let found = ends.get(&end).cloned().unwrap_or_default();
-        if self.kept > KEPT {
-            (self.known, self.kept) = (HashMap::new(), 0);
-        }
-        self.kept += ends.len();
-        self.known.insert((source, ty), ends);
-        Ok(found)
+        let ends = self.known.get(&(source, ty));
+        Ok(ends.into_iter().flat_map(|ends| ends.of(end)).map(|place| first + place).collect())
+    }
+
+    /// Looks at the token every now and then.
+    fn step(&self, row: u64) -> Result<()> {
+        if row.is_multiple_of(ROWS) { Ok(self.cancel.check()?) } else { Ok(()) }
     }
 }
 
@@ -104,11 +146,11 @@ impl State {
     pub(super) fn make(
         &mut self,
         commit: u64,
-        changes: &[Change],
+        changes: &mut Changes<'_>,
         lookups: &mut Lookups,
     ) -> Result<()> {
-        for change in changes {
-            self.apply(change, lookups)?;
+        while let Some(change) = changes.next()? {
+            self.apply(&change, lookups)?;
         }
         self.commit = commit;
         Ok(())
@@ -117,8 +159,10 @@ impl State {
     /// Makes a change; whether it changed anything. After an error the state is of no use.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::NoNode`] for a change that is not possible; damage.
+    /// [`Error::Invalid`] and [`Error::NoNode`] for a change that is not possible; damage;
+    /// [`Error::Cancelled`].
     pub(super) fn apply(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
+        lookups.cancel.check()?;
         match change {
             Change::AppendNode { id, properties } => self.append_node(id, properties),
             Change::UpdateNode { id, properties, merge } => {
@@ -325,6 +369,7 @@ impl State {
             self.log.leading_to(v).map(|(source, ty)| (source, ty, v)).collect();
         if u64::from(v) < self.filed() {
             for source in lookups.sources(v)? {
+                lookups.cancel.check()?;
                 if self.has_file_edges(source) {
                     let types = self
                         .base
@@ -335,6 +380,7 @@ impl State {
             }
         }
         for key in sources {
+            lookups.cancel.check()?;
             self.remove_edges(key, lookups)?;
         }
         let mut own = 0;

@@ -15,6 +15,10 @@ use crate::{Error, ExternalId, FileEntry, Result, Store, VertexId};
 const LEAST_CACHE: u64 = 256 << 10;
 const LEAST_PAGES: u64 = 16;
 
+/// Share of the memory, and bytes, that a writer's lookups of edges by destination take at most.
+const LOOKUPS_SHARE: u64 = 16;
+const LOOKUPS: u64 = 64 << 20;
+
 /// All files, and the ids of their nodes.
 #[derive(Debug)]
 pub(crate) struct Base {
@@ -24,6 +28,8 @@ pub(crate) struct Base {
     shards: Vec<Shard>,
     /// Bytes of memory that all of it takes, with the cache.
     memory: u64,
+    /// Bytes that a writer's lookups may take of it.
+    lookups: u64,
     /// Of files that are not in memory.
     cache: Option<Arc<PageCache>>,
     stats: Arc<IoStats>,
@@ -68,7 +74,8 @@ impl Base {
             ))
         })?;
         let directory = read_directory(store, &entry, cancel)?;
-        let cache = cache(store, &entry, &directory, memory)?;
+        let lookups = lookups(store, &entry, &directory, memory);
+        let cache = cache(store, &entry, &directory, memory, lookups)?;
         let blob = |file: Option<&FileEntry>| {
             let file = store.file(file.ok_or_else(|| lacks(store.path(), "a property file"))?)?;
             match &cache {
@@ -90,7 +97,7 @@ impl Base {
         let whole = whole(store, &entry, &directory);
         let memory = memory.map_or(whole, |given| given.min(whole));
         let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
-        Ok(Base { path, entry, ids, shards, memory, cache, stats })
+        Ok(Base { path, entry, ids, shards, memory, lookups, cache, stats })
     }
 
     /// What was read from disk since the files were opened; nothing if they are in memory.
@@ -109,6 +116,11 @@ impl Base {
 
     pub(super) fn memory(&self) -> u64 {
         self.memory
+    }
+
+    /// Bytes that a writer's lookups of edges by destination may take, beside the files and their cache.
+    pub(super) fn lookups(&self) -> u64 {
+        self.lookups
     }
 
     pub(crate) fn entry(&self) -> &PropertyEntry {
@@ -155,17 +167,31 @@ fn cache(
     entry: &PropertyEntry,
     directory: &SegmentDirectory,
     memory: Option<u64>,
+    lookups: u64,
 ) -> Result<Option<Arc<PageCache>>> {
     let whole = whole(store, entry, directory);
-    let Some(given) = memory.filter(|given| *given < whole) else { return Ok(None) };
+    let Some(given) = memory.filter(|given| *given - lookups < whole) else { return Ok(None) };
     let needed = least(store, entry, directory);
     if given < needed {
         return Err(Error::Budget { needed, given });
     }
+    let given = given - lookups;
     // Never less, unless the whole is: that was refused.
     let room = given.saturating_sub(resident(store, directory).unwrap_or(given));
     let room = usize::try_from(room / 100 * 98).unwrap_or(usize::MAX);
     Ok(Some(PageCache::new(room, store.manifest().page_size)?))
+}
+
+/// What a writer's lookups may take of the memory: none of what the files need.
+fn lookups(
+    store: &Store,
+    entry: &PropertyEntry,
+    directory: &SegmentDirectory,
+    memory: Option<u64>,
+) -> u64 {
+    let Some(given) = memory else { return LOOKUPS };
+    let spare = given.saturating_sub(least(store, entry, directory));
+    spare.min(given / LOOKUPS_SHARE).min(LOOKUPS)
 }
 
 /// The memory that all property files take.

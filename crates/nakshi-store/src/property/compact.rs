@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use nakshi_io::CancelToken;
 use nakshi_io::write::{WriteFs, replace_file};
 
 use super::PropertyEntry;
@@ -14,7 +15,7 @@ use super::apply::Lookups;
 use super::base::Base;
 use super::import::{LoadOptions, compacted};
 use super::live::{Core, PropertyStore};
-use super::log::{Change, Group, LogReader, LogWriter};
+use super::log::{Group, LogReader, LogWriter};
 use super::state::State;
 use crate::files::manifest_name;
 use crate::import::Hooks;
@@ -26,6 +27,9 @@ const UNFINISHED: &str = ".successor.importing-";
 const FEW: u64 = 256;
 /// Times that commits are carried over without that.
 const ROUNDS: usize = 8;
+
+/// Bytes of commits that are carried over together.
+const GROUP: u64 = 8 << 20;
 
 /// What a compaction did.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -63,7 +67,8 @@ impl PropertyStore {
     /// [`Error::Locked`] if another process writes; those of an import. The store is what it was then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
         let began = std::time::Instant::now();
-        self.begin(&mut self.lock())?;
+        let _alone = self.alone(&hooks.cancel)?;
+        self.start_writing(&hooks.cancel)?;
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;
@@ -94,23 +99,26 @@ impl PropertyStore {
     /// for which writers had to wait.
     fn switch(&self, old: &Arc<Store>, manifest: &Manifest, hooks: &Hooks) -> Result<f64> {
         let store = Store::open_as(&self.path, manifest.clone(), &self.options)?;
-        let base = Base::open(&store, self.options.memory, &self.options.cancel)?;
+        let base = Base::open(&store, self.options.memory, &hooks.cancel)?;
+        let room = base.lookups();
         let state = State::new(Arc::new(base));
         let mut old = LogReader::new(&self.path, old.manifest())?;
         // What the files contain.
-        old.read_until(state.commit)?;
+        old.read_until(state.commit, &hooks.cancel)?;
         let log = LogWriter::begin(&self.fs, &LogReader::new(&self.path, manifest)?)?;
-        let (manifest, lookups) = (manifest.clone(), Lookups::new(store));
+        let lookups = Lookups::new(store, room, &hooks.cancel);
+        let manifest = manifest.clone();
         let mut next = Next { manifest, state, lookups, old, log, bytes: 0 };
         for _ in 0..ROUNDS {
             hooks.check()?;
-            if next.carry_over()? <= FEW {
+            if next.carry_over(&hooks.cancel)? <= FEW {
                 break;
             }
         }
         let began = std::time::Instant::now();
         let paused = self.pause()?;
-        next.carry_over()?;
+        next.carry_over(&hooks.cancel)?;
+        hooks.check()?;
         let done = self.take_over(&mut self.lock(), next);
         drop(paused);
         done.map(|()| began.elapsed().as_secs_f64())
@@ -128,7 +136,7 @@ impl PropertyStore {
         }
         let mut reader = LogReader::new(&self.path, &next.manifest)?;
         reader.skip_to(next.state.commit, next.bytes);
-        core.reader = reader;
+        self.reached(core, reader);
         self.publish(next.state.clone());
         if let Some(writing) = &mut core.writing {
             writing.move_to(next.state, next.lookups, next.log);
@@ -139,17 +147,25 @@ impl PropertyStore {
 
 impl Next {
     /// Makes the commits that have come to the old log, and writes them to the new one; their number.
-    fn carry_over(&mut self) -> Result<u64> {
+    fn carry_over(&mut self, cancel: &CancelToken) -> Result<u64> {
         let (mut group, mut commits) = (Group::default(), 0);
-        let (state, lookups) = (&mut self.state, &mut self.lookups);
-        self.old.read(|commit, changes: Vec<Change>| {
-            state.make(commit, &changes, lookups)?;
+        let Next { state, lookups, old, log, bytes, .. } = self;
+        let mut write = |group: &Group| {
+            log.write(group)?;
+            *bytes += group.bytes();
+            Ok(())
+        };
+        old.read(cancel, |commit, changes| {
+            state.make(commit, changes, lookups)?;
             commits += 1;
-            group.push(commit, &changes)
+            group.push_encoded(commit, changes.encoded()?)?;
+            if group.bytes() < GROUP {
+                return Ok(());
+            }
+            write(&std::mem::take(&mut group))
         })?;
-        if commits > 0 {
-            self.log.write(&group)?;
-            self.bytes += group.bytes();
+        if group.len() > 0 {
+            write(&group)?;
         }
         Ok(commits)
     }

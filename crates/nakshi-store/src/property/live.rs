@@ -1,9 +1,9 @@
 //! A property graph that is written to: one writer, commits in groups, readers that keep what they see.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -13,7 +13,7 @@ use nakshi_io::write::{FileLock, WriteFs};
 use super::apply::Lookups;
 use super::base::Base;
 use super::graph::PropertyGraph;
-use super::log::{Change, Group, LogReader, LogWriter};
+use super::log::{Change, Encoded, Group, LogReader, LogWriter};
 use super::state::State;
 use crate::files::with_newest;
 use crate::{Error, OpenOptions, Result, Store};
@@ -24,6 +24,10 @@ const LOCK: &str = "write.lock";
 const PATIENCE: u32 = 4;
 /// For so long whoever waits for the disk does not sleep.
 const AWAKE: Duration = Duration::from_micros(300);
+/// How long a forked child waits for a lock that a thread of its parent may have held when it forked.
+const FORKED: Duration = Duration::from_secs(2);
+/// Bytes of changes from which on [`PropertyStore::commit_all`] begins another commit.
+const COMMIT: usize = 32 << 20;
 
 /// A store with properties that can be changed.
 ///
@@ -44,6 +48,14 @@ pub struct PropertyStore {
     done: Condvar,
     /// Its number, for those who wait without the lock.
     durable: AtomicU64,
+    /// Bytes of changes in the log.
+    logged: AtomicU64,
+    /// Whether this handle is the writer.
+    writes: AtomicBool,
+    /// The process that opened it.
+    process: u32,
+    /// Held by what exchanges the files or gives up the lock of the writer.
+    alone: Mutex<()>,
 }
 
 /// What writers share.
@@ -57,7 +69,8 @@ pub(super) struct Core {
 
 #[derive(Debug)]
 pub(super) struct Writing {
-    _lock: FileLock,
+    /// Nothing once a broken writer has let go of it.
+    lock: Option<FileLock>,
     process: u32,
     /// After all commits that were made, durable or not.
     pub(super) tip: State,
@@ -72,6 +85,22 @@ pub(super) struct Writing {
     last: (usize, Duration),
     /// Why nothing can be written any more.
     broken: Option<String>,
+}
+
+/// A thread that writes a group. If it panics, nobody waits for it, and nothing is written any more.
+struct Busy<'s>(&'s PropertyStore);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        if let Some(writing) = self.0.lock().writing.as_mut().filter(|writing| writing.busy) {
+            writing.busy = false;
+            writing.fail("a thread panicked while it wrote");
+        }
+        self.0.done.notify_all();
+    }
 }
 
 /// While it lives, no commit is made.
@@ -114,8 +143,9 @@ impl PropertyStore {
         options: &OpenOptions,
     ) -> Result<Self> {
         let path = path.as_ref();
-        let (state, reader, _) = current(path, options)?;
+        let (state, reader, _) = current(path, options, &options.cancel)?;
         Ok(PropertyStore {
+            logged: AtomicU64::new(reader.bytes()),
             path: path.to_path_buf(),
             fs: Arc::clone(fs),
             options: options.clone(),
@@ -123,6 +153,9 @@ impl PropertyStore {
             core: Mutex::new(Core { reader, writing: None }),
             done: Condvar::new(),
             durable: AtomicU64::new(0),
+            writes: AtomicBool::new(false),
+            process: std::process::id(),
+            alone: Mutex::new(()),
         })
     }
 
@@ -142,11 +175,61 @@ impl PropertyStore {
 
     /// Bytes of changes in the log.
     pub fn log_bytes(&self) -> u64 {
-        self.lock().reader.bytes()
+        self.logged.load(Relaxed)
+    }
+
+    /// Whether this handle is the only writer of the store.
+    pub fn is_writer(&self) -> bool {
+        self.writes.load(Relaxed)
+    }
+
+    /// How far the log was read or written.
+    pub(super) fn reached(&self, core: &mut Core, reader: LogReader) {
+        self.logged.store(reader.bytes(), Relaxed);
+        core.reader = reader;
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`PropertyStore::lock`], but does not wait for ever in a process that was forked: the thread that
+    /// held it may be in the parent only.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] there.
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Core>> {
+        if self.process == std::process::id() {
+            return Ok(self.lock());
+        }
+        let began = Instant::now();
+        loop {
+            match self.core.try_lock() {
+                Ok(core) => return Ok(core),
+                Err(TryLockError::Poisoned(core)) => return Ok(core.into_inner()),
+                Err(TryLockError::WouldBlock) if began.elapsed() < FORKED => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::Locked(self.path.clone())),
+            }
+        }
+    }
+
+    /// Waits until no other thread exchanges the files or gives up the lock of the writer.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub(super) fn alone(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, ()>> {
+        loop {
+            match self.alone.try_lock() {
+                Ok(alone) => return Ok(alone),
+                Err(TryLockError::Poisoned(alone)) => return Ok(alone.into_inner()),
+                Err(TryLockError::WouldBlock) => {
+                    cancel.check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        }
     }
 
     /// Reads what another process has committed since; whether there was something.
@@ -154,34 +237,88 @@ impl PropertyStore {
     /// # Errors
     /// Those of opening and of reading the log.
     pub fn refresh(&self) -> Result<bool> {
-        let mut core = self.lock();
-        if core.writing.is_some() {
-            return Ok(false);
+        self.refresh_until(&self.options.cancel)
+    }
+
+    /// Like [`PropertyStore::refresh`], stopped by a token: the handle is then what it was.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::refresh`]; [`Error::Cancelled`].
+    pub fn refresh_until(&self, cancel: &CancelToken) -> Result<bool> {
+        let (reader, state) = {
+            let core = self.enter()?;
+            if core.writing.is_some() {
+                return Ok(false);
+            }
+            (core.reader.clone(), self.snapshot().state().clone())
+        };
+        let before = reader.commit();
+        // Others may write meanwhile, or be faster.
+        let (state, reader, _) = self.latest(&reader, state, cancel)?;
+        let mut core = self.enter()?;
+        if core.writing.is_none() && core.reader.commit() <= reader.commit() {
+            self.reached(&mut core, reader);
+            self.publish(state);
         }
-        let before = core.reader.commit();
-        let (state, _) = self.latest(&mut core)?;
-        self.publish(state);
         Ok(core.reader.commit() != before)
     }
 
-    /// The state after the last commit of any process.
-    fn latest(&self, core: &mut Core) -> Result<(State, Arc<Store>)> {
+    /// The state after the last commit of any process, after `state` to which `reader` has read.
+    fn latest(
+        &self,
+        reader: &LogReader,
+        state: State,
+        cancel: &CancelToken,
+    ) -> Result<(State, LogReader, Arc<Store>)> {
         with_newest(&self.path, |manifest| {
-            let known = manifest.generation == core.reader.generation();
+            let known = manifest.generation == reader.generation();
             let store = Store::open_as(&self.path, manifest, &self.options)?;
             if !known {
-                let (state, reader) = from_files(&store, &self.options)?;
-                core.reader = reader;
-                return Ok((state, store));
+                let (state, reader) = from_files(&store, &self.options, cancel)?;
+                return Ok((state, reader, store));
             }
-            let mut state = self.snapshot().state().clone();
-            // A copy, because the log may be removed while it is read.
-            let mut reader = core.reader.clone();
-            let mut lookups = Lookups::new(Arc::clone(&store));
-            advance(&mut reader, &mut state, &mut lookups, &self.options.cancel)?;
-            core.reader = reader;
-            Ok((state, store))
+            // Copies, because the log may be removed while it is read.
+            let (mut reader, mut state) = (reader.clone(), state.clone());
+            let mut lookups = Lookups::new(Arc::clone(&store), state.base.lookups(), cancel);
+            advance(&mut reader, &mut state, &mut lookups, cancel)?;
+            Ok((state, reader, store))
         })
+    }
+
+    /// Makes this handle the only writer of the store, which its first change does by itself: reads what
+    /// others have committed since.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes; [`Error::Poisoned`]; those of reading;
+    /// [`Error::Cancelled`].
+    pub fn start_writing(&self, cancel: &CancelToken) -> Result<()> {
+        self.begin(&mut *self.enter()?, cancel).map(|_| ())
+    }
+
+    /// Waits for commits and a compaction that are under way, and lets others write. The next change makes
+    /// this handle the writer again, unless writing has failed.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn release(&self, cancel: &CancelToken) -> Result<()> {
+        let _alone = self.alone(cancel)?;
+        loop {
+            // What fails is told to those whose commits they are.
+            let _ = self.flush();
+            let mut core = self.enter()?;
+            let Some(writing) = &mut core.writing else { return Ok(()) };
+            if writing.process != std::process::id() || writing.broken.is_some() {
+                writing.lock = None;
+                return Ok(());
+            }
+            if !writing.busy && writing.waiting.len() == 0 {
+                core.writing = None;
+                // Its own commits were written, not read.
+                core.reader.forget();
+                self.writes.store(false, Relaxed);
+                return Ok(());
+            }
+        }
     }
 
     /// Makes changes as one commit, and returns when it is durable: how many of them changed something.
@@ -194,16 +331,26 @@ impl PropertyStore {
         self.submit(changes)?.wait()
     }
 
+    /// Like [`PropertyStore::commit`], stopped by a token until the changes are on their way to the disk:
+    /// none is made then.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`]; [`Error::Cancelled`].
+    pub fn commit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<u64> {
+        self.submit_until(changes, cancel)?.wait()
+    }
+
     /// Makes changes as one commit, whose durability is waited for later.
     ///
     /// # Errors
     /// As [`PropertyStore::commit`].
     pub fn submit(&self, changes: &[Change]) -> Result<Ticket<'_>> {
-        let mut core = self.lock();
-        while core.writing.as_ref().is_some_and(|writing| writing.paused) {
-            core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
-        }
-        let writing = self.begin(&mut core)?;
+        self.submit_until(changes, &self.options.cancel)
+    }
+
+    fn submit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<Ticket<'_>> {
+        let mut core = self.writer(cancel)?;
+        let writing = self.begin(&mut core, cancel)?;
         let mut next = writing.tip.clone();
         let mut changed = 0;
         for change in changes {
@@ -218,31 +365,106 @@ impl PropertyStore {
         Ok(Ticket { store: self, commit: writing.tip.commit, changed })
     }
 
+    /// Makes many changes, which come one by one, durable: in one commit up to 32 MiB of them as they are in
+    /// the log, in several beyond that, each of as much. How many of them changed something.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`]; those of `changes`; [`Error::Cancelled`]. The commits before stay.
+    pub fn commit_all(
+        &self,
+        changes: impl IntoIterator<Item = Result<Change>>,
+        cancel: &CancelToken,
+    ) -> Result<u64> {
+        let (mut changes, mut changed) = (changes.into_iter(), 0);
+        while let Some(ticket) = self.submit_some(&mut changes, cancel)? {
+            changed += ticket.wait()?;
+        }
+        Ok(changed)
+    }
+
+    /// Makes one commit of the next changes; nothing if there are none.
+    fn submit_some(
+        &self,
+        changes: &mut impl Iterator<Item = Result<Change>>,
+        cancel: &CancelToken,
+    ) -> Result<Option<Ticket<'_>>> {
+        // Asked for before anything is locked.
+        let Some(first) = changes.next() else { return Ok(None) };
+        let mut core = self.writer(cancel)?;
+        let writing = self.begin(&mut core, cancel)?;
+        let (mut next, mut changed, mut encoded) = (writing.tip.clone(), 0, Encoded::default());
+        for change in std::iter::once(first).chain(changes) {
+            let change = change?;
+            changed += u64::from(next.apply(&change, &mut writing.lookups)?);
+            encoded.push(&change);
+            if encoded.len() >= COMMIT {
+                break;
+            }
+        }
+        if changed > 0 {
+            next.commit += 1;
+            writing.waiting.push_encoded(next.commit, encoded.finish())?;
+            writing.tip = next;
+        }
+        Ok(Some(Ticket { store: self, commit: writing.tip.commit, changed }))
+    }
+
+    /// What writers share, once no compaction keeps them waiting.
+    fn writer(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, Core>> {
+        let mut core = self.enter()?;
+        let process = std::process::id();
+        let paused = |writing: &Writing| writing.paused && writing.process == process;
+        while core.writing.as_ref().is_some_and(paused) {
+            core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(writing) = &mut core.writing {
+            writing.lookups.watch(cancel);
+        }
+        Ok(core)
+    }
+
     /// The state of writing, begun if need be.
-    pub(super) fn begin<'c>(&self, core: &'c mut Core) -> Result<&'c mut Writing> {
+    pub(super) fn begin<'c>(
+        &self,
+        core: &'c mut Core,
+        cancel: &CancelToken,
+    ) -> Result<&'c mut Writing> {
+        let process = std::process::id();
+        if core.writing.as_ref().is_some_and(|writing| writing.process != process) {
+            // The parent's: what it owns is neither used nor dropped here.
+            std::mem::forget(core.writing.take());
+            core.reader.forget();
+            self.writes.store(false, Relaxed);
+        }
         if core.writing.is_none() {
             let lock = FileLock::acquire(&self.path.join(LOCK))?;
-            let (state, store) = self.latest(core)?;
+            let known = self.snapshot().state().clone();
+            let (state, reader, store) = self.latest(&core.reader, known, cancel)?;
+            self.reached(core, reader);
             super::compact::remove_orphans(self.fs.as_ref(), &self.path, store.manifest())?;
             self.publish(state.clone());
             self.durable.store(state.commit, Release);
-            core.writing = Some(Writing::new(lock, state, store));
+            core.writing = Some(Writing::new(lock, state, store, cancel));
+            self.writes.store(true, Relaxed);
         }
-        let writing = core.writing.as_mut().ok_or(Error::Cancelled)?;
-        if writing.process != std::process::id() {
-            return Err(Error::Locked(self.path.clone()));
-        }
+        let unwritten = Error::Internal("a writer that was begun is not there");
+        let writing = core.writing.as_mut().ok_or(unwritten)?;
         writing.usable(&self.path)?;
         Ok(writing)
     }
 
     /// Returns when commit number `commit` is durable, having made it so if nobody else does.
     fn wait(&self, commit: u64) -> Result<()> {
-        let mut core = self.lock();
+        // Dropped behind what is locked below.
+        let _busy = Busy(self);
+        let mut core = self.enter()?;
         loop {
             let Some(writing) = &mut core.writing else { return Ok(()) };
             if self.is_durable(commit) {
                 return Ok(());
+            }
+            if writing.process != std::process::id() {
+                return Err(Error::Locked(self.path.clone()));
             }
             writing.usable(&self.path)?;
             if writing.busy {
@@ -300,7 +522,7 @@ impl PropertyStore {
         let written = match (log, position) {
             (Some(log), _) => Ok(log),
             (None, Some(position)) => LogWriter::begin(&self.fs, &position),
-            (None, None) => Err(Error::Cancelled),
+            (None, None) => Err(Error::Internal("a group without a place in the log")),
         };
         let written = written.and_then(|mut log| log.write(&group).map(|()| log));
 
@@ -314,6 +536,7 @@ impl PropertyStore {
                 self.durable.store(state.commit, Release);
                 writing.log = Some(log);
                 reader.count(group.bytes());
+                self.logged.store(reader.bytes(), Relaxed);
                 self.publish(state);
                 Ok(())
             }
@@ -341,18 +564,19 @@ impl PropertyStore {
     /// # Errors
     /// Those of writing.
     pub fn flush(&self) -> Result<()> {
-        let commit = self.lock().writing.as_ref().map_or(0, |writing| writing.tip.commit);
+        let commit = self.enter()?.writing.as_ref().map_or(0, |writing| writing.tip.commit);
         self.wait(commit)
     }
 }
 
 impl Writing {
-    pub(super) fn new(lock: FileLock, tip: State, store: Arc<Store>) -> Self {
+    fn new(lock: FileLock, tip: State, store: Arc<Store>, cancel: &CancelToken) -> Self {
+        let lookups = Lookups::new(store, tip.base.lookups(), cancel);
         Writing {
-            _lock: lock,
+            lock: Some(lock),
             process: std::process::id(),
             tip,
-            lookups: Lookups::new(store),
+            lookups,
             waiting: Group::default(),
             log: None,
             busy: false,
@@ -375,10 +599,17 @@ impl Writing {
     fn usable(&self, path: &Path) -> Result<()> {
         match &self.broken {
             None => Ok(()),
-            Some(why) => Err(Error::Invalid(format!(
-                "{} takes no changes since writing failed ({why}); open it anew",
-                path.display()
-            ))),
+            Some(why) => Err(Error::Poisoned { path: path.to_path_buf(), why: why.clone() }),
+        }
+    }
+}
+
+impl Drop for PropertyStore {
+    fn drop(&mut self) {
+        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if core.writing.as_ref().is_some_and(|writing| writing.process != std::process::id()) {
+            // What the writing thread of a parent owns is not to be dropped in a child.
+            std::mem::forget(core.writing.take());
         }
     }
 }
@@ -400,18 +631,26 @@ impl Ticket<'_> {
 }
 
 /// The state after the last commit of a store, and how far its log was read.
-fn current(path: &Path, options: &OpenOptions) -> Result<(State, LogReader, Arc<Store>)> {
+fn current(
+    path: &Path,
+    options: &OpenOptions,
+    cancel: &CancelToken,
+) -> Result<(State, LogReader, Arc<Store>)> {
     with_newest(path, |manifest| {
         let store = Store::open_as(path, manifest, options)?;
-        let (state, reader) = from_files(&store, options)?;
+        let (state, reader) = from_files(&store, options, cancel)?;
         Ok((state, reader, store))
     })
 }
 
 /// The state after the last commit in the files and the log of an open store.
-fn from_files(store: &Arc<Store>, options: &OpenOptions) -> Result<(State, LogReader)> {
-    let base = Base::open(store, options.memory, &options.cancel)?;
-    replay(store, State::new(Arc::new(base)), &options.cancel)
+fn from_files(
+    store: &Arc<Store>,
+    options: &OpenOptions,
+    cancel: &CancelToken,
+) -> Result<(State, LogReader)> {
+    let base = Base::open(store, options.memory, cancel)?;
+    replay(store, State::new(Arc::new(base)), cancel)
 }
 
 /// The state after all commits in the log of an open store, and how far it was read.
@@ -421,7 +660,8 @@ pub(super) fn replay(
     cancel: &CancelToken,
 ) -> Result<(State, LogReader)> {
     let mut reader = LogReader::new(store.path(), store.manifest())?;
-    advance(&mut reader, &mut state, &mut Lookups::new(Arc::clone(store)), cancel)?;
+    let mut lookups = Lookups::new(Arc::clone(store), state.base.lookups(), cancel);
+    advance(&mut reader, &mut state, &mut lookups, cancel)?;
     Ok((state, reader))
 }
 
@@ -432,8 +672,5 @@ fn advance(
     lookups: &mut Lookups,
     cancel: &CancelToken,
 ) -> Result<()> {
-    reader.read(|commit, changes| {
-        cancel.check()?;
-        state.make(commit, &changes, lookups)
-    })
+    reader.read(cancel, |commit, changes| state.make(commit, changes, lookups))
 }

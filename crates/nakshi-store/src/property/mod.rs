@@ -57,7 +57,7 @@ pub(crate) use import::TIME;
 pub use import::{LoadOptions, LoadReport, Relaid, Rows, Table, load, load_with};
 pub use live::{PropertyStore, Ticket};
 pub use log::Change;
-pub(crate) use log::logs;
+pub(crate) use log::{OpenLog, logs};
 pub use project::{Along, Projection, project};
 pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};

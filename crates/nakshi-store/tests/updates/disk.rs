@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use nakshi_io::write::{FaultyFs, RealFs, WriteAction, WriteFault, WriteFile, WriteFs};
 
@@ -48,6 +50,72 @@ impl WriteFile for UnsyncedFile {
     }
     fn sync(&mut self) -> nakshi_io::Result<()> {
         Ok(())
+    }
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A disk whose writing panics once, when a file whose name begins so is written.
+#[derive(Debug)]
+pub struct Panics {
+    inner: Arc<dyn WriteFs>,
+    prefix: &'static str,
+    armed: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct PanicsFile(Box<dyn WriteFile>, Arc<AtomicBool>);
+
+/// A file system that panics when the log is written, once the flag is set.
+pub fn panics(armed: &Arc<AtomicBool>) -> Arc<dyn WriteFs> {
+    Arc::new(Panics { inner: unsynced(), prefix: "log-", armed: Arc::clone(armed) })
+}
+
+impl WriteFs for Panics {
+    fn create(&self, path: &Path) -> nakshi_io::Result<Box<dyn WriteFile>> {
+        let file = self.inner.create(path)?;
+        let name = path.file_name().unwrap().to_str().unwrap();
+        Ok(match name.starts_with(self.prefix) {
+            true => Box::new(PanicsFile(file, Arc::clone(&self.armed))),
+            false => file,
+        })
+    }
+    fn create_dir(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.inner.create_dir(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> nakshi_io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn publish(&self, from: &Path, to: &Path) -> nakshi_io::Result<()> {
+        self.inner.publish(from, to)
+    }
+    fn remove_file(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.inner.remove_file(path)
+    }
+    fn remove_dir_all(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.inner.remove_dir_all(path)
+    }
+    fn sync_dir(&self, path: &Path) -> nakshi_io::Result<()> {
+        self.inner.sync_dir(path)
+    }
+}
+
+impl WriteFile for PanicsFile {
+    fn append(&mut self, bytes: &[u8]) -> nakshi_io::Result<()> {
+        if self.1.load(Ordering::Relaxed) {
+            // Others come to wait meanwhile.
+            std::thread::sleep(Duration::from_millis(100));
+            self.1.store(false, Ordering::Relaxed);
+            panic!("planted");
+        }
+        self.0.append(bytes)
+    }
+    fn sync(&mut self) -> nakshi_io::Result<()> {
+        self.0.sync()
     }
     fn len(&self) -> u64 {
         self.0.len()

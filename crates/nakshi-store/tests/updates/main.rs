@@ -5,6 +5,7 @@
 
 mod acid;
 mod disk;
+mod handle;
 mod model;
 
 use std::path::Path;

@@ -61,7 +61,7 @@ pub(super) fn neo4j(source: &Source<'_>, path: &Path) -> Result<Exported> {
     let folder = Folder { fs: &fs, path: dir.path() };
     let done = match source.store.manifest().property {
         Some(_) => tables::write(source, &folder),
-        None => plain::write(source, &Names::load(source.store)?, &folder),
+        None => plain::write(source, &Names::load(source.store, source.hooks)?, &folder),
     };
     // Whatever a cancelled job stumbled over, it is its caller who ended it.
     let written = done.map_err(|error| source.hooks.check().err().unwrap_or(error))?;

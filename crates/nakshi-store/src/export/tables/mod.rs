@@ -10,7 +10,7 @@ mod text;
 use std::path::Path;
 
 use super::graph::{self, Columns, Steps};
-use super::{ExportFormat, ExportOptions, Exported, Output, Source, choose};
+use super::{ExportFormat, ExportOptions, Exported, Output, Source, choose, finish};
 use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value};
 use crate::{Error, ExternalId, Manifest, Result};
 
@@ -118,21 +118,20 @@ pub(super) fn write(source: &Source<'_>, path: &Path, options: &ExportOptions) -
         return Err(Error::Invalid("nodes and edges need a file each".into()));
     }
     let graph = graph::snapshot(source, options.memory)?;
-    let ids = ids(&graph)?;
+    let ids = ids(source, &graph)?;
     let nodes = options.nodes.as_deref();
     let nodes = nodes.map(|path| nodes_to(source, &graph, ids, path, options.format));
     let (nodes, rows) = nodes.transpose()?.unzip();
     let (edges, count) = edges_to(source, &graph, ids, path, options.format)?;
-    source.hooks.check()?;
-    nodes.map_or(Ok(()), Output::finish)?;
-    edges.finish()?;
+    finish(source, nodes.into_iter().chain([edges]))?;
     Ok(Exported { edges: count, nodes: rows, command: None })
 }
 
 /// The type of a column of ids: integers where all of them fit, bytes where one is no text.
-fn ids(graph: &PropertyGraph) -> Result<Scalar> {
-    let mut ids = Scalar::Int;
+fn ids(source: &Source<'_>, graph: &PropertyGraph) -> Result<Scalar> {
+    let (mut ids, mut steps) = (Scalar::Int, Steps::new(source.hooks, "ids", graph.num_nodes()));
     graph.for_each_id(|id| {
+        steps.next()?;
         match id {
             ExternalId::I64(_) => {}
             ExternalId::U64(id) if i64::try_from(id).is_ok() => {}

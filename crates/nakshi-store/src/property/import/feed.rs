@@ -105,7 +105,8 @@ impl<'a> Feed<'a> {
             rows.append_value((tables.nodes + tables.edges).cast_signed());
             let [source, target] = &mut ids;
             source.append_value(&row.source);
-            let spool = self.spool.as_mut().ok_or(Error::Cancelled)?;
+            let spool =
+                self.spool.as_mut().ok_or(Error::Internal("rows come behind the last one"))?;
             match kind {
                 Kind::Nodes => {
                     target.append_value(&row.source);

@@ -10,7 +10,9 @@ mod op;
 mod reader;
 mod writer;
 
+pub(super) use file::Changes;
 pub use op::Change;
+pub(super) use op::Encoded;
 pub(super) use reader::LogReader;
-pub(crate) use reader::logs;
+pub(crate) use reader::{OpenLog, logs};
 pub(super) use writer::{Group, LogWriter};

@@ -2,7 +2,7 @@
 //! the same whatever the files look like to which they are applied.
 
 use super::super::value::Value;
-use crate::{ExternalId, Result, varint};
+use crate::{ExternalId, varint};
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,18 +71,50 @@ pub enum Change {
 }
 
 /// Why bytes of a log are no changes.
-const BAD: &str = "a change in the log does not decode";
+pub(super) const BAD: &str = "a change in the log does not decode";
 
 pub(super) fn encode(changes: &[Change], out: &mut Vec<u8>) {
     varint::put(out, changes.len() as u64);
     changes.iter().for_each(|change| change.encode(out));
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Change>, &'static str> {
+/// A commit whose changes come one by one.
+#[derive(Debug, Default)]
+pub(in super::super) struct Encoded {
+    count: u64,
+    body: Vec<u8>,
+}
+
+impl Encoded {
+    pub(in super::super) fn push(&mut self, change: &Change) {
+        self.count += 1;
+        change.encode(&mut self.body);
+    }
+
+    /// Bytes so far.
+    pub(in super::super) fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The commit as [`encode`] has it.
+    pub(in super::super) fn finish(mut self) -> Vec<u8> {
+        let mut head = Vec::new();
+        varint::put(&mut head, self.count);
+        self.body.splice(..0, head);
+        self.body
+    }
+}
+
+/// The number of changes at the beginning of a commit, and the bytes that it takes.
+pub(super) fn count(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut from = Source { bytes, at: 0 };
-    let count = from.number().ok_or(BAD)?;
-    let changes: Option<Vec<Change>> = (0..count).map(|_| from.change()).collect();
-    changes.filter(|_| from.at == bytes.len()).ok_or(BAD)
+    Some((from.number()?, from.at))
+}
+
+/// The first change of some bytes, and how many it takes; nothing if they end before it does.
+pub(super) fn change(bytes: &[u8]) -> Option<(Change, usize)> {
+    let mut from = Source { bytes, at: 0 };
+    Some((from.change()?, from.at))
 }
 
 impl Change {
@@ -351,14 +383,28 @@ mod tests {
         ]
     }
 
+    fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
+        let (count, mut at) = super::count(bytes)?;
+        let changes = (0..count).map(|_| {
+            let (change, taken) = super::change(bytes.get(at..)?)?;
+            at += taken;
+            Some(change)
+        });
+        let changes: Option<Vec<Change>> = changes.collect();
+        changes.filter(|_| at == bytes.len())
+    }
+
     proptest! {
         #[test]
         fn changes_survive_their_bytes(changes in prop::collection::vec(change(), 0..6)) {
             let mut bytes = Vec::new();
             encode(&changes, &mut bytes);
-            prop_assert_eq!(decode(&bytes), Ok(changes));
+            let mut one_by_one = Encoded::default();
+            changes.iter().for_each(|change| one_by_one.push(change));
+            prop_assert_eq!(&one_by_one.finish(), &bytes);
+            prop_assert_eq!(decode(&bytes), Some(changes));
             for end in 0..bytes.len() {
-                prop_assert!(decode(&bytes[..end]).is_err());
+                prop_assert!(decode(&bytes[..end]).is_none());
             }
         }
 

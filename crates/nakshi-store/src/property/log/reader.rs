@@ -1,9 +1,10 @@
 //! Reading the log of a store, once or again and again.
 
-use super::file::{self, HEADER, LogFile};
-use super::op::{self, Change};
+use super::file::{self, Changes, HEADER, LogFile};
 use crate::files::{Uuid, parse_uuid};
 use crate::{Error, Manifest, Result};
+use nakshi_io::CancelToken;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Where a reader of the log has got to.
@@ -60,11 +61,16 @@ impl LogReader {
     }
 
     /// Passes over the commits up to one.
-    pub(in super::super) fn read_until(&mut self, commit: u64) -> Result<()> {
+    pub(in super::super) fn read_until(&mut self, commit: u64, cancel: &CancelToken) -> Result<()> {
         self.limit = Some(commit);
-        let done = self.read(|_, _| Ok(()));
+        let done = self.read(cancel, |_, _| Ok(()));
         self.limit = None;
         done
+    }
+
+    /// Knows nothing any more: no manifest is of this generation.
+    pub(in super::super) fn forget(&mut self) {
+        self.generation = u64::MAX;
     }
 
     /// Says that what was written so far is known.
@@ -90,42 +96,43 @@ impl LogReader {
         if self.begun { (self.number + 1, self.at) } else { (self.number, 0) }
     }
 
-    /// Hands every commit that has come since the last call to `f`.
+    /// Hands every commit that has come since the last call to `f`. Of the log a piece is in memory at a
+    /// time; `cancel` is looked at for every piece.
     ///
     /// # Errors
     /// [`Error::Corrupt`] and [`Error::Truncated`] if something that was durable is not there any more;
     /// [`Error::Foreign`] for the log of another store; one of kind `NotFound` if a compaction has removed
-    /// the log; those of `f`.
+    /// the log; [`Error::Cancelled`]; those of `f`.
     pub(in super::super) fn read(
         &mut self,
-        mut f: impl FnMut(u64, Vec<Change>) -> Result<()>,
+        cancel: &CancelToken,
+        mut f: impl FnMut(u64, &mut Changes<'_>) -> Result<()>,
     ) -> Result<()> {
-        let read =
-            |number| LogFile::read(&self.dir, &self.store, self.page_size, self.generation, number);
+        let read = |number| {
+            let place = (self.generation, number);
+            LogFile::read(&self.dir, &self.store, self.page_size, place, cancel)
+        };
         let Some(mut file) = read(self.number)? else { return Ok(()) };
         self.begun = true;
         loop {
             let next = read(self.number + 1)?;
             let until = next.as_ref().map(|next| next.header.previous);
-            let at = usize::try_from(self.at).unwrap_or(usize::MAX);
-            for frame in file.frames(at, until)? {
+            while let Some(frame) = file.next(self.at, until)? {
                 if self.limit.is_some_and(|limit| frame.commit > limit) {
                     return Ok(());
                 }
-                let corrupt = |what: String| Error::Corrupt {
-                    file: file.path().to_path_buf(),
-                    page: self.at / u64::from(self.page_size.max(1)),
-                    what,
-                };
                 if frame.commit != self.commit + 1 {
                     let (found, last) = (frame.commit, self.commit);
-                    return Err(corrupt(format!("commit {found} follows on commit {last}")));
+                    return Err(Error::Corrupt {
+                        file: file.path().to_path_buf(),
+                        page: self.at / u64::from(self.page_size.max(1)),
+                        what: format!("commit {found} follows on commit {last}"),
+                    });
                 }
-                let changes = op::decode(frame.changes).map_err(|what| corrupt(what.into()))?;
-                f(frame.commit, changes)?;
+                f(frame.commit, &mut file.changes(&frame)?)?;
                 self.commit = frame.commit;
-                self.bytes += frame.changes.len() as u64;
-                self.at = frame.end as u64;
+                self.bytes += frame.bytes();
+                self.at = frame.changes.end;
             }
             let Some(next) = next else { return Ok(()) };
             if next.header.first != self.commit + 1 {
@@ -140,14 +147,31 @@ impl LogReader {
     }
 }
 
-/// Names and bytes of the log files of a manifest, as they are at this moment: the last one may grow.
+/// A log file that is held open: a compaction may remove it.
+pub(crate) struct OpenLog {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    /// Bytes with whole commits. More may come while the file is copied, but these stay.
+    pub(crate) len: u64,
+}
+
+/// The log files of a manifest, whose commits are all read once.
 ///
 /// # Errors
-/// Those of reading, one of kind `NotFound` if a compaction has removed them.
-pub(crate) fn logs(dir: &Path, manifest: &Manifest) -> Result<Vec<(String, Vec<u8>)>> {
+/// Those of [`LogReader::read`].
+pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Result<Vec<OpenLog>> {
+    let mut reader = LogReader::new(dir, manifest)?;
+    reader.read_until(u64::MAX, cancel)?;
     let mut found = Vec::new();
-    while let Some(bytes) = file::bytes(dir, manifest.generation, found.len() as u64)? {
-        found.push((file::name(manifest.generation, found.len() as u64), bytes));
+    let count = if reader.begun { reader.number + 1 } else { 0 };
+    for number in 0..count {
+        let Some(file) = file::open(dir, manifest.generation, number)? else { break };
+        let name = file::name(manifest.generation, number);
+        let path = dir.join(&name);
+        let whole = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
+        let len = if number == reader.number { reader.at } else { whole };
+        found.push(OpenLog { name, path, file, len });
     }
     Ok(found)
 }

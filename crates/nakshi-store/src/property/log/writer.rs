@@ -37,6 +37,14 @@ impl Group {
     pub(in super::super) fn push(&mut self, commit: u64, changes: &[Change]) -> Result<()> {
         let mut bytes = Vec::new();
         op::encode(changes, &mut bytes);
+        self.push_encoded(commit, bytes)
+    }
+
+    /// Adds a commit whose changes are encoded already.
+    ///
+    /// # Errors
+    /// As [`Group::push`].
+    pub(in super::super) fn push_encoded(&mut self, commit: u64, bytes: Vec<u8>) -> Result<()> {
         if bytes.len() > MOST {
             return Err(Error::Invalid(format!(
                 "a commit of {} bytes is larger than 1 GiB; make several of it",
@@ -87,7 +95,8 @@ impl LogWriter {
             file::put_frame(&self.header, *commit, durable, changes, &mut bytes);
         }
         let end = durable + bytes.len() as u64;
-        if end > self.reserved {
+        // A large group waits for the disk anyway; it is not written twice.
+        if end > self.reserved && (bytes.len() as u64) < MOST_RESERVED {
             let more = end.next_multiple_of(LEAST) - durable + end.min(MOST_RESERVED);
             self.file.reserve(more)?;
             self.reserved = durable + more;
