@@ -534,13 +534,13 @@ mod tests {
     fn all(identities: [Identity; 3], secrets: [&str; 3]) -> Vec<Result<Vec<Option<Wire>>>> {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let addresses = listeners.each_ref().map(|one| one.local_addr().unwrap().to_string());
+        let (overs, all) = ([const { AtomicBool::new(false) }; 3], [0, 1, 2]);
+        let doors = all.map(|k| Door::open(&listeners[k], &token(secrets[k])).unwrap());
         // Strangers are first: those that say nothing, and one that says the wrong thing.
         let mut strangers: Vec<_> =
             (0..600).map(|k| TcpStream::connect(&addresses[k % 3]).unwrap()).collect();
         let text = b"GET / HTTP/1.1\r\n\r\n and more than a server says";
         strangers[0].write_all(text).unwrap();
-        let (overs, all) = ([const { AtomicBool::new(false) }; 3], [0, 1, 2]);
-        let doors = all.map(|k| Door::open(&listeners[k], &token(secrets[k])).unwrap());
         let one = |k: usize| {
             let (door, token) = (&doors[k], token(secrets[k]));
             connect(door.arrivals(), &addresses, identities[k], &token, &waiting(PATIENCE))
