@@ -89,8 +89,8 @@ class Listening:
 
     def start(self, listen: str = "127.0.0.1:0", *words: str, **options: Any) -> None:
         """One that front-ends may name all temporary files to."""
-        words = ("--allow", tempfile.gettempdir(), *words)
         words = ("worker", "--listen", listen, "--json", "--until-eof", "--token-file", "-", *words)
+        words += ("--allow", tempfile.gettempdir())
         process = self._nakshi.start(*words, stdin=subprocess.PIPE, **options)
         self.processes.append(process)
         assert process.stdin is not None and process.stdout is not None
