@@ -14,7 +14,7 @@ import nakshi
 import numpy as np
 import pytest
 from nakshi import cluster
-from nakshi.placement import LocalWorkers, Terms, read_hosts
+from nakshi.placement import LocalWorkers, Terms, WorkerProcess, read_hosts
 
 from .conftest import run_cli
 
@@ -181,6 +181,48 @@ def test_a_lost_worker_is_replaced(store: Path) -> None:
         known = {"hosts": servers.addresses, "token": servers.token}
         found = cluster.run(store, "wcc", progress=False, **known)
         assert found.summary == {"components": 1}
+    assert children() == 0
+
+
+def killing(monkeypatch: pytest.MonkeyPatch, kills: int) -> list[int]:
+    """Kills so many of the workers that are started, at once; their processes."""
+    killed: list[int] = []
+    start = WorkerProcess._start
+
+    def started(self: WorkerProcess) -> None:
+        start(self)
+        if len(killed) < kills:
+            killed.append(self._process.pid)
+            self._process.kill()
+
+    monkeypatch.setattr(WorkerProcess, "_start", started)
+    return killed
+
+
+def test_a_worker_killed_before_it_listens_is_replaced(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen red with "nothing heard in 60 s" after 0.3 s."""
+    killed = killing(monkeypatch, 3)
+    found = cluster.run(store, "wcc", local=2, restarts=3, progress=False)
+    assert found.summary == {"components": 1} and len(killed) == 3
+    assert children() == 0
+
+
+def test_workers_killed_before_they_listen_too_often(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killing(monkeypatch, 99)
+    with pytest.raises(nakshi.ClusterError, match=r"killed by SIGKILL after \d+\.\d s"):
+        cluster.run(store, "wcc", local=2, restarts=2, progress=False)
+    assert children() == 0
+
+
+def test_a_worker_that_cannot_listen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not started again and again."""
+    with pytest.raises(nakshi.ClusterError, match=r"exit code 1 after .* s: nakshi: a token has 16"):
+        with LocalWorkers(1, Terms(token=b"short")):
+            pass
     assert children() == 0
 
 

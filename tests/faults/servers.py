@@ -87,10 +87,12 @@ class Listening:
         """Arguments of a run on them."""
         return {"hosts": self.addresses, "token": self.token}
 
-    def start(self, listen: str = "127.0.0.1:0", *words: str, **options: Any) -> None:
-        """One that front-ends may name all temporary files to."""
-        words = ("worker", "--listen", listen, "--json", "--until-eof", "--token-file", "-", *words)
-        words += ("--allow", tempfile.gettempdir())
+    def start(
+        self, listen: str = "127.0.0.1:0", allow: Path | None = None, **options: Any
+    ) -> None:
+        """One to which front-ends may name what is below a folder; without, all temporary files."""
+        words = ["worker", "--listen", listen, "--json", "--until-eof", "--token-file", "-"]
+        words += ["--allow", str(allow or tempfile.gettempdir())]
         process = self._nakshi.start(*words, stdin=subprocess.PIPE, **options)
         self.processes.append(process)
         assert process.stdin is not None and process.stdout is not None

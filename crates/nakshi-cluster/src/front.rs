@@ -331,7 +331,7 @@ impl<'s> Front<'s> {
         }
         if let Some(checkpoints) = &self.settings.checkpoints {
             self.part();
-            remove(checkpoints, job, "");
+            remove(checkpoints, job, None);
         }
         for link in &self.links {
             let _ = link.socket.shutdown(std::net::Shutdown::Both);
