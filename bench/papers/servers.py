@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -90,8 +91,10 @@ def run_in_namespaces(
     Raises:
         measure.Skipped: namespaces or such links cannot be made here.
     """
-    with network(servers, link) as hosts, _listening(hosts) as addresses:
-        return cluster.run(store, algorithm, hosts=addresses, progress=False, **parameters)
+    token = secrets.token_hex(32)
+    with network(servers, link) as hosts, _listening(hosts, token, store) as addresses:
+        known = {"hosts": addresses, "token": token}
+        return cluster.run(store, algorithm, progress=False, **known, **parameters)
 
 
 @contextmanager
@@ -162,15 +165,19 @@ def _shape(tc: Sequence[str], device: str, link: Link) -> None:
 
 
 @contextmanager
-def _listening(hosts: dict[str, str]) -> Iterator[list[str]]:
+def _listening(hosts: dict[str, str], token: str, store: Path) -> Iterator[list[str]]:
     """A server in each namespace, for one run; none is left over."""
     started = []
     try:
         for name, address in hosts.items():
             call = ["ip", "netns", "exec", name, sys.executable, "-m", "nakshi", "worker"]
             call += ["--listen", f"{address}:{PORT}", "--once", "--json"]
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            started.append(subprocess.Popen(call, text=True, start_new_session=True, **pipes))
+            call += ["--token-file", "-", "--allow", str(store)]
+            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+            worker = subprocess.Popen(call, text=True, start_new_session=True, **pipes)
+            started.append(worker)
+            worker.stdin.write(token + "\n")
+            worker.stdin.flush()
         addresses = []
         for worker in started:
             line = worker.stdout.readline()

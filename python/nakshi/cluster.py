@@ -18,7 +18,7 @@ from .advice import recommend as recommend
 from .edge_file import EdgeFile as EdgeFile
 from .errors import ParameterError
 from .graph import Graph
-from .placement import Hosts, LocalWorkers, Placement, RayWorkers
+from .placement import Hosts, LocalWorkers, Placement, RayWorkers, Terms, read_token
 from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_seconds, parse_size
@@ -34,6 +34,8 @@ def run(
     workers: int | None = None,
     local: int | None = None,
     hosts: Sequence[str] | None = None,
+    token: str | bytes | None = None,
+    token_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
     senders: int = 1,
     memory: int | str | None = None,
@@ -58,6 +60,9 @@ def run(
             running (``RAY_ADDRESS``, ``ray start``), or in one on this machine for the run.
         local: processes of this machine that are started for the run, without Ray.
         hosts: addresses (``host:port``) at which ``nakshi worker`` listens. Exactly one of these three.
+        token: with `hosts`: the secret that the workers know. Workers that were started without one, on
+            this machine, know that of this user, which is the default here.
+        token_file: a file with it.
         threads: computation workers of each server; CPUs that Ray reserves for it.
         senders: communication workers of each server, which put values into frames.
         memory: for each server; lists that do not fit are in files of its ``TMPDIR``.
@@ -67,7 +72,7 @@ def run(
         checkpoint_every: supersteps from one checkpoint of all values to the next; none without.
         checkpoints: folder for them that all servers can write to; without, each server keeps those of
             the one before it.
-        restarts: how often servers that are lost are replaced. Those that are left keep their parts of
+        restarts: how often servers that are lost, or killed before they listen, are replaced. Those that are left keep their parts of
             the graph and go on from the last checkpoint that all have saved, or begin anew; the
             result is the same to the bit.
         silence: seconds after which a server that says nothing is lost.
@@ -91,18 +96,29 @@ def run(
     if checkpoints is not None and checkpoint_every is None:
         raise ParameterError("checkpoints needs checkpoint_every, a number of supersteps")
     folder = None if checkpoints is None else os.path.abspath(checkpoints)
-    placed = _placement(workers, local, hosts, threads)
+    terms = Terms(restarts=restarts)
+    if token is not None or token_file is not None:
+        if hosts is None or (token is not None and token_file is not None):
+            raise ParameterError("token, or token_file, goes with hosts: others make their own")
+        terms.token = _secret(token) if token is not None else read_token(token_file or "")
+    elif hosts is not None:
+        terms.token = b""
+    placed = _placement(workers, local, hosts, threads, terms)
     graph: _core.Store | str
     if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
         file = store if isinstance(store, EdgeFile) else EdgeFile(store)
         graph, given = file.given(algorithm, parameters)
+        terms.allow += [os.path.abspath(path) for path in (file.path, file.nodes) if path]
     else:
         opened = store if isinstance(store, Graph) else Graph(store)
+        terms.allow.append(os.path.abspath(opened.path))
         graph, given = opened._core, json.loads(opened._given(algorithm, parameters))
         if algorithm == "pagerank" and given.get("tolerance") == 0.0:
             # What one machine needs to run all iterations; here all are run.
             del given["tolerance"]
 
+    if folder is not None:
+        terms.allow.append(folder)
     with placed as placement, reporting(progress, algorithm) as sink:
         core = _core.run_on_servers(
             graph,
@@ -112,10 +128,11 @@ def run(
             memory=parse_size(memory),
             threads=threads,
             senders=senders,
+            token=placement.token,
             timeout=timeout,
             deadline=None if deadline is None else parse_seconds(deadline),
             silence=silence,
-            restarts=restarts,
+            restarts=terms.restarts,
             checkpoints=None if checkpoint_every is None else (checkpoint_every, folder),
             replace=placement.replace,
             watch=None if watch is None else lambda told: watch(json.loads(told)),
@@ -124,8 +141,16 @@ def run(
     return Result(core)
 
 
+def _secret(token: str | bytes) -> bytes:
+    return token.encode() if isinstance(token, str) else token
+
+
 def _placement(
-    workers: int | None, local: int | None, hosts: Sequence[str] | None, threads: int
+    workers: int | None,
+    local: int | None,
+    hosts: Sequence[str] | None,
+    threads: int,
+    terms: Terms,
 ) -> Placement:
     """Where the workers of a run come from."""
     if [workers, local, hosts].count(None) != 2:
@@ -133,8 +158,10 @@ def _placement(
             "give one of workers=N (by Ray), local=N (processes of this machine), hosts=[...]"
         )
     if workers is not None:
-        return RayWorkers(workers, cpus=threads)
-    return LocalWorkers(local) if local is not None else Hosts(hosts or [])
+        return RayWorkers(workers, cpus=threads, terms=terms)
+    if local is not None:
+        return LocalWorkers(local, terms)
+    return Hosts(hosts or [], terms.token or None)
 
 
 def plan(
@@ -177,19 +204,57 @@ def serve(
     *,
     once: bool = False,
     until_eof: bool = False,
+    token: str | bytes | None = None,
+    token_file: str | os.PathLike[str] | None = None,
+    allow: Sequence[str | os.PathLike[str]] = (),
     ready: Callable[[str], object] = print,
 ) -> None:
     """Be a server of a cluster until Ctrl-C: what ``nakshi worker`` does.
 
+    Whoever calls proves that it knows the token before anything else is read of it. After that, what is
+    sent is neither encrypted nor signed: use a network of your own.
+
     Args:
         listen: ``host:port``; the system chooses a port for 0.
+        token: the secret that front-ends and other servers know, 16 bytes at least. Without, it is that
+            of this user, ``nakshi/cluster-token`` in ``XDG_CONFIG_HOME`` (``~/.config``), which is made
+            where it is missing; `listen` is then an address of this machine only.
+        token_file: a file with it; the first line of the standard input for ``-``.
+        allow: folders and files; stores, files of edges and folders for checkpoints that a front-end names
+            are below them, links followed. The working directory if none is given.
         once: end after one run, or after a minute in which nobody calls.
         until_eof: end this process when its standard input does, as when what started it has gone.
         ready: called with the address when it listens.
+
+    Raises:
+        ClusterError: it cannot listen, or other machines reach `listen` and there is no token.
     """
+
+    def told(address: str, _: str | None) -> None:
+        ready(address)
+
+    if token is not None and token_file is not None:
+        raise ParameterError("give one of token, token_file")
+    secret = None if token is None else _secret(token)
+    serve_and_tell(listen, told, once, until_eof, secret, token_file, allow)
+
+
+def serve_and_tell(
+    listen: str,
+    ready: Callable[[str, str | None], object],
+    once: bool,
+    until_eof: bool,
+    token: bytes | None,
+    token_file: str | os.PathLike[str] | None,
+    allow: Sequence[str | os.PathLike[str]],
+) -> None:
+    """As :func:`serve`; `ready` is also told in which file the token is, if it is that of this user."""
+    if token_file is not None:
+        token = read_token(token_file)
     if until_eof:
         threading.Thread(target=_end_at_eof, daemon=True).start()
-    _core.serve(listen, ready, once=once)
+    allowed = [os.fspath(path) for path in allow]
+    _core.serve(listen, ready, once=once, token=token, allow=allowed)
 
 
 def _end_at_eof() -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -35,11 +38,29 @@ _AGAIN = 0.2
 _OBJECT_STORE = 100 << 20
 
 
+#: Bytes of a file with a token: more are no token.
+_TOKEN = 1 << 13
+
+
+@dataclass
+class Terms:
+    """What the workers of a run are started with."""
+
+    #: What front-ends may name, and everything below it; the working directory if there is nothing.
+    allow: list[str] = field(default_factory=list)
+    #: The secret that they share with their front-end.
+    token: bytes = field(default_factory=lambda: secrets.token_hex(32).encode())
+    #: How many that are killed before they listen are still replaced.
+    restarts: int = 8
+
+
 class Placement(Protocol):
     """Workers of one run."""
 
     #: Where they listen, ``host:port``, by number of server.
     addresses: list[str]
+    #: The secret that they know; that of this user without.
+    token: bytes | None
 
     def replace(self, server: int) -> str:
         """End the worker numbered `server`, which is lost, and start another: its address."""
@@ -72,33 +93,64 @@ class _Leaving:
 class WorkerProcess:
     """A process ``nakshi worker`` for one run. It ends with the process that started it."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, terms: Terms) -> None:
         where = f"[{host}]:0" if ":" in host else f"{host}:0"
         call = [sys.executable, "-m", "nakshi", "worker", "--listen", where, "--once", "--json"]
-        # Its standard input ends when this process does, in whatever way.
-        call += ["--until-eof"]
+        # Its standard input ends when this process does, in whatever way; the token comes there, since
+        # everybody on a machine sees the words of a command.
+        call += ["--until-eof", "--token-file", "-"]
+        # What is not there cannot be allowed; the run says that it is not there.
+        for path in filter(os.path.exists, terms.allow):
+            call += ["--allow", path]
+        self._call, self._terms = call, terms
+        self._start()
+
+    def _start(self) -> None:
+        self._began = time.monotonic()
         # In a session of its own: Ctrl-C is for the front-end, which ends it.
         self._process = subprocess.Popen(
-            call,
+            self._call,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
+        if self._process.stdin is not None:
+            try:
+                self._process.stdin.write(self._terms.token.decode() + "\n")
+                self._process.stdin.flush()
+            except OSError:
+                # It has ended already; `address` says how.
+                pass
 
     def address(self) -> str:
-        """Where it listens, as soon as it does."""
-        late = threading.Timer(STARTING, self._process.kill)
-        late.start()
-        try:
-            line = self._process.stdout.readline() if self._process.stdout is not None else ""
-        finally:
-            late.cancel()
-        if not line:
-            why = self._process.communicate()[1].strip() or f"nothing heard in {STARTING:.0f} s"
-            raise ClusterError(f"a worker has ended before it listened: {why}")
-        return str(json.loads(line)["address"])
+        """Where it listens, as soon as it does. One that is killed before is replaced."""
+        while True:
+            silent = threading.Event()
+            late = threading.Timer(STARTING, lambda: (silent.set(), self._process.kill()))
+            late.start()
+            try:
+                line = self._process.stdout.readline() if self._process.stdout is not None else ""
+            finally:
+                late.cancel()
+            if line:
+                return str(json.loads(line)["address"])
+            seconds = time.monotonic() - self._began
+            # A pipe that has closed may hold bytes that nobody has read.
+            said = _close(self._process)
+            if silent.is_set():
+                raise ClusterError(f"a worker has said nothing for {STARTING:.0f} s")
+            code = self._process.returncode
+            if code < 0 and self._terms.restarts > 0:
+                self._terms.restarts -= 1
+                self._start()
+                continue
+            how = f"killed by {_signal(-code)}" if code < 0 else f"exit code {code}"
+            why = f": {said}" if said else ""
+            raise ClusterError(
+                f"a worker has ended before it listened: {how} after {seconds:.1f} s{why}"
+            )
 
     def end(self, grace: float = 0.0) -> None:
         """End it for sure; for `grace` seconds it may do so by itself."""
@@ -106,7 +158,27 @@ class WorkerProcess:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        self._process.communicate()
+        _close(self._process)
+
+
+def _close(process: subprocess.Popen[str]) -> str:
+    """Waits for the end of a process; the last line that it has written to its standard error."""
+    if process.stdin is not None:
+        try:
+            process.stdin.close()
+        except OSError:
+            # What was on its way to a process that has ended.
+            pass
+        process.stdin = None
+    lines = process.communicate()[1].strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class LocalWorkers(_Leaving):
@@ -114,29 +186,37 @@ class LocalWorkers(_Leaving):
 
     Args:
         count: how many.
+        terms: what they are started with.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, terms: Terms | None = None) -> None:
         self.addresses: list[str] = []
+        self.terms = terms or Terms()
         self._count = _at_least_one("local", count)
         self._workers: list[WorkerProcess] = []
 
     def replace(self, server: int) -> str:
         """As in :class:`Placement`."""
         self._workers[server].end()
-        self._workers[server] = WorkerProcess("127.0.0.1")
+        self.terms.restarts = max(0, self.terms.restarts - 1)
+        self._workers[server] = WorkerProcess("127.0.0.1", self.terms)
         self.addresses[server] = self._workers[server].address()
         return self.addresses[server]
 
     def __enter__(self) -> LocalWorkers:
         try:
             for _ in range(self._count):
-                self._workers.append(WorkerProcess("127.0.0.1"))
+                self._workers.append(WorkerProcess("127.0.0.1", self.terms))
             self.addresses = [worker.address() for worker in self._workers]
         except BaseException:
             self._leave(0.0)
             raise
         return self
+
+    @property
+    def token(self) -> bytes:
+        """As in :class:`Placement`."""
+        return self.terms.token
 
     def _leave(self, grace: float) -> None:
         end = time.monotonic() + grace
@@ -149,10 +229,12 @@ class Hosts(_Leaving):
 
     Args:
         addresses: ``host:port`` of each, as ``nakshi worker --listen`` tells it.
+        token: the secret that they know; without, that of this user.
     """
 
-    def __init__(self, addresses: Sequence[str]) -> None:
+    def __init__(self, addresses: Sequence[str], token: bytes | None = None) -> None:
         self.addresses = [str(address) for address in addresses]
+        self.token = token
         _at_least_one("hosts", len(self.addresses))
         first: dict[str, int] = {}
         for server, address in enumerate(self.addresses):
@@ -188,6 +270,25 @@ def read_hosts(file: str | os.PathLike[str]) -> list[str]:
     return list(lines)
 
 
+def read_token(file: str | os.PathLike[str]) -> bytes:
+    """The secret in a file; the first line of the standard input for ``-``.
+
+    Raises:
+        ParameterError: the file cannot be read.
+    """
+    if os.fspath(file) == "-":
+        line = b""
+        # Byte by byte: what follows is not for us.
+        while (byte := os.read(0, 1)) not in (b"", b"\n") and len(line) < _TOKEN:
+            line += byte
+        return line
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(_TOKEN)
+    except OSError as error:
+        raise ParameterError(f"token file {os.fspath(file)}: {error.strerror}") from None
+
+
 def _unusable(address: str, earlier: dict[str, int]) -> str | None:
     """What is wrong with an address, beside those that came before it."""
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
@@ -202,10 +303,10 @@ def _unusable(address: str, earlier: dict[str, int]) -> str | None:
 class _NodeWorker(WorkerProcess):
     """A worker on the node of the Ray actor that this is."""
 
-    def __init__(self, host: str | None) -> None:
+    def __init__(self, host: str | None, terms: Terms) -> None:
         from ray.util import get_node_ip_address
 
-        super().__init__(host or get_node_ip_address())
+        super().__init__(host or get_node_ip_address(), terms)
 
 
 class RayWorkers(_Leaving):
@@ -219,10 +320,20 @@ class RayWorkers(_Leaving):
         count: how many.
         cpus: that Ray reserves for each.
         timeout: seconds in which Ray has to place and start them.
+        terms: what they are started with; each goes on with a copy.
     """
 
-    def __init__(self, count: int, *, cpus: int = 1, timeout: float = STARTING) -> None:
+    def __init__(
+        self,
+        count: int,
+        *,
+        cpus: int = 1,
+        timeout: float = STARTING,
+        terms: Terms | None = None,
+    ) -> None:
         self.addresses: list[str] = []
+        self.terms = terms or Terms()
+        self.token = self.terms.token
         self._count = _at_least_one("workers", count)
         self._cpus = cpus
         self._timeout = timeout
@@ -314,7 +425,7 @@ class RayWorkers(_Leaving):
 
         place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=server)
         kind = self._ray.remote(_NodeWorker)
-        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(self._host)
+        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(self._host, self.terms)
 
     def _address(self, server: int, told: Any) -> str:
         try:

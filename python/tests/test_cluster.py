@@ -14,7 +14,7 @@ import nakshi
 import numpy as np
 import pytest
 from nakshi import cluster
-from nakshi.placement import LocalWorkers, read_hosts
+from nakshi.placement import LocalWorkers, Terms, WorkerProcess, read_hosts
 
 from .conftest import run_cli
 
@@ -37,6 +37,11 @@ def children() -> int:
         check=False,
     )
     return sum("nakshi worker" in line for line in listed.stdout.splitlines())
+
+
+def allowing(*paths: Path) -> Terms:
+    """Of workers to which a front-end may name these."""
+    return Terms(allow=[str(path) for path in paths])
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -131,7 +136,7 @@ def test_wrong_arguments(store: Path) -> None:
     with pytest.raises(nakshi.UnknownVertexError, match="nobody"):
         cluster.run(store, "bfs", local=1, source="nobody", progress=False)
     with pytest.raises(nakshi.ClusterError, match="127.0.0.1:1"):
-        cluster.run(store, "wcc", hosts=["127.0.0.1:1"], progress=False)
+        cluster.run(store, "wcc", hosts=["127.0.0.1:1"], token="x" * 16, progress=False)
     assert children() == 0
 
 
@@ -142,7 +147,7 @@ def test_more_servers_than_vertices(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_killed_is_an_error_and_leaves_nobody(store: Path) -> None:
-    with LocalWorkers(3) as servers:
+    with LocalWorkers(3, allowing(store)) as servers:
         listed = subprocess.run(
             ["pgrep", "-P", str(os.getpid()), "-f", "nakshi worker"],
             capture_output=True,
@@ -153,7 +158,12 @@ def test_a_server_that_is_killed_is_an_error_and_leaves_nobody(store: Path) -> N
         began = time.monotonic()
         with pytest.raises(nakshi.ClusterError, match="server"):
             cluster.run(
-                store, "pagerank", hosts=servers.addresses, iterations=100_000, progress=False
+                store,
+                "pagerank",
+                hosts=servers.addresses,
+                token=servers.token,
+                iterations=100_000,
+                progress=False,
             )
         assert time.monotonic() - began < 15
     assert children() == 0
@@ -161,15 +171,58 @@ def test_a_server_that_is_killed_is_an_error_and_leaves_nobody(store: Path) -> N
 
 def test_a_lost_worker_is_replaced(store: Path) -> None:
     """Seen red with the old worker, which only hangs, not ended; with the old address kept."""
-    with LocalWorkers(2) as servers:
+    with LocalWorkers(2, allowing(store)) as servers:
         kept = list(servers.addresses)
         hung = servers._workers[1]._process
         hung.send_signal(signal.SIGSTOP)
         new = servers.replace(1)
         assert hung.returncode == -signal.SIGKILL and children() == 2
         assert servers.addresses == [kept[0], new] and new != kept[1]
-        found = cluster.run(store, "wcc", hosts=servers.addresses, progress=False)
+        known = {"hosts": servers.addresses, "token": servers.token}
+        found = cluster.run(store, "wcc", progress=False, **known)
         assert found.summary == {"components": 1}
+    assert children() == 0
+
+
+def killing(monkeypatch: pytest.MonkeyPatch, kills: int) -> list[int]:
+    """Kills so many of the workers that are started, at once; their processes."""
+    killed: list[int] = []
+    start = WorkerProcess._start
+
+    def started(self: WorkerProcess) -> None:
+        start(self)
+        if len(killed) < kills:
+            killed.append(self._process.pid)
+            self._process.kill()
+
+    monkeypatch.setattr(WorkerProcess, "_start", started)
+    return killed
+
+
+def test_a_worker_killed_before_it_listens_is_replaced(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen red with "nothing heard in 60 s" after 0.3 s."""
+    killed = killing(monkeypatch, 3)
+    found = cluster.run(store, "wcc", local=2, restarts=3, progress=False)
+    assert found.summary == {"components": 1} and len(killed) == 3
+    assert children() == 0
+
+
+def test_workers_killed_before_they_listen_too_often(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killing(monkeypatch, 99)
+    with pytest.raises(nakshi.ClusterError, match=r"killed by SIGKILL after \d+\.\d s"):
+        cluster.run(store, "wcc", local=2, restarts=2, progress=False)
+    assert children() == 0
+
+
+def test_a_worker_that_cannot_listen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not started again and again."""
+    with pytest.raises(nakshi.ClusterError, match=r"exit code 1 after .* s: nakshi: a token has 16"):
+        with LocalWorkers(1, Terms(token=b"short")):
+            pass
     assert children() == 0
 
 
@@ -234,9 +287,12 @@ def test_hosts(tmp_path: Path, store: Path) -> None:
     file = tmp_path / "hosts"
     file.write_text("# of the lab\r\nnode-1:7077 # the large one\r\n\r\n[fe80::1]:7078\r\n")
     assert read_hosts(file) == ["node-1:7077", "[fe80::1]:7078"]
-    with LocalWorkers(2) as servers:
+    with LocalWorkers(2, allowing(store)) as servers:
         file.write_text("\n".join(servers.addresses))
-        ran = run_cli("cluster", "run", "wcc", store, "--hosts", file, "--json")
+        token = tmp_path / "token"
+        token.write_bytes(servers.token + b"\n")
+        words = ["--hosts", file, "--token-file", token, "--json"]
+        ran = run_cli("cluster", "run", "wcc", store, *words)
         assert ran.code == 0 and len(ran.json["servers"]["steps"]) == 2
     for wrong in ([], ["nowhere"], ["a:1", "a:1"]):
         with pytest.raises(nakshi.ParameterError, match="hosts"):

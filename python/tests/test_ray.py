@@ -21,7 +21,7 @@ import nakshi
 import numpy as np
 import pytest
 from nakshi import cluster
-from nakshi.placement import RayWorkers
+from nakshi.placement import RayWorkers, Terms
 
 from .conftest import random_edges
 
@@ -140,7 +140,7 @@ def test_an_error_leaves_nobody(store: Path, two_nodes: str, mark: str) -> None:
 
 def test_a_lost_worker_is_replaced(store: Path, two_nodes: str, mark: str) -> None:
     """Seen red with the old worker, which only hangs, not ended; with the old address kept."""
-    with RayWorkers(2) as servers:
+    with RayWorkers(2, terms=Terms(allow=[str(store)])) as servers:
         before = workers(mark)
         os.kill(before[0], signal.SIGSTOP)
         kept = list(servers.addresses)
@@ -150,7 +150,8 @@ def test_a_lost_worker_is_replaced(store: Path, two_nodes: str, mark: str) -> No
         assert len(workers(mark)) == 2
         assert servers.addresses[lost] == new != kept[lost]
         assert servers.addresses[1 - lost] == kept[1 - lost]
-        found = cluster.run(store, "wcc", hosts=servers.addresses, progress=False)
+        known = {"hosts": servers.addresses, "token": servers.token}
+        found = cluster.run(store, "wcc", progress=False, **known)
         assert found.summary == {"components": 1}
     assert workers(mark) == []
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,12 +80,24 @@ class Listening:
         self._nakshi = nakshi
         self.processes: list[subprocess.Popen[str]] = []
         self.addresses: list[str] = []
+        self.token = secrets.token_hex(16)
 
-    def start(self, listen: str = "127.0.0.1:0", **options: Any) -> None:
-        words = ["worker", "--listen", listen, "--json", "--until-eof"]
+    @property
+    def known(self) -> dict[str, Any]:
+        """Arguments of a run on them."""
+        return {"hosts": self.addresses, "token": self.token}
+
+    def start(
+        self, listen: str = "127.0.0.1:0", allow: Path | None = None, **options: Any
+    ) -> None:
+        """One to which front-ends may name what is below a folder; without, all temporary files."""
+        words = ["worker", "--listen", listen, "--json", "--until-eof", "--token-file", "-"]
+        words += ["--allow", str(allow or tempfile.gettempdir())]
         process = self._nakshi.start(*words, stdin=subprocess.PIPE, **options)
         self.processes.append(process)
-        assert process.stdout is not None
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(self.token + "\n")
+        process.stdin.flush()
         line = process.stdout.readline()
         assert line, process.communicate()[1]
         self.addresses.append(json.loads(line)["address"])

@@ -90,7 +90,12 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Servers]]
 
     def servers(count: int) -> Servers:
         placed = Servers(count)
-        monkeypatch.setattr(cluster, "_placement", lambda *_: placed)
+
+        def place(*given: Any) -> Servers:
+            placed.terms = given[-1]
+            return placed
+
+        monkeypatch.setattr(cluster, "_placement", place)
         return placed
 
     yield servers
@@ -401,13 +406,13 @@ def test_frozen_and_woken_again(
                 frozen.send_signal(signal.SIGSTOP)
                 woken.start()
 
-            given = {"hosts": workers.addresses, "local": None, "silence": SILENCE}
+            given = {**workers.known, "local": None, "silence": SILENCE}
             given |= kept(place, folder)
             found = disturbed(store, "pagerank", Strikes([(95, strike)]), **given)
             woken.cancel()
             assert_same(found, wanted)
             # It has heard that it is not needed any more, and can be called again.
-            again = cluster.run(store, "pagerank", hosts=workers.addresses, iterations=400)
+            again = cluster.run(store, "pagerank", iterations=400, **workers.known)
             assert_same(again, wanted)
         return found
 
@@ -486,8 +491,8 @@ def test_a_store_that_workers_cannot_read(
         for _ in range(2):
             workers.start(cwd=tmp_path)
         with pytest.raises(ClusterError, match=str(elsewhere)):
-            cluster.run(elsewhere, "wcc", hosts=workers.addresses, progress=False)
-        found = cluster.run(store, "wcc", hosts=workers.addresses, progress=False)
+            cluster.run(elsewhere, "wcc", progress=False, **workers.known)
+        found = cluster.run(store, "wcc", progress=False, **workers.known)
         assert found.summary == cluster.run(store, "wcc", local=1, progress=False).summary
 
 
@@ -505,4 +510,4 @@ def test_files_of_edges_that_differ(
             (own / "edges.tsv").write_text(lines)
             workers.start(cwd=own)
         with pytest.raises(ClusterError, match="edges.tsv has 8 bytes here and 4 at the front-end"):
-            cluster.run(path, "wcc", hosts=workers.addresses, progress=False)
+            cluster.run(path, "wcc", progress=False, **workers.known)

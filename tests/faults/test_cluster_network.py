@@ -78,7 +78,7 @@ def test_packets_are_lost(
     """A connection that gets through in time is as good as any; TCP may be silent for long in between."""
     wanted = ranks(store, 10, local=3)
     network.loss = loss
-    options = {"hosts": workers.addresses, "silence": silence, "restarts": 0}
+    options = {**workers.known, "silence": silence, "restarts": 0}
     found = exact_or_lost(
         lambda: ranks(store, 10, **options), wanted, 2 * silence + CALLING + SLACK
     )
@@ -97,7 +97,7 @@ def test_a_host_that_is_cut_off_for_a_while(
         network.link(2, "down")
         back.start()
 
-    options = {"hosts": workers.addresses, "silence": SILENCE}
+    options = {**workers.known, "silence": SILENCE}
     options |= {"checkpoint_every": EVERY, "checkpoints": tmp_path}
     found = ranks(store, STEPS, watch=Strikes([(45, strike)]), **options)
     back.join()
@@ -114,13 +114,14 @@ def test_a_host_that_is_cut_off_for_good(store: Path, network: Network, workers:
         network.link(2, "down")
         began.append(time.monotonic())
 
-    options = {"hosts": workers.addresses, "silence": SILENCE}
+    options = {**workers.known, "silence": SILENCE}
     with pytest.raises(ClusterError, match=f"server 1 was lost: {workers.addresses[1]}"):
         ranks(store, STEPS, watch=Strikes([(45, strike)]), **options)
     assert time.monotonic() - began[0] < 2 * SILENCE + CALLING + SLACK
     # The others have heard of it.
     rest = [workers.addresses[0], workers.addresses[2]]
-    assert_same(ranks(store, 10, hosts=rest), ranks(store, 10, local=2))
+    known = {**workers.known, "hosts": rest}
+    assert_same(ranks(store, 10, **known), ranks(store, 10, local=2))
 
 
 @pytest.mark.parametrize("back", [3.0, pytest.param(None, marks=long)])
@@ -139,7 +140,7 @@ def test_two_hosts_that_do_not_reach_each_other(
         if back is not None:
             threading.Timer(back, network.cut.discard, [pair]).start()
 
-    options = {"hosts": workers.addresses, "silence": SILENCE}
+    options = {**workers.known, "silence": SILENCE}
     strikes = Strikes([(45, strike)])
     # Each waits for the other to call, then a busy one for its end.
     bound = 3 * CALLING + SLACK

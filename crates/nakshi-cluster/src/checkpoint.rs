@@ -161,7 +161,7 @@ impl Keeper {
     }
 
     fn path(&self, folder: &Path, server: usize, step: u32) -> PathBuf {
-        folder.join(format!("nakshi-{:016x}.{step}.{server}", self.job))
+        folder.join(name(self.job, step, server))
     }
 
     fn write(&self, folder: &Path, snapshot: &Snapshot, server: usize) -> Result<()> {
@@ -231,25 +231,41 @@ impl Keeper {
 
     /// Removes a server's files once nobody needs them any more, those of its predecessors included.
     pub(crate) fn remove(&self, server: usize) {
-        let last = format!(".{server}");
-        self.checkpoints.iter().for_each(|checkpoints| remove(checkpoints, self.job, &last));
+        let server = Some(server);
+        self.checkpoints.iter().for_each(|checkpoints| remove(checkpoints, self.job, server));
     }
 }
 
-/// Removes the files of a run whose names end so, half-written ones included.
-pub(crate) fn remove(checkpoints: &Checkpoints, job: u64, last: &str) {
+/// Removes the files of a run, or of one server of it, half-written ones included; no others.
+pub(crate) fn remove(checkpoints: &Checkpoints, job: u64, server: Option<usize>) {
     let Place::Folder(folder) = &checkpoints.place else { return };
-    let first = format!("nakshi-{job:016x}.");
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let name = name.strip_prefix('.').unwrap_or(&name);
-        let name = name.strip_suffix(".new").unwrap_or(name);
-        if name.starts_with(&first) && name.ends_with(last) {
+        let ours = name
+            .to_str()
+            .and_then(named)
+            .is_some_and(|(its, _, of)| its == job && server.is_none_or(|server| server == of));
+        if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             // What cannot be removed is in nobody's way.
             let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+/// The name of a file.
+fn name(job: u64, step: u32, server: usize) -> String {
+    format!("nakshi-{job:016x}.{step}.{server}")
+}
+
+/// The run, step and server in the name of a file, or of one that is half-written.
+fn named(text: &str) -> Option<(u64, u32, usize)> {
+    let half = text.strip_prefix('.').and_then(|rest| rest.strip_suffix(".new"));
+    let text = half.unwrap_or(text);
+    let mut parts = text.strip_prefix("nakshi-")?.split('.');
+    let job = u64::from_str_radix(parts.next()?, 16).ok()?;
+    let (step, server) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    // Nobody else writes numbers with signs and zeros in front.
+    (name(job, step, server) == text).then_some((job, step, server))
 }
 
 fn sum(bytes: &[u8]) -> u32 {
@@ -318,6 +334,29 @@ mod tests {
     fn state(saved: &[u32], held: &[u32], passed: u32) -> Option<State> {
         let (saved, held) = (saved.to_vec(), held.to_vec());
         Some(State { ready: true, saved, held, passed: Some(passed) })
+    }
+
+    /// Seen red with names of which the beginning and the end are compared.
+    #[test]
+    fn no_other_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::Folder(folder.path().into());
+        let checkpoints = Checkpoints { every: 5, place };
+        let run = format!("nakshi-{:016x}", 9);
+        let ours = ["{run}.5.1", "{run}.10.1", ".{run}.15.1.new", "{run}.5.11"];
+        let others = ["{run}.notes.1", "{run}.5.1.1", "{run}.05.1", "{run}.5.1.new", ".{run}.5.1"];
+        let others = others.into_iter().chain(["nakshi-0000000000000008.5.1", "nakshi-9.5.1"]);
+        let others: Vec<_> = others.map(|name| name.replace("{run}", &run)).collect();
+        for name in ours.iter().map(|name| name.replace("{run}", &run)).chain(others.clone()) {
+            std::fs::write(folder.path().join(name), "text").unwrap();
+        }
+        std::fs::create_dir(folder.path().join(format!("{run}.20.1"))).unwrap();
+        let there = || std::fs::read_dir(folder.path()).unwrap().count();
+        remove(&checkpoints, 9, Some(1));
+        assert_eq!(there(), others.len() + 2);
+        remove(&checkpoints, 9, None);
+        assert_eq!(there(), others.len() + 1);
+        assert!(others.iter().all(|name| folder.path().join(name).exists()));
     }
 
     /// Seen red with the newest step that any server has.

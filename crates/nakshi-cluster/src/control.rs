@@ -16,15 +16,10 @@ use crate::{Checkpoints, EdgeFile};
 
 /// Lines are no longer than this.
 const LONGEST: u64 = 1 << 20;
-/// The version that both sides must have.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// From the front-end.
+/// From the front-end, once it is known.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Order {
-    /// The first line.
-    Join { version: String },
     /// What to do, and where all servers listen.
     Run(Box<Run>),
     /// To stop, because the run will be taken up again.
@@ -32,7 +27,7 @@ pub(crate) enum Order {
     /// That all servers are done.
     End,
     /// To give it up.
-    Abort { server: usize, why: String },
+    Abort { server: Option<usize>, why: String },
 }
 
 /// What a server does.
@@ -83,8 +78,8 @@ pub(crate) enum Input {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Report {
-    /// Where it listens for other servers.
-    Ready { version: String, port: u16 },
+    /// Its turn has come; where it listens for other servers.
+    Ready { port: u16 },
     /// It lives, and has loaded so much of its share, of so much.
     Alive { loaded: (u64, u64) },
     /// It has its part of the graph, and begins.
@@ -105,17 +100,22 @@ pub(crate) fn say(mut to: impl Write, what: &impl Serialize) -> io::Result<()> {
 }
 
 /// Reads lines, and what follows them.
-pub(crate) struct Lines(BufReader<TcpStream>);
+pub(crate) struct Lines {
+    reader: BufReader<TcpStream>,
+    /// What has come of the next line before time was up.
+    line: Vec<u8>,
+}
 
 impl Lines {
     pub(crate) fn of(socket: &TcpStream) -> io::Result<Self> {
-        Ok(Lines(BufReader::new(socket.try_clone()?)))
+        Ok(Lines { reader: BufReader::new(socket.try_clone()?), line: Vec::new() })
     }
 
-    /// The next line; none at the end.
+    /// The next line; none at the end. After an error because nothing has come in time, more can come.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let mut line = Vec::new();
-        self.0.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+        let room = LONGEST.saturating_sub(self.line.len() as u64);
+        self.reader.by_ref().take(room).read_until(b'\n', &mut self.line)?;
+        let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return Ok(None);
         }
@@ -125,7 +125,7 @@ impl Lines {
     /// So many bytes.
     pub(crate) fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.0.by_ref().take(count).read_to_end(&mut bytes)?;
+        self.reader.by_ref().take(count).read_to_end(&mut bytes)?;
         if bytes.len() as u64 == count {
             Ok(bytes)
         } else {

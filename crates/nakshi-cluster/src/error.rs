@@ -23,6 +23,9 @@ pub enum Error {
         /// What was seen of it.
         why: String,
     },
+    /// The front-end of a server was lost, or never called.
+    #[error("the front-end was lost: {0}")]
+    FrontEnd(String),
     /// A round ended without all of its frames.
     #[error("round {round} ended with {found} of {sent} frames of server {server}")]
     Missing {
@@ -36,10 +39,10 @@ pub enum Error {
         sent: u64,
     },
     /// Bytes that are not what a server of this version sends.
-    #[error("a frame of server {server} is damaged: {what}")]
+    #[error("a frame of {} is damaged: {what}", name(*.server))]
     Damaged {
-        /// The server it says it is from.
-        server: usize,
+        /// The server it says it is from; none if it does not say.
+        server: Option<usize>,
         /// What is wrong with it.
         what: String,
     },
@@ -51,6 +54,15 @@ pub enum Error {
         /// What it says.
         why: String,
     },
+    /// A secret that cannot be read, made or used.
+    #[error("{0}")]
+    Token(String),
+    /// A folder that a server was told to allow cannot be found.
+    #[error("a front-end cannot be allowed what is below {0}: {1}")]
+    Allowed(String, std::io::Error),
+    /// The system starts no further thread.
+    #[error("a thread cannot be started: {0}; raise the limit on processes, or take fewer threads")]
+    Thread(std::io::Error),
     /// The engine or the store failed.
     #[error(transparent)]
     Engine(#[from] nakshi_engine::Error),
@@ -75,6 +87,10 @@ impl nakshi_io::WorkerError for Error {
 
 impl Error {
     pub(crate) fn damaged(server: usize, what: impl Into<String>) -> Self {
-        Error::Damaged { server, what: what.into() }
+        Error::Damaged { server: Some(server), what: what.into() }
     }
+}
+
+fn name(server: Option<usize>) -> String {
+    server.map_or_else(|| "an unknown server".into(), |server| format!("server {server}"))
 }

@@ -1,7 +1,7 @@
 //! The front-end (2.3): tells servers what to do, watches them, and takes what comes out.
 
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,12 +10,13 @@ use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
 use crate::checkpoint::{State, complete, remove};
-use crate::control::{Input, Job, Lines, Order, Report, Run, VERSION, say};
+use crate::control::{Input, Job, Lines, Order, Report, Run, say};
 use crate::exchange::Counters;
-use crate::exchange::sockets::watchful;
+use crate::exchange::greeting::{Caller as Greeted, LIMIT};
+use crate::exchange::sockets::{Check, Unheard, Wire, dial, greet, hear, watchful};
 use crate::job::Superstep;
 use crate::task::{Start, Task, ids};
-use crate::{Checkpoints, EdgeFile, Error, Partition, Result};
+use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
 
 /// For so long the front-end waits for a connection.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -63,6 +64,8 @@ pub struct Recovery {
 /// How servers run a task.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The secret that the servers know.
+    pub token: Token,
     /// Computation workers of each server.
     pub threads: usize,
     /// Communication workers of each server.
@@ -79,9 +82,11 @@ pub struct Settings {
     pub silence: Duration,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
+impl Settings {
+    /// Those of a run on servers that know this secret, with one thread of each kind.
+    pub fn new(token: Token) -> Self {
         Settings {
+            token,
             threads: 1,
             senders: 1,
             memory: None,
@@ -156,7 +161,7 @@ pub fn run(
             Input::Edges { bytes: file.bytes(), file, source }
         }
     };
-    let mut front = Front::connect(addresses, settings)?;
+    let mut front = Front::connect(addresses, settings, cx)?;
     let job = Job {
         id: job_id(),
         input,
@@ -225,38 +230,58 @@ struct Front<'s> {
 }
 
 impl<'s> Front<'s> {
-    fn connect(addresses: &[String], settings: &'s Settings) -> Result<Self> {
+    fn connect(addresses: &[String], settings: &'s Settings, cx: &Context) -> Result<Self> {
         let (sender, heard) = channel();
         let watched = Watched::new(addresses.len(), settings.silence);
         let mut front = Front { settings, links: Vec::new(), sender, heard, epoch: 0, watched };
         for (server, address) in addresses.iter().enumerate() {
-            let link = front.join(server, 0, address, Duration::ZERO)?;
+            let link = front.join((server, 0), address, Duration::ZERO, cx)?;
             front.links.push(link);
         }
         Ok(front)
     }
 
     /// Makes a server part of the run; `patience` is for how long one that does not answer is called.
-    fn join(&self, server: usize, number: u32, address: &str, patience: Duration) -> Result<Link> {
+    fn join(
+        &self,
+        (server, number): (usize, u32),
+        address: &str,
+        patience: Duration,
+        cx: &Context,
+    ) -> Result<Link> {
         let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
         let failed = |error: io::Error| lost(error.to_string());
-        let socket = call(address, patience).map_err(failed)?;
+        let check = || Ok(cx.check()?);
+        let socket = match call(address, patience, &self.settings.token, &check) {
+            Ok(socket) => socket,
+            Err(Unheard::Ended(error)) => return Err(error),
+            Err(Unheard::Never(why)) => return Err(lost(why)),
+            Err(Unheard::Again(error)) => return Err(failed(error)),
+        };
         watchful(&socket, self.settings.silence).map_err(failed)?;
-        socket.set_read_timeout(Some(CONNECTING)).map_err(failed)?;
         let mut lines = Lines::of(&socket).map_err(failed)?;
-        say(&socket, &Order::Join { version: VERSION.into() }).map_err(failed)?;
-        let address = match lines.next().map_err(failed)? {
-            Some(Report::Ready { version, port }) if version == VERSION => {
-                let host = socket.peer_addr().map_err(failed)?.ip();
-                std::net::SocketAddr::new(host, port).to_string()
+        let began = Instant::now();
+        let port = loop {
+            cx.check()?;
+            match lines.next() {
+                Ok(Some(Report::Ready { port })) => break port,
+                Ok(None) => return Err(lost("it has hung up".into())),
+                Ok(Some(other)) => return Err(lost(format!("it begins with {other:?}"))),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Err(failed(error));
+                }
+                Err(_) if began.elapsed() < CONNECTING => {}
+                Err(_) => {
+                    let seconds = CONNECTING.as_secs();
+                    let why = format!("it has served another front-end for {seconds} s");
+                    return Err(lost(why));
+                }
             }
-            Some(Report::Ready { version, .. }) => {
-                return Err(lost(format!("it is nakshi {version} and this is {VERSION}")));
-            }
-            _ => return Err(lost("it is no server of a cluster, or a busy one".into())),
         };
         socket.set_read_timeout(None).map_err(failed)?;
+        let host = socket.peer_addr().map_err(failed)?.ip();
         let sender = self.sender.clone();
+        let address = SocketAddr::new(host, port).to_string();
         let link = Link { number, socket, address };
         let listens = move || listen((server, number), lines, &sender);
         let thread = std::thread::Builder::new().name(format!("nakshi-front-{server}"));
@@ -310,16 +335,16 @@ impl<'s> Front<'s> {
             let order = match error {
                 None => Order::End,
                 Some(Error::Lost { server, why }) => {
-                    Order::Abort { server: *server, why: why.clone() }
+                    Order::Abort { server: Some(*server), why: why.clone() }
                 }
-                Some(error) => Order::Abort { server: 0, why: error.to_string() },
+                Some(error) => Order::Abort { server: None, why: error.to_string() },
             };
             // One that is gone hears nothing.
             let _ = say(&link.socket, &order);
         }
         if let Some(checkpoints) = &self.settings.checkpoints {
             self.part();
-            remove(checkpoints, job, "");
+            remove(checkpoints, job, None);
         }
         for link in &self.links {
             let _ = link.socket.shutdown(std::net::Shutdown::Both);
@@ -376,7 +401,7 @@ impl<'s> Front<'s> {
             let gone = || Error::Lost { server, why: why.clone() };
             let address = (caller.replace)(server)?.ok_or_else(gone)?;
             let number = self.links.get(server).map_or(0, |link| link.number + 1);
-            let link = self.join(server, number, &address, CONNECTING)?;
+            let link = self.join((server, number), &address, CONNECTING, cx)?;
             put(&mut self.links, server, link);
         }
         let mut new = lost.clone();
@@ -568,20 +593,49 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
     }
 }
 
-fn call(address: &str, patience: Duration) -> io::Result<TcpStream> {
-    let began = Instant::now();
+/// Calls a worker until it knows this front-end. Nobody may be there for `patience`; whoever is has
+/// [`CONNECTING`] to say who it is, since it may be busy with strangers.
+fn call(
+    address: &str,
+    patience: Duration,
+    token: &Token,
+    check: Check<'_>,
+) -> std::result::Result<TcpStream, Unheard> {
+    let (began, until) = (Instant::now(), Instant::now() + CONNECTING);
     loop {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
+        let mut patience = patience;
         for place in address.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&place, CONNECTING) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = error,
+            match dial(place, until, check).and_then(|socket| {
+                patience = CONNECTING;
+                known(socket, token, check)
+            }) {
+                Err(Unheard::Again(error)) => last = error,
+                ended => return ended,
             }
         }
         if began.elapsed() >= patience {
-            return Err(last);
+            return Err(last.into());
         }
+        check()?;
         std::thread::sleep(NAP);
+    }
+}
+
+/// Greets whoever answers; the socket if it is a worker that knows the secret. It is one whose reads end
+/// after a while.
+fn known(
+    socket: TcpStream,
+    token: &Token,
+    check: Check<'_>,
+) -> std::result::Result<TcpStream, Unheard> {
+    socket.set_nodelay(true)?;
+    let mut wire = Wire::Tcp(socket);
+    let said = greet(&mut wire, Greeted::FrontEnd, token, check)?;
+    let [] = hear(&mut wire, (&said, token), Instant::now() + LIMIT, check)?;
+    match wire {
+        Wire::Tcp(socket) => Ok(socket),
+        Wire::Unix(_) => unreachable!("it was called by TCP"),
     }
 }
 

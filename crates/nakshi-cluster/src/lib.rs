@@ -13,8 +13,10 @@
 //! * [`job`]: computation, communication, values (2.3.2 to 2.3.4);
 //! * [`Checkpoints`]: from which a run is taken up again when a server is lost (2.6);
 //! * [`local`]: servers as threads of one process;
-//! * [`Task`], [`worker`], [`front`]: programs by name, on servers that are processes.
+//! * [`Task`], [`worker`], [`front`]: programs by name, on servers that are processes;
+//! * [`Token`], [`Allowed`]: whom a server listens to, and which files it may name.
 
+mod allowed;
 mod checkpoint;
 mod control;
 mod edge_file;
@@ -29,11 +31,14 @@ mod partition;
 pub mod plan;
 mod shard;
 mod task;
+mod token;
 pub mod worker;
 
+pub use allowed::Allowed;
 pub use checkpoint::{Checkpoints, Place};
 pub use edge_file::EdgeFile;
 pub use error::{Error, Result};
 pub use partition::Partition;
 pub use shard::{Room, Shard};
 pub use task::{NAMES, Task};
+pub use token::Token;

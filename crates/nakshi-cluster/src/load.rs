@@ -180,6 +180,7 @@ impl Packer<'_> {
         if self.frames.len() <= owner {
             self.frames.resize_with(owner + 1, Vec::new);
         }
+        // There are as many by now.
         let Some(frame) = self.frames.get_mut(owner) else { return };
         if frame.is_empty() {
             *frame = Session::frame(0);

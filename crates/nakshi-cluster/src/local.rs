@@ -88,7 +88,7 @@ impl<P: PullProgram> Job<'_, P> {
         failed: &(dyn Fn(usize, &Error) + Sync),
     ) -> Result<Outcome<P::Output>> {
         let one = |server: usize| {
-            let ended = catch_unwind(AssertUnwindSafe(|| self.on_one(transport(server))))
+            let ended = catch_unwind(AssertUnwindSafe(|| self.on_one(server, transport(server))))
                 .unwrap_or_else(|panic| Err(panicked(panic).into()));
             ended.inspect_err(|error| failed(server, error))
         };
@@ -104,8 +104,12 @@ impl<P: PullProgram> Job<'_, P> {
         Ok(outcome)
     }
 
-    fn on_one(&self, transport: Option<Box<dyn Transport>>) -> Result<Ended<P::Output>> {
-        let lost = || Error::Lost { server: 0, why: "it has no transport".into() };
+    fn on_one(
+        &self,
+        server: usize,
+        transport: Option<Box<dyn Transport>>,
+    ) -> Result<Ended<P::Output>> {
+        let lost = || Error::Lost { server, why: "it has no transport".into() };
         let mut session = Session::new(transport.ok_or_else(lost)?, 1, 0);
         let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
         let room = Room {

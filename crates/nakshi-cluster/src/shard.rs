@@ -239,9 +239,8 @@ impl Shard {
                 let vertex = VertexId::from_le_bytes(*bytes);
                 let slot = own.binary_search(&vertex);
                 let slot = slot.map_err(|_| Error::damaged(from, "it wants what is not here"))?;
-                if let Some(list) = publish.get_mut(from) {
-                    list.push(slot as u32);
-                }
+                let stranger = || Error::damaged(from, "there is no such server");
+                publish.get_mut(from).ok_or_else(stranger)?.push(slot as u32);
             }
             Ok(())
         })

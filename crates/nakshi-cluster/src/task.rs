@@ -325,8 +325,9 @@ impl Part<'_> {
         if self.kept.shard.is_some() && *self.start != Start::Fresh {
             return Ok(None);
         }
+        let server = self.session.server();
         let together = (*self.start == Start::Fresh).then_some(&mut *self.session);
-        let numbers = file.numbered(*bytes, together, self.cx)?;
+        let numbers = file.numbered(*bytes, (server, together), self.cx)?;
         let unknown = |id: u64| nakshi_engine::Error::UnknownVertex { id: id.to_string() };
         let number = |id| numbers.number(id).ok_or_else(|| unknown(id));
         let source = source.map(number).transpose()?.unwrap_or_default();
@@ -388,7 +389,8 @@ fn one<P: PullProgram>(
         *ready = true;
     }
     loaded();
-    let none = || Error::Failed { server: 0, why: "it has no part of the graph".into() };
+    let server = session.server();
+    let none = || Error::Failed { server, why: "it has no part of the graph".into() };
     let shard = shard.as_ref().ok_or_else(none)?;
     let finished = job::run_from(shard, program, session, (keeper, from), terms, cx, watch)?;
     let mut bytes = Vec::new();
@@ -421,10 +423,16 @@ fn all<T: PullValue>(results: &[&[u8]], n: usize) -> Result<Vec<T>> {
     let partition = Partition::new(results.len())?;
     let mut left = results.to_vec();
     // Ids are 32 bits wide.
-    let found = (0..n as VertexId).map(|v| T::decode(left.get_mut(partition.owner(v))?));
-    let found: Option<Vec<T>> = found.collect();
-    let whole = found.filter(|_| left.iter().all(|left| left.is_empty()));
-    whole.ok_or_else(|| Error::damaged(0, "results are missing"))
+    let found = (0..n as VertexId).map(|v| {
+        let server = partition.owner(v);
+        let value = left.get_mut(server).and_then(T::decode);
+        value.ok_or_else(|| Error::damaged(server, "results are missing"))
+    });
+    let found = found.collect::<Result<Vec<T>>>()?;
+    match left.iter().position(|left| !left.is_empty()) {
+        Some(server) => Err(Error::damaged(server, "it has results of no vertex")),
+        None => Ok(found),
+    }
 }
 
 fn valid<T>(values: &[T], is: impl Fn(&T) -> bool) -> Bitmap {

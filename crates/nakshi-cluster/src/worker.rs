@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nakshi_engine::{CancelToken, Context, EngineMode, Graph, Progress};
@@ -13,14 +13,15 @@ use nakshi_io::run_beside;
 use nakshi_store::{OpenOptions, Store};
 
 use crate::checkpoint::{Keeper, State};
-use crate::control::{Lines, Order, Report, Run, VERSION, say};
+use crate::control::{Lines, Order, Report, Run, say};
 use crate::exchange::channels::{Channels, is_quiet};
-use crate::exchange::sockets::{Identity, Listener, Waiting, connect, watchful};
+use crate::exchange::door::{Door, Keeping};
+use crate::exchange::sockets::{Identity, Waiting, connect, watchful};
 use crate::exchange::{Alarm, Counters, Session};
 use crate::job::{Superstep, Terms};
 use crate::load::LOADING;
 use crate::task::{Found, Kept, Part};
-use crate::{Error, Result, Room};
+use crate::{Allowed, Error, Result, Room, Token};
 
 /// How often a server says that it lives.
 const HEARTBEAT: Duration = Duration::from_millis(200);
@@ -33,39 +34,52 @@ const CONNECTING: Duration = Duration::from_secs(20);
 /// For so long a round lasts at most without a frame: a front-end notices a server that hangs earlier.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
+/// For so long a front-end may be cut off before it says how long.
+const QUIET: Duration = Duration::from_secs(10);
+/// For so long a server that is interrupted may say so to its front-end.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 /// For so long a server that serves once waits for a front-end: what started it may be gone.
 const NOBODY: Duration = Duration::from_secs(60);
 
+/// Whom a worker listens to, and for what.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The secret that front-ends and other servers know.
+    pub token: Token,
+    /// What front-ends may name.
+    pub allowed: Allowed,
+    /// Whether one front-end is all.
+    pub once: bool,
+}
+
 /// Serves front-ends that call, one after the other: one of them with `once`, and until it is cancelled
-/// without.
+/// without. Others wait meanwhile for their turn.
 ///
 /// # Errors
-/// [`nakshi_engine::Error::Cancelled`]; with `once` also what made the run fail, and [`Error::Lost`] if
-/// nobody calls for a minute.
-pub fn serve(listener: &TcpListener, once: bool, cancel: &CancelToken) -> Result<()> {
+/// [`nakshi_engine::Error::Cancelled`]; with `once` also what made the run fail, and [`Error::FrontEnd`]
+/// if nobody calls for a minute.
+pub fn serve(listener: &TcpListener, rules: &Rules, cancel: &CancelToken) -> Result<()> {
     quiet_threads();
-    listener.set_nonblocking(true).map_err(broken)?;
-    let began = Instant::now();
-    loop {
-        if cancel.is_cancelled() {
-            return Err(nakshi_engine::Error::Cancelled.into());
-        }
-        match listener.accept() {
-            Ok((socket, _)) => {
-                let served = front_end(&socket, listener, cancel);
-                if once {
+    let door = Door::open(listener, &rules.token).map_err(broken)?;
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _kept = Keeping::begin(&door, &over, scope)?;
+        let began = Instant::now();
+        loop {
+            if cancel.is_cancelled() {
+                return Err(nakshi_engine::Error::Cancelled.into());
+            }
+            if let Some(socket) = door.arrivals().front_end(LOOK) {
+                let served = front_end(&socket, (&door, rules), cancel);
+                if rules.once {
                     return served;
                 }
+            } else if rules.once && began.elapsed() > NOBODY {
+                let why = format!("nobody has called in {:.0} s", NOBODY.as_secs_f64());
+                return Err(Error::FrontEnd(why));
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if once && began.elapsed() > NOBODY {
-                    return Err(broken(io::ErrorKind::TimedOut.into()));
-                }
-                std::thread::sleep(LOOK);
-            }
-            Err(error) => return Err(broken(error)),
         }
-    }
+    })
 }
 
 /// timely panics when a connection breaks, which the run ends with an error for, or survives: that shall
@@ -83,27 +97,25 @@ pub(crate) fn quiet_threads() {
 }
 
 fn broken(error: io::Error) -> Error {
-    Error::Lost { server: 0, why: format!("the front-end: {error}") }
+    Error::FrontEnd(error.to_string())
 }
 
 /// Does what one front-end says.
-fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -> Result<()> {
-    socket.set_nonblocking(false).and_then(|()| socket.set_nodelay(true)).map_err(broken)?;
-    let mut lines = Lines::of(socket).map_err(broken)?;
-    let Some(Order::Join { version }) = lines.next().map_err(broken)? else { return Ok(()) };
+fn front_end(
+    socket: &TcpStream,
+    (door, rules): (&Door, &Rules),
+    cancel: &CancelToken,
+) -> Result<()> {
+    watchful(socket, QUIET).and_then(|()| socket.set_read_timeout(None)).map_err(broken)?;
+    let lines = Lines::of(socket).map_err(broken)?;
     // Other servers call where the front-end has called.
-    let address = listener.local_addr().map_err(broken)?;
-    let others = Listener::bind(address.ip()).map_err(broken)?;
-    let port = others.address().map_err(broken)?.port();
-    say(socket, &Report::Ready { version: VERSION.into(), port }).map_err(broken)?;
-    if version != VERSION {
-        let why = format!("the front-end is nakshi {version} and this is {VERSION}");
-        return Err(Error::Lost { server: 0, why });
-    }
+    let port = door.address().map_err(broken)?.port();
+    say(socket, &Report::Ready { port }).map_err(broken)?;
     let (orders, asked) = channel();
     let server = Server {
         socket,
-        listener: &others,
+        door,
+        rules,
         talk: Mutex::new(()),
         now: Mutex::new(None),
         loading: Arc::default(),
@@ -113,12 +125,15 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
     };
     let listens = Mutex::new(Some((lines, orders)));
     let beside = |worker: usize| {
-        if worker > 0 {
-            server.beat(cancel);
-        } else if let Some((mut lines, orders)) =
-            listens.lock().unwrap_or_else(PoisonError::into_inner).take()
-        {
-            server.obey(&mut lines, orders);
+        let listens = || listens.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match worker {
+            0 => server.beat(),
+            1 => server.watch(cancel),
+            _ => {
+                if let Some((mut lines, orders)) = listens() {
+                    server.obey(&mut lines, orders);
+                }
+            }
         }
         Ok(())
     };
@@ -128,7 +143,7 @@ fn front_end(socket: &TcpStream, listener: &TcpListener, cancel: &CancelToken) -
         let _ends = Ends(&server);
         server.serve(&asked)
     };
-    let served = run_beside(2, serves, beside).map(drop);
+    let served = run_beside(3, serves, beside).map(drop);
     if let (false, Err(error)) = (begun, &served) {
         // A front-end that has gone does not ask why.
         let why = error.to_string();
@@ -168,11 +183,19 @@ struct Current {
     stop: CancelToken,
 }
 
+/// What a front-end asks for, with what ends it before its time.
+struct Asked {
+    run: Run,
+    alarm: Alarm,
+    stop: CancelToken,
+}
+
 /// A server while a front-end is connected, as its threads see it.
 struct Server<'s> {
     socket: &'s TcpStream,
     /// Where other servers call.
-    listener: &'s Listener,
+    door: &'s Door,
+    rules: &'s Rules,
     /// Lines of several threads do not mix.
     talk: Mutex<()>,
     now: Mutex<Option<Current>>,
@@ -201,7 +224,7 @@ impl Server<'_> {
 
     /// Passes on runs, and ends the one that goes on when it is told to, or when nobody is there to
     /// tell anything any more.
-    fn obey(&self, lines: &mut Lines, orders: Sender<Run>) {
+    fn obey(&self, lines: &mut Lines, orders: Sender<Asked>) {
         loop {
             match lines.next() {
                 Ok(Some(Order::Run(run))) => {
@@ -209,49 +232,77 @@ impl Server<'_> {
                     let _ = watchful(self.socket, run.job.silence);
                     let (alarm, stop) = (Alarm::default(), CancelToken::new());
                     let current = Current { server: run.server, alarm, stop };
+                    let asked = Asked {
+                        run: *run,
+                        alarm: current.alarm.clone(),
+                        stop: current.stop.clone(),
+                    };
                     *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
-                    if orders.send(*run).is_err() {
+                    if orders.send(asked).is_err() {
                         return;
                     }
                 }
                 Ok(Some(Order::Halt)) => self.stop(None, "the run will be taken up again"),
                 Ok(Some(Order::Abort { server, why })) => {
                     self.over.store(true, Ordering::Release);
-                    return self.stop(Some(server), &why);
+                    return self.stop(server, &why);
                 }
                 Ok(Some(Order::End)) => return self.over.store(true, Ordering::Release),
-                Ok(Some(Order::Join { .. })) => {}
                 Ok(None) | Err(_) => return self.stop(None, "the front-end has gone"),
             }
         }
     }
 
     /// Says that it lives until the front-end has gone.
-    fn beat(&self, cancel: &CancelToken) {
+    fn beat(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut told: Option<Instant> = None;
         while !*ended {
+            drop(ended);
+            // A front-end that has gone is noticed by whoever listens to it.
+            let loaded = self.loading.0.lock().map_or((0, 0), |loaded| *loaded);
+            let _ = self.tell(&Report::Alive { loaded });
+            ended = self.until_ended(HEARTBEAT);
+        }
+    }
+
+    /// Ends all when this server is told to, whatever its front-end does: nothing here waits for it.
+    fn watch(&self, cancel: &CancelToken) {
+        while !*self.until_ended(LOOK) {
             if cancel.is_cancelled() {
                 self.stop(None, "it was interrupted");
                 // No more orders either.
                 let _ = self.socket.shutdown(std::net::Shutdown::Read);
+                if !*self.until_ended(LAST_WORDS) {
+                    // Whoever tells the front-end something that does not listen ends now.
+                    let _ = self.socket.shutdown(std::net::Shutdown::Both);
+                }
+                return;
             }
-            if told.is_none_or(|told| told.elapsed() >= HEARTBEAT) {
-                told = Some(Instant::now());
-                // A front-end that has gone is noticed by whoever listens to it.
-                let loaded = self.loading.0.lock().map_or((0, 0), |loaded| *loaded);
-                let _ = self.tell(&Report::Alive { loaded });
-            }
-            let waited = self.ends.wait_timeout(ended, LOOK);
-            ended = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
+    /// Waits for the end, not for long; whether it has come.
+    fn until_ended(&self, patience: Duration) -> MutexGuard<'_, bool> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.ends.wait_timeout_while(ended, patience, |ended| !*ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Runs what it is asked to until nobody asks any more; how the last run has ended.
-    fn serve(&self, asked: &Receiver<Run>) -> Result<()> {
+    fn serve(&self, asked: &Receiver<Asked>) -> Result<()> {
         let (mut kept, mut last) = (Kept::default(), Ok(()));
         let (mut job, mut number) = (None, None);
-        while let Ok(run) = asked.recv() {
+        while let Ok(mut asked) = asked.recv() {
+            let run = &mut asked.run;
+            match self.rules.allowed.admit(run.server, &run.job) {
+                Ok(admitted) => run.job = admitted,
+                Err(refused) => {
+                    let refused = Err(refused);
+                    let told = self.report(&refused, Counters::default(), State::default());
+                    last = refused.and_then(|_| told.map_err(broken));
+                    continue;
+                }
+            }
             if job != Some(run.job.id) {
                 job = Some(run.job.id);
                 let keeper = Keeper::new(run.job.id, run.job.checkpoints.clone());
@@ -259,7 +310,7 @@ impl Server<'_> {
             }
             number = Some(run.server);
             let mut counters = Counters::default();
-            let found = self.run(&run, &mut kept, &mut counters);
+            let found = self.run(&asked, &mut kept, &mut counters);
             let state = kept.keeper.state(kept.ready);
             // A front-end that has gone does not ask again.
             let told = self.report(&found, counters, state);
@@ -272,14 +323,11 @@ impl Server<'_> {
     }
 
     /// Loads and runs.
-    fn run(&self, run: &Run, kept: &mut Kept, counters: &mut Counters) -> Result<Found> {
+    fn run(&self, asked: &Asked, kept: &mut Kept, counters: &mut Counters) -> Result<Found> {
+        let Asked { run, alarm, stop } = asked;
         let Run { server, addresses, job, epoch, start, seconds } = run;
-        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = now.as_ref().map(|now| (now.alarm.clone(), now.stop.clone()));
-        let (alarm, stop) = current.unwrap_or_default();
-        drop(now);
         let until = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-        let cx = Context::new().with_threads(job.threads).with_cancel(stop);
+        let cx = Context::new().with_threads(job.threads).with_cancel(stop.clone());
         let cx = cx.with_memory(job.memory).with_mode(EngineMode::Ssd);
         let cx = cx.with_progress(Arc::clone(&self.loading) as Arc<dyn Progress>);
         let open = |path: &Path| -> Result<Graph> {
@@ -293,8 +341,9 @@ impl Server<'_> {
             alarm: alarm.clone(),
         };
         let me = Identity { server: *server, job: job.id, epoch: *epoch };
-        let sockets = connect(self.listener, addresses, me, &waiting)?;
-        let channels = Channels::sockets(*server, sockets, &alarm, PATIENCE)?;
+        let token = &self.rules.token;
+        let sockets = connect(self.door.arrivals(), addresses, me, token, &waiting)?;
+        let channels = Channels::sockets(*server, sockets, alarm, PATIENCE)?;
         let mut session = Session::new(Box::new(channels), job.id, *epoch);
         let every = job.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.every);
         let mut steps =

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use nakshi_cluster::front::{Caller, Event, Given, Ran, Recovery, Servers, Settings, run};
 use nakshi_cluster::job::Superstep;
-use nakshi_cluster::{Checkpoints, Error, Place, Task, worker};
+use nakshi_cluster::worker::{Rules, serve};
+use nakshi_cluster::{Allowed, Checkpoints, Error, Place, Task, Token};
 use nakshi_engine::program::pull::programs::{Components, PageRank};
 use nakshi_engine::program::pull::{pull_needs, run_pull};
 use nakshi_engine::{CancelToken, Context, Graph, Outcome, Values};
@@ -45,6 +46,20 @@ fn graph(store: &Arc<Store>) -> Graph {
     Graph::open(store, &pull_needs(&Components, None), &Context::new()).unwrap()
 }
 
+fn settings() -> Settings {
+    Settings::new(token())
+}
+
+fn token() -> Token {
+    Token::new(b"the secret of these tests").unwrap()
+}
+
+/// Rules of a server that serves once, and may read and write where tests do.
+fn rules() -> Rules {
+    let allowed = Allowed::new(&[std::env::temp_dir()]).unwrap();
+    Rules { token: token(), allowed, once: true }
+}
+
 /// A server in a thread of its own.
 struct Server {
     /// Where the front-end calls.
@@ -64,7 +79,7 @@ impl Server {
         let (cancel, line) = (CancelToken::new(), Arc::<Mutex<Vec<TcpStream>>>::default());
         let (token, ends) = (cancel.clone(), Arc::clone(&line));
         // How it ends is seen by the front-end.
-        scope.spawn(move || drop(worker::serve(&listener, true, &token)));
+        scope.spawn(move || drop(serve(&listener, &rules(), &token)));
         // One that nobody calls is left over until the tests end.
         std::thread::spawn(move || {
             let (near, far) = (calls.accept().unwrap().0, TcpStream::connect(place).unwrap());
@@ -148,7 +163,7 @@ fn disturbed_twice(
 }
 
 fn on_servers(store: &Arc<Store>, task: &Task, servers: usize) -> Outcome {
-    let settings = Settings::default();
+    let settings = settings();
     let (outcome, told) = disturbed(store, task, servers, &settings, &mut |_, _| {}).unwrap();
     assert!(told.recoveries.is_empty() && !told.cut);
     outcome
@@ -157,7 +172,7 @@ fn on_servers(store: &Arc<Store>, task: &Task, servers: usize) -> Outcome {
 /// As [`run`], where nothing is watched and nobody replaced.
 fn called(graph: &Graph, addresses: &[String]) -> Result<(Outcome, Servers), Error> {
     let (watch, replace) = (&mut |_: Event<'_>| {}, &mut |_: usize| Ok(None));
-    let (settings, cx) = (Settings::default(), Context::new());
+    let (settings, cx) = (settings(), Context::new());
     let mut caller = Caller { watch, replace };
     let given = Given::Store(graph.store().unwrap().path(), graph);
     let ran = run(given, &Task::Wcc {}, addresses, &settings, &cx, &mut caller)?;
@@ -246,7 +261,7 @@ fn a_store_that_is_damaged() {
         listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
     std::thread::scope(|scope| {
         let servers = listeners.iter().map(|listener| {
-            scope.spawn(|| worker::serve(listener, true, &CancelToken::new()).unwrap_err())
+            scope.spawn(|| serve(listener, &rules(), &CancelToken::new()).unwrap_err())
         });
         let servers: Vec<_> = servers.collect();
         let error = called(&graph, &addresses);
@@ -275,11 +290,11 @@ fn lost_servers_are_replaced() {
     std::fs::create_dir(&files).unwrap();
     let tasks = [Task::Bfs { source: 0 }, Task::PageRank { damping: 0.85, iterations: 3000 }];
     for task in &tasks {
-        let undisturbed = disturbed(&store, task, 3, &Settings::default(), &mut |_, _| {}).unwrap();
+        let undisturbed = disturbed(&store, task, 3, &settings(), &mut |_, _| {}).unwrap();
         let kinds = if matches!(task, Task::Bfs { .. }) { 2 } else { 1 };
         for place in [None, Some(Place::Buddy), Some(Place::Folder(files.clone()))] {
             let checkpoints = place.clone().map(|place| Checkpoints { every: 25, place });
-            let settings = Settings { checkpoints, ..Settings::default() };
+            let settings = Settings { checkpoints, ..settings() };
             for lost in [&[1][..], &[0, 1, 2]].into_iter().take(kinds) {
                 let mut left = vec![60, 400];
                 let mut disturb = |step: u32, servers: &[Server]| {
@@ -318,11 +333,11 @@ fn servers_lost_one_after_the_other() {
     std::fs::create_dir(&files).unwrap();
     let graph = graph(&store);
     let task = Task::PageRank { damping: 0.85, iterations: 600 };
-    let undisturbed = disturbed(&store, &task, 3, &Settings::default(), &mut |_, _| {}).unwrap();
+    let undisturbed = disturbed(&store, &task, 3, &settings(), &mut |_, _| {}).unwrap();
     for place in [None, Some(Place::Buddy), Some(Place::Folder(files.clone()))] {
         for later in 0..25 {
             let checkpoints = place.clone().map(|place| Checkpoints { every: 25, place });
-            let settings = Settings { checkpoints, restarts: 20, ..Settings::default() };
+            let settings = Settings { checkpoints, restarts: 20, ..settings() };
             let given = Given::Store(store.path(), &graph);
             let mut left = vec![40];
             let mut disturb = |step: u32, servers: &[Server]| {
@@ -360,13 +375,13 @@ fn runs_that_cannot_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
     let task = Task::PageRank { damping: 0.85, iterations: 5000 };
-    let never = Settings { restarts: 0, ..Settings::default() };
+    let never = Settings { restarts: 0, ..settings() };
     let mut first = |_: u32, servers: &[Server]| servers[1].cancel.cancel();
     let error = disturbed(&store, &task, 2, &never, &mut first).map(drop).unwrap_err();
     assert!(matches!(error, Error::Lost { server: 1, .. }), "{error}");
     let place = Place::Folder(folder.path().join("nowhere"));
     let checkpoints = Some(Checkpoints { every: 2, place });
-    let full = Settings { checkpoints, ..Settings::default() };
+    let full = Settings { checkpoints, ..settings() };
     let error = disturbed(&store, &task, 2, &full, &mut |_, _| {}).map(drop).unwrap_err();
     assert!(matches!(&error, Error::Failed { why, .. } if why.contains("nowhere")), "{error}");
 }
@@ -379,7 +394,7 @@ fn time_that_is_up() {
     let store = store(folder.path());
     let task = |iterations| Task::PageRank { damping: 0.85, iterations };
     let deadline = Some(Duration::from_millis(1500));
-    let settings = Settings { deadline, ..Settings::default() };
+    let settings = Settings { deadline, ..settings() };
     let began = Instant::now();
     let many = task(u32::MAX);
     let (outcome, told) = disturbed(&store, &many, 3, &settings, &mut |_, _| {}).unwrap();

@@ -1,10 +1,10 @@
 //! `serve`: a server of a cluster; `run_on_servers`: a front-end, and what it calls in Python.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nakshi::analysis::Answer;
-use nakshi::cluster::{self, Caller, EdgeFile, Given, Notice, Settings, worker};
+use nakshi::cluster::{self, Allowed, Caller, EdgeFile, Given, Notice, Settings, Token, worker};
 use nakshi::engine::Context;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -14,15 +14,43 @@ use crate::errors::{ClusterError, Failure};
 use crate::outcome::Outcome;
 use crate::store::{Store, seconds, within};
 
-/// Serves front-ends that call at `listen` (host and port), until Ctrl-C, or one of them with `once`.
-/// `ready` is called with the address, whose port the system chooses if it is 0.
+/// Serves front-ends that call at `listen` (host and port), until Ctrl-C, or one of them with `once`. They
+/// know `token`, without which it is this user's and `listen` an address of this machine only, and name
+/// files below `allow`, without which it is the working directory. `ready` is called with the address,
+/// whose port the system chooses if it is 0, and with the file of this user's token, if it is that.
 #[pyfunction]
-#[pyo3(signature = (listen, ready, *, once = false))]
-pub fn serve(py: Python<'_>, listen: &str, ready: &Bound<'_, PyAny>, once: bool) -> PyResult<()> {
+#[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new()))]
+pub fn serve(
+    py: Python<'_>,
+    listen: &str,
+    ready: &Bound<'_, PyAny>,
+    once: bool,
+    token: Option<Vec<u8>>,
+    allow: Vec<PathBuf>,
+) -> PyResult<()> {
     let failed = |error| ClusterError::new_err(format!("cannot listen at {listen}: {error}"));
     let listener = TcpListener::bind(listen).map_err(failed)?;
-    ready.call1((listener.local_addr().map_err(failed)?.to_string(),))?;
-    long(py, None, |call| worker::serve(&listener, once, &call.cancel).map_err(Failure::from))
+    let address = listener.local_addr().map_err(failed)?;
+    if token.is_none() && !address.ip().is_loopback() {
+        return Err(ClusterError::new_err(format!(
+            "other machines reach {address}: give --token-file FILE with a secret that the front-end has \
+             too, as `openssl rand -hex 32 > FILE` makes one"
+        )));
+    }
+    let (token, file) = known(token)?;
+    let here = vec![PathBuf::from(".")];
+    let allowed = Allowed::new(if allow.is_empty() { &here } else { &allow });
+    let rules = worker::Rules { token, allowed: allowed.map_err(Failure::from)?, once };
+    ready.call1((address.to_string(), file.as_deref().map(Path::to_string_lossy)))?;
+    long(py, None, |call| worker::serve(&listener, &rules, &call.cancel).map_err(Failure::from))
+}
+
+/// The secret that was given, or that of this user with its file.
+fn known(token: Option<Vec<u8>>) -> Result<(Token, Option<PathBuf>), Failure> {
+    Ok(match token {
+        Some(secret) => (Token::new(&secret)?, None),
+        None => Token::of_user().map(|(token, file)| (token, Some(file)))?,
+    })
 }
 
 /// The graph of a run: a store, or a file of edges as JSON.
@@ -34,11 +62,11 @@ pub enum Input<'py> {
 
 /// Runs an algorithm with JSON parameters on the servers that listen at `addresses`. `checkpoints` is how
 /// many supersteps there are from one to the next, and their folder if it is not the memory of the next
-/// server; `replace` is called with the number of a server that was lost and returns the address of
+/// server; `token` is what the servers know, that of this user without; `replace` is called with the number of a server that was lost and returns the address of
 /// another one, or nothing; `watch` with JSON of every superstep.
 #[pyfunction]
 #[pyo3(signature = (graph, algorithm, parameters, addresses, *, memory = None, threads = 1, senders = 1,
-    timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
+    token = None, timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
     progress = None))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn run_on_servers(
@@ -50,6 +78,7 @@ pub fn run_on_servers(
     memory: Option<u64>,
     threads: usize,
     senders: usize,
+    token: Option<Vec<u8>>,
     timeout: Option<f64>,
     deadline: Option<f64>,
     silence: f64,
@@ -67,6 +96,7 @@ pub fn run_on_servers(
     let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
     let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
     let settings = Settings {
+        token: known(token)?.0,
         threads,
         senders,
         memory,

@@ -41,6 +41,12 @@ def cluster() -> None:
     metavar="FILE",
     help="Addresses of `nakshi worker`s, one host:port a line.",
 )
+@click.option(
+    "--token-file",
+    type=click.Path(),
+    metavar="FILE",
+    help="With --hosts: the secret that the workers were started with [that of this user].",
+)
 @click.option("--source", help="Vertex to start from.", metavar="ID")
 @click.option("--iterations", type=click.IntRange(min=1), help="Of pagerank [20] and cdlp [10].")
 @click.option("--damping", type=float, help="Of pagerank [0.85].")
@@ -139,6 +145,8 @@ def run_(
         raise click.UsageError("--workers, --local and --hosts exclude each other")
     if not places:
         given["local"] = 2
+    if "token_file" in given and "hosts" not in given:
+        raise click.UsageError("--token-file goes with --hosts: others make their own token")
 
     def watch(told: dict[str, Any]) -> None:
         if steps is not None:
@@ -326,19 +334,42 @@ def _print_plan(rows: list[dict[str, Any]], advice: Advice) -> None:
 )
 @click.option("--once", is_flag=True, help="End after one run.")
 @click.option("--until-eof", is_flag=True, help="End with the standard input.")
+@click.option(
+    "--token-file",
+    type=click.Path(),
+    metavar="FILE",
+    help='A secret of 16 bytes or more that front-ends know; "-" is a line of the standard input.',
+)
+@click.option(
+    "--allow",
+    type=click.Path(),
+    multiple=True,
+    metavar="DIR",
+    help="Folder of stores, edges and checkpoints; repeat it for several [the working directory].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON object.")
-def worker(listen: str, once: bool, until_eof: bool, as_json: bool) -> None:
+def worker(
+    listen: str,
+    once: bool,
+    until_eof: bool,
+    token_file: str | None,
+    allow: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Be a server of a cluster: wait for `nakshi cluster run --hosts`.
 
-    Whoever reaches the port can run algorithms on stores and files that this process can read: listen
-    on a network of your own only.
+    Whoever knows the token can run algorithms on stores and files below the folders that are allowed,
+    and write checkpoints there. Make a token with `openssl rand -hex 32 > FILE`, for all workers of a run
+    and its front-end. Without --token-file it is that of this user, which is made where it is missing, and
+    the worker listens on this machine only. The token never crosses the network; what follows the
+    greeting is not encrypted: listen on a network of your own only.
     """
-    from ..cluster import serve
+    from ..cluster import serve_and_tell
 
-    def ready(address: str) -> None:
+    def ready(address: str, file: str | None) -> None:
         if as_json:
-            print_json({"address": address})
+            print_json({"address": address} | ({"token_file": file} if file else {}))
         else:
-            click.echo(f"listening at {address}")
+            click.echo(f"listening at {address}" + (f", with the token in {file}" if file else ""))
 
-    serve(listen, once=once, until_eof=until_eof, ready=ready)
+    serve_and_tell(listen, ready, once, until_eof, None, token_file, allow)

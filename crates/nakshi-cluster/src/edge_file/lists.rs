@@ -48,7 +48,8 @@ impl Owned {
         weighted: bool,
         cx: &Context,
     ) -> Result<SortedLists> {
-        let foreign = || Error::damaged(0, "an edge in it is not of a vertex here");
+        let what = "an edge in it is not of a vertex here";
+        let foreign = || Error::Damaged { server: None, what: what.into() };
         let size = if weighted { 16 } else { 8 };
         let mut next = vec![0usize; self.vertices.len() + 1];
         for entry in bodies.iter().flat_map(|body| body.chunks_exact(size)) {

@@ -49,6 +49,7 @@ impl<'l> Loader<'l> {
     }
 
     fn owner(&self, v: VertexId) -> usize {
+        // Every number has an owner.
         self.owners.get(v as usize).copied().map_or(0, usize::from)
     }
 
@@ -93,6 +94,7 @@ impl<'l> Loader<'l> {
                 if self.alone.is_some_and(|alone| alone != owner) {
                     return;
                 }
+                // There are two for each server, and owners are servers.
                 let Some(frame) = frames.get_mut(2 * owner + usize::from(kind)) else { return };
                 if frame.is_empty() {
                     *frame = Session::frame(0);
@@ -216,7 +218,8 @@ pub(super) struct Gathered {
 
 impl Gathered {
     fn take(&mut self, from: usize, body: &[u8]) -> Result<()> {
-        let Some((kind, entries)) = body.split_first() else { return Ok(()) };
+        let empty = || Error::damaged(from, "it is empty");
+        let (kind, entries) = body.split_first().ok_or_else(empty)?;
         let (size, to) = match *kind {
             INCOMING => (if self.weighted { 16 } else { 8 }, &mut self.incoming),
             OUTGOING => (8, &mut self.outgoing),

@@ -86,15 +86,15 @@ impl EdgeFile {
         std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
     }
 
-    /// Numbers all ids of the file, which has so many bytes for others: together with the other servers,
-    /// or alone.
+    /// Numbers all ids of the file, which has so many bytes for others: `server` together with the other
+    /// servers, or alone.
     ///
     /// # Errors
     /// Those of reading; [`Error::Failed`] if the file is another one here.
     pub(crate) fn numbered(
         &self,
         bytes: u64,
-        session: Option<&mut Session>,
+        (server, session): (usize, Option<&mut Session>),
         cx: &Context,
     ) -> Result<Numbering> {
         let share = share_of(session.as_deref());
@@ -109,14 +109,13 @@ impl EdgeFile {
         if here != bytes {
             let path = self.path.display();
             let why = format!("{path} has {here} bytes here and {bytes} at the front-end");
-            let server = session.map_or(0, |session| session.server());
             return Err(Error::Failed { server, why });
         }
         let mut ids = Distinct::new(bytes);
         found.into_iter().for_each(|found| ids.join(found));
         match session {
             Some(session) => Numbering::of_all(&ids.sorted(), session),
-            None => Numbering::new(ids.sorted()),
+            None => Numbering::new(ids.sorted(), server),
         }
     }
 

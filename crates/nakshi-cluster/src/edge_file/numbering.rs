@@ -88,13 +88,13 @@ impl Numbering {
     /// Of ascending ids.
     ///
     /// # Errors
-    /// [`Error::Failed`] for 2^32 and more.
-    pub(crate) fn new(ids: Vec<u64>) -> Result<Self> {
+    /// [`Error::Failed`] of `server` for 2^32 and more.
+    pub(crate) fn new(ids: Vec<u64>, server: usize) -> Result<Self> {
         let first = ids.first().copied().unwrap_or_default();
         let range = ids.last().copied().unwrap_or_default() - first;
         if VertexId::try_from(ids.len()).is_err() {
             let why = format!("the graph has {} vertices; 2^32 - 1 are the most", ids.len());
-            return Err(Error::Failed { server: 0, why });
+            return Err(Error::Failed { server, why });
         }
         let most = 2 * ids.len().max(1) as u64;
         let shift = (0..64).find(|shift| range >> shift < most).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Numbering {
             Ok(())
         })?;
         all.sort_unstable();
-        Numbering::new(all)
+        Numbering::new(all, session.server())
     }
 
     /// How many ids there are.
@@ -198,7 +198,7 @@ mod tests {
             sorted.dedup();
             let ids = one.sorted();
             assert!(ids == sorted);
-            let numbers = Numbering::new(ids).unwrap();
+            let numbers = Numbering::new(ids, 0).unwrap();
             for (k, id) in (0..).zip(&sorted) {
                 assert_eq!(numbers.number(*id), Some(k));
                 for other in [id.wrapping_add(1), id.wrapping_sub(1)] {

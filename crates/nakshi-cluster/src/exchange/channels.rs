@@ -183,6 +183,7 @@ impl Channels {
     /// Says that this server has sent all of a round.
     fn end_round(&mut self) -> Result<()> {
         let me = self.server;
+        // This server is one of all.
         if let Some(ended) = self.ended.get_mut(me) {
             *ended += 1;
         }
@@ -200,9 +201,8 @@ impl Channels {
     fn next(&mut self) -> Result<Option<Parcel>> {
         while let Some(parcel) = self.with_ends(|ends| ends.puller.recv())? {
             let Some(server) = parcel.is_last_word() else { return Ok(Some(parcel)) };
-            if let Some(ended) = self.ended.get_mut(server) {
-                *ended += 1;
-            }
+            let stranger = || Error::damaged(server, "there is no such server");
+            *self.ended.get_mut(server).ok_or_else(stranger)? += 1;
         }
         Ok(None)
     }
@@ -250,13 +250,14 @@ impl Transport for Channels {
     }
 
     fn send(&mut self, to: usize, frame: Vec<u8>) -> Result<()> {
-        self.with_ends(|ends| {
-            if let Some(pusher) = ends.pushers.get_mut(to) {
-                pusher.send(Parcel::Leaving(frame));
-                pusher.done();
-            }
+        let sent = self.with_ends(|ends| {
+            let pusher = ends.pushers.get_mut(to)?;
+            pusher.send(Parcel::Leaving(frame));
+            pusher.done();
             ends.allocator.release();
-        })
+            Some(())
+        })?;
+        sent.ok_or_else(|| Error::damaged(to, "there is no such server"))
     }
 
     fn finish(&mut self, arrived: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {

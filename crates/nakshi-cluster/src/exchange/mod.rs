@@ -3,11 +3,14 @@
 //! A [`Session`] numbers the frames of a round and ends it when all of them have arrived, each once:
 //! what is late, double or damaged does not count, and what is missing is an error. A [`Transport`]
 //! carries them: [`channels`] over threads or sockets by timely's communication, [`simulated`] in tests,
-//! with faults.
+//! with faults. The [`door`] is where a worker is called, and the greeting there tells strangers from
+//! front-ends and servers.
 
 mod alarm;
 pub mod channels;
+pub mod door;
 mod frame;
+pub(crate) mod greeting;
 mod session;
 pub mod simulated;
 pub mod sockets;

@@ -184,7 +184,8 @@ impl Session {
         let counters = &mut self.counters;
         let mut take = |frame: &[u8]| {
             let Some((header, body)) = Header::open(frame) else {
-                return Err(Error::damaged(me, "its checksum does not fit"));
+                let what = "its checksum does not fit".into();
+                return Err(Error::Damaged { server: None, what });
             };
             if (header.job, header.epoch) != (job, epoch) || header.round < round {
                 counters.late += 1;

@@ -2,25 +2,26 @@
 //! take half the time.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-#[cfg(target_os = "linux")]
-use std::os::linux::net::SocketAddrExt;
-#[cfg(target_os = "linux")]
-use std::os::unix::net::UnixListener;
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Socket, Type};
 use timely_communication::allocator::zero_copy::stream::Stream;
 
 use super::Alarm;
 use super::channels::Closing;
+use super::door::Arrivals;
+use super::greeting::{ANSWER, Caller, LIMIT, REFUSED, Said, foreign};
+use crate::token::{PROOF, Token};
 use crate::{Error, Result};
 
-/// First bytes on a connection; servers of other versions do not understand each other.
-const HELLO: &str = concat!("nakshi-cluster ", env!("CARGO_PKG_VERSION"), "\n");
 /// For so long a server waits before it tries a connection again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// For so long one call lasts at most: the system would try for minutes.
@@ -37,6 +38,29 @@ pub struct Identity {
     pub epoch: u32,
 }
 
+impl Identity {
+    /// As it is sent.
+    pub(super) fn bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        let (numbers, epoch) = bytes.split_at_mut(16);
+        numbers
+            .copy_from_slice([self.server as u64, self.job].map(u64::to_le_bytes).as_flattened());
+        epoch.copy_from_slice(&self.epoch.to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn of(bytes: &[u8; 20]) -> Self {
+        let [a, b, c, d, e, f, g, h, job @ ..] = *bytes;
+        let [i, j, k, l, m, n, o, p, epoch @ ..] = job;
+        let server = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        Identity {
+            server: usize::try_from(server).unwrap_or(usize::MAX),
+            job: u64::from_le_bytes([i, j, k, l, m, n, o, p]),
+            epoch: u32::from_le_bytes(epoch),
+        }
+    }
+}
+
 /// For how long servers wait for each other.
 #[derive(Clone, Debug)]
 pub struct Waiting {
@@ -46,70 +70,6 @@ pub struct Waiting {
     pub silence: Duration,
     /// Ends the waiting.
     pub alarm: Alarm,
-}
-
-/// Where a server is called by others.
-#[derive(Debug)]
-pub struct Listener {
-    tcp: TcpListener,
-    /// For servers of this machine.
-    #[cfg(target_os = "linux")]
-    near: Option<UnixListener>,
-}
-
-impl Listener {
-    /// At a port that the system chooses.
-    ///
-    /// # Errors
-    /// Those of the sockets.
-    pub fn bind(address: IpAddr) -> io::Result<Self> {
-        let tcp = TcpListener::bind((address, 0))?;
-        tcp.set_nonblocking(true)?;
-        #[cfg(target_os = "linux")]
-        let near = match near(tcp.local_addr()?) {
-            Some(name) => Some(UnixListener::bind_addr(&name?)?),
-            None => None,
-        };
-        #[cfg(target_os = "linux")]
-        near.as_ref().map_or(Ok(()), |near| near.set_nonblocking(true))?;
-        Ok(Listener {
-            tcp,
-            #[cfg(target_os = "linux")]
-            near,
-        })
-    }
-
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// Those of the socket.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.tcp.local_addr()
-    }
-
-    /// A server that has called, if one has.
-    fn accept(&self) -> io::Result<Option<Wire>> {
-        let waiting = |error: io::Error| match error.kind() {
-            io::ErrorKind::WouldBlock => Ok(None),
-            _ => Err(error),
-        };
-        #[cfg(target_os = "linux")]
-        if let Some(near) = &self.near {
-            let called = near.accept().map(|(socket, _)| Some(Wire::Unix(socket)));
-            if let Some(wire) = called.or_else(waiting)? {
-                return Ok(Some(wire));
-            }
-        }
-        self.tcp.accept().map(|(socket, _)| Some(Wire::Tcp(socket))).or_else(waiting)
-    }
-}
-
-/// The name in the system's table of sockets that goes with an address of this machine.
-#[cfg(target_os = "linux")]
-fn near(address: SocketAddr) -> Option<io::Result<std::os::unix::net::SocketAddr>> {
-    let name = format!("nakshi-cluster-{}", address.port());
-    let is_near = address.ip().is_loopback();
-    is_near.then(|| std::os::unix::net::SocketAddr::from_abstract_name(name))
 }
 
 /// A connection between two servers.
@@ -131,17 +91,6 @@ macro_rules! either {
 }
 
 impl Wire {
-    /// Calls a server.
-    fn call(place: SocketAddr) -> io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        if let Some(name) = near(place)
-            && let Ok(socket) = UnixStream::connect_addr(&name?)
-        {
-            return Ok(Wire::Unix(socket));
-        }
-        TcpStream::connect_timeout(&place, CALL).map(Wire::Tcp)
-    }
-
     /// Another handle of it.
     ///
     /// # Errors
@@ -161,8 +110,20 @@ impl Wire {
         either!(self, socket => socket.shutdown(how))
     }
 
-    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+    pub(super) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         either!(self, socket => socket.set_nonblocking(nonblocking))
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        either!(self, socket => socket.as_fd())
+    }
+
+    /// Sends small messages at once.
+    pub(super) fn set_nodelay(&self) -> io::Result<()> {
+        match self {
+            Wire::Tcp(socket) => socket.set_nodelay(true),
+            Wire::Unix(_) => Ok(()),
+        }
     }
 
     fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
@@ -210,25 +171,158 @@ pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> 
     Ok(())
 }
 
+/// Why a call has led to nobody.
+pub(crate) enum Unheard {
+    /// Another call may go well.
+    Again(io::Error),
+    /// None will.
+    Never(String),
+    /// Nobody waits for it any more.
+    Ended(Error),
+}
+
+impl From<io::Error> for Unheard {
+    fn from(error: io::Error) -> Self {
+        Unheard::Again(error)
+    }
+}
+
+impl From<Error> for Unheard {
+    fn from(error: Error) -> Self {
+        Unheard::Ended(error)
+    }
+}
+
+/// Looks whether to go on with a call.
+pub(crate) type Check<'c> = &'c dyn Fn() -> Result<()>;
+
+/// Calls an address until somebody answers, a moment is over, or `check` ends it.
+pub(crate) fn dial(
+    place: SocketAddr,
+    until: Instant,
+    check: Check<'_>,
+) -> std::result::Result<TcpStream, Unheard> {
+    let socket = Socket::new(Domain::for_address(place), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&place.into()) {
+        Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => loop {
+            check()?;
+            let mut places = [PollFd::new(&socket, PollFlags::OUT)];
+            let nap = Timespec { tv_sec: 0, tv_nsec: PAUSE.subsec_nanos().into() };
+            if poll(&mut places, Some(&nap)).is_ok_and(|ready| ready > 0) {
+                socket.take_error()?.map_or(Ok(()), Err)?;
+                break;
+            }
+            if Instant::now() >= until {
+                return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+            }
+        },
+        called => called?,
+    }
+    socket.set_nonblocking(false)?;
+    Ok(socket.into())
+}
+
+/// Says who calls, and proves it; what was said.
+pub(crate) fn greet(
+    wire: &mut Wire,
+    caller: Caller,
+    token: &Token,
+    check: Check<'_>,
+) -> std::result::Result<Said, Unheard> {
+    let call = Said::call(caller)?;
+    wire.write_all(&call)?;
+    let until = Instant::now() + LIMIT;
+    let mut answer = [0; ANSWER];
+    let (mut found, mut read) = (0, Ok(()));
+    while found < ANSWER && read.is_ok() {
+        let rest = answer.get_mut(found..).unwrap_or_default();
+        read = read_some(wire, rest, until, check).map(|more| found += more);
+        if let Some(why) = foreign(answer.get(..found).unwrap_or_default()) {
+            return Err(Unheard::Never(why));
+        }
+    }
+    read?;
+    let said = Said { call, answer };
+    wire.write_all(&said.callers(&caller.key(token)))?;
+    Ok(said)
+}
+
+/// Hears the proof of the one who was called, and what it says of itself.
+pub(crate) fn hear<const N: usize>(
+    wire: &mut Wire,
+    (said, key): (&Said, &Token),
+    until: Instant,
+    check: Check<'_>,
+) -> std::result::Result<[u8; N], Unheard> {
+    let mut proof = [0; PROOF];
+    read_all(wire, &mut proof, until, check)?;
+    if proof == REFUSED {
+        let why = "it has another token: give the front-end and its workers the same one";
+        return Err(Unheard::Never(why.into()));
+    }
+    let mut who = [0; N];
+    read_all(wire, &mut who, until, check)?;
+    if !said.is_listeners(key, &who, &proof) {
+        return Err(Unheard::Never("it does not know the token".into()));
+    }
+    Ok(who)
+}
+
+fn read_all(
+    wire: &mut Wire,
+    mut bytes: &mut [u8],
+    until: Instant,
+    check: Check<'_>,
+) -> std::result::Result<(), Unheard> {
+    while !bytes.is_empty() {
+        let more = read_some(wire, bytes, until, check)?;
+        bytes = bytes.get_mut(more..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Reads at least one byte.
+fn read_some(
+    wire: &mut Wire,
+    bytes: &mut [u8],
+    until: Instant,
+    check: Check<'_>,
+) -> std::result::Result<usize, Unheard> {
+    wire.set_read_timeout(Some(PAUSE))?;
+    loop {
+        match wire.read(bytes) {
+            Ok(0) => {
+                let why = io::Error::new(io::ErrorKind::UnexpectedEof, "it has hung up");
+                return Err(why.into());
+            }
+            Ok(more) => return Ok(more),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+        check()?;
+        if Instant::now() >= until {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it says nothing").into());
+        }
+    }
+}
+
 /// Connects a server with all others, whose addresses are in the order of the servers: it calls those
-/// before it and is called by those after it.
+/// before it and is called by those after it. All know the key of the run, which `token` gives.
 ///
 /// # Errors
 /// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run, and
 /// when the alarm rings.
 pub fn connect(
-    listener: &Listener,
+    arrivals: &Arrivals,
     addresses: &[String],
     me: Identity,
+    token: &Token,
     waiting: &Waiting,
 ) -> Result<Vec<Option<Wire>>> {
     let mut sockets: Vec<Option<Wire>> = addresses.iter().map(|_| None).collect();
     for (server, address) in addresses.iter().enumerate().take(me.server) {
-        let lost = |why: io::Error| Error::Lost { server, why: format!("{address}: {why}") };
-        let mut socket = call(address, server, waiting)?;
-        say(&mut socket, me).map_err(lost)?;
-        let other = hear(&mut socket, server, waiting)?;
-        expect(Identity { server, ..me }, other)?;
+        let socket = call((server, address), me, token, waiting)?;
         if let Some(place) = sockets.get_mut(server) {
             *place = Some(socket);
         }
@@ -238,28 +332,23 @@ pub fn connect(
             .find(|server| sockets.get(*server).is_some_and(Option::is_none))
     };
     let failed = |why: io::Error| Error::Lost { server: me.server, why: why.to_string() };
+    let key = token.of_run(me.job);
     while let Some(server) = missing(&sockets) {
-        match listener.accept() {
-            Ok(Some(mut socket)) => {
-                socket.set_nonblocking(false).map_err(failed)?;
-                // Whoever calls and is no server of this run is not one of those waited for.
-                let Ok(other) = hear(&mut socket, server, waiting) else { continue };
-                let known = expect(Identity { server: other.server, ..me }, other).is_ok();
-                let place = sockets.get_mut(other.server).filter(|place| place.is_none());
-                if let Some(place) = place.filter(|_| known && other.server > me.server)
-                    && say(&mut socket, me).is_ok()
-                {
-                    *place = Some(socket);
-                }
+        if let Some(mut arrived) = arrivals.server(me, PAUSE) {
+            let proof = arrived.said.listeners(&key, &me.bytes());
+            let told = [&proof[..], &me.bytes()].concat();
+            if arrived.who.server > me.server
+                && let Some(place) = sockets.get_mut(arrived.who.server)
+                && arrived.wire.write_all(&told).is_ok()
+            {
+                // One that was there has given up, and calls again.
+                *place = Some(arrived.wire);
             }
-            Ok(None) => {
-                waiting.alarm.check()?;
-                if Instant::now() >= waiting.until {
-                    return Err(Error::Lost { server, why: "it has not called in time".into() });
-                }
-                std::thread::sleep(PAUSE);
-            }
-            Err(error) => return Err(failed(error)),
+            continue;
+        }
+        waiting.alarm.check()?;
+        if Instant::now() >= waiting.until {
+            return Err(Error::Lost { server, why: "it has not called in time".into() });
         }
     }
     for socket in sockets.iter().flatten() {
@@ -271,62 +360,61 @@ pub fn connect(
     Ok(sockets)
 }
 
-fn call(address: &str, server: usize, waiting: &Waiting) -> Result<Wire> {
-    loop {
-        let place = address.to_socket_addrs().and_then(|mut places| {
-            places.next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
-        });
-        match place.and_then(Wire::call) {
-            Ok(socket) => return Ok(socket),
-            Err(error) if Instant::now() >= waiting.until => {
-                return Err(Error::Lost { server, why: format!("{address}: {error}") });
+/// Calls a server until it is there and takes part in the run.
+fn call(
+    (server, address): (usize, &str),
+    me: Identity,
+    token: &Token,
+    waiting: &Waiting,
+) -> Result<Wire> {
+    let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
+    for attempt in 0_u32.. {
+        let error = match call_once(address, attempt, me, token, waiting) {
+            Ok((wire, other)) => {
+                expect(Identity { server, ..me }, other)?;
+                return Ok(wire);
             }
-            Err(_) => std::thread::sleep(PAUSE),
-        }
-        waiting.alarm.check()?;
-    }
-}
-
-fn say(socket: &mut Wire, me: Identity) -> io::Result<()> {
-    let mut bytes = HELLO.as_bytes().to_vec();
-    bytes.extend_from_slice(&(me.server as u64).to_le_bytes());
-    bytes.extend_from_slice(&me.job.to_le_bytes());
-    bytes.extend_from_slice(&me.epoch.to_le_bytes());
-    socket.write_all(&bytes)
-}
-
-fn hear(socket: &mut Wire, server: usize, waiting: &Waiting) -> Result<Identity> {
-    let lost = |why: String| Error::Lost { server, why };
-    socket.set_read_timeout(Some(PAUSE)).map_err(|error| lost(error.to_string()))?;
-    let mut bytes = [0; HELLO.len() + 20];
-    let mut found = 0;
-    while let Some(rest) = bytes.get_mut(found..).filter(|rest| !rest.is_empty()) {
-        match socket.read(rest) {
-            Ok(0) => return Err(lost("it has hung up".into())),
-            Ok(more) => found += more,
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(lost(error.to_string())),
-        }
-        waiting.alarm.check()?;
+            Err(Unheard::Ended(error)) => return Err(error),
+            Err(Unheard::Never(why)) => return Err(lost(why)),
+            Err(Unheard::Again(error)) => error,
+        };
         if Instant::now() >= waiting.until {
-            return Err(lost("it says nothing".into()));
+            return Err(lost(error.to_string()));
         }
+        std::thread::sleep(PAUSE);
+        waiting.alarm.check()?;
     }
-    let (hello, rest) = bytes.split_at(HELLO.len());
-    if hello != HELLO.as_bytes() {
-        let theirs = String::from_utf8_lossy(hello);
-        let why = format!("it says {theirs:?} and not {HELLO:?}; install one version everywhere");
-        return Err(lost(why));
-    }
-    let (numbers, epoch) = rest.split_at(16);
-    let [server, job] = *numbers.as_chunks::<8>().0 else { return Err(lost("no numbers".into())) };
-    let mut four = [0; 4];
-    four.copy_from_slice(epoch);
-    Ok(Identity {
-        server: usize::try_from(u64::from_le_bytes(server)).unwrap_or(usize::MAX),
-        job: u64::from_le_bytes(job),
-        epoch: u32::from_le_bytes(four),
-    })
+    Err(lost("it does not answer".into()))
+}
+
+fn call_once(
+    address: &str,
+    attempt: u32,
+    me: Identity,
+    token: &Token,
+    waiting: &Waiting,
+) -> std::result::Result<(Wire, Identity), Unheard> {
+    let check = || waiting.alarm.check();
+    let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let place = address.to_socket_addrs()?.next().ok_or_else(none)?;
+    // Anybody on this machine may have taken the name of a Unix socket: every second call is by TCP.
+    let mut wire = match near(place).filter(|_| attempt.is_multiple_of(2)) {
+        Some(wire) => wire,
+        None => Wire::Tcp(dial(place, Instant::now() + CALL, &check)?),
+    };
+    wire.set_nodelay()?;
+    let caller = Caller::Server(me);
+    let said = greet(&mut wire, caller, token, &check)?;
+    let who = hear(&mut wire, (&said, &caller.key(token)), waiting.until, &check)?;
+    Ok((wire, Identity::of(&who)))
+}
+
+/// A connection to a server of this machine, which is twice as fast as by TCP.
+fn near(place: SocketAddr) -> Option<Wire> {
+    #[cfg(target_os = "linux")]
+    return UnixStream::connect_addr(&super::door::near(place)?.ok()?).ok().map(Wire::Unix);
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// Whether another call may go well: nothing has come yet, or a signal came first.
@@ -427,6 +515,10 @@ impl Stream for Guarded {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::sync::atomic::AtomicBool;
+
+    use super::super::door::{Door, Keeping};
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(2);
@@ -435,38 +527,58 @@ mod tests {
         Waiting { until: Instant::now() + silence, silence, alarm: Alarm::default() }
     }
 
-    /// Three servers that connect, each as it believes to be.
-    fn all(identities: [Identity; 3]) -> Vec<Result<Vec<Option<Wire>>>> {
-        let listeners = [(); 3].map(|()| Listener::bind(IpAddr::from([127, 0, 0, 1])).unwrap());
-        let address = |listener: &Listener| listener.address().unwrap().to_string();
-        let addresses: Vec<_> = listeners.iter().map(address).collect();
-        // Somebody who is no server calls first.
-        let mut stranger = TcpStream::connect(&addresses[0]).unwrap();
-        stranger.write_all(b"GET / HTTP/1.1\r\n\r\n and more than a server says").unwrap();
+    fn token(secret: &str) -> Token {
+        Token::new(secret.as_bytes()).unwrap()
+    }
+
+    /// Three servers that connect, each as it believes to be, among strangers.
+    fn all(identities: [Identity; 3], secrets: [&str; 3]) -> Vec<Result<Vec<Option<Wire>>>> {
+        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let addresses = listeners.each_ref().map(|one| one.local_addr().unwrap().to_string());
+        let (overs, all) = ([const { AtomicBool::new(false) }; 3], [0, 1, 2]);
+        let doors = all.map(|k| Door::open(&listeners[k], &token(secrets[k])).unwrap());
+        // Strangers are first: those that say nothing, and one that says the wrong thing.
+        let mut strangers: Vec<_> =
+            (0..600).map(|k| TcpStream::connect(&addresses[k % 3]).unwrap()).collect();
+        let text = b"GET / HTTP/1.1\r\n\r\n and more than a server says";
+        strangers[0].write_all(text).unwrap();
+        let one = |k: usize| {
+            let (door, token) = (&doors[k], token(secrets[k]));
+            connect(door.arrivals(), &addresses, identities[k], &token, &waiting(PATIENCE))
+        };
+        let one = &one;
         std::thread::scope(|scope| {
-            let servers: Vec<_> = listeners
-                .iter()
-                .zip(identities)
-                .map(|(listener, me)| {
-                    let addresses = &addresses;
-                    scope.spawn(move || connect(listener, addresses, me, &waiting(PATIENCE)))
-                })
-                .collect();
+            let _kept = all.map(|k| Keeping::begin(&doors[k], &overs[k], scope).unwrap());
+            let servers = all.map(|k| scope.spawn(move || one(k)));
             servers.into_iter().map(|server| server.join().unwrap()).collect()
         })
     }
+
+    const SECRET: &str = "a secret of servers";
 
     fn three(job: u64) -> [Identity; 3] {
         [0, 1, 2].map(|server| Identity { server, job, epoch: 1 })
     }
 
+    /// Strangers delay nobody. Seen red with greetings one after the other.
     #[test]
     fn all_servers_are_connected_and_strangers_are_not() {
-        for (server, sockets) in all(three(7)).into_iter().enumerate() {
+        let began = Instant::now();
+        for (server, sockets) in all(three(7), [SECRET; 3]).into_iter().enumerate() {
             let there: Vec<bool> = sockets.unwrap().iter().map(Option::is_some).collect();
             let expected: Vec<bool> = (0..3).map(|other| other != server).collect();
             assert_eq!(there, expected);
         }
+        assert!(began.elapsed() < LIMIT);
+    }
+
+    /// A server with another token is told so, and takes part in nothing.
+    #[test]
+    fn servers_with_another_token_are_refused() {
+        let results = all(three(7), [SECRET, SECRET, "another secret of it"]);
+        assert!(results.iter().all(Result::is_err));
+        let why = results.into_iter().last().unwrap().unwrap_err().to_string();
+        assert!(why.contains("another token"), "{why}");
     }
 
     /// A thread that panics with a buffer to be written out to a connection that has broken ends alone.
@@ -497,7 +609,7 @@ mod tests {
         {
             let [first, _, last] = three(7);
             let began = Instant::now();
-            let results = all([first, odd, last]);
+            let results = all([first, odd, last], [SECRET; 3]);
             assert!(results.iter().all(|result| matches!(result, Err(Error::Lost { .. }))));
             assert!(began.elapsed() < 5 * PATIENCE);
         }

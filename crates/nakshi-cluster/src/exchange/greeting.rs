@@ -1,0 +1,294 @@
+//! How two processes of a cluster come to know each other, before anything else is read.
+//!
+//! Four messages of fixed lengths: the caller's version, who it is and a number that is used once;
+//! the other side's version and number; the caller's proof that it knows the secret; and the other
+//! side's. Both proofs are over all that was said before, so that neither fits another greeting.
+
+use std::time::Duration;
+
+use super::sockets::Identity;
+use crate::Result;
+use crate::token::{PROOF, Token, nonce};
+
+/// For so long a stranger may take to be known.
+pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+/// First bytes on a connection, in [`HELLO`].
+const NAME: &[u8] = b"nakshi-cluster ";
+/// First bytes on a connection; processes of other versions do not understand each other.
+const HELLO: [u8; 32] = hello(env!("CARGO_PKG_VERSION"));
+/// Bytes of who a caller is.
+const WHO: usize = 21;
+/// Bytes of what a caller says first, and of the answer.
+pub(crate) const CALL: usize = HELLO.len() + WHO + PROOF;
+pub(crate) const ANSWER: usize = HELLO.len() + PROOF;
+/// Sent in place of a proof to whoever has another secret.
+pub(crate) const REFUSED: [u8; PROOF] = [0; PROOF];
+
+const fn hello(version: &str) -> [u8; 32] {
+    let (mut hello, version) = ([b' '; 32], version.as_bytes());
+    let (mut at, mut of) = (0, 0);
+    while at < NAME.len() {
+        hello[at] = NAME[at];
+        at += 1;
+    }
+    while of < version.len() && at < 31 {
+        hello[at] = version[of];
+        (at, of) = (at + 1, of + 1);
+    }
+    hello[31] = b'\n';
+    hello
+}
+
+/// Who calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    FrontEnd,
+    Server(Identity),
+}
+
+impl Caller {
+    /// The key that such a caller knows.
+    pub(crate) fn key(self, token: &Token) -> Token {
+        match self {
+            Caller::FrontEnd => token.clone(),
+            Caller::Server(Identity { job, .. }) => token.of_run(job),
+        }
+    }
+
+    fn bytes(self) -> [u8; WHO] {
+        let mut bytes = [0; WHO];
+        if let Caller::Server(identity) = self {
+            let [kind, rest @ ..] = &mut bytes;
+            *kind = 1;
+            *rest = identity.bytes();
+        }
+        bytes
+    }
+
+    fn of(bytes: &[u8; WHO]) -> Option<Self> {
+        match bytes {
+            [0, ..] => Some(Caller::FrontEnd),
+            [1, rest @ ..] => Some(Caller::Server(Identity::of(rest))),
+            _ => None,
+        }
+    }
+}
+
+/// What was said before the proofs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said {
+    pub(crate) call: [u8; CALL],
+    pub(crate) answer: [u8; ANSWER],
+}
+
+impl Said {
+    /// What a caller says first.
+    pub(crate) fn call(caller: Caller) -> Result<[u8; CALL]> {
+        let mut call = [0; CALL];
+        let parts = [&HELLO[..], &caller.bytes(), &nonce()?].concat();
+        call.copy_from_slice(&parts);
+        Ok(call)
+    }
+
+    fn answer() -> Result<[u8; ANSWER]> {
+        let mut answer = [0; ANSWER];
+        answer.copy_from_slice(&[&HELLO[..], &nonce()?].concat());
+        Ok(answer)
+    }
+
+    /// The proof of the one who has called.
+    pub(crate) fn callers(&self, key: &Token) -> [u8; PROOF] {
+        key.proof(&[b"caller", &self.call, &self.answer])
+    }
+
+    fn is_callers(&self, key: &Token, proof: &[u8]) -> bool {
+        key.verifies(&[b"caller", &self.call, &self.answer], proof)
+    }
+
+    /// The proof of the one who was called, with what it says of itself.
+    pub(crate) fn listeners(&self, key: &Token, who: &[u8]) -> [u8; PROOF] {
+        key.proof(&[b"called", &self.call, &self.answer, who])
+    }
+
+    pub(crate) fn is_listeners(&self, key: &Token, who: &[u8], proof: &[u8]) -> bool {
+        key.verifies(&[b"called", &self.call, &self.answer, who], proof)
+    }
+}
+
+/// What is wrong with as many bytes of an answer as have come; none if nothing is by then.
+pub(crate) fn foreign(answer: &[u8]) -> Option<String> {
+    let ours = env!("CARGO_PKG_VERSION");
+    if answer.iter().zip(NAME).any(|(a, b)| a != b) {
+        let theirs = String::from_utf8_lossy(answer);
+        return Some(format!("it says {theirs:?} and is no worker of nakshi {ours}"));
+    }
+    let theirs = answer.get(..HELLO.len())?;
+    let version = theirs.strip_prefix(NAME).filter(|_| theirs != HELLO)?.trim_ascii();
+    let version = String::from_utf8_lossy(version);
+    Some(format!("it is nakshi {version:?} and this is {ours}; install one version everywhere"))
+}
+
+/// A greeting as the side that was called goes through it: it takes what comes, in any pieces.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    bytes: [u8; CALL],
+    found: usize,
+    /// What was said, once the caller's proof is all that is missing.
+    said: Option<(Caller, Said)>,
+}
+
+/// What comes of the bytes that a stranger has sent.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// More must come.
+    Wait,
+    /// This must be sent, then more must come.
+    Answer([u8; ANSWER]),
+    /// This may be sent, then there is no more to say.
+    Refuse(Vec<u8>),
+    /// The caller is known.
+    Known(Caller, Box<Said>),
+}
+
+impl Greeting {
+    pub(crate) fn new() -> Self {
+        Greeting { bytes: [0; CALL], found: 0, said: None }
+    }
+
+    /// Where the next bytes go, and no more than are still missing.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        let most = if self.said.is_some() { PROOF } else { CALL };
+        self.bytes.get_mut(self.found..most).unwrap_or_default()
+    }
+
+    /// Goes on with so many bytes that have come into [`Greeting::room`].
+    ///
+    /// # Errors
+    /// [`crate::Error::Token`] if there are no random numbers.
+    pub(crate) fn take(&mut self, more: usize, token: &Token) -> Result<Step> {
+        self.found = (self.found + more).min(CALL);
+        let found = self.bytes.get(..self.found).unwrap_or_default();
+        let Some((caller, said)) = &self.said else {
+            // Whoever babbles is told so by its first wrong byte, but for one of another version.
+            let known = found.iter().zip(NAME).all(|(a, b)| a == b);
+            if !known {
+                return Ok(Step::Refuse(Vec::new()));
+            }
+            if self.found < CALL {
+                return Ok(Step::Wait);
+            }
+            let answer = Said::answer()?;
+            let (hello, rest) = self.bytes.split_at(HELLO.len());
+            let caller = rest.first_chunk().and_then(Caller::of);
+            let Some(caller) = caller.filter(|_| hello == HELLO) else {
+                return Ok(Step::Refuse(answer.to_vec()));
+            };
+            self.said = Some((caller, Said { call: self.bytes, answer }));
+            self.found = 0;
+            return Ok(Step::Answer(answer));
+        };
+        if self.found < PROOF {
+            return Ok(Step::Wait);
+        }
+        if !said.is_callers(&caller.key(token), found) {
+            return Ok(Step::Refuse(REFUSED.to_vec()));
+        }
+        Ok(Step::Known(*caller, Box::new(*said)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn token(secret: &str) -> Token {
+        Token::new(secret.as_bytes()).unwrap()
+    }
+
+    /// Feeds bytes in pieces; the last step.
+    fn feed(greeting: &mut Greeting, bytes: &[u8], piece: usize, token: &Token) -> Step {
+        let mut last = Step::Wait;
+        for piece in bytes.chunks(piece) {
+            let room = greeting.room();
+            room[..piece.len()].copy_from_slice(piece);
+            last = greeting.take(piece.len(), token).unwrap();
+        }
+        last
+    }
+
+    fn greet(mine: &Token, theirs: &Token, caller: Caller, piece: usize) -> (Step, Said) {
+        let mut greeting = Greeting::new();
+        let call = Said::call(caller).unwrap();
+        let Step::Answer(answer) = feed(&mut greeting, &call, piece, theirs) else { panic!() };
+        assert_eq!(foreign(&answer), None);
+        let said = Said { call, answer };
+        let proof = said.callers(&caller.key(mine));
+        (feed(&mut greeting, &proof, piece, theirs), said)
+    }
+
+    #[test]
+    fn callers_are_known_by_the_secret() {
+        let (one, other) = (token("0123456789abcdef"), token("0123456789abcdeF"));
+        let server = Caller::Server(Identity { server: 3, job: 7, epoch: 1 });
+        for caller in [Caller::FrontEnd, server] {
+            for piece in [1, 32] {
+                let (step, said) = greet(&one, &one, caller, piece);
+                assert!(matches!(step, Step::Known(found, _) if found == caller));
+                let key = caller.key(&one);
+                let proof = said.listeners(&key, b"me");
+                assert!(said.is_listeners(&key, b"me", &proof));
+                // Neither the caller's own proof nor the refusal is the other side's.
+                assert!(!said.is_listeners(&key, b"", &said.callers(&key)));
+                assert!(!said.is_listeners(&key, b"me", &REFUSED));
+                let (step, _) = greet(&other, &one, caller, piece);
+                assert!(matches!(step, Step::Refuse(bytes) if bytes == REFUSED));
+            }
+        }
+    }
+
+    /// What was recorded of a greeting opens nothing. Seen red with an answer without a number of its own.
+    #[test]
+    fn a_recorded_greeting_is_refused() {
+        let token = token("0123456789abcdef");
+        let (_, said) = greet(&token, &token, Caller::FrontEnd, 99);
+        let mut again = Greeting::new();
+        assert!(matches!(feed(&mut again, &said.call, 99, &token), Step::Answer(_)));
+        let step = feed(&mut again, &said.callers(&token), 99, &token);
+        assert!(matches!(step, Step::Refuse(_)));
+    }
+
+    #[test]
+    fn other_versions_are_told_ours() {
+        let mut call = Said::call(Caller::FrontEnd).unwrap();
+        call[NAME.len()] = b'9';
+        let step = feed(&mut Greeting::new(), &call, 99, &token("0123456789abcdef"));
+        let Step::Refuse(answer) = step else { panic!("{step:?}") };
+        assert!(answer.starts_with(&HELLO));
+        let theirs = [&call[..32], &[0; 32]].concat();
+        let why = foreign(&theirs).unwrap();
+        assert!(why.contains("one version"), "{why}");
+        let http = foreign(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        assert!(http.unwrap().contains("no worker"));
+    }
+
+    proptest! {
+        /// Strangers are never known, and are refused by their first wrong byte.
+        #[test]
+        fn strangers_are_refused(bytes in prop::collection::vec(any::<u8>(), 1..200), right in 0usize..CALL) {
+            let (mut greeting, token) = (Greeting::new(), token("0123456789abcdef"));
+            let mut text = Said::call(Caller::FrontEnd).unwrap()[..right].to_vec();
+            text.extend(bytes);
+            for byte in text {
+                let Some(place) = greeting.room().first_mut() else { panic!("no room") };
+                *place = byte;
+                match greeting.take(1, &token).unwrap() {
+                    Step::Wait | Step::Answer(_) => {}
+                    Step::Refuse(_) => return Ok(()),
+                    Step::Known(..) => panic!("a stranger is known"),
+                }
+            }
+            prop_assert!(right > 0 || greeting.found <= NAME.len());
+        }
+    }
+}
