@@ -10,11 +10,11 @@ import json
 import os
 import re
 import secrets
+import select
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from .errors import ClusterError, ParameterError
+from .errors import MORE_PROCESSES, ClusterError, ParameterError
 
 #: Seconds in which a worker has to listen, and Ray to place it.
 STARTING = 60.0
@@ -108,14 +108,18 @@ class WorkerProcess:
     def _start(self) -> None:
         self._began = time.monotonic()
         # In a session of its own: Ctrl-C is for the front-end, which ends it.
-        self._process = subprocess.Popen(
-            self._call,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                self._call,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        except BlockingIOError as error:
+            why = f"a worker's process could not be started ({error.strerror})"
+            raise ClusterError(f"{why}; take fewer workers, or {MORE_PROCESSES}") from None
         if self._process.stdin is not None:
             try:
                 self._process.stdin.write(self._terms.token.decode() + "\n")
@@ -127,19 +131,19 @@ class WorkerProcess:
     def address(self) -> str:
         """Where it listens, as soon as it does. One that is killed before is replaced."""
         while True:
-            silent = threading.Event()
-            late = threading.Timer(STARTING, lambda: (silent.set(), self._process.kill()))
-            late.start()
-            try:
-                line = self._process.stdout.readline() if self._process.stdout is not None else ""
-            finally:
-                late.cancel()
+            out = self._process.stdout
+            assert out is not None
+            # Without a thread that ends the waiting, which may not start. The line comes in one piece.
+            heard = bool(select.select([out], [], [], STARTING)[0])
+            if not heard:
+                self._process.kill()
+            line = out.readline()
             if line:
                 return str(json.loads(line)["address"])
             seconds = time.monotonic() - self._began
             # A pipe that has closed may hold bytes that nobody has read.
             said = _close(self._process)
-            if silent.is_set():
+            if not heard:
                 raise ClusterError(f"a worker has said nothing for {STARTING:.0f} s")
             code = self._process.returncode
             if code < 0 and self._terms.restarts > 0:
