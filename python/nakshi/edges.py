@@ -76,7 +76,9 @@ def nodes_file(nodes: Any) -> Iterator[str | None]:
         file.write("id\n")
         for name in _ids(nodes):
             if "\n" in name or "\r" in name:
-                raise ParameterError(f"{name!r} has a line break, which no vertex of a list can have")
+                raise ParameterError(
+                    f"{name!r} has a line break, which no vertex of a list can have"
+                )
             marked = name.replace('"', '""')
             file.write(f'"{marked}"\n')
         file.flush()
@@ -212,7 +214,10 @@ def _array(values: Any) -> Any:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", None) in ("i", "u")
+    return isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", None) in (
+        "i",
+        "u",
+    )
 
 
 def _text(value: Any) -> str:

@@ -108,7 +108,9 @@ def build(
         columns: source, target and weight column of a table or file with columns, by name or
             by number from 1. By default columns with well-known names (``source``, ``src``,
             ``from`` ...), else the first two and, if ``weighted``, the third.
-        separator: character between columns of a text file; found out by default.
+        separator: character between columns of a text file; found out by default. Whatever it is, a
+            column may stand in double quotes, doubled inside (RFC 4180), and ends on its line; lines
+            end with LF, CRLF or CR. Tables with properties have no quotes between tabs.
         header: whether a text file begins with a line of column names; found out by default.
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
@@ -125,7 +127,8 @@ def build(
             :func:`nakshi.contains` finds what few values have without reading all of them, but to
             read a value takes ten times as long. ``memory`` is then 384 MiB at least.
         duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
-            weight stays), ``"keep"`` all, or ``"sum"`` their weights.
+            weight stays), ``"keep"`` all, or ``"sum"`` their weights; a sum beyond what 64 bits or a
+            double can hold is an error.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
         encoding: of edge lists; ``"packed"`` is smaller, ``"raw"`` is 4 bytes an edge.
         page_size: unit of checksums and of caching, 512 B to 1 MiB, a power of two.

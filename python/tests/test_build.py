@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import nakshi
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from nakshi.orders import Order
 
 SOURCES, TARGETS, WEIGHTS = [10, 20, 30, 30], [20, 30, 10, 40], [1.0, 2.0, 3.0, 4.0]
 LEVELS = {10: 0, 20: 1, 30: 2, 40: 3}
@@ -36,9 +37,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", list(TABLES))
 def test_tables(kind: str, tmp_path: Path) -> None:
-    graph = nakshi.build(
-        tmp_path / "s", TABLES[kind](), columns=["from", "to", "w"], weighted=True
-    )
+    graph = nakshi.build(tmp_path / "s", TABLES[kind](), columns=["from", "to", "w"], weighted=True)
     assert graph.bfs(source=10).to_dict() == LEVELS
     assert graph.sssp(source=10).to_dict() == DISTANCES
 
@@ -95,6 +94,114 @@ def test_sparse(form: str, kind: str, tmp_path: Path) -> None:
 def test_matrix_must_be_square(tmp_path: Path) -> None:
     with pytest.raises(nakshi.ParameterError, match="square"):
         nakshi.build(tmp_path / "s", sp.coo_matrix((2, 3)))
+
+
+INDPTR, INDICES = [0, 1, 2, 4, 4], [1, 2, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("form", "indptr", "indices"),
+    [
+        ("csr", [0, 4, 5, 3, 4], INDICES),
+        ("csr", [0, 2, 1, 3, 4], INDICES),
+        ("csr", [0, -1, 2, 3, 4], INDICES),
+        ("csr", [0, 1, 2, 4, 4, 4, 4], INDICES),
+        ("csr", [0, 1, 4], [1, 1, 0, 0]),
+        ("csr", [0, 1, 2, 3, 9], INDICES),
+        ("csr", [1, 1, 2, 3, 4], INDICES),
+        ("csr", [0.0, 1.0, 2.0, 4.0, 4.0], INDICES),
+        ("csr", INDPTR, [1, -2, 0, 3]),
+        ("csr", INDPTR, [1, 4, 0, 3]),
+        ("csr", INDPTR, INDICES[:3]),
+        ("csc", [0, 1, 9000, 3, 4], INDICES),
+        ("csc", [0, 1, 2, 4, 4, 4, 4], INDICES),
+        ("csc", INDPTR, [1, -300_000, 0, 3]),
+        ("coo", [0, 1, 900_000, 2], INDICES),
+        ("coo", [0, 1, -2, 2], INDICES),
+        ("coo", [0, 1, 2], INDICES),
+    ],
+)
+def test_damaged_matrices(form: str, indptr: list[Any], indices: list[int], tmp_path: Path) -> None:
+    """Seen red with arrays that SciPy's conversions and the import believed: wrong graphs, and crashes."""
+    matrix = sp.coo_matrix((WEIGHTS, ([0, 1, 2, 2], INDICES)), shape=(4, 4)).asformat(form)
+    if form == "coo":
+        matrix.row, matrix.col = np.array(indptr), np.array(indices)
+    else:
+        matrix.indptr, matrix.indices = np.array(indptr), np.array(indices)
+    with pytest.raises((nakshi.ParameterError, nakshi.InputError)):
+        nakshi.build(tmp_path / "s", matrix)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4"])
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_matrices_with_indices_of_any_integer_type(form: str, kind: str, tmp_path: Path) -> None:
+    matrix = sp.coo_matrix((WEIGHTS, ([0, 1, 2, 2], INDICES)), shape=(4, 4)).asformat(form)
+    matrix.indptr, matrix.indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
+    graph = nakshi.build(tmp_path / "s", matrix, weighted=True)
+    assert graph.sssp(source=0).to_dict() == {0: 0, 1: 1, 2: 3, 3: 7}
+
+
+def test_nodes_of_any_text(tmp_path: Path) -> None:
+    """Seen red with ids that were written without quotes, and cut at blanks."""
+    names = ['a "quoted" one', "two words", "#3", "a\tb", "x,y", "id"]
+    graph = nakshi.build(tmp_path / "s", (names[:1], names[1:2]), nodes=names)
+    assert sorted(graph.wcc().to_dict()) == sorted(names)
+    nakshi.export(graph, tmp_path / "e.tsv", nodes=tmp_path / "nodes.txt")
+    again = nakshi.build(tmp_path / "again", tmp_path / "e.tsv", nodes=tmp_path / "nodes.txt")
+    assert sorted(again.wcc().to_dict()) == sorted(names)
+    with pytest.raises(nakshi.ParameterError, match="line break"):
+        nakshi.build(tmp_path / "b", (["a"], ["b"]), nodes=["a\nb"])
+
+
+BORDER = 1 << 63
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [BORDER - 1, BORDER],
+        [BORDER - 2, BORDER - 1, BORDER, BORDER + 1],
+        [2 * BORDER - 1, 2 * BORDER - 2],
+        [0, 2 * BORDER - 1],
+        [-1, 2 * BORDER - 1],
+        [-BORDER, BORDER - 1],
+        [-BORDER - 1, BORDER],
+        [-5, 2 * BORDER],
+    ],
+)
+@pytest.mark.parametrize("layout", ["original", "degree", "random"])
+def test_ids_at_borders(ids: list[int], layout: Any, tmp_path: Path) -> None:
+    """Seen red: "a vertex is not in the id dictionary", and lists that NumPy turned into floats."""
+    last = ids[1:] + ids[:1]
+    path = tmp_path / "edges.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in zip(ids, last)))
+    pairs = [list(pair) for pair in zip(ids, last)]
+    for name, edges in [("file", path), ("lists", (ids, last)), ("pairs", pairs)]:
+        graph = nakshi.build(tmp_path / name, edges, layout=layout)
+        assert graph.bfs(source=ids[0]).to_dict() == {v: hops for hops, v in enumerate(ids)}
+        assert set(graph.wcc().to_dict().values()) == {min(ids)}
+        missing = {min(ids) - 1, max(ids) + 1, BORDER - 3, -BORDER - 3, 2 * BORDER + 3}
+        for vertex in missing:
+            with pytest.raises(nakshi.UnknownVertexError):
+                graph.bfs(source=vertex)
+
+
+@pytest.mark.parametrize("properties", [False, True])
+def test_the_least_memory_is_enough_for_every_layout(properties: bool, tmp_path: Path) -> None:
+    """Seen red with two vertices: "67108880 bytes of memory are needed, 67108864 are allowed"."""
+    least = "128MiB" if properties else "64MiB"
+    for order in get_args(Order):
+        if order == "extend":
+            continue
+        edges = pa.table({"source": [1], "target": [2]})
+        graph = nakshi.build(
+            tmp_path / order, edges, layout=order, memory=least, properties=properties
+        )
+        assert graph.num_edges == 1
+    first = nakshi.open(tmp_path / "original")
+    like = first.relayout(tmp_path / "like", "extend", like=first.path, memory=least)
+    assert like.num_edges == 1
 
 
 def test_nodes(tmp_path: Path) -> None:

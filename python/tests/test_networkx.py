@@ -250,9 +250,15 @@ def agree_all(
                 assert (summary["max"], type(first)(summary["vertex"])) == (most, first), place
     for name in ("bfs", "wcc", "pagerank"):
         given = {**arguments.get(name, {}), "variant": "vertex"}
-        agree(f"{name} as a program, {place}", store.run(name, **given, **run).to_dict(), wanted[name])
+        agree(
+            f"{name} as a program, {place}", store.run(name, **given, **run).to_dict(), wanted[name]
+        )
     given = {**arguments["pagerank"], "variant": "delta"}
-    agree(f"pagerank by deltas, {place}", store.run("pagerank", **given, **run).to_dict(), wanted["pagerank"])
+    agree(
+        f"pagerank by deltas, {place}",
+        store.run("pagerank", **given, **run).to_dict(),
+        wanted["pagerank"],
+    )
     agree_on_diameter(place, store, graph, run)
 
 
@@ -274,7 +280,14 @@ def refuse_missing(store: nakshi.Graph, graph: nx.Graph, run: dict[str, Any]) ->
     if isinstance(present, str):
         missing: set[Id] = {"", present + "0", 0, 1 << 63}
     else:
-        missing = {min(graph) - 1, max(graph) + 1, present + 1, -(1 << 63), (1 << 63), (1 << 64) - 1}
+        missing = {
+            min(graph) - 1,
+            max(graph) + 1,
+            present + 1,
+            -(1 << 63),
+            (1 << 63),
+            (1 << 64) - 1,
+        }
     for source in missing - set(graph):
         for name in ("bfs", "sssp"):
             with pytest.raises(nakshi.UnknownVertexError):

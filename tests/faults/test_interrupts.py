@@ -109,7 +109,9 @@ class Calls:
         quiet: dict[str, Any] = {"progress": False}
         calls: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {}
 
-        def call(name: str, run: Callable[[], object], before: Callable[[], object] = self.fresh) -> None:
+        def call(
+            name: str, run: Callable[[], object], before: Callable[[], object] = self.fresh
+        ) -> None:
             calls[name] = (before, run)
 
         for layout in ("auto", "degree", "random"):
@@ -124,10 +126,16 @@ class Calls:
                 f"layout {order}",
                 lambda order=order, given=given: graph.relayout(new, order, **given, **quiet),
             )
-        call("layout bondhu-modcom overlap", lambda: graph.relayout(new, "bondhu-modcom", model="overlap", **quiet))
+        call(
+            "layout bondhu-modcom overlap",
+            lambda: graph.relayout(new, "bondhu-modcom", model="overlap", **quiet),
+        )
         call("cost", lambda: graph.layout_cost(**quiet))
         for select in ("levels", "gvs"):
-            call(f"cache-plan {select}", lambda select=select: graph.cache_plan(select=select, **quiet))
+            call(
+                f"cache-plan {select}",
+                lambda select=select: graph.cache_plan(select=select, **quiet),
+            )
         for name, given in ALGORITHMS.items():
             for engine in ("memory", "ssd"):
                 call(
@@ -140,16 +148,24 @@ class Calls:
             given = {**ALGORITHMS[name], "variant": "vertex"}
             if name == "pagerank":
                 given["tolerance"] = 1e-15
-            call(f"run {name} vertex", lambda name=name, given=given: graph.run(name, **given, **quiet))
+            call(
+                f"run {name} vertex",
+                lambda name=name, given=given: graph.run(name, **given, **quiet),
+            )
         call("estimate", lambda: graph.estimate("pagerank"))
-        call("generate", lambda: nakshi.generate("kronecker", f"{new}.tsv", scale=self.scale, **quiet))
+        call(
+            "generate",
+            lambda: nakshi.generate("kronecker", f"{new}.tsv", scale=self.scale, **quiet),
+        )
         call("check", lambda: nakshi.check(self.store, **quiet))
         call("backup", lambda: nakshi.backup(self.store, new, **quiet))
         for end in ("tsv", "tsv.zst", "parquet", "mtx"):
             call(f"export {end}", lambda end=end: nakshi.export(graph, f"{new}.{end}", **quiet))
         call("export --neo4j", lambda: nakshi.export(graph, new, neo4j=True, **quiet))
         call("cluster run --local", self.cluster)
-        call("property load", lambda: self.load(new), lambda: (self.fresh(), self.with_properties()))
+        call(
+            "property load", lambda: self.load(new), lambda: (self.fresh(), self.with_properties())
+        )
         call("property open", self.open, lambda: (self.fresh(), self.with_properties()))
         call("refresh", lambda: self.live.refresh(), self.append)
         call("write_back", self.write_back, self.append)
@@ -169,7 +185,9 @@ class Calls:
         self.writer.write_back(self.writer.wcc(progress=False), "component")
 
 
-def interrupted(before: Callable[[], object], call: Callable[[], object], moments: int) -> list[float]:
+def interrupted(
+    before: Callable[[], object], call: Callable[[], object], moments: int
+) -> list[float]:
     """Seconds from each signal to the exception; fewer where the call is too short for signals."""
     late: list[float] = []
     span, tries = LONGEST, 0

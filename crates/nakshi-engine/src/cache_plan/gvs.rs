@@ -94,6 +94,7 @@ impl Charges for Neighbourhoods<'_> {
             self.cx,
             |_| Vec::new(),
             |neighbours, _, list| {
+                self.cx.check()?;
                 distinct(list, neighbours)?;
                 for run in neighbours.chunk_by(|a, b| self.at.page(*a) == self.at.page(*b)) {
                     let page = run.first().map_or(0, |&v| self.at.page(v));
@@ -134,7 +135,7 @@ impl Charges for Neighbourhoods<'_> {
             },
         )?;
         let mut pairs: Vec<(VertexId, u64)> = parts.into_iter().flatten().collect();
-        pairs.sort_unstable();
+        sort(&mut pairs, self.cx)?;
         pairs.dedup();
         let mut touched = VertexSet::new(self.at.graph.num_vertices());
         for run in pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -150,6 +151,7 @@ impl Charges for Neighbourhoods<'_> {
             self.cx,
             |_| Vec::new(),
             |neighbours, v, list| {
+                self.cx.check()?;
                 distinct(list, neighbours)?;
                 let from = pairs.partition_point(|pair| pair.0 < v);
                 let mine = pairs.get(from..).unwrap_or_default();
@@ -171,6 +173,21 @@ impl Charges for Neighbourhoods<'_> {
     fn rate(&self, v: VertexId) -> f64 {
         self.charge.get(v as usize).map_or(0.0, |&charge| charge as f64 / self.at.bytes(v) as f64)
     }
+}
+
+/// Pairs that are sorted without a look at the token.
+const SORTED: usize = 1 << 16;
+
+/// Sorts millions of pairs, and stops when `cx` says so.
+fn sort(pairs: &mut [(VertexId, u64)], cx: &Context) -> Result<()> {
+    cx.check()?;
+    if pairs.len() <= SORTED {
+        pairs.sort_unstable();
+        return Ok(());
+    }
+    let (below, _, above) = pairs.select_nth_unstable(pairs.len() / 2);
+    sort(below, cx)?;
+    sort(above, cx)
 }
 
 /// The direction in which the edges to a vertex are found.

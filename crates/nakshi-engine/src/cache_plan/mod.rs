@@ -204,6 +204,7 @@ pub(crate) fn choose(
             cx.progress().update("cache-plan", k.into(), config.iterations.into());
             let limit = (budget as f64 * f64::from(k) / f64::from(config.iterations)) as u64;
             let news = highest(charges.as_ref(), &lists, &mut chosen, &mut taken, limit);
+            cx.check()?;
             if k < config.iterations && !news.is_empty() {
                 charges.update(&chosen, &news)?;
             }
