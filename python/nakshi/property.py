@@ -419,7 +419,9 @@ class Writable(Queries, Changes):
         """
         with self._loading:
             if self._closed:
-                raise StoreError(f"the graph {os.fspath(self._core.path)} was closed; open it again")
+                raise StoreError(
+                    f"the graph {os.fspath(self._core.path)} was closed; open it again"
+                )
             if self._properties is None:
                 with reporting(progress, "properties") as sink:
                     self._properties = Properties(

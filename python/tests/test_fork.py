@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nakshi
+import pyarrow as pa
 import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -100,7 +101,12 @@ def write_elsewhere(store: Path, id: int) -> str:
 @pytest.fixture
 def written(tmp_path: Path) -> nakshi.Graph:
     """A graph with properties of which this process is the writer."""
-    graph = nakshi.build(tmp_path / "g.nakshi", [(1, 2)], properties=True, progress=False)
+    graph = nakshi.build(
+        tmp_path / "g.nakshi",
+        pa.table({"source": [1], "target": [2]}),
+        properties=True,
+        progress=False,
+    )
     graph.append_node(10, {"name": "a"})
     return graph
 

@@ -29,7 +29,7 @@ COMMITS, CHANGES = 6, 25_000
 # Interrupts a call at moments that are spread over it, and prints how long each exception took. A call
 # that ends sooner is interrupted sooner the next time.
 PROGRAM = """
-import json, os, shutil, signal, sys, threading, time
+import filecmp, json, os, shutil, signal, sys, threading, time
 import nakshi
 
 name, store, folder, times = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
@@ -75,14 +75,25 @@ def prepare():
     if name == "backup":
         shutil.rmtree(other, ignore_errors=True)
         return lambda: nakshi.backup(store, other, progress=False)
+    # An export: where one is complete in the moment of the signal, all of it is there.
     kind, ending = name.split("_")
     plain = kind == "plain"
     edges, nodes = os.path.join(folder, "edges." + ending), os.path.join(folder, "nodes." + ending)
     for path in (edges, nodes):
         if os.path.exists(path):
             os.remove(path)
-    return lambda: nakshi.export(store, edges, nodes=nodes, plain=plain, progress=False)
+    def export():
+        nakshi.export(store, edges, nodes=nodes, plain=plain, progress=False)
+    if not whole:
+        os.mkdir(os.path.join(folder, "whole"))
+        export()
+        for path in (edges, nodes):
+            to = os.path.join(folder, "whole", os.path.basename(path))
+            os.rename(path, to)
+            whole.append(to)
+    return export
 
+whole = []
 late, delay = [], 0.4
 for attempt in range(20 * times):
     if len(late) == times:
@@ -98,7 +109,9 @@ for attempt in range(20 * times):
     except KeyboardInterrupt:
         late.append(time.monotonic() - sent[0])
         left = [entry for entry in os.listdir(folder) if entry.startswith((".", "edges.", "nodes."))]
-        assert not left, left
+        assert not left or len(left) == len(whole) == 2, left
+        for path in whole if left else []:
+            assert filecmp.cmp(path, os.path.join(folder, os.path.basename(path)), shallow=False)
         delay = delay * 1.7 if delay < 0.5 else 0.03
         call = None
         continue

@@ -332,10 +332,20 @@ except nakshi.StorePoisonedError as error:
 
 def test_results_of_all_kinds_are_written_back(tmp_path: Path) -> None:
     """Ids and values of every kind go back without Python objects for each."""
-    for ids in ([1, 2, 3], [5, 2**63 + 5, 7], ["a", "b", "c"], [2**70, 1, 2], [b"\xff", b"x", b"y"]):
+    for ids in (
+        [1, 2, 3],
+        [5, 2**63 + 5, 7],
+        ["a", "b", "c"],
+        [2**70, 1, 2],
+        [b"\xff", b"x", b"y"],
+    ):
         path = tmp_path / str(len(list(tmp_path.iterdir())))
-        frame = pa.table({"source": pa.array(list(map(plain, ids[:2]))),
-                          "target": pa.array(list(map(plain, ids[1:])))})
+        frame = pa.table(
+            {
+                "source": pa.array(list(map(plain, ids[:2]))),
+                "target": pa.array(list(map(plain, ids[1:]))),
+            }
+        )
         graph = nakshi.build(path, frame, properties=True, progress=False)
         names = graph.get_node_ids()
         found = graph.bfs(source=names[0], parents=True, progress=False)
@@ -343,7 +353,9 @@ def test_results_of_all_kinds_are_written_back(tmp_path: Path) -> None:
         assert graph.write_back(ranks, "rank") == 3
         for id, rank in ranks.to_dict().items():
             assert graph.get_node_property(id, "rank")["rank"] == rank
-        parents = {id: parent for id, parent in found.to_dict("parent").items() if parent is not None}
+        parents = {
+            id: parent for id, parent in found.to_dict("parent").items() if parent is not None
+        }
         small = all(not isinstance(id, int) or id < 2**63 for id in parents.values())
         if small:
             assert graph.write_back(found, "parent", column="parent") == len(parents)
