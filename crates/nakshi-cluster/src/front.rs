@@ -209,6 +209,8 @@ struct Link {
     /// How many servers were in this place before.
     number: u32,
     socket: TcpStream,
+    /// Where it was called.
+    called: String,
     /// Where it listens for the others.
     address: String,
 }
@@ -281,8 +283,9 @@ impl<'s> Front<'s> {
         socket.set_read_timeout(None).map_err(failed)?;
         let host = socket.peer_addr().map_err(failed)?.ip();
         let sender = self.sender.clone();
+        let called = address.to_string();
         let address = SocketAddr::new(host, port).to_string();
-        let link = Link { number, socket, address };
+        let link = Link { number, socket, called, address };
         let listens = move || listen((server, number), lines, &sender);
         let thread = std::thread::Builder::new().name(format!("nakshi-front-{server}"));
         // One for each server, and this one.
@@ -398,10 +401,7 @@ impl<'s> Front<'s> {
         let mut lost = vec![server];
         self.halt(&mut lost, cx, caller)?;
         for &server in &lost {
-            let gone = || Error::Lost { server, why: why.clone() };
-            let address = (caller.replace)(server)?.ok_or_else(gone)?;
-            let number = self.links.get(server).map_or(0, |link| link.number + 1);
-            let link = self.join((server, number), &address, CONNECTING, cx)?;
+            let link = self.another(server, &why, cx, caller)?;
             put(&mut self.links, server, link);
         }
         let mut new = lost.clone();
@@ -424,6 +424,32 @@ impl<'s> Front<'s> {
         (caller.watch)(Event::Recovered(&recovery));
         self.watched.servers.recoveries.push(recovery);
         Ok(start)
+    }
+
+    /// A server in the place of one that is lost. One that is lost before it takes part is replaced in turn,
+    /// as often as the run may be taken up, unless it was the same again, which has been called for long.
+    fn another(
+        &self,
+        server: usize,
+        why: &str,
+        cx: &Context,
+        caller: &mut Caller<'_>,
+    ) -> Result<Link> {
+        let old = self.links.get(server);
+        let number = old.map_or(0, |link| link.number + 1);
+        let mut before = old.map(|link| link.called.clone());
+        let mut left = self.settings.restarts - self.watched.servers.recoveries.len();
+        loop {
+            let gone = || Error::Lost { server, why: why.into() };
+            let address = (caller.replace)(server)?.ok_or_else(gone)?;
+            left = left.saturating_sub(1);
+            match self.join((server, number), &address, CONNECTING, cx) {
+                Err(Error::Lost { .. }) if left > 0 && before.as_ref() != Some(&address) => {
+                    before = Some(address);
+                }
+                joined => return joined,
+            }
+        }
     }
 
     /// Stops the servers that are not lost, and waits until they say what they have; those that do not are
