@@ -15,7 +15,11 @@ pub(super) fn for_each_list(
     let total = Some(stream.entries());
     for chunk in 0..stream.chunks() {
         source.hooks.check()?;
-        entries += reader.visit(chunk, &mut visit)?;
+        entries += reader.visit(chunk, |list| {
+            // A chunk is megabytes of text, which compression takes its time for.
+            source.hooks.check()?;
+            visit(list)
+        })?;
         source.hooks.tell(Progress { phase: "write", done: entries, total, edges: entries });
     }
     Ok(entries)

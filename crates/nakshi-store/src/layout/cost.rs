@@ -68,6 +68,7 @@ pub fn layout_cost(source: &Source<'_>) -> Result<LayoutCost> {
             }
             let mut sums = Sums::default();
             reader.visit(chunk, |list| {
+                source.hooks.check()?;
                 let weight = |i| list.values.as_ref().and_then(|values| values.get_f64(i));
                 sums.arrangement += distance(list.vertex, list.neighbours, weight);
                 let degree = into.get(list.vertex as usize).copied().unwrap_or(0);
@@ -127,6 +128,7 @@ pub fn matrix(source: &Source<'_>, bins: usize) -> Result<Vec<u64>> {
     for chunk in 0..stream.chunks() {
         source.hooks.check()?;
         reader.visit(chunk, |list| {
+            source.hooks.check()?;
             let row = bin(list.vertex) * bins;
             for &u in list.neighbours {
                 if let Some(square) = squares.get_mut(row + bin(u)) {

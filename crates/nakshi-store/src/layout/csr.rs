@@ -115,6 +115,7 @@ impl Csr {
         for chunk in 0..stream.chunks() {
             source.hooks.check()?;
             reader.visit(chunk, |list| {
+                source.hooks.check()?;
                 pairs.clear();
                 for (i, &u) in list.neighbours.iter().enumerate() {
                     let weight = list.values.as_ref().and_then(|values| values.get_f64(i));
