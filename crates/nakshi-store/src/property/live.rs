@@ -11,6 +11,7 @@ use nakshi_io::CancelToken;
 use nakshi_io::write::{FileLock, WriteFs};
 
 use super::apply::Lookups;
+use super::aside::unless_cancelled;
 use super::base::Base;
 use super::graph::PropertyGraph;
 use super::log::{Change, Encoded, Group, LogReader, LogWriter};
@@ -280,7 +281,8 @@ impl PropertyStore {
             // Copies, because the log may be removed while it is read.
             let (mut reader, mut state) = (reader.clone(), state.clone());
             let mut lookups = Lookups::new(Arc::clone(&store), state.base.lookups(), cancel);
-            advance(&mut reader, &mut state, &mut lookups, cancel)?;
+            let done = advance(&mut reader, &mut state, &mut lookups, cancel);
+            let (state, ()) = unless_cancelled(state, done)?;
             Ok((state, reader, store))
         })
     }
@@ -352,10 +354,10 @@ impl PropertyStore {
         let mut core = self.writer(cancel)?;
         let writing = self.begin(&mut core, cancel)?;
         let mut next = writing.tip.clone();
-        let mut changed = 0;
-        for change in changes {
-            changed += u64::from(next.apply(change, &mut writing.lookups)?);
-        }
+        let done = changes.iter().try_fold(0, |changed, change| {
+            Ok(changed + u64::from(next.apply(change, &mut writing.lookups)?))
+        });
+        let (mut next, changed) = unless_cancelled(next, done)?;
         if changed > 0 {
             next.commit += 1;
             writing.waiting.push(next.commit, changes)?;
@@ -392,15 +394,21 @@ impl PropertyStore {
         let Some(first) = changes.next() else { return Ok(None) };
         let mut core = self.writer(cancel)?;
         let writing = self.begin(&mut core, cancel)?;
-        let (mut next, mut changed, mut encoded) = (writing.tip.clone(), 0, Encoded::default());
-        for change in std::iter::once(first).chain(changes) {
-            let change = change?;
-            changed += u64::from(next.apply(&change, &mut writing.lookups)?);
-            encoded.push(&change);
-            if encoded.len() >= COMMIT {
-                break;
+        let (mut next, mut encoded) = (writing.tip.clone(), Encoded::default());
+        let apply = || {
+            let mut changed = 0;
+            for change in std::iter::once(first).chain(changes) {
+                let change = change?;
+                changed += u64::from(next.apply(&change, &mut writing.lookups)?);
+                encoded.push(&change);
+                if encoded.len() >= COMMIT {
+                    break;
+                }
             }
-        }
+            Ok(changed)
+        };
+        let done = apply();
+        let (mut next, changed) = unless_cancelled(next, done)?;
         if changed > 0 {
             next.commit += 1;
             writing.waiting.push_encoded(next.commit, encoded.finish())?;
@@ -661,7 +669,8 @@ pub(super) fn replay(
 ) -> Result<(State, LogReader)> {
     let mut reader = LogReader::new(store.path(), store.manifest())?;
     let mut lookups = Lookups::new(Arc::clone(store), state.base.lookups(), cancel);
-    advance(&mut reader, &mut state, &mut lookups, cancel)?;
+    let done = advance(&mut reader, &mut state, &mut lookups, cancel);
+    let (state, ()) = unless_cancelled(state, done)?;
     Ok((state, reader))
 }
 

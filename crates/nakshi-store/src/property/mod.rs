@@ -18,6 +18,7 @@
 //!   that takes least, or by `searchable`; `flat`: properties as compressed text instead; `blocks`: as they are, side by side; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
 mod apply;
+mod aside;
 mod base;
 mod blob;
 mod blocks;
@@ -48,6 +49,7 @@ mod walk;
 mod wanted;
 mod writer;
 
+pub(crate) use aside::unless_cancelled;
 pub(crate) use base::Base;
 pub use compact::CompactReport;
 pub use entry::{PropertyEntry, PropertyLayout, PropertySpec, SegmentEntry};

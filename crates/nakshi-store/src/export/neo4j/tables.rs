@@ -4,7 +4,7 @@ use super::csv::{Csv, type_name};
 use super::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
 use crate::export::Source;
 use crate::export::graph::{Columns, Steps, snapshot};
-use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value};
+use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value, unless_cancelled};
 use crate::{Error, Result};
 
 /// The property that labels are kept as.
@@ -13,8 +13,10 @@ const LABELS: &str = "labels";
 /// Writes both files.
 pub(super) fn write(source: &Source<'_>, folder: &Folder<'_>) -> Result<Written> {
     let graph = snapshot(source, None)?;
-    let nodes = nodes(source, &graph, folder)?;
-    let (edges, lines) = edges(source, &graph, folder)?;
+    let done = nodes(source, &graph, folder)
+        .and_then(|nodes| Ok((nodes, edges(source, &graph, folder)?)))
+        .map_err(|error| source.hooks.check().err().unwrap_or(error));
+    let (_, (nodes, (edges, lines))) = unless_cancelled(graph, done)?;
     Ok(Written { edges, multiline: nodes || lines })
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use super::graph::{self, Columns, Steps};
 use super::{ExportFormat, ExportOptions, Exported, Output, Source, choose, finish};
+use crate::property::unless_cancelled;
 use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value};
 use crate::{Error, ExternalId, Manifest, Result};
 
@@ -118,13 +119,26 @@ pub(super) fn write(source: &Source<'_>, path: &Path, options: &ExportOptions) -
         return Err(Error::Invalid("nodes and edges need a file each".into()));
     }
     let graph = graph::snapshot(source, options.memory)?;
-    let ids = ids(source, &graph)?;
-    let nodes = options.nodes.as_deref();
-    let nodes = nodes.map(|path| nodes_to(source, &graph, ids, path, options.format));
-    let (nodes, rows) = nodes.transpose()?.unzip();
-    let (edges, count) = edges_to(source, &graph, ids, path, options.format)?;
+    let done = tables_of(source, &graph, path, options);
+    let done = done.map_err(|error| source.hooks.check().err().unwrap_or(error));
+    let (_, (nodes, edges, exported)) = unless_cancelled(graph, done)?;
     finish(source, nodes.into_iter().chain([edges]))?;
-    Ok(Exported { edges: count, nodes: rows, command: None })
+    Ok(exported)
+}
+
+/// The files but for their names: of nodes, where the options say, and of edges.
+fn tables_of(
+    source: &Source<'_>,
+    graph: &PropertyGraph,
+    path: &Path,
+    options: &ExportOptions,
+) -> Result<(Option<Output>, Output, Exported)> {
+    let ids = ids(source, graph)?;
+    let nodes = options.nodes.as_deref();
+    let nodes = nodes.map(|path| nodes_to(source, graph, ids, path, options.format));
+    let (nodes, rows) = nodes.transpose()?.unzip();
+    let (edges, count) = edges_to(source, graph, ids, path, options.format)?;
+    Ok((nodes, edges, Exported { edges: count, nodes: rows, command: None }))
 }
 
 /// The type of a column of ids: integers where all of them fit, bytes where one is no text.
