@@ -59,8 +59,10 @@ class Placement(Protocol):
 
     #: Where they listen, ``host:port``, by number of server.
     addresses: list[str]
-    #: The secret that they know; that of this user without.
-    token: bytes | None
+
+    @property
+    def token(self) -> bytes | None:
+        """The secret that they know; that of this user without."""
 
     def replace(self, server: int) -> str:
         """End the worker numbered `server`, which is lost, and start another: its address."""
@@ -127,19 +129,12 @@ class WorkerProcess:
     def address(self) -> str:
         """Where it listens, as soon as it does. One that is killed before is replaced."""
         while True:
-            silent = threading.Event()
-            late = threading.Timer(STARTING, lambda: (silent.set(), self._process.kill()))
-            late.start()
-            try:
-                line = self._process.stdout.readline() if self._process.stdout is not None else ""
-            finally:
-                late.cancel()
+            line, silent = self._first_line()
             if line:
                 return str(json.loads(line)["address"])
             seconds = time.monotonic() - self._began
-            # A pipe that has closed may hold bytes that nobody has read.
             said = _close(self._process)
-            if silent.is_set():
+            if silent:
                 raise ClusterError(f"a worker has said nothing for {STARTING:.0f} s")
             code = self._process.returncode
             if code < 0 and self._terms.restarts > 0:
@@ -151,6 +146,22 @@ class WorkerProcess:
             raise ClusterError(
                 f"a worker has ended before it listened: {how} after {seconds:.1f} s{why}"
             )
+
+    def _first_line(self) -> tuple[str, bool]:
+        """What it says first, and whether it was ended because it said nothing for too long."""
+        silent = threading.Event()
+
+        def end() -> None:
+            silent.set()
+            self._process.kill()
+
+        late = threading.Timer(STARTING, end)
+        late.start()
+        try:
+            line = self._process.stdout.readline() if self._process.stdout is not None else ""
+        finally:
+            late.cancel()
+        return line, silent.is_set()
 
     def end(self, grace: float = 0.0) -> None:
         """End it for sure; for `grace` seconds it may do so by itself."""
@@ -425,7 +436,9 @@ class RayWorkers(_Leaving):
 
         place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=server)
         kind = self._ray.remote(_NodeWorker)
-        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(self._host, self.terms)
+        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(
+            self._host, self.terms
+        )
 
     def _address(self, server: int, told: Any) -> str:
         try:

@@ -56,7 +56,8 @@ impl Allowed {
         if self.0.iter().any(|folder| real.starts_with(folder)) {
             return Ok(real);
         }
-        let leads = if real == path { String::new() } else { format!(", which is {},", real.display()) };
+        let leads =
+            if real == path { String::new() } else { format!(", which is {},", real.display()) };
         let folders: Vec<_> = self.0.iter().map(|folder| folder.display().to_string()).collect();
         let folders = if folders.is_empty() { "nothing".into() } else { folders.join(", ") };
         Err(format!("{named}{leads} is not below what this worker may use: {folders} (--allow)"))

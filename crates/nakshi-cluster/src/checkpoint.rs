@@ -241,9 +241,10 @@ pub(crate) fn remove(checkpoints: &Checkpoints, job: u64, server: Option<usize>)
     let Place::Folder(folder) = &checkpoints.place else { return };
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let ours = name.to_str().and_then(named).is_some_and(|(its, _, of)| {
-            its == job && server.is_none_or(|server| server == of)
-        });
+        let ours = name
+            .to_str()
+            .and_then(named)
+            .is_some_and(|(its, _, of)| its == job && server.is_none_or(|server| server == of));
         if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             // What cannot be removed is in nobody's way.
             let _ = std::fs::remove_file(entry.path());

@@ -262,7 +262,9 @@ impl<'s> Front<'s> {
                 Ok(Some(Report::Ready { port })) => break port,
                 Ok(None) => return Err(lost("it has hung up".into())),
                 Ok(Some(other)) => return Err(lost(format!("it begins with {other:?}"))),
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(failed(error)),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Err(failed(error));
+                }
                 Err(_) if began.elapsed() < CONNECTING => {}
                 Err(_) => {
                     let seconds = CONNECTING.as_secs();

@@ -215,7 +215,11 @@ impl Server<'_> {
                     let _ = watchful(self.socket, run.job.silence);
                     let (alarm, stop) = (Alarm::default(), CancelToken::new());
                     let current = Current { server: run.server, alarm, stop };
-                    let asked = Asked { run: *run, alarm: current.alarm.clone(), stop: current.stop.clone() };
+                    let asked = Asked {
+                        run: *run,
+                        alarm: current.alarm.clone(),
+                        stop: current.stop.clone(),
+                    };
                     *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
                     if orders.send(asked).is_err() {
                         return;

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use super::sockets::Identity;
-use crate::token::{PROOF, Token, nonce};
 use crate::Result;
+use crate::token::{PROOF, Token, nonce};
 
 /// For so long a stranger may take to be known.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);

@@ -43,7 +43,8 @@ impl Identity {
     pub(super) fn bytes(self) -> [u8; 20] {
         let mut bytes = [0; 20];
         let (numbers, epoch) = bytes.split_at_mut(16);
-        numbers.copy_from_slice([self.server as u64, self.job].map(u64::to_le_bytes).as_flattened());
+        numbers
+            .copy_from_slice([self.server as u64, self.job].map(u64::to_le_bytes).as_flattened());
         epoch.copy_from_slice(&self.epoch.to_le_bytes());
         bytes
     }
