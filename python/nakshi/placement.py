@@ -59,8 +59,10 @@ class Placement(Protocol):
 
     #: Where they listen, ``host:port``, by number of server.
     addresses: list[str]
-    #: The secret that they know; that of this user without.
-    token: bytes | None
+
+    @property
+    def token(self) -> bytes | None:
+        """The secret that they know; that of this user without."""
 
     def replace(self, server: int) -> str:
         """End the worker numbered `server`, which is lost, and start another: its address."""
@@ -131,19 +133,12 @@ class WorkerProcess:
     def address(self) -> str:
         """Where it listens, as soon as it does. One that is killed before is replaced."""
         while True:
-            out = self._process.stdout
-            assert out is not None
-            # Without a thread that ends the waiting, which may not start. The line comes in one piece.
-            heard = bool(select.select([out], [], [], STARTING)[0])
-            if not heard:
-                self._process.kill()
-            line = out.readline()
+            line, silent = self._first_line()
             if line:
                 return str(json.loads(line)["address"])
             seconds = time.monotonic() - self._began
-            # A pipe that has closed may hold bytes that nobody has read.
             said = _close(self._process)
-            if not heard:
+            if silent:
                 raise ClusterError(f"a worker has said nothing for {STARTING:.0f} s")
             code = self._process.returncode
             if code < 0 and self._terms.restarts > 0:
@@ -155,6 +150,16 @@ class WorkerProcess:
             raise ClusterError(
                 f"a worker has ended before it listened: {how} after {seconds:.1f} s{why}"
             )
+
+    def _first_line(self) -> tuple[str, bool]:
+        """What it says first, and whether it was ended because it said nothing for too long."""
+        out = self._process.stdout
+        assert out is not None
+        # Without a thread that ends the waiting, which may not start. The line comes in one piece.
+        heard = bool(select.select([out], [], [], STARTING)[0])
+        if not heard:
+            self._process.kill()
+        return out.readline(), not heard
 
     def end(self, grace: float = 0.0) -> None:
         """End it for sure; for `grace` seconds it may do so by itself."""
@@ -429,7 +434,9 @@ class RayWorkers(_Leaving):
 
         place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=server)
         kind = self._ray.remote(_NodeWorker)
-        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(self._host, self.terms)
+        return kind.options(num_cpus=self._cpus, scheduling_strategy=place).remote(
+            self._host, self.terms
+        )
 
     def _address(self, server: int, told: Any) -> str:
         try:

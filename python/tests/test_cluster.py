@@ -220,7 +220,9 @@ def test_workers_killed_before_they_listen_too_often(
 
 def test_a_worker_that_cannot_listen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not started again and again."""
-    with pytest.raises(nakshi.ClusterError, match=r"exit code 1 after .* s: nakshi: a token has 16"):
+    with pytest.raises(
+        nakshi.ClusterError, match=r"exit code 1 after .* s: nakshi: a token has 16"
+    ):
         with LocalWorkers(1, Terms(token=b"short")):
             pass
     assert children() == 0

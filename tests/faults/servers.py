@@ -87,9 +87,7 @@ class Listening:
         """Arguments of a run on them."""
         return {"hosts": self.addresses, "token": self.token}
 
-    def start(
-        self, listen: str = "127.0.0.1:0", allow: Path | None = None, **options: Any
-    ) -> None:
+    def start(self, listen: str = "127.0.0.1:0", allow: Path | None = None, **options: Any) -> None:
         """One to which front-ends may name what is below a folder; without, all temporary files."""
         words = ["worker", "--listen", listen, "--json", "--until-eof", "--token-file", "-"]
         words += ["--allow", str(allow or tempfile.gettempdir())]

@@ -50,7 +50,9 @@ class Strangers:
     says nothing, a third a byte from time to time, a third whatever comes to its mind."""
 
     def __init__(self, addresses: list[str], count: int = STRANGERS) -> None:
-        self._places = [(host, int(port)) for host, _, port in (a.rpartition(":") for a in addresses)]
+        self._places = [
+            (host, int(port)) for host, _, port in (a.rpartition(":") for a in addresses)
+        ]
         self._count = count
         self._over = threading.Event()
         self._open: list[socket.socket | None] = [None] * count
@@ -151,7 +153,9 @@ def test_a_worker_ends_among_strangers(workers: Listening, number: signal.Signal
     assert took < 0.5 + SLACK
 
 
-def test_another_token(nakshi: CommandLine, store: Path, workers: Listening, tmp_path: Path) -> None:
+def test_another_token(
+    nakshi: CommandLine, store: Path, workers: Listening, tmp_path: Path
+) -> None:
     """One line that says so; the worker serves the next one. Seen red with a token that is not compared."""
     with pytest.raises(ClusterError, match="another token"):
         ranks(store, hosts=workers.addresses, token="another secret than theirs")
@@ -174,9 +178,7 @@ def test_a_worker_that_other_machines_reach(nakshi: CommandLine) -> None:
 def test_the_token_of_a_user(nakshi: CommandLine, store: Path, tmp_path: Path) -> None:
     """On this machine a worker and a front-end of one user know each other; nobody else reads their token."""
     environment = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
-    worker = nakshi.start(
-        "worker", "--listen", "127.0.0.1:0", "--allow", store, env=environment
-    )
+    worker = nakshi.start("worker", "--listen", "127.0.0.1:0", "--allow", store, env=environment)
     try:
         assert worker.stdout is not None
         line = worker.stdout.readline()

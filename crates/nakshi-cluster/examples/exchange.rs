@@ -7,14 +7,16 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // an example that cannot go on stops
 
 use std::io::{Read, Write};
-use std::net::IpAddr;
+use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use nakshi_cluster::Result;
 use nakshi_cluster::exchange::channels::Channels;
-use nakshi_cluster::exchange::sockets::{Identity, Listener, Waiting, Wire, connect};
+use nakshi_cluster::exchange::door::{Door, Keeping};
+use nakshi_cluster::exchange::sockets::{Identity, Waiting, Wire, connect};
 use nakshi_cluster::exchange::{Alarm, Batch, Session, Transport};
+use nakshi_cluster::{Result, Token};
 
 const FRAME: usize = 256 << 10;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -97,16 +99,17 @@ impl Transport for Plain {
 
 /// Seconds of a round in which every server sends each other one so many frames.
 fn measure(servers: usize, frames: usize, len: usize, rounds: u32, plain: bool) -> f64 {
-    let listen = |_| Listener::bind(IpAddr::from([127, 0, 0, 1])).unwrap();
-    let listeners: Vec<_> = (0..servers).map(listen).collect();
-    let addresses: Vec<_> =
-        listeners.iter().map(|listener| listener.address().unwrap().to_string()).collect();
+    let token = Token::random().unwrap();
+    let open = |_| Door::open(&TcpListener::bind("127.0.0.1:0").unwrap(), &token).unwrap();
+    let doors: Vec<_> = (0..servers).map(open).collect();
+    let addresses: Vec<_> = doors.iter().map(|door| door.address().unwrap().to_string()).collect();
+    let overs: Vec<_> = doors.iter().map(|_| AtomicBool::new(false)).collect();
     let alarm = Alarm::default();
     let one = |server: usize| {
         let me = Identity { server, job: 1, epoch: 0 };
         let until = Instant::now() + PATIENCE;
         let waiting = Waiting { until, silence: PATIENCE, alarm: alarm.clone() };
-        let sockets = connect(&listeners[server], &addresses, me, &waiting).unwrap();
+        let sockets = connect(doors[server].arrivals(), &addresses, me, &token, &waiting).unwrap();
         let transport: Box<dyn Transport> = if plain {
             Box::new(Plain::new(server, sockets))
         } else {
@@ -140,8 +143,11 @@ fn measure(servers: usize, frames: usize, len: usize, rounds: u32, plain: bool) 
         }
         began.elapsed().as_secs_f64() / f64::from(rounds)
     };
+    let one = &one;
     std::thread::scope(|scope| {
-        let one = &one;
+        let kept = doors.iter().zip(&overs);
+        let _kept: Vec<_> =
+            kept.map(|(door, over)| Keeping::begin(door, over, scope).unwrap()).collect();
         let threads: Vec<_> = (0..servers).map(|server| scope.spawn(move || one(server))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).fold(0.0, f64::max)
     })

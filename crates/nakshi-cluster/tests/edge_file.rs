@@ -6,7 +6,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use nakshi_cluster::front::{Caller, Event, Given, Ran, Settings, run};
-use nakshi_cluster::{Checkpoints, EdgeFile, Error, NAMES, Place, Task, worker};
+use nakshi_cluster::worker::{Rules, serve};
+use nakshi_cluster::{Allowed, Checkpoints, EdgeFile, Error, NAMES, Place, Task, Token};
 use nakshi_engine::{CancelToken, Context, Direction, Graph, Needs};
 use nakshi_store::import::{Format, Hooks, ImportOptions, Input, Layout, SelfLoops, import};
 use nakshi_store::{OpenOptions, Store};
@@ -14,6 +15,10 @@ use serde_json::{Map, json};
 
 fn file(path: PathBuf) -> EdgeFile {
     serde_json::from_value(json!({ "path": path })).unwrap()
+}
+
+fn secret() -> Token {
+    Token::new(b"the secret of these tests").unwrap()
 }
 
 /// Runs a task on so many servers, threads of this process; after a superstep `lose` may end one.
@@ -29,7 +34,9 @@ fn on_servers(
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let (address, cancel) = (listener.local_addr().unwrap(), CancelToken::new());
             let token = cancel.clone();
-            scope.spawn(move || drop(worker::serve(&listener, true, &token)));
+            let allowed = Allowed::new(&[std::env::temp_dir()]).unwrap();
+            let rules = Rules { token: secret(), allowed, once: true };
+            scope.spawn(move || drop(serve(&listener, &rules, &token)));
             (address.to_string(), cancel)
         };
         let (addresses, tokens): (Vec<_>, Vec<_>) = (0..servers).map(|_| server()).unzip();
@@ -86,7 +93,7 @@ fn same(folder: &Path, file: &EdgeFile, names: &[&str], source: u64) {
             .unwrap();
         ids
     };
-    let settings = Settings::default();
+    let settings = Settings::new(secret());
     for &name in names {
         let from = json!({ "source": source }).as_object().unwrap().clone();
         let parameters = if matches!(name, "bfs" | "sssp") { from } else { Map::new() };
@@ -188,10 +195,10 @@ fn a_lost_server_reads_the_file_alone() {
         let parameters = json!({ "iterations": 3000 }).as_object().unwrap().clone();
         let (task, source) = Task::of_edges("pagerank", &parameters).unwrap();
         let given = Given::Edges(&file, source);
-        let want = on_servers(given, &task, 3, &Settings::default(), &|_| None).unwrap();
+        let want = on_servers(given, &task, 3, &Settings::new(secret()), &|_| None).unwrap();
         let kept = Checkpoints { every: 5, place: Place::Buddy };
         for checkpoints in [Some(kept), None] {
-            let settings = Settings { checkpoints, ..Settings::default() };
+            let settings = Settings { checkpoints, ..Settings::new(secret()) };
             let lost = RefCell::new(vec![1usize]);
             let lose = |step: u32| if step == 7 { lost.borrow_mut().pop() } else { None };
             let found = on_servers(given, &task, 3, &settings, &lose).unwrap();
@@ -212,7 +219,7 @@ fn what_is_wrong_is_said() {
         let given = Given::Edges(file, source);
         on_servers(given, &task, 2, settings, &|_| None).map(drop).unwrap_err().to_string()
     };
-    let (plain, usual) = (file(path.clone()), Settings::default());
+    let (plain, usual) = (file(path.clone()), Settings::new(secret()));
     for (text, what) in [
         ("1\t2\n", "vertex 7 is not in the graph"),
         ("7\tb\n", "the id 'b' is not a whole number"),
@@ -221,7 +228,7 @@ fn what_is_wrong_is_said() {
         let error = failed(text, &plain, &usual);
         assert!(error.contains(what), "{error}");
     }
-    let tight = Settings { memory: Some(100_000), ..Settings::default() };
+    let tight = Settings { memory: Some(100_000), ..Settings::new(secret()) };
     let many: String = (0..20_000).map(|k| format!("7\t{k}\n")).collect();
     let error = failed(&many, &plain, &tight);
     assert!(error.contains("loading a file of edges"), "{error}");
