@@ -292,7 +292,7 @@ impl<'g> ListReader<'g> {
                     token: k,
                 })
                 .collect();
-            reader.gather(&wanted, &mut |token, pages| {
+            reader.gather::<Error>(&wanted, &mut |token, pages| {
                 if let Some(bytes) = usize::try_from(token).ok().and_then(|k| fetched.get_mut(k)) {
                     pages.segments().for_each(|s| bytes.extend_from_slice(s));
                 }
@@ -346,20 +346,10 @@ impl<'g> ListReader<'g> {
         let hits = std::mem::take(&mut self.pinned_hits);
         side.shared.stats.pinned_hits.fetch_add(hits, Relaxed);
         let scratch = &mut self.scratch;
-        let mut failed = None;
-        let result = reader.gather(&self.requests, &mut |token, pages| {
+        reader.gather(&self.requests, &mut |token, pages| {
             let bytes = pages.with_slack(scratch);
-            let outcome = side
-                .list(bytes.buf, bytes.range.clone())
-                .and_then(|list| visit(usize::try_from(token).unwrap_or(usize::MAX), &list));
-            outcome.map_err(|e| {
-                failed = Some(e);
-                nakshi_io::Error::Cancelled
-            })
-        });
-        match failed {
-            Some(e) => Err(e),
-            None => result.map_err(Error::from),
-        }
+            let list = side.list(bytes.buf, bytes.range.clone())?;
+            visit(usize::try_from(token).unwrap_or(usize::MAX), &list)
+        })
     }
 }

@@ -66,35 +66,85 @@ pub(crate) enum Lookup {
 
 /// Proof that a frame holds a page and keeps it. Given back to
 /// [`PageCache::unpin`].
+///
+/// It is a number, since look-ups are too frequent to count references. One that is dropped would
+/// keep its frame for as long as the cache lives: that panics where debug assertions are, and is
+/// logged elsewhere.
 #[derive(Debug)]
+#[must_use]
 pub(crate) struct FramePin(u32);
+
+impl Drop for FramePin {
+    fn drop(&mut self) {
+        dropped("a pin", self.0);
+    }
+}
+
+impl FramePin {
+    /// The frame; the token has been given back.
+    fn given_back(self) -> u32 {
+        let frame = self.0;
+        std::mem::forget(self);
+        frame
+    }
+}
+
+#[cold]
+fn dropped(what: &str, frame: u32) {
+    tracing::error!("{what} of frame {frame} was dropped; the page cache lost the frame");
+    debug_assert!(std::thread::panicking(), "{what} of frame {frame} was dropped");
+}
 
 /// A page that stays where it is as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Held<'c> {
     cache: &'c PageCache,
-    pin: FramePin,
+    /// Pinned until this is dropped.
+    frame: u32,
 }
 
 impl Held<'_> {
     /// Some bytes of the page, which count as used.
     #[inline]
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
-        self.cache.note_used(&self.pin, range.clone());
-        self.cache.bytes(&self.pin).get(range).unwrap_or_default()
+        self.cache.note_used_of(self.frame, range.clone());
+        self.cache.page(self.frame).get(range).unwrap_or_default()
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.cache.unpin(FramePin(self.pin.0));
+        self.cache.unpin(FramePin(self.frame));
     }
 }
 
 /// The duty to fill a frame. Given back to [`PageCache::fill`] or
-/// [`PageCache::abandon`].
+/// [`PageCache::abandon`]; dropped, it is noticed as a [`FramePin`] is.
 #[derive(Debug)]
+#[must_use]
 pub(crate) struct Claim(u32);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        dropped("a claim", self.0);
+    }
+}
+
+impl Claim {
+    /// The frame; the token has been given back.
+    fn given_back(self) -> u32 {
+        let frame = self.0;
+        std::mem::forget(self);
+        frame
+    }
+
+    /// Gives the frame up for as long as the cache lives: a read into it never came back, so the
+    /// device may still write to it.
+    pub(crate) fn lose(self) {
+        let frame = self.given_back();
+        tracing::warn!("a read never came back; frame {frame} of the page cache is given up");
+    }
+}
 
 /// Pages of one file that stay in memory.
 #[derive(Debug)]
@@ -337,21 +387,23 @@ impl PageCache {
     /// Declares a frame filled: everybody may read it now.
     pub(crate) fn fill(&self, claim: Claim, buf: AlignedBuf) -> FramePin {
         drop(buf);
-        let (number, way) = (claim.0 as usize / WAYS, claim.0 as usize % WAYS);
+        let frame = claim.given_back();
+        let (number, way) = (frame as usize / WAYS, frame as usize % WAYS);
         if let Some(mut set) = self.lock(number) {
             set.loading &= !(1 << way);
             set.valid |= 1 << way;
         }
-        FramePin(claim.0)
+        FramePin(frame)
     }
 
     /// Declares that a frame could not be filled.
     pub(crate) fn abandon(&self, claim: Claim, buf: AlignedBuf) {
         drop(buf);
-        let (number, way) = (claim.0 as usize / WAYS, claim.0 as usize % WAYS);
+        let frame = claim.given_back() as usize;
+        let (number, way) = (frame / WAYS, frame % WAYS);
         if let Some(mut set) = self.lock(number) {
             set.loading &= !(1 << way);
-            self.pins_of(claim.0 as usize).store(0, Ordering::Relaxed);
+            self.pins_of(frame).store(0, Ordering::Relaxed);
         }
     }
 
@@ -364,7 +416,7 @@ impl PageCache {
         set.referenced |= 1 << way;
         let frame = number * WAYS + way;
         self.pins_of(frame).fetch_add(1, Ordering::Relaxed);
-        Some(Held { cache: self, pin: FramePin(frame as u32) })
+        Some(Held { cache: self, frame: frame as u32 })
     }
 
     /// Forgets every page that nobody is reading, so that the next reads are cold. Pinned pages stay.
@@ -385,15 +437,24 @@ impl PageCache {
 
     /// The page in a pinned frame.
     pub(crate) fn bytes(&self, pin: &FramePin) -> &[u8] {
+        self.page(pin.0)
+    }
+
+    /// The page in a frame that the caller has pinned.
+    fn page(&self, frame: u32) -> &[u8] {
         // SAFETY: the frame is filled and pinned, so nobody claims it for
-        // writing while `pin` lives; the slice cannot outlive a task, since
+        // writing while the pin lives; the slice cannot outlive a task, since
         // callers unpin only after it.
-        unsafe { self.slab.slice(pin.0 as usize * self.page_size, self.page_size) }
+        unsafe { self.slab.slice(frame as usize * self.page_size, self.page_size) }
     }
 
     /// Notes that a task reads `range` of a frame's bytes.
     pub(crate) fn note_used(&self, pin: &FramePin, range: Range<usize>) {
-        let words = self.used.get(pin.0 as usize * self.words..).unwrap_or_default();
+        self.note_used_of(pin.0, range);
+    }
+
+    fn note_used_of(&self, frame: u32, range: Range<usize>) {
+        let words = self.used.get(frame as usize * self.words..).unwrap_or_default();
         let (first, end) = (range.start / UNIT, range.end.div_ceil(UNIT));
         for (word, cell) in words.iter().enumerate().take(end.div_ceil(64)).skip(first / 64) {
             let from = first.max(word * 64) - word * 64;
@@ -409,7 +470,7 @@ impl PageCache {
     /// Ends a pin.
     pub(crate) fn unpin(&self, pin: FramePin) {
         // Release: the task's reads happen before the frame is refilled.
-        self.pins_of(pin.0 as usize).fetch_sub(1, Ordering::Release);
+        self.pins_of(pin.given_back() as usize).fetch_sub(1, Ordering::Release);
     }
 
     /// Announces the memory of all frames to a worker's queue.
@@ -516,23 +577,63 @@ mod tests {
     #[test]
     fn pinned_and_loading_frames_stay() {
         let (cache, stats) = (PageCache::new(8 * 512, 512).unwrap(), IoStats::new());
-        let mut held = Vec::new();
+        let (mut held, mut claims) = (Vec::new(), Vec::new());
         for page in 0..8 {
             let Lookup::Miss(claim) = cache.lookup(0, page, &stats) else { panic!() };
             if page % 2 == 0 {
                 let buf = cache.buffer(&claim);
-                held.push((page, cache.fill(claim, buf)));
+                held.push(cache.fill(claim, buf));
             } else {
                 assert!(matches!(cache.lookup(0, page, &stats), Lookup::Loading));
+                claims.push(claim);
             }
         }
         assert!(matches!(cache.lookup(0, 9, &stats), Lookup::Full));
-        cache.unpin(held.remove(1).1);
-        assert!(matches!(cache.lookup(0, 9, &stats), Lookup::Miss(_)));
+        cache.unpin(held.remove(1));
+        let Lookup::Miss(claim) = cache.lookup(0, 9, &stats) else { panic!() };
+        claims.push(claim);
         assert!(matches!(cache.lookup(0, 2, &stats), Lookup::Full));
         // The same page number of another file is another page.
         assert!(matches!(cache.lookup(1, 0, &stats), Lookup::Full));
-        assert!(matches!(cache.lookup(0, 0, &stats), Lookup::Hit(_)));
+        let Lookup::Hit(pin) = cache.lookup(0, 0, &stats) else { panic!() };
+        held.push(pin);
+        held.into_iter().for_each(|pin| cache.unpin(pin));
+        for claim in claims {
+            let buf = cache.buffer(&claim);
+            cache.abandon(claim, buf);
+        }
+        assert_eq!(cache.pins(), 0);
+    }
+
+    /// Seen red (the drop passes) with tokens that have no `Drop`.
+    #[cfg(debug_assertions)]
+    #[test]
+    fn tokens_that_are_dropped_are_noticed() {
+        let (cache, stats) = (PageCache::new(8 * 512, 512).unwrap(), IoStats::new());
+        let noticed = |drops: &dyn Fn()| {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(drops)).is_err()
+        };
+        assert!(noticed(&|| {
+            let Lookup::Miss(claim) = cache.lookup(0, 0, &stats) else { return };
+            drop(claim);
+        }));
+        load(&cache, 1, &stats);
+        assert!(noticed(&|| {
+            let Lookup::Hit(pin) = cache.lookup(0, 1, &stats) else { return };
+            drop(pin);
+        }));
+        // A read that never comes back is said to be one.
+        assert!(!noticed(&|| {
+            let Lookup::Miss(claim) = cache.lookup(0, 2, &stats) else { panic!() };
+            claim.lose();
+        }));
+        // During a panic the panic goes on.
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _found = cache.lookup(0, 1, &stats);
+            panic!("planted");
+        }));
+        assert_eq!(panic.unwrap_err().downcast_ref(), Some(&"planted"));
+        assert!(!noticed(&|| drop(cache.hold(0, 1))));
     }
 
     #[test]

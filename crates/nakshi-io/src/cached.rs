@@ -63,7 +63,7 @@ impl CachedFile {
             return Ok(task(held.bytes(at(range.start)..at(range.end))));
         }
         let (mut task, mut result, mut scratch) = (Some(task), None, Vec::new());
-        self.gather(&[Request { range, token: 0 }], &mut |_, bytes| {
+        self.gather::<Error>(&[Request { range, token: 0 }], &mut |_, bytes| {
             result = task.take().map(|task| task(bytes.contiguous(&mut scratch)));
             Ok(())
         })?;
@@ -75,11 +75,11 @@ impl CachedFile {
     ///
     /// # Errors
     /// As [`CachedReader::gather`].
-    pub fn gather(
+    pub fn gather<E: From<Error>>(
         &self,
         requests: &[Request],
-        task: &mut dyn FnMut(u64, &PageSlice<'_>) -> Result<()>,
-    ) -> Result<()> {
+        task: &mut dyn FnMut(u64, &PageSlice<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let reader = idle().pop();
         let mut reader = match reader {

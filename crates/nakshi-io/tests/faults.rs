@@ -143,7 +143,7 @@ fn truncation_while_reading_is_an_error() {
         // What is still there is still served.
         let near = Request { range: 1_000..2_000, token: 0 };
         cached
-            .gather(&[near], &mut |_, slice| {
+            .gather::<Error>(&[near], &mut |_, slice| {
                 assert_eq!(slice.contiguous(&mut Vec::new()), &bytes[1_000..2_000]);
                 Ok(())
             })

@@ -328,6 +328,21 @@ fn workers_share_frames_and_failures() {
     assert!(failed.into_inner() > 10);
 }
 
+/// An error of a caller, who has to tell what a task says from what reading says.
+#[derive(Debug)]
+enum Failed {
+    Task(&'static str),
+    Reading,
+}
+
+impl From<Error> for Failed {
+    fn from(_: Error) -> Self {
+        Failed::Reading
+    }
+}
+
+/// A task's error comes out as it is, and is no cancellation: callers had to say `Cancelled` and
+/// to keep their own error aside before.
 #[test]
 fn a_task_that_fails_or_panics_leaves_the_cache_whole() {
     let bytes = contents(100 * 512);
@@ -341,12 +356,13 @@ fn a_task_that_fails_or_panics_leaves_the_cache_whole() {
     for _ in 0..20 {
         let mut reader = new();
         assert!(matches!(
-            reader.gather(&list, &mut |_, _| Err(Error::Cancelled)),
-            Err(Error::Cancelled)
+            reader.gather(&list, &mut |_, _| Err(Failed::Task("its own"))),
+            Err(Failed::Task("its own"))
         ));
         gather(&mut reader, &bytes, &list).unwrap();
-        let panics =
-            std::panic::AssertUnwindSafe(|| reader.gather(&list, &mut |_, _| panic!("planted")));
+        let panics = std::panic::AssertUnwindSafe(|| {
+            reader.gather::<Error>(&list, &mut |_, _| panic!("planted"))
+        });
         assert!(std::panic::catch_unwind(panics).is_err());
         gather(&mut reader, &bytes, &list).unwrap();
     }

@@ -69,9 +69,10 @@ impl From<Failure> for PyErr {
             Failure::Io(error) => of_io(&error),
             Failure::Cluster(error) => of_cluster(error),
             Failure::Json(error) => ParameterError::new_err(error.to_string()),
-            Failure::Thread(error) => StorageError::new_err(format!(
-                "cannot start a thread: {error}; raise the limit on processes or memory"
-            )),
+            Failure::Thread(source) => {
+                // This thread waits for Ctrl-C while the other one works.
+                of_io(&io::Error::Threads { wanted: 2, started: 1, source })
+            }
             Failure::Panic(message) => InternalError::new_err(format!(
                 "internal error: {message}; please report it, the process can go on"
             )),
@@ -128,6 +129,8 @@ fn of_store(error: &store::Error) -> PyErr {
         E::Invalid(_) | E::NoColumn { .. } => ParameterError::new_err(text),
         E::NoNode { .. } => UnknownVertexError::new_err(text),
         E::Budget { .. } => BudgetError::new_err(text),
+        E::Panicked { .. } => InternalError::new_err(text),
+        E::Storage(error) => of_io(error),
         _ => NakshiError::new_err(text),
     }
 }
@@ -144,7 +147,8 @@ fn of_io(error: &io::Error) -> PyErr {
         E::Locked { .. } => StoreLockedError::new_err(text),
         E::Exists { .. } => StoreExistsError::new_err(text),
         E::Unsupported { .. } => UnsupportedError::new_err(text),
-        E::Cancelled => NakshiError::new_err(text),
+        E::Cancelled | E::Abandoned => NakshiError::new_err(text),
+        E::Panicked { .. } => InternalError::new_err(text),
         _ => StorageError::new_err(text),
     }
 }

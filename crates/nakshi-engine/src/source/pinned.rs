@@ -110,7 +110,7 @@ impl Pinned {
                 })
                 .collect();
             let bytes = &mut self.bytes;
-            reader.gather(&requests, &mut |token, pages| {
+            reader.gather::<Error>(&requests, &mut |token, pages| {
                 let place = usize::try_from(token).ok().and_then(|k| places.get(k));
                 let mut at = place.copied().unwrap_or(usize::MAX);
                 for segment in pages.segments() {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// The most threads of a pool: enough to keep a fast disk busy.
@@ -112,28 +113,39 @@ impl Default for Pool {
     }
 }
 
+fn builder() -> Builder {
+    let builder = Builder::new().name("nakshi-read".into());
+    #[cfg(test)]
+    if tests::REFUSED.get() {
+        // A stack that no address space has room for: the system refuses the thread itself.
+        return builder.stack_size(1 << 50);
+    }
+    builder
+}
+
 impl Pool {
-    fn add(self: &Arc<Self>, new: impl Iterator<Item = Job>) -> io::Result<()> {
+    fn add(self: &Arc<Self>, new: impl Iterator<Item = Job>) {
         let mut jobs = lock(&self.jobs);
         jobs.waiting.extend(new);
         let missing =
             jobs.waiting.len().saturating_sub(jobs.idle).min(THREADS - jobs.threads.min(THREADS));
         for _ in 0..missing {
             let pool = Arc::clone(self);
-            match std::thread::Builder::new().name("nakshi-read".into()).spawn(move || pool.work())
-            {
-                Ok(_) => jobs.threads += 1,
-                // Fewer threads are slower, none is an error.
-                Err(_) if jobs.threads > 0 => break,
-                Err(e) => {
-                    jobs.waiting.clear();
-                    return Err(e);
-                }
+            if builder().spawn(move || pool.work()).is_err() {
+                // Fewer threads are slower, and no more than that.
+                break;
             }
+            jobs.threads += 1;
+        }
+        if jobs.threads == 0 {
+            let all = std::mem::take(&mut jobs.waiting);
+            drop(jobs);
+            // The calling thread reads by itself.
+            all.into_iter().for_each(Job::run);
+            return;
         }
         drop(jobs);
         self.wake.notify_all();
-        Ok(())
     }
 
     fn work(&self) {
@@ -232,7 +244,7 @@ impl ReadQueue for PreadQueue {
             read,
             done: Arc::clone(done),
         });
-        self.pool.add(jobs).map_err(|e| crate::Error::io("start a thread for", "reading", e))?;
+        self.pool.add(jobs);
         self.in_flight += room;
         Ok(())
     }
@@ -277,4 +289,45 @@ impl ReadQueue for PreadQueue {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Whether the system shall refuse threads to calls of this one.
+        pub(super) static REFUSED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Seen red (an error) with a pool that cannot read without threads.
+    #[test]
+    fn reads_without_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let bytes: Vec<u8> = (0..64 << 10).map(|at: u32| (at / 512) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let backend = PreadBackend::buffered();
+        let file = backend.files().open(&path).unwrap();
+        let mut queue = backend.queue(8).unwrap();
+        for refused in [true, false, true] {
+            REFUSED.set(refused);
+            let read = |tag: u64| {
+                let bufs = vec![AlignedBuf::zeroed(4096).unwrap()];
+                Read { file, offset: tag * 4096, bufs, tag }
+            };
+            let mut reads: Vec<Read> = (0..8).map(read).collect();
+            queue.submit(&mut reads).unwrap();
+            let mut done = Vec::new();
+            queue.complete(8, None, &mut done).unwrap();
+            assert_eq!(done.len(), 8);
+            for Completion { tag, bufs, result } in done {
+                assert_eq!(result.unwrap(), 4096);
+                let from = tag as usize * 4096;
+                assert_eq!(bufs[0][..], bytes[from..from + 4096]);
+            }
+        }
+        REFUSED.set(false);
+    }
 }

@@ -24,8 +24,8 @@ const GLANCE: Duration = Duration::from_micros(20);
 /// How long to wait, after an error, for the reads that are in flight.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// The user task: runs once per request, on its pages.
-pub type Task<'t> = dyn FnMut(u64, &PageSlice<'_>) -> Result<()> + 't;
+/// The user task: runs once per request, on its pages. Its errors are the caller's own.
+pub type Task<'t, E = Error> = dyn FnMut(u64, &PageSlice<'_>) -> Result<(), E> + 't;
 
 /// Reads selected ranges of a file through a page cache, for one worker.
 ///
@@ -105,16 +105,21 @@ impl CachedReader {
     /// # Errors
     /// The first error of a read or of the task; tasks that have not run by
     /// then do not run. [`Error::Unsupported`] for a range beyond the file.
-    pub fn gather(&mut self, requests: &[Request], task: &mut Task<'_>) -> Result<()> {
+    pub fn gather<E: From<Error>>(
+        &mut self,
+        requests: &[Request],
+        task: &mut Task<'_, E>,
+    ) -> Result<(), E> {
         if self.busy {
             self.abort();
         }
         if self.fetcher.pending() > 0 {
-            return Err(Error::unsupported("a reader whose device did not answer; make another"));
+            let what = "a reader whose device did not answer; make another";
+            return Err(Error::unsupported(what).into());
         }
         self.busy = true;
         self.regions = self.cache.regions(self.file.key);
-        let result = self.check(requests).and_then(|()| self.run(requests, task));
+        let result = self.check(requests).map_err(E::from).and_then(|()| self.run(requests, task));
         if result.is_err() {
             self.abort();
         }
@@ -141,7 +146,11 @@ impl CachedReader {
         Ok(())
     }
 
-    fn run(&mut self, requests: &[Request], task: &mut Task<'_>) -> Result<()> {
+    fn run<E: From<Error>>(
+        &mut self,
+        requests: &[Request],
+        task: &mut Task<'_, E>,
+    ) -> Result<(), E> {
         let mut next = 0;
         loop {
             let room = self.window.pages() <= self.options.window / 2 && self.bypassing.is_none();
@@ -178,12 +187,12 @@ impl CachedReader {
 
     /// Takes requests into the window until it is full; starts their reads as
     /// one batch. Returns the next request that is not in.
-    fn admit(
+    fn admit<E: From<Error>>(
         &mut self,
         requests: &[Request],
         mut next: usize,
-        task: &mut Task<'_>,
-    ) -> Result<usize> {
+        task: &mut Task<'_, E>,
+    ) -> Result<usize, E> {
         let page_size = u64::from(self.file.page_size());
         while let Some((at, request)) =
             self.order.get(next).and_then(|&at| Some((at, requests.get(at)?)))
@@ -345,7 +354,12 @@ impl CachedReader {
     }
 
     /// Takes one finished fetch, if there is one; waits for it if `wait`.
-    fn take(&mut self, requests: &[Request], wait: bool, task: &mut Task<'_>) -> Result<bool> {
+    fn take<E: From<Error>>(
+        &mut self,
+        requests: &[Request],
+        wait: bool,
+        task: &mut Task<'_, E>,
+    ) -> Result<bool, E> {
         let Some(fetched) = self.fetcher.next(wait)? else { return Ok(false) };
         if fetched.token & BYPASS == 0 {
             self.settle(fetched)?;
@@ -422,12 +436,12 @@ impl CachedReader {
     }
 
     /// Runs the tasks of the requests whose pages are all here.
-    fn run_ready(
+    fn run_ready<E: From<Error>>(
         &mut self,
         requests: &[Request],
         frontier: u64,
-        task: &mut Task<'_>,
-    ) -> Result<()> {
+        task: &mut Task<'_, E>,
+    ) -> Result<(), E> {
         let page_size = self.file.page_size() as usize;
         while let Some(number) = self.window.ready.pop_front() {
             let Some(active) = self.window.active(number) else { continue };
@@ -506,8 +520,9 @@ fn release(cache: &PageCache, spare: &mut Vec<AlignedBuf>, place: Place) {
     match place {
         Place::Frame(pin) => cache.unpin(pin),
         Place::Private(buf) => spare.push(buf),
-        // A claim whose read never came back stays: the device may still write.
-        Place::Region(_) | Place::Reading(_) | Place::Nowhere => {}
+        // The read never came back.
+        Place::Reading(claim) => claim.lose(),
+        Place::Region(_) | Place::Nowhere => {}
     }
 }
 

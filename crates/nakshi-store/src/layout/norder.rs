@@ -272,19 +272,11 @@ impl<'s> Lists<'s> {
                         .map(|(token, &v)| Request { range: adjacency.extent(v), token }),
                 );
                 let scratch = &mut self.scratch;
-                let mut failed = None;
-                let done = reader.gather(&self.requests, &mut |token, pages| {
+                reader.gather(&self.requests, &mut |token, pages| {
                     let bytes = pages.with_slack(scratch);
                     let k = usize::try_from(token).unwrap_or(usize::MAX);
-                    decode(bytes.buf, bytes.range.clone(), k, into).map_err(|error| {
-                        failed = Some(error);
-                        nakshi_io::Error::Cancelled
-                    })
-                });
-                match failed {
-                    Some(error) => Err(error),
-                    None => Ok(done?),
-                }
+                    decode(bytes.buf, bytes.range.clone(), k, into)
+                })
             }
         }
     }

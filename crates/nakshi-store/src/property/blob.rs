@@ -124,14 +124,10 @@ impl Blob {
         let requests = ranges.iter().zip(0..);
         let requests: Vec<Request> =
             requests.map(|(range, token)| Request { range: range.clone(), token }).collect();
-        let (mut scratch, mut failed) = (Vec::new(), None);
+        let mut scratch = Vec::new();
         file.gather(&requests, &mut |token, bytes| {
-            if failed.is_none() {
-                failed = read(token as usize, bytes.contiguous(&mut scratch)).err();
-            }
-            Ok(())
-        })?;
-        failed.map_or(Ok(()), Err)
+            read(token as usize, bytes.contiguous(&mut scratch))
+        })
     }
 
     /// All bytes, where they are in memory.

@@ -37,7 +37,8 @@ pub(in crate::property) fn compress(
         let _ = send.send(done.map(|()| out));
     };
     let thread = std::thread::Builder::new().name("nakshi-succinct".into());
-    thread.spawn(work).map_err(|error| Error::Unsupported(format!("another thread ({error})")))?;
+    let refused = |source| nakshi_io::Error::Threads { wanted: 2, started: 1, source };
+    thread.spawn(work).map_err(refused)?;
     loop {
         cancel.check()?;
         match receive.recv_timeout(PATIENCE) {
