@@ -16,7 +16,7 @@ from . import _core
 from .advice import Advice as Advice
 from .advice import recommend as recommend
 from .edge_file import EdgeFile as EdgeFile
-from .errors import ParameterError
+from .errors import MORE_PROCESSES, ParameterError, StorageError, is_thread_refused
 from .graph import Graph
 from .placement import Hosts, LocalWorkers, Placement, RayWorkers
 from .progress import ProgressArgument, reporting
@@ -188,7 +188,12 @@ def serve(
         ready: called with the address when it listens.
     """
     if until_eof:
-        threading.Thread(target=_end_at_eof, daemon=True).start()
+        try:
+            threading.Thread(target=_end_at_eof, daemon=True).start()
+        except RuntimeError as error:
+            if not is_thread_refused(error):
+                raise
+            raise StorageError(f"a thread could not be started; {MORE_PROCESSES}") from None
     _core.serve(listen, ready, once=once)
 
 

@@ -106,6 +106,15 @@ class InternalError(NakshiError):
     """A bug in nakshi: please report it with the message. The process is still usable."""
 
 
+#: What to do where the system starts no more threads or processes.
+MORE_PROCESSES = "raise the limit on processes (pids.max of the cgroup, ulimit -u)"
+
+
+def is_thread_refused(error: RuntimeError) -> bool:
+    """Whether it is what :mod:`threading` raises where the system starts no more threads."""
+    return "can't start new thread" in str(error)
+
+
 def _message(error: Exception) -> str:
     """OSError formats its own arguments; ours are always one finished line."""
     return str(error.args[0]) if error.args else ""

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from .errors import ClusterError, ParameterError
+from .errors import MORE_PROCESSES, ClusterError, ParameterError
 
 #: Seconds in which a worker has to listen, and Ray to place it.
 STARTING = 60.0
@@ -78,23 +78,27 @@ class WorkerProcess:
         # Its standard input ends when this process does, in whatever way.
         call += ["--until-eof"]
         # In a session of its own: Ctrl-C is for the front-end, which ends it.
-        self._process = subprocess.Popen(
-            call,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                call,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        except BlockingIOError as error:
+            why = f"a worker's process could not be started ({error.strerror})"
+            raise ClusterError(f"{why}; take fewer workers, or {MORE_PROCESSES}") from None
 
     def address(self) -> str:
         """Where it listens, as soon as it does."""
-        late = threading.Timer(STARTING, self._process.kill)
-        late.start()
-        try:
-            line = self._process.stdout.readline() if self._process.stdout is not None else ""
-        finally:
-            late.cancel()
+        out = self._process.stdout
+        assert out is not None
+        # Without a thread that ends the waiting, which may not start. The line comes in one piece.
+        if not select.select([out], [], [], STARTING)[0]:
+            self._process.kill()
+        line = out.readline()
         if not line:
             why = self._process.communicate()[1].strip() or f"nothing heard in {STARTING:.0f} s"
             raise ClusterError(f"a worker has ended before it listened: {why}")

@@ -57,7 +57,7 @@ class Bars:
             task = self._display.add_task(f"{self._title}: {phase}", total=total, amount="")
             self._tasks[phase] = task
         self._display.update(
-            task, completed=done, total=total, amount=_amount(done, total, unit)
+            task, completed=done, total=total, amount=_amount(done, total, unit), refresh=True
         )
 
     def _finish(self, task: TaskID) -> None:
@@ -83,6 +83,9 @@ def _display() -> Progress:
         TextColumn("{task.fields[amount]}"),
         TimeElapsedColumn(),
         console=Console(stderr=True),
+        # Drawn when the call tells something, by the thread that is told: a thread of rich's own may
+        # not start under a limit on processes, and is one more that a fork would have to survive.
+        auto_refresh=False,
     )
 
 

@@ -98,11 +98,14 @@ for _command in (
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit; console script ``nakshi``."""
+    # NumPy's OpenBLAS starts a thread for each processor when it is imported, which no command uses, and
+    # ends the process with a signal where one cannot start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(_status(arguments))
 
 
 def _status(arguments: list[str] | None) -> int:
-    from ..errors import NakshiError
+    from ..errors import MORE_PROCESSES, NakshiError, is_thread_refused
 
     try:
         # Not `nakshi.main`, which prints an empty line of its own at Ctrl-C.
@@ -127,11 +130,19 @@ def _status(arguments: list[str] | None) -> int:
         return 1
     except NakshiError as error:
         return _fail(str(error), 1)
+    except RuntimeError as error:
+        if not is_thread_refused(error):
+            return _unexpected(error)
+        return _fail(f"a thread could not be started; {MORE_PROCESSES}", 1)
     except Exception as error:
-        if os.environ.get("NAKSHI_DEBUG"):
-            raise
-        kind = type(error).__name__
-        return _fail(f"{kind}: {error} (set NAKSHI_DEBUG=1 for the place)", 1)
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get("NAKSHI_DEBUG"):
+        raise error
+    kind = type(error).__name__
+    return _fail(f"{kind}: {error} (set NAKSHI_DEBUG=1 for the place)", 1)
 
 
 def _fail(message: str, status: int) -> int:

@@ -37,8 +37,8 @@ pub(in crate::property) fn compress(
         let _ = send.send(done.map(|()| out));
     };
     let thread = std::thread::Builder::new().name("nakshi-succinct".into());
-    let refused = |source| nakshi_io::Error::Threads { wanted: 2, started: 1, source };
-    thread.spawn(work).map_err(refused)?;
+    let cannot = |source| nakshi_io::Error::Threads { wanted: 2, started: 1, source };
+    thread.spawn(work).map_err(cannot)?;
     loop {
         cancel.check()?;
         match receive.recv_timeout(PATIENCE) {
