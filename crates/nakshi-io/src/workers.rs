@@ -119,8 +119,8 @@ fn judged<T, E: WorkerError>(
     failures: &AtomicUsize,
     f: impl FnOnce() -> Result<T, E>,
 ) -> Judged<T, E> {
-    let result = catch_unwind(AssertUnwindSafe(f))
-        .unwrap_or_else(|panic| Err(Error::from(panicked(panic)).into()));
+    let result =
+        catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(panicked(panic).into()));
     result.map_err(|error| (failures.fetch_add(1, Ordering::Relaxed), error))
 }
 
