@@ -202,7 +202,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, kills: int) -> list[int]:
 def test_a_worker_killed_before_it_listens_is_replaced(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seen red with "nothing heard in 60 s" after 0.3 s."""
+    """Seen red with workers that are started once, and "nothing heard in 60 s" after 0.1 s."""
     killed = killing(monkeypatch, 3)
     found = cluster.run(store, "wcc", local=2, restarts=3, progress=False)
     assert found.summary == {"components": 1} and len(killed) == 3

@@ -197,7 +197,7 @@ def test_the_token_of_a_user(nakshi: CommandLine, store: Path, tmp_path: Path) -
 
 
 def test_the_token_is_nobodys_to_see(store: Path) -> None:
-    """Neither words of a command nor an environment have it. Seen red with a token as an argument."""
+    """Neither words of a command nor an environment have it. Seen red with a token in it."""
     seen = []
 
     def watch(_: dict[str, Any]) -> None:

@@ -336,7 +336,7 @@ mod tests {
         Some(State { ready: true, saved, held, passed: Some(passed) })
     }
 
-    /// Seen red with names of which the beginning and the end are compared.
+    /// Seen red with names whose numbers are read and not compared as they are written.
     #[test]
     fn no_other_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();

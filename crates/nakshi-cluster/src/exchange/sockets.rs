@@ -560,7 +560,8 @@ mod tests {
         [0, 1, 2].map(|server| Identity { server, job, epoch: 1 })
     }
 
-    /// Strangers delay nobody. Seen red with greetings one after the other.
+    /// Strangers delay nobody. Seen red with strangers that keep their places until they
+    /// hang up.
     #[test]
     fn all_servers_are_connected_and_strangers_are_not() {
         let began = Instant::now();
