@@ -59,7 +59,7 @@ impl Tickets {
 /// Runs `f` on the fixed blocks of `0..n`, in any order, on the context's threads.
 ///
 /// # Errors
-/// The first error of `f`; [`Error::Cancelled`], [`Error::Deadline`], [`Error::Panicked`].
+/// The first error of `f`; [`crate::Error::Cancelled`], [`crate::Error::Deadline`], [`crate::Error::Panicked`].
 pub fn parallel_for<F>(cx: &Context, n: usize, f: F) -> Result<()>
 where
     F: Fn(Range<usize>) -> Result<()> + Sync,

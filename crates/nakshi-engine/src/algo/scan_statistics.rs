@@ -7,7 +7,7 @@
 //! counts the edges with both ends marked for all 64, in vertical counters. What cannot
 //! reach the best so far, by its degree or by those of its neighbours, is never counted.
 //!
-//! Direction is ignored, as for [triangles](super::triangles): two vertices are joined by one edge,
+//! Direction is ignored, as for [triangles](mod@super::triangles): two vertices are joined by one edge,
 //! whether by an arc in one direction or in both. Self-loops and duplicates never count.
 //!
 //! Where degrees bound little, as without hubs, so many candidates are left that all
