@@ -57,10 +57,10 @@ const WORDS: [&str; 24] = [
     "above",
 ];
 
-/// What properties of nodes hold.
+/// Texts that the properties of nodes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeTexts {
-    /// One of 856 values, as in the paper.
+    /// One of 856 values.
     Repeated,
     /// A text that no other node has in the same property: a number, and words of a line item.
     Unique,

@@ -1,9 +1,8 @@
 //! The order of an earlier store, with new vertices next to their neighbours.
 //!
-//! What a graph has gained since it was laid out is placed without moving the rest: a new vertex
-//! goes behind the median of its neighbours' places, those with new neighbours only follow in
-//! later rounds, and who has no neighbours goes to the end. The thesis of I. Hoque (section 3.7)
-//! leaves this out of its scope.
+//! Vertices that the graph has gained since it was laid out are placed without moving the others: a
+//! new vertex goes behind the median of its neighbours' places, a vertex with new neighbours only
+//! follows in a later round, and a vertex without neighbours goes to the end.
 
 use std::sync::Arc;
 

@@ -66,7 +66,7 @@ pub struct PropertyEntry {
     /// How the files are laid out; absent for columns.
     #[serde(default, skip_serializing_if = "PropertyLayout::is_columns")]
     pub layout: PropertyLayout,
-    /// Parts by hash of the node: internal id `v` is number `v / shards` of shard `v % shards`.
+    /// Number of shards: internal id `v` is number `v / shards` of shard `v % shards`.
     pub shards: u32,
     /// Number of nodes.
     pub nodes: u64,

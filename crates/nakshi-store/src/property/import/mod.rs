@@ -70,7 +70,7 @@ pub struct LoadOptions {
     pub searchable: Vec<String>,
     /// Between columns of text files. Default: found out.
     pub separator: Option<u8>,
-    /// Parts of the store by hash of the node. Default 1.
+    /// Shards of the store, by internal id modulo their number. Default 1.
     pub shards: u32,
     /// Bytes of values that are encoded together, at most; the more, the fewer dictionaries. Default
     /// 32 MiB.
