@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Seen red with f32 contributions whatever the tolerance (100 iterations, a change of 2e-8), and
+    /// Seen red with f32 contributions whatever the tolerance (all iterations, a change of 2e-8), and
     /// with the variants of deltas telling a change of 0.
     #[test]
     fn small_tolerances_are_reached() {
@@ -363,10 +363,11 @@ mod tests {
             (&small, Variant::Delta, 1e-9),
             (&small, Variant::Vertex, 1e-9),
         ] {
-            let config = PageRank { tolerance, variant, ..PageRank::default() };
+            // What deltas leave shrinks by the damping in each iteration: over a hundred for 1e-9.
+            let config = PageRank { iterations: 300, tolerance, variant, ..PageRank::default() };
             let output = config.run(graph, &cx).unwrap();
             let (found, change) = (output.iterations, output.change);
-            assert!(found < 100, "{variant:?} {tolerance}: {found} iterations");
+            assert!(found < 300, "{variant:?} {tolerance}: {found} iterations");
             assert!(change > 0.0 && change <= tolerance, "{variant:?} {tolerance}: {change}");
         }
         let summary = graph.summary();
