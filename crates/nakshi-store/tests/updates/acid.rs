@@ -71,10 +71,12 @@ fn run(path: &Path, threads: u32, seed: u64) {
     store.commit(&PAIR.map(|v| version(v, 0))).unwrap();
     let (stop, reads) = (Flag::default(), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| read(&store, &stop, &reads));
-        }
+        let readers = [(); 2].map(|()| scope.spawn(|| read(&store, &stop, &reads)));
         let _stop = stop.at_the_end();
+        // On busy cores all writers could end before a reader has begun.
+        while reads.load(Ordering::Relaxed) == 0 && !readers.iter().any(|r| r.is_finished()) {
+            std::thread::yield_now();
+        }
         let writer = |thread| {
             let store = &store;
             scope.spawn(move || write(store, thread, seed))
