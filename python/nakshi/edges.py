@@ -13,7 +13,7 @@ from .errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
-    from scipy.sparse import sparray, spmatrix  # type: ignore[import-untyped]
+    from scipy.sparse import sparray, spmatrix
 
 __all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare", "stream"]
 

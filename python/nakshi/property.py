@@ -7,13 +7,13 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 from ._core import EdgeRecord, Properties, Store
-from .errors import StoreError
+from .errors import StoreError, StoreLockedError
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -36,6 +36,9 @@ __all__ = [
     "Tao",
     "contains",
 ]
+
+#: Result of a write.
+Written = TypeVar("Written")
 
 Id = int | str | bytes
 """A vertex as the imported edges named it."""
@@ -342,8 +345,8 @@ class Batch(Changes):
         changed: how many changes of the commit changed something; ``None`` before it is made.
     """
 
-    def __init__(self, core: Properties) -> None:
-        self._core = core
+    def __init__(self, written: Callable[[Callable[[Properties], int]], int]) -> None:
+        self._written = written
         self._changes: list[tuple[Any, ...]] = []
         self.changed: int | None = None
 
@@ -376,7 +379,7 @@ class Batch(Changes):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         changes, self._changes = self._changes, []
         if kind is None:
-            self.changed = self._core.commit(changes) if changes else 0
+            self.changed = self._written(lambda core: core.commit(changes)) if changes else 0
 
 
 class Writable(Queries, Changes):
@@ -441,15 +444,27 @@ class Writable(Queries, Changes):
         if properties is not None:
             properties.close()
 
+    def _written(self, write: Callable[[Properties], Written]) -> Written:
+        """Makes a write; makes it anew if another thread has released the properties meanwhile."""
+        while True:
+            properties = self._queries
+            try:
+                return write(properties)
+            except StoreLockedError:
+                if properties is self._properties:
+                    raise
+
     def _change(self, *change: Any) -> int:
-        return self._queries.commit([change])
+        return self._written(lambda properties: properties.commit([change]))
 
     def batch(self) -> Batch:
         """Collect changes in a ``with`` block and make them as one commit at its end.
 
         All of them are made, or none: not if one is impossible, nor if the block raises.
         """
-        return Batch(self._queries)
+        # Raises where nothing can be written: the graph is closed, or has no properties.
+        _ = self._queries
+        return Batch(self._written)
 
     def snapshot(self) -> Snapshot:
         """The graph as it is now, for queries that shall all see the same, whatever is written."""
@@ -540,7 +555,8 @@ class Writable(Queries, Changes):
             UnknownVertexError: a vertex of the result is no node any more.
             ParameterError: the property has values of another type.
         """
-        return self._queries.write_back(result._core, result._name(column), property)
+        name = result._name(column)
+        return self._written(lambda core: core.write_back(result._core, name, property))
 
     def compact(
         self,
@@ -567,7 +583,10 @@ class Writable(Queries, Changes):
             StoreLockedError: another process writes to the store.
         """
         with reporting(progress, "compact") as sink:
-            found = self._queries.compact(memory=parse_size(memory), threads=threads, progress=sink)
+            cap = parse_size(memory)
+            found = self._written(
+                lambda core: core.compact(memory=cap, threads=threads, progress=sink)
+            )
         with self._loading:
             if not self._closed:
                 self._core = Store(self._core.path)

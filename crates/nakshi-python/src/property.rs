@@ -383,7 +383,7 @@ impl Properties {
     /// Lets others write, once commits and a compaction that are under way have ended.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?;
-        long(py, None, |call| Ok(store.release(&call.cancel)?))
+        long(py, None, |call| Ok(store.retire(&call.cancel)?))
     }
 
     /// Numbers of nodes, edges, the last commit, and bytes in the log, which a snapshot has not.

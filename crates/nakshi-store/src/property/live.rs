@@ -53,6 +53,8 @@ pub struct PropertyStore {
     logged: AtomicU64,
     /// Whether this handle is the writer.
     writes: AtomicBool,
+    /// It takes no more changes, because another handle of this process has taken its place.
+    retired: AtomicBool,
     /// The process that opened it.
     process: u32,
     /// Held by what exchanges the files or gives up the lock of the writer.
@@ -155,6 +157,7 @@ impl PropertyStore {
             done: Condvar::new(),
             durable: AtomicU64::new(0),
             writes: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             process: std::process::id(),
             alone: Mutex::new(()),
         })
@@ -303,6 +306,10 @@ impl PropertyStore {
     /// # Errors
     /// [`Error::Cancelled`].
     pub fn release(&self, cancel: &CancelToken) -> Result<()> {
+        if self.process != std::process::id() && self.enter().is_err() {
+            // A thread of the parent held the state at the fork. The lock is closed here already.
+            return Ok(());
+        }
         let _alone = self.alone(cancel)?;
         loop {
             // What fails is told to those whose commits they are.
@@ -321,6 +328,16 @@ impl PropertyStore {
                 return Ok(());
             }
         }
+    }
+
+    /// As [`PropertyStore::release`], for good: this handle goes on reading, and a later change ends with
+    /// [`Error::Locked`], so that whoever still holds the handle writes beside no other one.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::release`].
+    pub fn retire(&self, cancel: &CancelToken) -> Result<()> {
+        self.retired.store(true, Release);
+        self.release(cancel)
     }
 
     /// Makes changes as one commit, and returns when it is durable: how many of them changed something.
@@ -445,6 +462,9 @@ impl PropertyStore {
             self.writes.store(false, Relaxed);
         }
         if core.writing.is_none() {
+            if self.retired.load(Acquire) {
+                return Err(Error::Locked(self.path.clone()));
+            }
             let lock = FileLock::acquire(&self.path.join(LOCK))?;
             let known = self.snapshot().state().clone();
             let (state, reader, store) = self.latest(&core.reader, known, cancel)?;
