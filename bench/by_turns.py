@@ -30,7 +30,7 @@ ENGINES = ("memory", "ssd")
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Options of the command line."""
     root = HERE.parent
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--before", type=Path, required=True, help="folder of the other package")
@@ -50,7 +50,7 @@ def options() -> argparse.Namespace:
 
 
 def said(build: Path, *words: object, cold: bool = False) -> dict[str, Any]:
-    """What a command of one build prints with ``--json``."""
+    """The object that a command of one build prints with ``--json``."""
     call = [*NAKSHI, *map(str, words), "--json"]
     env = {"PYTHONPATH": str(build.resolve())}
     ran = measure.run(call, threads=2, cold=cold, env=env, timeout=TIMEOUT)

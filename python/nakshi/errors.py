@@ -119,7 +119,7 @@ MORE_PROCESSES = "raise the limit on processes (pids.max of the cgroup, ulimit -
 
 
 def is_thread_refused(error: RuntimeError) -> bool:
-    """Whether it is what :mod:`threading` raises where the system starts no more threads."""
+    """Returns True for the error of :mod:`threading` when the system starts no more threads."""
     return "can't start new thread" in str(error)
 
 

@@ -44,7 +44,7 @@ _TOKEN = 1 << 13
 
 @dataclass
 class Terms:
-    """What the workers of a run are started with."""
+    """Token, folders and restarts of the workers of a run."""
 
     #: What front-ends may name, and everything below it; the working directory if there is nothing.
     allow: list[str] = field(default_factory=list)
@@ -101,7 +101,7 @@ class WorkerProcess:
         # Its standard input ends when this process does, in whatever way; the token comes there, since
         # everybody on a machine sees the words of a command.
         call += ["--until-eof", "--token-file", "-"]
-        # What is not there cannot be allowed; the run says that it is not there.
+        # A missing path cannot be allowed; the run says that it is missing.
         for path in filter(os.path.exists, terms.allow):
             call += ["--allow", path]
         self._call, self._terms = call, terms
@@ -152,7 +152,7 @@ class WorkerProcess:
             )
 
     def _first_line(self) -> tuple[str, bool]:
-        """What it says first, and whether it was ended because it said nothing for too long."""
+        """The first line of its output, and True if it was ended because none came in time."""
         out = self._process.stdout
         assert out is not None
         # Without a thread that ends the waiting, which may not start. The line comes in one piece.
@@ -176,7 +176,7 @@ def _close(process: subprocess.Popen[str]) -> str:
         try:
             process.stdin.close()
         except OSError:
-            # What was on its way to a process that has ended.
+            # Bytes were on their way to a process that has ended.
             pass
         process.stdin = None
     lines = process.communicate()[1].strip().splitlines()

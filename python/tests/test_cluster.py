@@ -40,7 +40,7 @@ def children() -> int:
 
 
 def allowing(*paths: Path) -> Terms:
-    """Of workers to which a front-end may name these."""
+    """Terms of workers to which a front-end may name these paths."""
     return Terms(allow=[str(path) for path in paths])
 
 

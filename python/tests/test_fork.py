@@ -112,7 +112,7 @@ def written(tmp_path: Path) -> nakshi.Graph:
 
 
 def test_a_child_keeps_no_lock(written: nakshi.Graph) -> None:
-    """What the parent lets go of is free while a child lives. Seen red with a lock that is only closed."""
+    """A lock that the parent releases is free while a child lives. Seen red with a lock that is only closed."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -88,7 +88,7 @@ class Limit:
         (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def clear(self) -> bool:
-        """Whether the group is empty soon; kills what is in it."""
+        """Kills the processes of the group; returns True if it is empty soon."""
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
             if not (self._folder / "cgroup.procs").read_text():
@@ -108,14 +108,14 @@ class Case:
     name: str
     words: tuple[str, ...]
     answer: Callable[[Path, str], object]
-    """What it has answered, from its folder and what it printed."""
+    """Its answer, from its folder and its output."""
     copies: Path | None = None
     """A store that it changes: a copy of it is ``{out}/copy.nakshi``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """What a command has done."""
+    """Exit code, output and answer of a command."""
 
     status: int | None
     stderr: str
@@ -144,7 +144,7 @@ def start(case: Case, out: Path, limit: Limit | None) -> Ended:
         return Ended(None, "", None, False)
     clean = limit is None or limit.clear()
     if child.returncode != 0:
-        # What was asked for is not there, nor anything on the way to it.
+        # Neither the output nor a temporary file of it is there.
         kept = {"copy.nakshi"} if case.copies is not None else set()
         clean = clean and {entry.name for entry in out.iterdir()} <= kept
         return Ended(child.returncode, stderr, None, clean)
@@ -187,13 +187,13 @@ def rows(out: Path, _: str) -> object:
 
 
 def summary(_: Path, stdout: str) -> object:
-    """What ``--json`` says of the graph: all but times, memory and reads."""
+    """The part of ``--json`` about the graph: all but times, memory and reads."""
     found = json.loads(stdout)
     return {key: found[key] for key in found if key not in ("seconds", "memory", "io")}
 
 
 def content(out: Path, _: str) -> object:
-    """What the new store says, which its UUID does not touch."""
+    """Contents of the new store, which do not depend on its UUID."""
     with nakshi.open(out / "new.nakshi") as graph:
         return graph.info()["content_hash"]
 
@@ -210,7 +210,7 @@ def nothing(_: Path, __: str) -> object:
 
 
 class Graphs:
-    """What the commands work on: a few lists that are read by several workers, and two stores."""
+    """Input of the commands: a few lists that several workers read, and two stores."""
 
     def __init__(self, folder: Path) -> None:
         self.edges = folder / "edges.tsv"

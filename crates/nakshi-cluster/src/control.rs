@@ -102,7 +102,7 @@ pub(crate) fn say(mut to: impl Write, what: &impl Serialize) -> io::Result<()> {
 /// Reads lines, and what follows them.
 pub(crate) struct Lines {
     reader: BufReader<TcpStream>,
-    /// What has come of the next line before time was up.
+    /// The part of the next line that came before the time-out.
     line: Vec<u8>,
 }
 

@@ -102,7 +102,7 @@ impl Token {
         self.mac(parts).finalize().into_bytes().into()
     }
 
-    /// Whether a proof is the one for these bytes; takes the same time wherever it differs.
+    /// Returns true for the proof of these bytes; takes the same time wherever a proof differs.
     pub(crate) fn verifies(&self, parts: &[&[u8]], proof: &[u8]) -> bool {
         self.mac(parts).verify_slice(proof).is_ok()
     }

@@ -34,21 +34,21 @@ const CONNECTING: Duration = Duration::from_secs(20);
 /// For so long a round lasts at most without a frame: a front-end notices a server that hangs earlier.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// For so long a front-end may be cut off before it says how long.
+/// How long a front-end may be cut off before it has said how long.
 const QUIET: Duration = Duration::from_secs(10);
-/// For so long a server that is interrupted may say so to its front-end.
+/// Time in which an interrupted server tells its front-end so.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// For so long a server that serves once waits for a front-end: what started it may be gone.
 const NOBODY: Duration = Duration::from_secs(60);
 
-/// Whom a worker listens to, and for what.
+/// The front-ends that a worker obeys, and the files that they may name.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The secret that front-ends and other servers know.
     pub token: Token,
-    /// What front-ends may name.
+    /// Folders in which front-ends may name files.
     pub allowed: Allowed,
-    /// Whether one front-end is all.
+    /// Set if the worker ends after one front-end.
     pub once: bool,
 }
 
@@ -183,7 +183,7 @@ struct Current {
     stop: CancelToken,
 }
 
-/// What a front-end asks for, with what ends it before its time.
+/// A run that a front-end asks for, with the abort flag and token that end it early.
 struct Asked {
     run: Run,
     alarm: Alarm,

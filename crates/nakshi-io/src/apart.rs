@@ -72,7 +72,7 @@ pub fn apart(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result
     }
 }
 
-/// What the copy does.
+/// Runs `work` in the copy, sends its result, and ends the copy.
 fn child_of(mut sink: io::PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
     // SAFETY: plain system calls. Ctrl-C reaches the copy too, and its parent decides what it means;
     // other signals end it as they end a process without handlers.

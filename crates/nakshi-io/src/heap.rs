@@ -1,4 +1,4 @@
-//! What the system is asked to do with ordinary memory.
+//! Requests to the system about ordinary memory.
 #![allow(unsafe_code)]
 
 /// Gives memory that this process has freed back to the system, so that one phase of a job does

@@ -174,7 +174,7 @@ fn builder(number: usize) -> Builder {
     builder
 }
 
-/// What threads wait at until all of them have started, or one of them could not.
+/// The gate at which threads wait until all of them have started, or one could not.
 #[derive(Default)]
 struct Gate {
     all_started: Mutex<Option<bool>>,
@@ -193,7 +193,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Whether to begin, as soon as that is known.
+    /// Waits until the gate is settled; returns true if the thread shall begin.
     fn wait(&self) -> bool {
         let mut state = self.lock();
         loop {

@@ -31,7 +31,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a line is one link, or one item of a list that is: its target cannot be wrapped.
+/// Returns true for a line that is one link, or a list item of one: its target cannot be wrapped.
 fn is_one_link(line: &str) -> bool {
     let item = line.strip_prefix("- ").unwrap_or(line);
     let target = item.strip_prefix('[').and_then(|rest| rest.split_once("](")).map(|(_, to)| to);

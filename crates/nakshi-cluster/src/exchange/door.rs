@@ -30,7 +30,7 @@ const FEWEST: u64 = 4;
 const BACKLOG: i32 = 1024;
 /// Front-ends that wait for their turn.
 const FRONT_ENDS: usize = 16;
-/// For so long a server waits for this one to take part in its run, and so many servers.
+/// How long a server waits for this one to take part in its run, and how many such servers.
 const HELD: Duration = Duration::from_secs(30);
 const SERVERS: usize = 1 << 16;
 

@@ -10,7 +10,7 @@ use super::sockets::Identity;
 use crate::Result;
 use crate::token::{PROOF, Token, nonce};
 
-/// For so long a stranger may take to be known.
+/// Time in which a caller has to finish its greeting.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 /// First bytes on a connection, in [`HELLO`].
 const NAME: &[u8] = b"nakshi-cluster ";
@@ -74,7 +74,7 @@ impl Caller {
     }
 }
 
-/// What was said before the proofs.
+/// The part of a greeting that comes before the proofs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Said {
     pub(crate) call: [u8; CALL],
@@ -82,7 +82,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// What a caller says first.
+    /// The first bytes that a caller sends.
     pub(crate) fn call(caller: Caller) -> Result<[u8; CALL]> {
         let mut call = [0; CALL];
         let parts = [&HELLO[..], &caller.bytes(), &nonce()?].concat();
@@ -115,7 +115,7 @@ impl Said {
     }
 }
 
-/// What is wrong with as many bytes of an answer as have come; none if nothing is by then.
+/// The fault in the bytes of an answer that have come so far; `None` if there is none.
 pub(crate) fn foreign(answer: &[u8]) -> Option<String> {
     let ours = env!("CARGO_PKG_VERSION");
     if answer.iter().zip(NAME).any(|(a, b)| a != b) {
@@ -133,11 +133,11 @@ pub(crate) fn foreign(answer: &[u8]) -> Option<String> {
 pub(crate) struct Greeting {
     bytes: [u8; CALL],
     found: usize,
-    /// What was said, once the caller's proof is all that is missing.
+    /// The greeting so far, once only the caller's proof is missing.
     said: Option<(Caller, Said)>,
 }
 
-/// What comes of the bytes that a stranger has sent.
+/// Result of the bytes that a stranger has sent.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// More must come.
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// What was recorded of a greeting opens nothing. Seen red with an answer without a number of its own.
+    /// A recorded greeting opens nothing. Seen red with an answer without a number of its own.
     #[test]
     fn a_recorded_greeting_is_refused() {
         let token = token("0123456789abcdef");

@@ -144,7 +144,7 @@ fn share(rank: f64, degree: u64) -> f64 {
 }
 
 impl PageRank {
-    /// Whether contributions are f32.
+    /// Returns true if contributions are f32.
     fn rounds(&self, vertices: u64) -> bool {
         let reachable = self.tolerance == 0.0 || self.tolerance >= SINGLE;
         vertices > EXACT as u64 && reachable
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!((state(0.0), state(1e-7), state(1e-8)), (16.0, 16.0, 20.0));
     }
 
-    /// What is left of a run that the number of iterations ends is told too.
+    /// A run that ends by its number of iterations also tells the rank that is left.
     #[test]
     fn deltas_tell_what_is_left() {
         let graph = sample::power_law(1000, 5000, true, 3).graph();

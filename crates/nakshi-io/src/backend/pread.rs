@@ -297,7 +297,7 @@ mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// Whether the system shall refuse threads to calls of this one.
+        /// Set if the system shall refuse threads to calls of this thread.
         pub(super) static REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 

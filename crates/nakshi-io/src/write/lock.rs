@@ -32,7 +32,7 @@ static HELD: [AtomicI32; 1024] = [const { AtomicI32::new(NONE) }; 1024];
 /// No descriptor.
 const NONE: i32 = -1;
 
-/// What a child does first.
+/// Closes the child's copies of the locks, right after the fork.
 extern "C" fn close_in_child() {
     for slot in &HELD {
         let fd = slot.swap(NONE, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 /// The least memory with which an import works, whatever the input.
 pub const MINIMUM_MEMORY: u64 = 64 << 20;
 
-/// What a job on a small graph may hold all the time within [`MINIMUM_MEMORY`], a quarter of the
+/// Bytes that a job on a small graph may hold all the time within [`MINIMUM_MEMORY`], a quarter of the
 /// [reserve](RESERVE): else the least memory would be too little for a graph of two vertices.
 const HELD: u64 = RESERVE / 4;
 

@@ -58,7 +58,7 @@ impl std::fmt::Debug for Lookups {
 }
 
 impl Lookups {
-    /// Of the graph in the files of `store`; destinations take at most `room` bytes of memory.
+    /// Looks up edges in the files of `store`; destinations take at most `room` bytes of memory.
     pub(super) fn new(store: Arc<Store>, room: u64, cancel: &CancelToken) -> Self {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let (known, cancel) = (HashMap::new(), cancel.clone());

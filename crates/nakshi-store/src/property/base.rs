@@ -182,7 +182,7 @@ fn cache(
     Ok(Some(PageCache::new(room, store.manifest().page_size)?))
 }
 
-/// What a writer's lookups may take of the memory: none of what the files need.
+/// Bytes that a writer's lookups may take: none of the memory that the files need.
 fn lookups(
     store: &Store,
     entry: &PropertyEntry,

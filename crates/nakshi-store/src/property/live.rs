@@ -51,7 +51,7 @@ pub struct PropertyStore {
     durable: AtomicU64,
     /// Bytes of changes in the log.
     logged: AtomicU64,
-    /// Whether this handle is the writer.
+    /// Set while this handle is the writer.
     writes: AtomicBool,
     /// It takes no more changes, because another handle of this process has taken its place.
     retired: AtomicBool,
@@ -182,7 +182,7 @@ impl PropertyStore {
         self.logged.load(Relaxed)
     }
 
-    /// Whether this handle is the only writer of the store.
+    /// Returns true while this handle is the only writer of the store.
     pub fn is_writer(&self) -> bool {
         self.writes.load(Relaxed)
     }
@@ -434,7 +434,7 @@ impl PropertyStore {
         Ok(Some(Ticket { store: self, commit: writing.tip.commit, changed }))
     }
 
-    /// What writers share, once no compaction keeps them waiting.
+    /// Locks the state that writers share, once no compaction keeps them waiting.
     fn writer(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, Core>> {
         let mut core = self.enter()?;
         let process = std::process::id();

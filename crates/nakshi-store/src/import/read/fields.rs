@@ -143,7 +143,7 @@ pub(crate) fn fields(
     })
 }
 
-/// What follows a separator: behind blanks nothing is no column.
+/// The column that follows a separator; there is none if only blanks follow.
 fn behind(tail: &[u8], separator: Separator) -> Option<&[u8]> {
     match separator {
         Separator::Blank => Some(tail.trim_ascii_start()).filter(|tail| !tail.is_empty()),

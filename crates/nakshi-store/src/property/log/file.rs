@@ -127,7 +127,7 @@ impl Frame {
     }
 }
 
-/// What a frame says of itself: commit, bytes that were durable, bytes of changes, checksum.
+/// Header of a frame: commit, bytes that were durable, bytes of changes, checksum.
 fn frame_header(bytes: &[u8]) -> Option<(u64, u64, usize, u32)> {
     let body = bytes.strip_prefix(FRAME)?;
     let (stated, body) = body.split_first_chunk::<4>()?;
@@ -316,7 +316,7 @@ impl<'f> Changes<'f> {
         Ok(bytes)
     }
 
-    /// What `read` makes of the next bytes, of which it tells how many it took.
+    /// Result of `read` on the next bytes, and how many of them it took.
     fn decode<T>(&mut self, read: impl Fn(&[u8]) -> Option<(T, usize)>) -> Result<T> {
         let mut wanted = 1;
         loop {
