@@ -35,7 +35,7 @@ graph = nakshi.open(store)
 other = os.path.join(folder, "other.nakshi")
 
 def prepare():
-    # What a call needs that is not to be measured; returns the call.
+    # Prepares a call, which is not measured; returns the call.
     if name == "load_properties":
         fresh = nakshi.open(store)
         return lambda: fresh.load_properties(progress=False)

@@ -16,7 +16,7 @@ pub enum Error {
         op: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A page does not have the contents that were written: damage on the
@@ -91,7 +91,7 @@ pub enum Error {
         wanted: usize,
         /// Threads that there were, the calling one among them.
         started: usize,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A worker panicked, here or in a caller's closure.

@@ -120,7 +120,7 @@ pub enum Error {
     Poisoned {
         /// The store, or the file.
         path: PathBuf,
-        /// What failed.
+        /// The operation that failed.
         why: String,
     },
     /// Something that this crate promises itself does not hold.
