@@ -2,16 +2,22 @@
 
     bench/by_turns.py --before DIR                       # DIR holds another build's package `nakshi`
     bench/by_turns.py --before DIR --scale 18 --runs 3   # a small try
+    bench/by_turns.py --before DIR --scale 16 --instructions   # what noise does not reach
 
 DIR is the folder `python` of a checkout in which `make build` has run. Each run of a workload on the build
 before is followed by one on this build; the table shows medians and the median of the ratios of such pairs.
 Answers of both builds are compared before a time is printed. Prints a table; writes nothing but its data.
+
+`--instructions` counts the instructions of one thread under valgrind instead of taking times: those of a
+kernel in memory, less those of opening the store; those of 3,000 queries of a mix, less those of 100. The
+counts tell which code a build runs, not what waits for memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -42,6 +48,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--mixes", default="tao,graph-search,linkbench", help="default: all")
     parser.add_argument("--runs", type=int, default=5, help="pairs of each workload; default: 5")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--instructions", action="store_true", help="count them; needs valgrind")
     parser.add_argument("--work", type=Path, default=root / "target" / "bench")
     chosen = parser.parse_args()
     chosen.work = chosen.work.resolve()
@@ -121,6 +128,39 @@ def mix(build: Path, chosen: argparse.Namespace, name: str, store: Path) -> floa
     return rate
 
 
+def counted(build: Path, *words: object) -> int:
+    """Instructions that a command of one build runs, on one thread."""
+    with tempfile.NamedTemporaryFile("r") as log:
+        tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={log.name}"]
+        call = ["valgrind", *tool, *NAKSHI, *map(str, words), "--threads", "1", "--json"]
+        env = {"PYTHONPATH": str(build.resolve()), "PYTHONHASHSEED": "0"}
+        measure.run(call, threads=1, env=env, timeout=TIMEOUT)
+        found = re.search(r"Collected : (\d+)", log.read())
+    if found is None:
+        raise SystemExit("valgrind counted nothing")
+    return int(found[1])
+
+
+def instructions(chosen: argparse.Namespace, title: str, most: list[Any], least: list[Any]) -> None:
+    """Prints what both builds run for `most` and do not run for `least`."""
+    old, new = (
+        counted(build, *most) - counted(build, *least) for build in (chosen.before, chosen.after)
+    )
+    print(f"{title} | {old:,} | {new:,} | {old / new:.3f}", flush=True)
+
+
+def count(chosen: argparse.Namespace, kernels: list[str], mixes: list[str]) -> None:
+    """Counts the instructions of kernels in memory, and of mixes that only read."""
+    print("Workload | instructions before | after | before / after")
+    for name in kernels:
+        store = kernel_store(chosen)
+        call = ["run", name, store, "--engine", "memory", *product.options(name, chosen)]
+        instructions(chosen, TITLES[name], call, ["estimate", name, store])
+    for name in [name for name in mixes if name != "linkbench"]:
+        call = ["bench", name, property_store(chosen), "--queries"]
+        instructions(chosen, name, [*call, 3000], [*call, 100])
+
+
 def pairs(chosen: argparse.Namespace, once: Any) -> list[tuple[float, float]]:
     """Figures of both builds, by turns; a first run of each is not counted."""
     builds = (chosen.before, chosen.after)
@@ -141,8 +181,13 @@ def row(label: str, found: list[tuple[float, float]], higher_is_better: bool) ->
 def main() -> None:
     """Measures and prints."""
     chosen = options()
+    kernels, mixes = (
+        [name for name in names.split(",") if name] for names in (chosen.kernels, chosen.mixes)
+    )
+    if chosen.instructions:
+        return count(chosen, kernels, mixes)
     rows = []
-    for name in [name for name in chosen.kernels.split(",") if name]:
+    for name in kernels:
         store = kernel_store(chosen)
         answers_agree(chosen, name, store)
         for engine in ENGINES:
@@ -151,7 +196,7 @@ def main() -> None:
             )
             rows.append(row(f"{TITLES[name]}, {engine}", found, higher_is_better=False))
             print(" | ".join(rows[-1]), flush=True)
-    for name in [name for name in chosen.mixes.split(",") if name]:
+    for name in mixes:
         store = property_store(chosen)
         found = pairs(chosen, lambda build, n=name: mix(build, chosen, n, store))
         rows.append(row(name, found, higher_is_better=True))
