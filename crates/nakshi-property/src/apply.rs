@@ -12,7 +12,7 @@ use super::state::{NodeRow, State};
 use super::timeline::LogEdge;
 use super::value::Value;
 use super::writer::Values;
-use crate::{Direction, Error, ExternalId, Result, Store, VertexId};
+use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
 
 /// Edges of a record in the file up to which it is looked through for an edge.
 const SHORT: u64 = 64;

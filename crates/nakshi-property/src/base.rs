@@ -8,8 +8,8 @@ use nakshi_io::{CancelToken, IoStats, PageCache};
 use super::blob::Blob;
 use super::entry::{PropertyEntry, SegmentDirectory};
 use super::segment::{Edges, Rows};
-use crate::ids::ResidentIds;
-use crate::{Error, ExternalId, FileEntry, Result, Store, VertexId};
+use nakshi_store::ResidentIds;
+use nakshi_store::{Error, ExternalId, FileEntry, Result, Store, VertexId};
 
 /// Bytes, and pages, that a cache of property files has at least.
 const LEAST_CACHE: u64 = 256 << 10;
@@ -61,7 +61,7 @@ impl Base {
         stats: &Arc<IoStats>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let entry = store.manifest().property.clone().ok_or_else(|| {
+        let entry = PropertyEntry::of(store.manifest())?.ok_or_else(|| {
             Error::Unsupported(format!(
                 "{} has no properties; import tables of nodes and edges with properties",
                 store.path().display()

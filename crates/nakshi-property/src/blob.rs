@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nakshi_io::{CachedFile, CancelToken, IoStats, PageCache, PagedFile, Request, Resident};
 
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// A file of a property segment, still compressed.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use super::segment::EdgeRow;
 use super::value::plain_int;
 use super::wanted::Wanted;
 use super::writer::{Edge, GROUP, Values};
-use crate::build::sink::Sink;
-use crate::{Result, varint};
+use nakshi_store::Sink;
+use nakshi_store::{Result, varint};
 
 /// Bytes that are read at once where all blocks are.
 const CHUNK: u64 = 256 << 10;
@@ -195,7 +195,7 @@ impl Rows {
     }
 
     #[cold]
-    fn cut_short(&self, at: u64) -> crate::Error {
+    fn cut_short(&self, at: u64) -> nakshi_store::Error {
         self.blob.damaged(at as usize, "a block of properties is cut short")
     }
 
@@ -300,7 +300,7 @@ impl Rows {
                         rest = others;
                         f(row, group.at + from, block)?;
                     }
-                    Ok::<_, crate::Error>(())
+                    Ok::<_, nakshi_store::Error>(())
                 })??;
                 local += ends.len() as u64;
             }

@@ -12,7 +12,7 @@ use super::packed::{Packed, width_of};
 use super::searchable::{self, Searchable};
 use super::texts::{Decoded, Symbols, Texts};
 use super::wanted::Wanted;
-use crate::Result;
+use nakshi_store::Result;
 
 /// Values are kept as a dictionary, with a list of rows for each, if they occur so often on average.
 const REPEATS: usize = 4;

@@ -4,6 +4,7 @@
 //! the log of the new files. The next manifest makes both valid at once; a crash leaves the old files
 //! with the old log, or the new ones with the new log.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ use super::import::{LoadOptions, compacted};
 use super::live::{Core, PropertyStore};
 use super::log::{Change, Group, LogReader, LogWriter};
 use super::state::State;
-use crate::files::manifest_name;
-use crate::import::Hooks;
-use crate::{CachePlan, Error, Manifest, Result, Store};
+use nakshi_store::files::manifest_name;
+use nakshi_store::import::Hooks;
+use nakshi_store::{CachePlan, Error, Manifest, Result, Store};
 
 /// What a compaction that was killed leaves.
 const UNFINISHED: &str = ".successor.importing-";
@@ -67,8 +68,6 @@ impl PropertyStore {
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;
-        let bytes =
-            |manifest: &Manifest| manifest.property.as_ref().map_or(0, PropertyEntry::bytes);
         let manifest = compacted(&self.fs, &old, &snapshot, options, hooks)?;
         let switched = self.switch(&old, &manifest, hooks);
         if switched.is_err() {
@@ -79,12 +78,13 @@ impl PropertyStore {
         if let Err(error) = remove_orphans(self.fs.as_ref(), &self.path, &manifest) {
             tracing::warn!("files that nobody needs are left behind: {error}");
         }
-        let entry = manifest.property.as_ref();
+        let before = PropertyEntry::of(old.manifest())?.unwrap_or_default();
+        let entry = PropertyEntry::of(&manifest)?.unwrap_or_default();
         Ok(CompactReport {
-            nodes: entry.map_or(0, |entry| entry.nodes),
-            edges: entry.map_or(0, |entry| entry.edges),
+            nodes: entry.nodes,
+            edges: entry.edges,
             log_bytes,
-            property_bytes: (bytes(old.manifest()), bytes(&manifest)),
+            property_bytes: (before.bytes(), entry.bytes()),
             seconds: began.elapsed().as_secs_f64(),
             waited,
         })
@@ -155,7 +155,8 @@ impl Next {
     }
 }
 
-/// Removes files of other generations than the manifest's: what a crash has left of a compaction.
+/// Removes files of other generations than the manifest's: what a crash has left of a compaction. A file
+/// that the manifest names stays, whichever section names it.
 pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest) -> Result<()> {
     let entries = std::fs::read_dir(path).map_err(|error| Error::io("list", path, error))?;
     let mut found = Vec::new();
@@ -165,7 +166,11 @@ pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest)
     }
     // Manifests first, so that none names a file that is not there.
     found.sort_by_key(|name| !name.starts_with("MANIFEST"));
+    let named: HashSet<&str> = manifest.files().map(|file| file.name.as_str()).collect();
     for name in found {
+        if named.contains(name.strip_suffix(".sum").unwrap_or(&name)) {
+            continue;
+        }
         if name.starts_with(UNFINISHED) {
             fs.remove_dir_all(&path.join(&name))?;
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::value::PropertyType;
-use crate::FileEntry;
+use nakshi_store::{FileEntry, Manifest, Result};
 
 /// How the property files of a store are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -104,6 +104,17 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl PropertyEntry {
+    /// Name of the section of the manifest.
+    pub const SECTION: &str = "property";
+
+    /// What the manifest says of properties; nothing for a store without.
+    ///
+    /// # Errors
+    /// [`nakshi_store::Error::Corrupt`] for a section that does not parse.
+    pub fn of(manifest: &Manifest) -> Result<Option<Self>> {
+        manifest.section(Self::SECTION)
+    }
+
     /// Every file that it names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
         let SegmentEntry { nodes, edges, directory } = &self.segments;

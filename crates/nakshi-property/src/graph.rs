@@ -16,7 +16,7 @@ use super::value::{PropertyType, Scalar, Value};
 use super::wanted::{Condition, Wanted};
 use super::writer::Values;
 use super::{PropertyEntry, PropertySpec};
-use crate::{Error, ExternalId, Result, Store, VertexId};
+use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
 
 /// A property graph as one commit left it; later commits do not change it. Its files are in memory as
 /// they are on disk, compressed, or on disk behind a cache; what was written since is in memory.

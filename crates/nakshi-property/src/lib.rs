@@ -10,6 +10,7 @@
 //! - [`PropertyStore`]: changes, durable and one commit after the other; [`Change`]
 //! - [`project`]: some of its edges as a graph for algorithms
 //! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
+//! - [`check()`], [`backup()`], [`export`]: those of `nakshi-store`, with properties and their log
 //! - [`Value`], [`PropertyType`]: what properties can be; [`Condition`]: what is asked of them
 //! - `state`: files (`base`) and what has changed since (`logstore`, with `timeline`); `record`: the edges
 //!   of both as one list; `apply`: what a change does; `log`: its files; `live`: the writer; `compact`: the
@@ -17,13 +18,18 @@
 //! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
 //!   that takes least, or by `searchable`; `flat`: properties as compressed text instead; `blocks`: as they are, side by side; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
 
+#![deny(missing_docs)]
+
 mod apply;
+mod backup;
 mod base;
 mod blob;
 mod blocks;
+mod check;
 mod column;
 mod compact;
 mod entry;
+pub mod export;
 mod flat;
 mod graph;
 mod import;
@@ -48,7 +54,9 @@ mod walk;
 mod wanted;
 mod writer;
 
+pub use backup::backup;
 pub(crate) use base::Base;
+pub use check::{PropertyCheck, check};
 pub use compact::CompactReport;
 pub use entry::{PropertyEntry, PropertyLayout, PropertySpec, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
@@ -57,7 +65,6 @@ pub(crate) use import::TIME;
 pub use import::{LoadOptions, LoadReport, Relaid, Rows, Table, load, load_with};
 pub use live::{PropertyStore, Ticket};
 pub use log::Change;
-pub(crate) use log::logs;
 pub use project::{Along, Projection, project};
 pub use record::EdgeRecord;
 pub use value::{PropertyType, Scalar, Value};

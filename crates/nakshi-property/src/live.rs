@@ -15,8 +15,8 @@ use super::base::Base;
 use super::graph::PropertyGraph;
 use super::log::{Change, Group, LogReader, LogWriter};
 use super::state::State;
-use crate::files::with_newest;
-use crate::{Error, OpenOptions, Result, Store};
+use nakshi_store::files::with_newest;
+use nakshi_store::{Error, OpenOptions, Result, Store};
 
 /// The lock of the writer.
 const LOCK: &str = "write.lock";

@@ -14,7 +14,7 @@ use super::timeline::{LogEdge, Timeline};
 use super::value;
 use super::wanted::Wanted;
 use super::writer::Values;
-use crate::{ExternalId, VertexId};
+use nakshi_store::{ExternalId, VertexId};
 
 /// What has become of a node.
 #[derive(Clone, Debug, Default)]

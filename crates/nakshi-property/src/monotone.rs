@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::packed::{Packed, width_of};
-use crate::Result;
+use nakshi_store::Result;
 
 /// Numbers between two kept places.
 const STEP: u64 = 64;
@@ -114,7 +114,7 @@ impl Monotone {
     }
 
     #[cold]
-    fn ends_early(&self, blob: &Blob) -> crate::Error {
+    fn ends_early(&self, blob: &Blob) -> nakshi_store::Error {
         blob.damaged(self.high as usize, "ascending numbers end early")
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use crate::Result;
+use nakshi_store::Result;
 
 /// Where such integers lie in a [`Blob`]: `len` of them, `width` bits each, the first at byte `at`,
 /// lowest bits first.

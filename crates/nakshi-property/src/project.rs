@@ -12,8 +12,8 @@ use super::graph::PropertyGraph;
 use super::record::EdgeRecord;
 use super::value::Value;
 use super::walk::{Walk, id_bytes};
-use crate::import::{Hooks, ImportOptions, Input, Report, import};
-use crate::{Error, ExternalId, Result, VertexId};
+use nakshi_store::import::{Hooks, ImportOptions, Input, Report, import};
+use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// Nodes or edges that are handed on at once.
 const ROWS: usize = 16 << 10;

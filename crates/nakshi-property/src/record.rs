@@ -7,7 +7,7 @@ use super::graph::PropertyGraph;
 use super::logstore::Fragment;
 use super::timeline::LogEdge;
 use super::writer::Values;
-use crate::{Result, VertexId};
+use nakshi_store::{Result, VertexId};
 
 /// The edges of one type of a node, in the order of their times; those of one time in the order in
 /// which they came. It stays what it was when it was asked for, whatever is written later.

@@ -7,7 +7,7 @@ use super::entry::{PropertyEntry, PropertySpec};
 use super::value::{PropertyType, Scalar, Value};
 use super::wanted::{Condition, Wanted};
 use super::writer::Values;
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// The properties of nodes, or those of edges.
 #[derive(Clone, Debug, Default)]

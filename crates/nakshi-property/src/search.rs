@@ -3,7 +3,7 @@
 use super::graph::{EdgeData, PropertyGraph};
 use super::tao;
 use super::wanted::Condition;
-use crate::{ExternalId, Result};
+use nakshi_store::{ExternalId, Result};
 
 /// GS1: all friends of a node.
 ///

@@ -12,7 +12,7 @@ use nakshi_succinct::{Options, Succinct};
 use super::blob::Blob;
 use super::flat::{Extent, compress, wrong};
 use super::monotone::Monotone;
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// Between strings.
 const MARK: u8 = 0;
@@ -213,7 +213,7 @@ mod tests {
     /// Strings of more than a piece of text, in which a word is rare and a letter frequent.
     fn strings() -> Vec<Vec<u8>> {
         let string = |i: u64| {
-            let letter = |k: u64| b"ab\0z"[(crate::layout::mix(i * 1000 + k) % 4) as usize];
+            let letter = |k: u64| b"ab\0z"[(nakshi_store::layout::mix(i * 1000 + k) % 4) as usize];
             let mut string: Vec<u8> = (0..i % 700).map(letter).collect();
             if i.is_multiple_of(97) {
                 string.extend_from_slice(b"needle");

@@ -18,7 +18,7 @@ use super::monotone::Monotone;
 use super::packed::Packed;
 use super::value::plain_int;
 use super::wanted::Wanted;
-use crate::Result;
+use nakshi_store::Result;
 
 /// What one node file holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::base::Base;
 use super::logstore::{Fragment, LogStore};
 use super::schema::Schema;
-use crate::{Error, ExternalId, Result, VertexId};
+use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// Files, names and changes. Copies share all that they have in common.
 #[derive(Clone, Debug)]

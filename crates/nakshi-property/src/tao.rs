@@ -11,7 +11,7 @@ use super::live::PropertyStore;
 use super::log::Change;
 use super::record::EdgeRecord;
 use super::value::Value;
-use crate::{ExternalId, Result};
+use nakshi_store::{ExternalId, Result};
 
 /// All properties of an object; `None` if there is no such object.
 ///

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::monotone::Monotone;
-use crate::Result;
+use nakshi_store::Result;
 
 /// In place of a code: the next byte stands for itself.
 const ESCAPE: u8 = 255;
@@ -288,7 +288,7 @@ mod tests {
     /// Seen red with escaped bytes left out.
     #[test]
     fn bytes_without_a_symbol_are_escaped() {
-        let word = |i: u64| format!("{:06x}", crate::layout::mix(i % 3000) & 0xff_ffff);
+        let word = |i: u64| format!("{:06x}", nakshi_store::layout::mix(i % 3000) & 0xff_ffff);
         let line = |i: u64| [word(i), word(i * 7 + 1), word(i * 13 + 5)].join(" ").into_bytes();
         let words = (0..20_000).map(line);
         let strings: Vec<Vec<u8>> = words.chain((0..=255u8).map(|byte| vec![byte, byte])).collect();

@@ -6,7 +6,7 @@ use std::fmt;
 use arrow_cast::parse::string_to_timestamp_nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, varint};
+use nakshi_store::{Error, Result, varint};
 
 /// What separates the items of a list in text.
 const ITEMS: u8 = b';';

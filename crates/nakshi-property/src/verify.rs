@@ -4,7 +4,7 @@ use nakshi_io::CancelToken;
 
 use super::base::{Base, Shard};
 use super::value::Value;
-use crate::Result;
+use nakshi_store::Result;
 
 /// Rows between two looks at a cancel token.
 const PATIENCE: u64 = 1 << 12;

@@ -3,7 +3,7 @@
 use super::graph::{EdgeData, PropertyGraph};
 use super::record::EdgeRecord;
 use super::value::Value;
-use crate::{ExternalId, Result, VertexId};
+use nakshi_store::{ExternalId, Result, VertexId};
 
 /// Edges that are read at once.
 const EDGES: u64 = 256;

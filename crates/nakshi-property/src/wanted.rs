@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::value::{PropertyType, Scalar, Value};
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// What a property of a node or an edge has to be. A list is it if one of its items is.
 #[derive(Clone, Debug, PartialEq)]

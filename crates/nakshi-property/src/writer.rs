@@ -11,8 +11,8 @@ use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::{PropertyLayout, PropertySpec};
-use crate::build::sink::Sink;
-use crate::{Error, Result, varint};
+use nakshi_store::Sink;
+use nakshi_store::{Error, Result, varint};
 
 /// Rows of a group at most.
 pub(super) const GROUP: u32 = 1 << 20;

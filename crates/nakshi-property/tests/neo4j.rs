@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nakshi_io::CancelToken;
-use nakshi_store::export::{ExportFormat, ExportOptions, Exported, export};
+use nakshi_property::export::{ExportFormat, ExportOptions, Exported, export};
+use nakshi_property::{LoadOptions, PropertyGraph, Rows, Table, Value, load};
 use nakshi_store::import::{Duplicates, Hooks, ImportOptions, Input, Layout, import};
-use nakshi_store::property::{LoadOptions, PropertyGraph, Rows, Table, Value, load};
 use nakshi_store::{Error, OpenOptions, Result, Store};
 use proptest::prelude::*;
 

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nakshi_io::CancelToken;
-use nakshi_store::import::{Duplicates, Hooks, Layout};
-use nakshi_store::property::{
+use nakshi_property::check;
+use nakshi_property::{
     Condition, EdgeData, LoadOptions, PropertyGraph, PropertyLayout, PropertySpec, PropertyStore,
     Rows, Table, Value, load, search, tao,
 };
-use nakshi_store::{Error, ExternalId, OpenOptions, Store, check};
+use nakshi_store::import::{Duplicates, Hooks, Layout};
+use nakshi_store::{Error, ExternalId, OpenOptions, Store};
 use proptest::prelude::*;
 
 const LAYOUTS: [PropertyLayout; 3] =

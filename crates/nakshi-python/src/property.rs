@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nakshi::store::ExternalId;
-use nakshi::store::property::{
+use nakshi::property::{
     Change, Condition, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph,
     PropertyLayout, PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
 };

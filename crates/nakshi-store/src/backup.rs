@@ -8,8 +8,8 @@ use nakshi_io::{IoStats, PagedFile, Salt, Striping};
 
 use crate::build::sink::{Sink, write_small};
 use crate::files::{self, manifest_name, parse_uuid};
-use crate::import::{Hooks, Progress};
-use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store, property};
+use crate::hooks::{Hooks, Progress};
+use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store};
 
 /// Bytes that are copied at once.
 const PIECE: u64 = 1 << 20;
@@ -37,7 +37,25 @@ pub fn backup(
     destination: &Path,
     hooks: &Hooks,
 ) -> Result<BackupReport> {
-    files::with_newest(source, |manifest| copy(fs, source, destination, &manifest, hooks))
+    backup_with(fs, source, destination, hooks, &|_, _| Ok(Vec::new()))
+}
+
+/// Name and bytes of files of a store that its manifest does not name, such as logs.
+pub type SmallFiles = Vec<(String, Vec<u8>)>;
+
+/// Like [`backup`], with the small files that `small` reads: those of the store at a path with this
+/// manifest which its sections need and the manifest does not name. Files called `*.wal` are logs.
+///
+/// # Errors
+/// As [`backup`], and those of `small`.
+pub fn backup_with(
+    fs: &Arc<dyn WriteFs>,
+    source: &Path,
+    destination: &Path,
+    hooks: &Hooks,
+    small: &dyn Fn(&Path, &Manifest) -> Result<SmallFiles>,
+) -> Result<BackupReport> {
+    files::with_newest(source, |manifest| copy(fs, source, destination, &manifest, hooks, small))
 }
 
 fn copy(
@@ -46,6 +64,7 @@ fn copy(
     destination: &Path,
     manifest: &Manifest,
     hooks: &Hooks,
+    small: &dyn Fn(&Path, &Manifest) -> Result<SmallFiles>,
 ) -> Result<BackupReport> {
     let options = OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() };
     let store = Store::open_as(source, manifest.clone(), &options)?;
@@ -57,7 +76,7 @@ fn copy(
         let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
         open.push((entry, if striped { store.striped_file(entry)? } else { store.file(entry)? }));
     }
-    let mut small = property::logs(source, manifest)?;
+    let mut small = small(source, manifest)?;
     small.extend(CachePlan::bytes(source)?);
     let tag = files::hex(&files::new_uuid());
     let dir = AtomicDir::create(Arc::clone(fs), destination, &tag)?;

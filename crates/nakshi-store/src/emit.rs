@@ -7,12 +7,13 @@ use std::sync::{Mutex, PoisonError};
 
 use nakshi_io::run_beside;
 
-use super::options::{Duplicates, Hooks, Progress};
-use super::sort::bucket::{MergedRuns, Sorted, sort};
-use super::sort::pairs::unsortable;
-use super::sort::partition::Bucket;
-use super::sort::radix::Record;
-use super::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
+use crate::hooks::{Hooks, Progress};
+use crate::import::Duplicates;
+use crate::sort::bucket::{MergedRuns, Sorted, sort};
+use crate::sort::pairs::unsortable;
+use crate::sort::partition::Bucket;
+use crate::sort::radix::Record;
+use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
 use crate::{Error, ListBatch, Result, StoreBuilder, Values};
 
 /// Vertices without a list that a batch may hold in a row.

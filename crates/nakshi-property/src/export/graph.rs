@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::Source;
-use crate::import::{Hooks, Progress};
-use crate::property::{PropertyGraph, PropertySpec, PropertyStore, Value};
-use crate::{Manifest, OpenOptions, Result};
+use crate::{PropertyEntry, PropertyGraph, PropertySpec, PropertyStore, Value};
+use nakshi_store::export::Source;
+use nakshi_store::import::{Hooks, Progress};
+use nakshi_store::{Manifest, OpenOptions, Result};
 
 /// Bytes of memory that the properties of a store take, with the ids of its nodes.
-pub(super) fn need(manifest: &Manifest) -> u64 {
-    let Some(entry) = &manifest.property else { return 0 };
+pub(super) fn need(manifest: &Manifest) -> Result<u64> {
+    let Some(entry) = PropertyEntry::of(manifest)? else { return Ok(0) };
     let ids = &manifest.ids;
     let ids = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks];
     let files = entry.files().chain(ids.into_iter().flatten()).map(|file| file.len);
-    files.sum()
+    Ok(files.sum())
 }
 
 /// The graph after the last commit.

@@ -2,8 +2,8 @@
 
 use super::FlatProperty;
 use super::form::Form;
-use crate::property::PropertySpec;
-use crate::{Error, Result};
+use crate::PropertySpec;
+use nakshi_store::{Error, Result};
 
 /// First bytes of delimiters: not printable, and no white space, so that texts need few escapes.
 const LEADS: [u8; 24] = [
@@ -110,7 +110,7 @@ impl Properties {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::property::{PropertyType, Scalar};
+    use crate::{PropertyType, Scalar};
     use std::collections::HashSet;
 
     fn properties(count: usize) -> Result<Properties> {

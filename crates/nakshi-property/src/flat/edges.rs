@@ -17,7 +17,7 @@ use super::Places;
 use super::delimiter::Properties;
 use super::list::{Pending, decimal, decimals, put_decimal};
 use super::text::Text;
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// Bits of a number of digits; 20 is the most.
 const WIDTH: u8 = 5;

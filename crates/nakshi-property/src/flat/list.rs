@@ -7,7 +7,7 @@ use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::form::{Form, escape};
 use super::text::Text;
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// Lists that wait to be written: how many digits a length takes depends on all of them.
 #[derive(Debug, Default)]
@@ -206,7 +206,7 @@ impl Lists<'_> {
             }
             Wanted::Item(item) => {
                 let mut bytes = Vec::new();
-                crate::varint::put(&mut bytes, item.len() as u64);
+                nakshi_store::varint::put(&mut bytes, item.len() as u64);
                 bytes.extend_from_slice(item);
                 debug_assert_eq!(self.properties.form(rank), Form::Bytes);
                 escape(&bytes, &mut pattern);

@@ -11,7 +11,7 @@ use super::delimiter::Properties;
 use super::list::Lists;
 use super::text::Text;
 use super::{FlatDirectory, Places};
-use crate::Result;
+use nakshi_store::Result;
 
 /// Another pattern is looked for only if it occurs at most so often for every row that is left; to
 /// read the value of the row is less work otherwise.
@@ -22,7 +22,7 @@ const BLOCK: u64 = 1 << 10;
 
 /// Rows in groups, each a text.
 #[derive(Debug)]
-pub(in crate::property) struct Rows {
+pub(crate) struct Rows {
     blob: Arc<Blob>,
     properties: Properties,
     /// First row of each group, and the number of rows.
@@ -73,7 +73,7 @@ impl Group {
 }
 
 impl Rows {
-    pub(in crate::property) fn open(blob: Blob, directory: &FlatDirectory) -> Result<Self> {
+    pub(crate) fn open(blob: Blob, directory: &FlatDirectory) -> Result<Self> {
         let (blob, mut starts) = (Arc::new(blob), vec![0]);
         let mut groups = Vec::new();
         for group in &directory.groups {
@@ -91,11 +91,11 @@ impl Rows {
         Ok(Rows { blob, properties, starts, groups })
     }
 
-    pub(in crate::property) fn blob(&self) -> &Blob {
+    pub(crate) fn blob(&self) -> &Blob {
         &self.blob
     }
 
-    pub(in crate::property) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
@@ -106,12 +106,7 @@ impl Rows {
     }
 
     /// Appends the value of a property to `out`; false if the row has none.
-    pub(in crate::property) fn get(
-        &self,
-        row: u64,
-        property: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
+    pub(crate) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match (self.group(row), self.properties.rank(property)) {
             (Some((group, row)), Some(rank)) => {
                 group.lists(&self.properties).get(group.list(row)?, rank, out)
@@ -121,11 +116,7 @@ impl Rows {
     }
 
     /// Hands every value of a row to `f`.
-    pub(in crate::property) fn each(
-        &self,
-        row: u64,
-        f: impl FnMut(u32, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn each(&self, row: u64, f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         match self.group(row) {
             Some((group, row)) => group.lists(&self.properties).each(group.list(row)?, f),
             None => Ok(()),
@@ -134,7 +125,7 @@ impl Rows {
 
     /// The rows that have all these values, ascending: those where the text has them, as far as
     /// their lists bear it out.
-    pub(in crate::property) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    pub(crate) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         for (group, bounds) in self.groups.iter().zip(self.starts.windows(2)) {
             let &[start, end] = bounds else { continue };
@@ -192,7 +183,7 @@ impl Rows {
     }
 
     /// The internal id of the end of an edge.
-    pub(in crate::property) fn end(&self, row: u64) -> Result<u64> {
+    pub(crate) fn end(&self, row: u64) -> Result<u64> {
         match self.group(row) {
             Some((Group { text, places: Places::Records(parts), .. }, row)) => {
                 let ends = parts.ends(text, row, 1)?;
@@ -203,7 +194,7 @@ impl Rows {
     }
 
     /// The time of an edge.
-    pub(in crate::property) fn time(&self, row: u64) -> Result<i64> {
+    pub(crate) fn time(&self, row: u64) -> Result<i64> {
         match self.group(row) {
             Some((Group { text, places: Places::Records(parts), .. }, row)) => {
                 parts.time(text, row)
@@ -213,7 +204,7 @@ impl Rows {
     }
 
     /// The internal ids of the ends of neighbouring edges.
-    pub(in crate::property) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
+    pub(crate) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
         let (mut ends, mut row) = (Vec::new(), rows.start);
         while row < rows.end {
             let Some((Group { text, places: Places::Records(parts), .. }, local)) = self.group(row)
@@ -228,7 +219,7 @@ impl Rows {
     }
 
     /// Neighbouring edges; their lists lie side by side and are read at once.
-    pub(in crate::property) fn edges(&self, rows: Range<u64>) -> Result<Vec<EdgeRow>> {
+    pub(crate) fn edges(&self, rows: Range<u64>) -> Result<Vec<EdgeRow>> {
         let (mut edges, mut row, mut read) = (Vec::new(), rows.start, Vec::new());
         while row < rows.end {
             let Some((group, local)) = self.group(row) else { return Err(self.none()) };
@@ -255,13 +246,13 @@ impl Rows {
     }
 
     #[cold]
-    fn none(&self) -> crate::Error {
+    fn none(&self) -> nakshi_store::Error {
         self.blob.damaged(0, "an edge is asked for that it has not")
     }
 
     /// Whether compressed texts are sound, and heads of edge records what source and type of their
     /// rows ask for. The lists are checked by whoever reads each row.
-    pub(in crate::property) fn verify(
+    pub(crate) fn verify(
         &self,
         of_row: &dyn Fn(u64) -> Result<(u64, u64)>,
         told: &mut dyn FnMut(String),

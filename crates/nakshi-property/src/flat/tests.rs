@@ -14,9 +14,9 @@ use super::delimiter::Properties;
 use super::edges::PendingEdges;
 use super::list::Pending;
 use super::{FlatDirectory, Rows, Writer, nodes};
-use crate::Result;
-use crate::build::sink::Sink;
-use crate::property::{PropertySpec, PropertyType, Scalar};
+use crate::{PropertySpec, PropertyType, Scalar};
+use nakshi_store::Result;
+use nakshi_store::Sink;
 
 fn specs(names: &[(&str, Scalar)]) -> Vec<PropertySpec> {
     let spec =

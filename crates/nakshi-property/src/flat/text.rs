@@ -10,25 +10,21 @@ use nakshi_succinct::{Options, Succinct};
 use serde::{Deserialize, Serialize};
 
 use super::super::blob::Blob;
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// Time between two looks at a cancel token while a text is compressed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Where a compressed text lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::property) struct Extent {
-    pub(in crate::property) at: u64,
-    pub(in crate::property) len: u64,
+pub(crate) struct Extent {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
 }
 
 /// Compresses a text, on a thread that a cancelled caller leaves behind: sorting suffixes does not
 /// stop half-way, and what it has needs no one.
-pub(in crate::property) fn compress(
-    text: Vec<u8>,
-    options: Options,
-    cancel: &CancelToken,
-) -> Result<Vec<u8>> {
+pub(crate) fn compress(text: Vec<u8>, options: Options, cancel: &CancelToken) -> Result<Vec<u8>> {
     let (send, receive) = channel();
     let work = move || {
         let mut out = Vec::new();
@@ -61,12 +57,12 @@ fn refused(error: &nakshi_succinct::Error) -> Error {
 
 impl Extent {
     /// Bytes that are appended to a file of `at`.
-    pub(in crate::property) fn of(at: u64, bytes: &[u8]) -> Self {
+    pub(crate) fn of(at: u64, bytes: &[u8]) -> Self {
         Extent { at, len: bytes.len() as u64 }
     }
 
     /// The same bytes in a file into which they were copied at `base`.
-    pub(in crate::property) fn moved(self, base: u64) -> Self {
+    pub(crate) fn moved(self, base: u64) -> Self {
         Extent { at: self.at + base, ..self }
     }
 }
@@ -154,7 +150,7 @@ impl Text {
 
 /// The error of a query on a compressed text.
 #[cold]
-pub(in crate::property) fn wrong(blob: &Blob, at: usize, error: &nakshi_succinct::Error) -> Error {
+pub(crate) fn wrong(blob: &Blob, at: usize, error: &nakshi_succinct::Error) -> Error {
     match error {
         nakshi_succinct::Error::Corrupt { what } => blob.damaged(at, what),
         other => refused(other),

@@ -10,13 +10,13 @@ use super::edges::PendingEdges;
 use super::list::Pending;
 use super::text::{Extent, compress};
 use super::{FlatDirectory, FlatGroup, nodes};
-use crate::Result;
-use crate::build::sink::Sink;
-use crate::property::PropertySpec;
+use crate::PropertySpec;
+use nakshi_store::Result;
+use nakshi_store::Sink;
 
 /// A file of the flat layout under construction.
 #[derive(Debug)]
-pub(in crate::property) struct Writer {
+pub(crate) struct Writer {
     sink: Sink,
     /// Bytes of text in a group, but for the last row.
     limit: usize,
@@ -38,7 +38,7 @@ const EDGES: Options =
 
 impl Writer {
     /// A NodeFile.
-    pub(in crate::property) fn nodes(
+    pub(crate) fn nodes(
         sink: Sink,
         limit: usize,
         cancel: &CancelToken,
@@ -57,7 +57,7 @@ impl Writer {
     }
 
     /// An EdgeFile.
-    pub(in crate::property) fn edges(
+    pub(crate) fn edges(
         sink: Sink,
         limit: usize,
         cancel: &CancelToken,
@@ -68,7 +68,7 @@ impl Writer {
     }
 
     /// The next row.
-    pub(in crate::property) fn push(&mut self, values: Values<'_>) -> Result<()> {
+    pub(crate) fn push(&mut self, values: Values<'_>) -> Result<()> {
         self.memory += self.lists.push(&self.properties, values)?;
         if self.lists.len() == GROUP as usize || self.memory > self.limit {
             self.encode()?;
@@ -77,7 +77,7 @@ impl Writer {
     }
 
     /// The next row of an EdgeFile.
-    pub(in crate::property) fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+    pub(crate) fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
         if let Some(edges) = &mut self.edges {
             edges.push(edge.node, edge.ty, plain_int(u64::from_be_bytes(edge.time)), edge.end);
             self.memory += 28;
@@ -113,7 +113,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(in crate::property) fn finish(mut self) -> Result<(Sink, FlatDirectory)> {
+    pub(crate) fn finish(mut self) -> Result<(Sink, FlatDirectory)> {
         if self.lists.len() > 0 {
             self.encode()?;
         }

@@ -8,8 +8,8 @@ use super::LoadOptions;
 use super::cell::Properties;
 use super::header::Kind;
 use super::rows::{Row, Rows, Table};
-use crate::import::Duplicates;
-use crate::{Error, Result};
+use nakshi_store::import::Duplicates;
+use nakshi_store::{Error, Result};
 
 /// What a graph has beside its rows.
 #[derive(Debug, Default)]

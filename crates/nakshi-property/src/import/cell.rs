@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::entry::PropertySpec;
 use super::super::value::{PropertyType, Scalar, Value};
-use crate::{Error, Result, varint};
+use nakshi_store::{Error, Result, varint};
 
 /// A field.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,8 +9,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use super::cell::Properties;
 use super::header::Kind;
 use super::rows::{Reader, Row, Rows, Setting, Table};
-use crate::import::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
-use crate::{Error, Result, varint};
+use nakshi_store::sort::{Extent, Spill, StreamReader, StreamWriter};
+use nakshi_store::{Error, Result, varint};
 
 /// Rows that are handed on at once.
 const ROWS: usize = 8 << 10;

@@ -37,20 +37,20 @@ use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
 use super::{
     PropertyEntry, PropertyGraph, PropertyLayout, PropertySpec, SegmentDirectory, ShardDirectory,
 };
-use crate::build::sink::Sink;
-use crate::import::sort::spill::Spill;
-use crate::import::{
-    Budget, Duplicates, Hooks, ImportOptions, Input, Layout, MINIMUM_MEMORY, Progress, import_with,
-};
-use crate::rewrite::without_rows;
-use crate::stream::ListStream;
-use crate::{
-    BuildOptions, Direction, Encoding, Error, FileEntry, Manifest, OpenOptions, Result, Store,
-    StoreBuilder, VertexId,
-};
 use again::Kept;
 use cell::Properties;
 use feed::{Feed, Spooled, Tables};
+use nakshi_store::ListStream;
+use nakshi_store::Sink;
+use nakshi_store::import::{
+    Budget, Duplicates, Hooks, ImportOptions, Input, Layout, MINIMUM_MEMORY, Progress, import_with,
+};
+use nakshi_store::sort::Spill;
+use nakshi_store::without_rows;
+use nakshi_store::{
+    BuildOptions, Direction, Encoding, Error, FileEntry, Manifest, OpenOptions, Result, Store,
+    StoreBuilder, VertexId,
+};
 use rows::Setting;
 use sort::Sorter;
 
@@ -213,6 +213,25 @@ struct Load<'l> {
     kept: &'l Kept,
 }
 
+/// Takes the properties, whose files are complete, and writes their directory; returns the bytes of all
+/// of them.
+///
+/// # Errors
+/// Those of writing.
+fn finish(
+    builder: &mut StoreBuilder,
+    mut entry: PropertyEntry,
+    directory: &SegmentDirectory,
+) -> Result<u64> {
+    let mut sink = builder.section_sink("properties", "json")?;
+    let bytes = serde_json::to_vec(directory)
+        .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
+    sink.append(&bytes)?;
+    entry.segments.directory = Some(builder.finish_sink(sink)?);
+    builder.add_section(PropertyEntry::SECTION, &entry)?;
+    Ok(entry.bytes())
+}
+
 /// All tables, once they have been read.
 struct Rowed {
     tables: Tables,
@@ -289,7 +308,7 @@ impl Load<'_> {
             property_bytes: 0,
             seconds: 0.0,
         };
-        report.property_bytes = builder.finish_property(entry, &directory)?;
+        report.property_bytes = finish(builder, entry, &directory)?;
         let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
         without_rows(builder, self.fs, &ids, tables.nodes, budget, self.hooks)?;
         let told = serde_json::to_value(&report).ok();
@@ -362,7 +381,7 @@ impl Load<'_> {
                 }
                 let broken = || Error::Invalid("a temporary file is too short".into());
                 let mut at = 0;
-                let ty = crate::varint::get(fields, &mut at).ok_or_else(broken)?;
+                let ty = nakshi_store::varint::get(fields, &mut at).ok_or_else(broken)?;
                 let rest = fields.get(at..).unwrap_or_default();
                 let (time, values) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
                 let time = ordered_int(i64::from_le_bytes(*time));
@@ -551,7 +570,7 @@ impl Load<'_> {
         writer: impl Fn(PropertyLayout, &[PropertySpec], Sink, usize, &CancelToken) -> Result<W>,
     ) -> Result<Vec<W>> {
         let one = |shard| {
-            let sink = builder.property_sink(of, &format!("s{shard}.prop"))?;
+            let sink = builder.section_sink(of, &format!("s{shard}.prop"))?;
             writer(self.options.properties, specs, sink, self.options.group, &self.hooks.cancel)
         };
         (0..self.options.shards).map(one).collect()

@@ -8,9 +8,9 @@ use nakshi_io::write::WriteFs;
 use super::super::graph::PropertyGraph;
 use super::again::{self, Kept};
 use super::{Load, LoadOptions, Rowed};
-use crate::import::{Budget, Hooks, Layout};
-use crate::rewrite::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
-use crate::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
+use nakshi_store::import::{Budget, Hooks, Layout};
+use nakshi_store::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
+use nakshi_store::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
 
 /// A property graph of which all has been read, and which is written once the order of its nodes is
 /// known. Everything lies in the hidden directory of the new store until then.
@@ -86,7 +86,7 @@ impl Relaid {
     /// of the order.
     ///
     /// # Errors
-    /// As [`crate::rewrite`] and [`super::load`].
+    /// As [`nakshi_store::rewrite()`] and [`super::load`].
     pub fn write(self, order: &Permutation, layout: &str) -> Result<Manifest> {
         let Relaid { fs, options, hooks, kept, mut builder, mut rowed, topology, scratch } = self;
         let done = (|| {

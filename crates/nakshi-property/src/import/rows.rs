@@ -16,8 +16,8 @@ use super::again::Again;
 use super::cell::{Cell, Properties};
 use super::header::{self, Kind, LABELS, Role};
 use super::text::{Records, separator};
-use crate::import::read::{Counters, Opened, open, whole};
-use crate::{Error, Result};
+use nakshi_store::import::read::{Counters, Opened, open, whole};
+use nakshi_store::{Error, Result};
 
 /// A table of nodes or of edges.
 pub struct Table<'a> {

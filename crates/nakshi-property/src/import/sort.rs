@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::import::sort::spill::{Extent, Spill};
-use crate::{Error, Result, varint};
+use nakshi_store::sort::{Extent, Spill};
+use nakshi_store::{Error, Result, varint};
 
 /// Bytes of a run that are read at once, at least.
 const BLOCK: usize = 64 << 10;

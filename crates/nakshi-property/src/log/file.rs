@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::{Uuid, manifest_name};
-use crate::manifest::crc32c;
-use crate::{Error, Result};
+use nakshi_store::files::crc32c;
+use nakshi_store::files::{Uuid, manifest_name};
+use nakshi_store::{Error, Result};
 
 /// First bytes of a log file.
 const MAGIC: &[u8; 8] = b"NKLOG001";

@@ -2,7 +2,7 @@
 //! the same whatever the files look like to which they are applied.
 
 use super::super::value::Value;
-use crate::{ExternalId, Result, varint};
+use nakshi_store::{ExternalId, Result, varint};
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]

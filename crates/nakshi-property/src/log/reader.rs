@@ -1,9 +1,10 @@
 //! Reading the log of a store, once or again and again.
 
+use super::super::PropertyEntry;
 use super::file::{self, HEADER, LogFile};
 use super::op::{self, Change};
-use crate::files::{Uuid, parse_uuid};
-use crate::{Error, Manifest, Result};
+use nakshi_store::files::{Uuid, parse_uuid};
+use nakshi_store::{Error, Manifest, Result};
 use std::path::{Path, PathBuf};
 
 /// Where a reader of the log has got to.
@@ -39,7 +40,7 @@ impl LogReader {
             number: 0,
             at: HEADER as u64,
             begun: false,
-            commit: manifest.property.as_ref().map_or(0, |entry| entry.commit),
+            commit: PropertyEntry::of(manifest)?.map_or(0, |entry| entry.commit),
             bytes: 0,
             limit: None,
         })

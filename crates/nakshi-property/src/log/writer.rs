@@ -7,7 +7,7 @@ use nakshi_io::write::{PoisonFile, WriteFile, WriteFs};
 use super::file::{self, Header, MOST};
 use super::op::{self, Change};
 use super::reader::LogReader;
-use crate::{Error, Result};
+use nakshi_store::{Error, Result};
 
 /// A log file that grows. Refuses everything after its first failure.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nakshi_store::property::{Change, PropertyGraph, PropertyStore, Value};
+use nakshi_property::{Change, PropertyGraph, PropertyStore, Value};
 
 use super::model::{id, start};
 use super::{Flag, open};

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nakshi_io::write::WriteAction;
+use nakshi_property::{Change, LoadOptions, PropertyStore, Value, tao};
+use nakshi_property::{backup, check};
 use nakshi_store::import::Hooks;
-use nakshi_store::property::{Change, LoadOptions, PropertyStore, Value, tao};
-use nakshi_store::{Error, OpenOptions, backup, check};
+use nakshi_store::{Error, OpenOptions};
 use proptest::prelude::*;
 
 use disk::{faulty, unsynced};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use nakshi_store::import::Hooks;
-use nakshi_store::property::{
+use nakshi_property::{
     Change, Condition, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load_with,
     tao,
 };
+use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId};
 use proptest::prelude::*;
 

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nakshi_io::write::{FaultyFs, RealFs, WriteAction, WriteFault, WriteFs};
-use nakshi_store::export::{ExportOptions, export};
+use nakshi_property::check;
+use nakshi_property::export::{ExportOptions, export};
+use nakshi_property::{
+    LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Relaid, project,
+};
 use nakshi_store::import::{Hooks, ImportOptions};
 use nakshi_store::layout::{
     Bisection, Bondhu, Communities, Degree, Extend, Gorder, Model, Norder, Ordering, OrganPipe,
     Original, Random, Sides, Source,
 };
-use nakshi_store::property::{
-    LoadOptions, Projection, PropertyLayout, PropertyStore, Relaid, project,
-};
 use nakshi_store::{
-    Error, ExternalId, Manifest, OpenOptions, Permutation, Result, RewriteOptions, Store, check,
-    rewrite,
+    Error, ExternalId, Manifest, OpenOptions, Permutation, Result, RewriteOptions, Store, rewrite,
 };
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn order_of(ordering: &dyn Ordering, store: &Arc<Store>) -> Permutation {
     ordering.order(&source).unwrap()
 }
 
-fn snapshot(path: &Path) -> nakshi_store::property::PropertyGraph {
+fn snapshot(path: &Path) -> nakshi_property::PropertyGraph {
     PropertyStore::open(path, &OpenOptions::default()).unwrap().snapshot()
 }
 
@@ -104,7 +104,7 @@ proptest! {
     ) {
         let home = tempfile::tempdir().unwrap();
         let old = built(home.path(), &graph, layout);
-        let (before, entry) = (content(&old), opened(&old).manifest().property.clone().unwrap());
+        let (before, entry) = (content(&old), PropertyEntry::of(opened(&old).manifest()).unwrap().unwrap());
         let commit = snapshot(&old).commit();
         for (turn, ordering) in orders().iter().skip(seed % 3).step_by(3).enumerate() {
             let path = home.path().join(format!("{turn}.nakshi"));
@@ -113,7 +113,7 @@ proptest! {
             let manifest = manifest.unwrap();
             prop_assert_eq!(&content(&path), &before);
             prop_assert_eq!(&manifest.layout, ordering.name());
-            let new = manifest.property.clone().unwrap();
+            let new = PropertyEntry::of(&manifest).unwrap().unwrap();
             prop_assert_eq!((new.layout, new.shards), (layout, entry.shards));
             prop_assert_eq!((&new.inverses, new.inverses.len()), (&entry.inverses, 2));
             let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap();
@@ -139,10 +139,10 @@ fn circle(home: &Path, layout: PropertyLayout) -> PathBuf {
     }
     let (file, path) = (home.join("circle.csv"), home.join("circle.nakshi"));
     fs::write(&file, edges).unwrap();
-    let rows = nakshi_store::property::Rows::Path(file);
-    let table = vec![nakshi_store::property::Table { name: None, rows }];
+    let rows = nakshi_property::Rows::Path(file);
+    let table = vec![nakshi_property::Table { name: None, rows }];
     let hooks = Hooks::default();
-    nakshi_store::property::load(&path, Vec::new(), table, &options(layout), &hooks).unwrap();
+    nakshi_property::load(&path, Vec::new(), table, &options(layout), &hooks).unwrap();
     path
 }
 

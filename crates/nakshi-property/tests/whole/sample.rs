@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use nakshi_store::import::Hooks;
-use nakshi_store::property::{
+use nakshi_property::{
     Change, LoadOptions, PropertyLayout, PropertyStore, Rows, Table, Value, load,
 };
+use nakshi_store::import::Hooks;
 use nakshi_store::{ExternalId, OpenOptions};
 use proptest::prelude::*;
 

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nakshi_store::export::{ExportOptions, Exported, export};
-use nakshi_store::import::{Duplicates, Hooks, Layout};
-use nakshi_store::property::{
-    Along, LoadOptions, Projection, PropertyLayout, PropertyStore, Rows, Table, Value, load,
-    project,
+use nakshi_property::check;
+use nakshi_property::export::{ExportOptions, Exported, export};
+use nakshi_property::{
+    Along, LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Rows, Table,
+    Value, load, project,
 };
-use nakshi_store::{ExternalId, OpenOptions, Result, Store, check};
+use nakshi_store::import::{Duplicates, Hooks, Layout};
+use nakshi_store::{ExternalId, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
 use super::sample::{LAYOUTS, built, content, graphs, options};
@@ -44,7 +45,7 @@ fn round(store: &Path, home: &Path, ending: &str, layout: PropertyLayout) {
         loaded(&path, &nodes, &edges, layout).unwrap();
         prop_assert_same(&content(&path), &before);
         let manifest = Store::open(&path, &OpenOptions::default()).unwrap().manifest().clone();
-        let entry = manifest.property.unwrap();
+        let entry = PropertyEntry::of(&manifest).unwrap().unwrap();
         assert_eq!((told.nodes, told.edges), (Some(entry.nodes), entry.edges));
         // Nodes have the order of their ids after one turn, types that in which they occur after two.
         let files = [nodes, edges].map(|path| fs::read(path).unwrap());
@@ -164,7 +165,7 @@ fn what_cannot_be_held_is_refused() {
         let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap();
         let id = |id: &str| ExternalId::Text(id.into());
         let properties = vec![("odd".to_owned(), value)];
-        let change = nakshi_store::property::Change::AppendEdge {
+        let change = nakshi_property::Change::AppendEdge {
             source: id("a"),
             edge_type: "t".into(),
             destination: id("b"),

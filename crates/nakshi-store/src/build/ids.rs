@@ -71,7 +71,8 @@ pub(super) fn id_of(files: &Files, ids: &IdsEntry, v: VertexId) -> Result<Extern
         File::open(&path).map_err(|source| Error::io("open", &path, source))
     };
     let read = |entry: &FileEntry, at: u64, most: u64| -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(most.min(entry.len.saturating_sub(at))).unwrap_or(0)];
+        let mut bytes =
+            vec![0; usize::try_from(most.min(entry.len.saturating_sub(at))).unwrap_or(0)];
         let failed = |source| Error::io("read", &files.path(&entry.name), source);
         file(entry)?.read_exact_at(&mut bytes, at).map_err(failed)?;
         Ok(bytes)

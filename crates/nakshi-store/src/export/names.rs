@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, StringArray, UInt64Array};
 use arrow_schema::DataType;
 
-use crate::import::decimal;
+use crate::decimal::decimal;
 use crate::{Error, IdKind, Key, Result, Store, VertexId};
 
 /// External ids by internal id.
-pub(super) struct Names {
+pub struct Names {
     kind: IdKind,
     ids: Ids,
 }

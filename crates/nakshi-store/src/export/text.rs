@@ -7,7 +7,7 @@ use nakshi_io::CancelToken;
 use super::names::Names;
 use super::scan::{for_each_list, is_written};
 use super::{Output, Source};
-use crate::import::decimal;
+use crate::decimal::decimal;
 use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 
 /// Bytes of text collected before they are written.

@@ -13,7 +13,7 @@ use std::cmp::Ordering as Cmp;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::csr::{Csr, reserved};
-use super::mix;
+use crate::random::mix;
 use crate::{Result, VertexId};
 
 /// Where the next community goes.

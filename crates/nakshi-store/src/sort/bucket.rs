@@ -116,7 +116,7 @@ impl<'s, R: Record> MergedRuns<'s, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::sort::radix::Weighted;
+    use crate::sort::radix::Weighted;
 
     #[test]
     fn runs_and_memory_give_the_same() -> Result<()> {

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// A file without a name: it is unlinked as soon as it is open, so that its space returns to the
 /// disk whatever ends the process.
 #[derive(Debug)]
-pub(crate) struct Spill {
+pub struct Spill {
     writer: Mutex<Box<dyn WriteFile>>,
     reader: File,
     path: PathBuf,
@@ -20,13 +20,18 @@ pub(crate) struct Spill {
 
 /// A piece of a [`Spill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
+    /// Where it begins, in bytes.
     pub offset: u64,
+    /// Bytes.
     pub len: u64,
 }
 
 impl Spill {
     /// Creates an empty spill file in `directory`; `name` shows in messages.
+    ///
+    /// # Errors
+    /// Those of creating it.
     pub fn create(fs: &dyn WriteFs, directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(format!("spill-{name}"));
         let writer = Mutex::new(fs.create(&path)?);
@@ -36,6 +41,9 @@ impl Spill {
     }
 
     /// Appends bytes; may be called from several threads at once.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn append(&self, bytes: &[u8]) -> Result<Extent> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = writer.len();
@@ -44,6 +52,9 @@ impl Spill {
     }
 
     /// Fills `buffer` from `offset` on.
+    ///
+    /// # Errors
+    /// Those of reading.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         self.reader
             .read_exact_at(buffer, offset)
@@ -66,7 +77,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 
 /// Bytes written one after the other in chunks, and read back in the same order.
 #[derive(Debug)]
-pub(crate) struct StreamWriter<'s> {
+pub struct StreamWriter<'s> {
     spill: &'s Spill,
     buffer: Vec<u8>,
     chunk: usize,
@@ -74,6 +85,7 @@ pub(crate) struct StreamWriter<'s> {
 }
 
 impl<'s> StreamWriter<'s> {
+    /// An empty stream that goes to `spill` in pieces of `chunk` bytes.
     pub fn new(spill: &'s Spill, chunk: usize) -> Self {
         Self { spill, buffer: Vec::new(), chunk, extents: Vec::new() }
     }
@@ -84,6 +96,9 @@ impl<'s> StreamWriter<'s> {
     }
 
     /// Writes the buffer once it is full. Records may span chunks.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn settle(&mut self) -> Result<()> {
         if self.buffer.len() >= self.chunk { self.flush() } else { Ok(()) }
     }
@@ -98,6 +113,9 @@ impl<'s> StreamWriter<'s> {
     }
 
     /// Writes the rest; the extents hold the stream.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn finish(mut self) -> Result<Vec<Extent>> {
         self.flush()?;
         Ok(self.extents)
@@ -106,7 +124,7 @@ impl<'s> StreamWriter<'s> {
 
 /// Reads what a [`StreamWriter`] wrote.
 #[derive(Debug)]
-pub(crate) struct StreamReader<'s> {
+pub struct StreamReader<'s> {
     spill: &'s Spill,
     extents: std::vec::IntoIter<Extent>,
     rest: Extent,
@@ -116,12 +134,16 @@ pub(crate) struct StreamReader<'s> {
 }
 
 impl<'s> StreamReader<'s> {
+    /// Reads the stream in `extents`, `chunk` bytes at once.
     pub fn new(spill: &'s Spill, extents: Vec<Extent>, chunk: usize) -> Self {
         let rest = Extent { offset: 0, len: 0 };
         Self { spill, extents: extents.into_iter(), rest, buffer: Vec::new(), at: 0, chunk }
     }
 
     /// The bytes that are there, at least `wanted` unless the stream ends before.
+    ///
+    /// # Errors
+    /// Those of reading.
     pub fn peek(&mut self, wanted: usize) -> Result<&[u8]> {
         while self.buffer.len() - self.at < wanted {
             if self.rest.len == 0 {

@@ -260,7 +260,10 @@ fn sums_that_overflow_are_refused() {
         ImportOptions { weighted: true, duplicates: Duplicates::Sum, ..ImportOptions::default() };
     let most = i64::MAX;
     let cases = [
-        ("7 -3 1e308\n1 2 5.5\n7 -3 1e308\n".to_owned(), "from 7 to -3 add up to more than a double"),
+        (
+            "7 -3 1e308\n1 2 5.5\n7 -3 1e308\n".to_owned(),
+            "from 7 to -3 add up to more than a double",
+        ),
         ("b a -1e308\nb a -1e308\nx y 1\n".to_owned(), "from b to a add up to more than a double"),
         (format!("1 2 {most}\n1 2 1\n"), "from 1 to 2 add up to more than 64 bits"),
         (format!("5 9 -{most}\n5 9 -2\n5 6 1\n"), "from 5 to 9 add up to more than 64 bits"),

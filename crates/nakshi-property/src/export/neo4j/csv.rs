@@ -3,9 +3,9 @@
 use nakshi_io::write::WriteFile;
 
 use super::Folder;
-use crate::import::Hooks;
-use crate::property::{PropertyType, Scalar, Value};
-use crate::{Error, ExternalId, Result};
+use crate::{PropertyType, Scalar, Value};
+use nakshi_store::import::Hooks;
+use nakshi_store::{Error, ExternalId, Result};
 
 /// Bytes of text collected before they are written.
 const BUFFER: usize = 1 << 20;

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use nakshi_io::write::{AtomicDir, WriteFs, default_fs, write_file};
 
-use super::names::Names;
-use super::{Exported, Source};
-use crate::files::{hex, new_uuid};
-use crate::{Error, IdKind, Key, Result, Store};
+use crate::PropertyEntry;
+use nakshi_store::export::{Exported, Names, Source};
+use nakshi_store::files::{hex, new_uuid};
+use nakshi_store::{Error, IdKind, Key, Result, Store};
 
 /// The files of the directory.
 const NODES: &str = "nodes.csv";
@@ -59,7 +59,7 @@ pub(super) fn neo4j(source: &Source<'_>, path: &Path) -> Result<Exported> {
     let fs = default_fs();
     let dir = AtomicDir::create(Arc::clone(&fs), path, &hex(&new_uuid()))?;
     let folder = Folder { fs: &fs, path: dir.path() };
-    let done = match source.store.manifest().property {
+    let done = match PropertyEntry::of(source.store.manifest())? {
         Some(_) => tables::write(source, &folder),
         None => plain::write(source, &Names::load(source.store)?, &folder),
     };

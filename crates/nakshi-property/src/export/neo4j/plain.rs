@@ -2,11 +2,11 @@
 
 use super::csv::Csv;
 use super::{Folder, LABEL, NODES, RELATIONSHIPS, TYPE, Written};
-use crate::Result;
-use crate::export::Source;
-use crate::export::names::Names;
-use crate::export::scan::{for_each_list, is_written};
-use crate::property::Value;
+use crate::Value;
+use nakshi_store::Result;
+use nakshi_store::export::Names;
+use nakshi_store::export::Source;
+use nakshi_store::export::{for_each_list, is_written};
 
 /// Writes both files.
 pub(super) fn write(source: &Source<'_>, names: &Names, folder: &Folder<'_>) -> Result<Written> {

@@ -2,10 +2,10 @@
 
 use super::csv::{Csv, type_name};
 use super::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
-use crate::export::Source;
 use crate::export::graph::{Columns, Steps, snapshot};
-use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value};
-use crate::{Error, Result};
+use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value};
+use nakshi_store::export::Source;
+use nakshi_store::{Error, Result};
 
 /// The property that labels are kept as.
 const LABELS: &str = "labels";

@@ -14,9 +14,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use crate::export::Output;
-use crate::property::{PropertyType, Scalar, Value, id_bytes};
-use crate::{Error, ExternalId, Result};
+use crate::{PropertyType, Scalar, Value, id_bytes};
+use nakshi_store::export::Output;
+use nakshi_store::{Error, ExternalId, Result};
 
 /// Rows of a batch, and bytes of its values.
 const ROWS: usize = 16 << 10;

@@ -10,9 +10,9 @@ mod text;
 use std::path::Path;
 
 use super::graph::{self, Columns, Steps};
-use super::{ExportFormat, ExportOptions, Exported, Output, Source, choose};
-use crate::property::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value};
-use crate::{Error, ExternalId, Manifest, Result};
+use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value};
+use nakshi_store::export::{ExportFormat, ExportOptions, Exported, Output, Source, choose};
+use nakshi_store::{Error, ExternalId, Manifest, Result};
 
 /// Memory of rows on their way into a file.
 const ROWS: u64 = 96 << 20;
@@ -24,8 +24,8 @@ pub(super) fn takes(format: ExportFormat) -> bool {
 }
 
 /// Bytes of memory that it takes.
-pub(super) fn need(manifest: &Manifest) -> u64 {
-    graph::need(manifest) + ROWS
+pub(super) fn need(manifest: &Manifest) -> Result<u64> {
+    Ok(graph::need(manifest)? + ROWS)
 }
 
 /// A file of rows. It appears when it is finished.

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::export::Output;
-use crate::property::{PropertyType, Value, id_bytes};
-use crate::{Error, ExternalId, Result};
+use crate::{PropertyType, Value, id_bytes};
+use nakshi_store::export::Output;
+use nakshi_store::{Error, ExternalId, Result};
 
 /// Bytes of text collected before they are written.
 const BUFFER: usize = 1 << 20;

@@ -82,8 +82,7 @@ impl<'a> Blocks<'a> {
                 break end + 1;
             }
             if let Some(cut) = self.cut
-                && let Some(end) =
-                    text.iter().take(known).rposition(|&byte| cut(byte))
+                && let Some(end) = text.iter().take(known).rposition(|&byte| cut(byte))
             {
                 break end + 1;
             }
@@ -214,7 +213,8 @@ mod tests {
         };
         // The end of a block falls on each byte of a line end.
         for pad in 0..4 {
-            for (end, read) in [("\r", "\n"), ("\r\n", "\r\n"), ("\r\r", "\n\n"), ("\n\r", "\n\n")] {
+            for (end, read) in [("\r", "\n"), ("\r\n", "\r\n"), ("\r\r", "\n\n"), ("\n\r", "\n\n")]
+            {
                 let text = |end: &str| {
                     let mut text = "1".repeat(pad);
                     while text.len() < 3 * BLOCK {

@@ -194,7 +194,10 @@ mod tests {
         assert_eq!(split("  a \t b  ", Separator::Blank).unwrap(), ["a", "b"]);
         assert_eq!(split("a\t\tb", Separator::Byte(b'\t')).unwrap(), ["a", "", "b"]);
         assert_eq!(split("\"a\"\tb", Separator::Byte(b'\t')).unwrap(), ["a", "b"]);
-        assert_eq!(split(" \"a\"\"b\"  \"c d\" e\"f", Separator::Blank).unwrap(), ["a\"b", "c d", "e\"f"]);
+        assert_eq!(
+            split(" \"a\"\"b\"  \"c d\" e\"f", Separator::Blank).unwrap(),
+            ["a\"b", "c d", "e\"f"]
+        );
         assert_eq!(split("\"\" x", Separator::Blank).unwrap(), ["", "x"]);
         assert!(split("\"a\"b c", Separator::Blank).is_err());
         assert!(split("\"a b", Separator::Blank).is_err());

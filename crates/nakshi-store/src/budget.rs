@@ -1,6 +1,6 @@
 //! How memory and threads are shared out.
 
-use super::sort::radix::Record;
+use crate::sort::radix::Record;
 use crate::{Error, Result};
 
 /// The least memory with which an import works, whatever the input.
@@ -29,7 +29,7 @@ const BUCKET: u64 = 2 << 20;
 
 /// What a job may use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     /// Bytes for its phases.
     pub memory: u64,
     /// Threads; one at least.
@@ -51,14 +51,14 @@ impl Budget {
 
     /// Records of a bucket: every sorter holds one as read and one as scratch, and about as much
     /// again twice in lists that were encoded and wait to be written.
-    pub fn bucket<R: Record>(&self) -> u64 {
+    pub(crate) fn bucket<R: Record>(&self) -> u64 {
         let share = self.memory / 2 / self.threads.max(1) as u64;
         (share / (4 * 8 * R::WORDS as u64)).clamp(1 << 10, BUCKET)
     }
 }
 
 /// The threads of the machine for 0.
-pub(super) fn threads_of(wanted: usize) -> usize {
+pub(crate) fn threads_of(wanted: usize) -> usize {
     match wanted {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
