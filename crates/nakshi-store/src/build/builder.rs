@@ -1,5 +1,6 @@
 //! Builds a store in a hidden directory and publishes it whole.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::sink::{Sink, write_small};
 use crate::column::Values;
 use crate::files::{self, Uuid};
 use crate::ids::keys::Key;
-use crate::property::{PropertyEntry, SegmentDirectory};
+use crate::section::Section;
 use crate::{
     AdjacencyEntry, ColumnEntry, ColumnType, Direction, Encoding, Error, FileEntry, IdKind,
     IdsEntry, Manifest, Result, Store, StripeEntry, VertexId,
@@ -94,7 +95,7 @@ pub struct StoreBuilder {
     ids: Option<IdsEntry>,
     done: Vec<(AdjacencyEntry, u64)>,
     columns: Vec<ColumnEntry>,
-    property: Option<PropertyEntry>,
+    sections: BTreeMap<String, Section>,
     report: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -225,11 +226,7 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// As [`StoreBuilder::create`].
-    pub(crate) fn successor(
-        fs: Arc<dyn WriteFs>,
-        store: &Store,
-        options: BuildOptions,
-    ) -> Result<Self> {
+    pub fn successor(fs: Arc<dyn WriteFs>, store: &Store, options: BuildOptions) -> Result<Self> {
         Ok(Self::with(Files::succeed(fs, store, options.page_size)?, options))
     }
 
@@ -243,7 +240,7 @@ impl StoreBuilder {
             ids: None,
             done: Vec::new(),
             columns: Vec::new(),
-            property: None,
+            sections: BTreeMap::new(),
             report: serde_json::Map::new(),
         }
     }
@@ -518,40 +515,32 @@ impl StoreBuilder {
         self.report = report;
     }
 
-    /// A property file under construction.
+    /// A file of a section under construction, `<of>-<generation>.<kind>`.
     ///
     /// # Errors
     /// Those of creating it.
-    pub(crate) fn property_sink(&mut self, of: &str, kind: &str) -> Result<Sink> {
+    pub fn section_sink(&mut self, of: &str, kind: &str) -> Result<Sink> {
         self.files.sink(of, kind, false)
     }
 
-    /// Makes a property file durable.
+    /// Makes a file of a section durable.
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn finish_sink(&mut self, sink: Sink) -> Result<FileEntry> {
+    pub fn finish_sink(&mut self, sink: Sink) -> Result<FileEntry> {
         self.files.finish(sink)
     }
 
-    /// Takes the properties, whose files are complete, and writes their directory; returns the bytes of
-    /// all of them.
+    /// Adds a section to the manifest, whose files are complete; one of the same name gives way to it.
     ///
     /// # Errors
-    /// Those of writing.
-    pub(crate) fn finish_property(
-        &mut self,
-        mut entry: PropertyEntry,
-        directory: &SegmentDirectory,
-    ) -> Result<u64> {
-        let mut sink = self.files.sink("properties", "json", false)?;
-        let bytes = serde_json::to_vec(directory)
-            .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
-        sink.append(&bytes)?;
-        entry.segments.directory = Some(self.files.finish(sink)?);
-        let bytes = entry.bytes();
-        self.property = Some(entry);
-        Ok(bytes)
+    /// [`Error::Invalid`] for a section that does not serialise.
+    pub fn add_section<T: serde::Serialize>(&mut self, name: &str, section: &T) -> Result<()> {
+        let section = Section::new(section).map_err(|error| {
+            Error::Invalid(format!("the section '{name}' does not serialise: {error}"))
+        })?;
+        self.sections.insert(name.to_owned(), section);
+        Ok(())
     }
 
     /// Makes everything durable and the store visible; returns its manifest.
@@ -576,7 +565,7 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// As [`StoreBuilder::commit`]. Some of the files may be there then.
-    pub(crate) fn succeed(mut self, path: &Path) -> Result<Manifest> {
+    pub fn succeed(mut self, path: &Path) -> Result<Manifest> {
         let manifest = self.complete()?;
         let (fs, dir) = (&self.files.fs, self.files.dir.path());
         for file in manifest.files() {
@@ -627,7 +616,7 @@ impl StoreBuilder {
             adjacency: self.done.iter().map(|(a, _)| a.clone()).collect(),
             columns: std::mem::take(&mut self.columns),
             ids: self.ids.take().ok_or_else(no_ids)?,
-            property: self.property.take(),
+            sections: std::mem::take(&mut self.sections),
             report: std::mem::take(&mut self.report),
         })
     }

@@ -12,3 +12,4 @@ pub(crate) mod sink;
 
 pub use batch::ListBatch;
 pub use builder::{BuildOptions, ColumnSpec, StoreBuilder, Stripes};
+pub use sink::Sink;

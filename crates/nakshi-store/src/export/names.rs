@@ -5,14 +5,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, StringArray, UInt64Array};
 use arrow_schema::DataType;
 
-use crate::import::{Hooks, decimal};
+use crate::decimal::decimal;
+use crate::hooks::Hooks;
 use crate::{Error, IdKind, Key, Result, Store, VertexId};
 
 /// Ids that are read between two looks at the token.
 const STEP: u64 = 1 << 16;
 
 /// External ids by internal id.
-pub(super) struct Names {
+pub struct Names {
     kind: IdKind,
     ids: Ids,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::names::Names;
 use super::scan::{for_each_list, is_written};
 use super::{Output, Source, Written};
-use crate::import::decimal;
+use crate::decimal::decimal;
 use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 
 /// Bytes of text collected before they are written.

@@ -137,11 +137,14 @@ pub(crate) fn parquet<'a>(
 }
 
 /// A table with all its columns.
-pub(crate) type Whole<'a> =
+pub type Whole<'a> =
     (Schema, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>);
 
 /// All columns of a Parquet or Arrow file; a file of another format is handed back.
-pub(crate) fn whole<'a>(
+///
+/// # Errors
+/// [`Error::Input`] for a file that is not what its first bytes say; those of reading.
+pub fn whole<'a>(
     name: &Path,
     opened: Opened<'a>,
     memory: u64,

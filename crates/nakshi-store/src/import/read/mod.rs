@@ -1,7 +1,10 @@
-//! Readers: one file a format, all of them yielding [`Batch`]es.
+//! Readers: one file a format, all of them yielding `Batch`es.
 //!
-//! A reader has a serial half, the [`Feed`], which cuts the input into pieces, and a parallel
-//! half, the [`Task`]s, which workers run side by side. Nothing depends on the order in which
+//! - [`open`] with [`Opened`], [`Counters`]: a file or standard input, decompressed
+//! - [`whole`]: a Parquet or Arrow file with all its columns
+//!
+//! A reader has a serial half, the `Feed`, which cuts the input into pieces, and a parallel
+//! half, the `Task`s, which workers run side by side. Nothing depends on the order in which
 //! tasks run; a message names the line because a feed counts lines as it cuts.
 //!
 //! - `open`, `pipe`: files, standard input, gzip, zstd
@@ -36,10 +39,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use arrow::whole;
+pub use arrow::{Whole, whole};
 pub(crate) use batch::{Batch, Weights, as_float, canonical_u64};
 pub(crate) use blocks::BLOCK;
-pub(crate) use open::{Counters, Opened, open};
+pub use open::{Counters, Opened, open};
 pub(crate) use section::section;
 
 use super::{Format, ImportOptions, Input};
