@@ -33,7 +33,7 @@ fn manifest_of(path: &Path) -> (Vec<u8>, Manifest) {
     (bytes, manifest)
 }
 
-/// The hashes are those that version 0.1.0 told. Seen red with the keys of the section sorted.
+/// The hashes are those that version 0.1.0 told.
 #[test]
 fn manifests_of_before_are_written_back_byte_by_byte() {
     for (name, hash, files) in
@@ -69,8 +69,7 @@ fn a_section_that_does_not_parse_is_named() {
     assert!(report.problems.iter().any(|line| line.contains("MANIFEST-1")), "{report:?}");
 }
 
-/// Seen red with files of other generations removed although a section names them, and with sections
-/// left out of [`Manifest::files`].
+/// The writer, a backup and a check treat files of an unknown section as files of the store.
 #[test]
 fn sections_of_nobody_known_are_kept_with_their_files() {
     let home = tempfile::tempdir().unwrap();

@@ -192,7 +192,6 @@ mod tests {
         "parts":[{"name":"a-1.x","id":8,"len":10,"sums":4,"hash":"01","later":{}},
                  {"name":"not a file","type":"int"},{"name":"c","id":-1,"len":1,"sums":1,"hash":""}]}"#;
 
-    /// Seen red with the keys of an object in the order of a `serde_json::Map`.
     #[test]
     fn keys_and_files_keep_their_order() {
         let section: Section = serde_json::from_str(TEXT).unwrap();
