@@ -49,7 +49,7 @@ fn run(store: &Arc<Store>, name: &str, parameters: &Json, ids: &[&str]) -> (Json
         let mut rows = text.lines().filter_map(|line| line.split_once('\t'));
         rows.find(|(found, _)| found == id).unwrap().1.to_owned()
     };
-    (answer.summary, ids.iter().map(value).collect())
+    (Json::Object(answer.summary), ids.iter().map(value).collect())
 }
 
 fn id(name: &str) -> ExternalId {

@@ -11,9 +11,7 @@ use std::path::Path;
 
 use super::graph::{self, Columns, Steps};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value, unless_cancelled};
-use nakshi_store::export::{
-    ExportFormat, ExportOptions, Exported, Output, Source, choose, finish,
-};
+use nakshi_store::export::{ExportFormat, ExportOptions, Exported, Output, Source, choose, finish};
 use nakshi_store::{Error, ExternalId, Manifest, Result};
 
 /// Memory of rows on their way into a file.
