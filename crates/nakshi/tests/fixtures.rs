@@ -79,7 +79,8 @@ fn a_store_of_edges_answers_as_before() {
     let (summary, levels) = run(&store, "bfs", &json!({ "source": 0 }), &ids);
     assert_eq!(summary, json!({ "depth": 15, "reached": 400 }));
     assert_eq!(levels, ["0", "1", "3", "5", "10"]);
-    let (summary, distances) = run(&store, "sssp", &json!({ "source": 0 }), &ids);
+    let (summary, distances) =
+        run(&store, "sssp", &json!({ "source": 0, "weight": "weight" }), &ids);
     assert_eq!(summary["farthest"], 150.0);
     let distances: Vec<f64> = distances.iter().map(|text| text.parse().unwrap()).collect();
     assert_eq!(distances, [0.0, 2.0, 15.0, 57.0, 93.0]);
@@ -135,7 +136,8 @@ fn a_store_with_properties_and_a_log_answers_as_before() {
     let weighted = opened(&weighted);
     assert_eq!(weighted.num_edges(), 106);
     let ids = ["eve", "p00", "p01", "p29", "p57"];
-    let (_, distances) = run(&weighted, "sssp", &json!({ "source": "p00" }), &ids);
+    let (_, distances) =
+        run(&weighted, "sssp", &json!({ "source": "p00", "weight": "weight" }), &ids);
     let distances: Vec<f64> = distances.iter().map(|text| text.parse().unwrap()).collect();
     assert_eq!(distances, [40.25, 0.0, 0.5, 16.5, 27.5]);
 }

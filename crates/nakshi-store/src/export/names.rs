@@ -82,6 +82,7 @@ impl Names {
     }
 
     /// Number of vertices.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks if there are no names")]
     pub fn len(&self) -> usize {
         match &self.ids {
             Ids::Unsigned(ids) => ids.len(),
