@@ -7,11 +7,11 @@ use nakshi_io::{BlockReader, CancelToken, IoStats};
 
 use super::log::{Change, Changes};
 use super::logstore::{EdgeKey, NodeChange};
+use super::row::Values;
 use super::schema::{self, Encoded};
 use super::state::{NodeRow, State};
 use super::timeline::LogEdge;
 use super::value::Value;
-use super::writer::Values;
 use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
 
 /// Longest record, in edges of the file, that is searched linearly for an edge.

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::monotone::Monotone;
-use super::segment::EdgeRow;
+use super::row::EdgeRow;
+use super::row::{Edge, GROUP, Values};
 use super::value::plain_int;
 use super::wanted::Wanted;
-use super::writer::{Edge, GROUP, Values};
 use nakshi_store::Sink;
 use nakshi_store::{Result, varint};
 

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
-use super::live;
 use super::record::{EdgeRecord, Place};
+use super::replay::replay;
+use super::row::EdgeRow;
+use super::row::Values;
 use super::schema::Properties;
-use super::segment::{EdgeRow, Rows};
+use super::segment::Rows;
 use super::state::{NodeRow, Parts, State};
 use super::value::{PropertyType, Scalar, Value};
 use super::wanted::{Condition, Wanted};
-use super::writer::Values;
 use super::{PropertyEntry, PropertySpec};
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
 
@@ -89,7 +90,7 @@ impl PropertyGraph {
 
     /// The files of a store and its log.
     pub(crate) fn with_log(store: &Arc<Store>, base: Base, cancel: &CancelToken) -> Result<Self> {
-        let (state, _) = live::replay(store, State::new(Arc::new(base)), cancel)?;
+        let (state, _) = replay(store, State::new(Arc::new(base)), cancel)?;
         Ok(PropertyGraph::of(state))
     }
 

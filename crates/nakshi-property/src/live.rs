@@ -15,6 +15,8 @@ use super::aside::unless_cancelled;
 use super::base::Base;
 use super::graph::PropertyGraph;
 use super::log::{Change, Encoded, Group, LogReader, LogWriter};
+use super::orphans::remove_orphans;
+use super::replay::{advance, replay};
 use super::state::State;
 use nakshi_store::files::with_newest;
 use nakshi_store::{Error, OpenOptions, Result, Store};
@@ -469,7 +471,7 @@ impl PropertyStore {
             let known = self.snapshot().state().clone();
             let (state, reader, store) = self.latest(&core.reader, known, cancel)?;
             self.reached(core, reader);
-            super::compact::remove_orphans(self.fs.as_ref(), &self.path, store.manifest())?;
+            remove_orphans(self.fs.as_ref(), &self.path, store.manifest())?;
             self.publish(state.clone());
             self.durable.store(state.commit, Release);
             core.writing = Some(Writing::new(lock, state, store, cancel));
@@ -679,27 +681,4 @@ fn from_files(
 ) -> Result<(State, LogReader)> {
     let base = Base::open(store, options.memory, cancel)?;
     replay(store, State::new(Arc::new(base)), cancel)
-}
-
-/// The state after all commits in the log of an open store, and how far it was read.
-pub(super) fn replay(
-    store: &Arc<Store>,
-    mut state: State,
-    cancel: &CancelToken,
-) -> Result<(State, LogReader)> {
-    let mut reader = LogReader::new(store.path(), store.manifest())?;
-    let mut lookups = Lookups::new(Arc::clone(store), state.base.lookups(), cancel);
-    let done = advance(&mut reader, &mut state, &mut lookups, cancel);
-    let (state, ()) = unless_cancelled(state, done)?;
-    Ok((state, reader))
-}
-
-/// Makes the commits that have come to the log.
-fn advance(
-    reader: &mut LogReader,
-    state: &mut State,
-    lookups: &mut Lookups,
-    cancel: &CancelToken,
-) -> Result<()> {
-    reader.read(cancel, |commit, changes| state.make(commit, changes, lookups))
 }

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync, VectorSync};
 
+use super::row::Values;
 use super::timeline::{LogEdge, Timeline};
 use super::value;
 use super::wanted::Wanted;
-use super::writer::Values;
 use nakshi_store::{ExternalId, VertexId};
 
 /// What has become of a node.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::base::Shard;
 use super::graph::PropertyGraph;
 use super::logstore::Fragment;
+use super::row::Values;
 use super::timeline::LogEdge;
-use super::writer::Values;
 use nakshi_store::{Result, VertexId};
 
 /// The edges of one type of a node, in the order of their times; those of one time in the order in

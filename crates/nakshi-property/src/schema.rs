@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::entry::{PropertyEntry, PropertySpec};
+use super::row::Values;
 use super::value::{PropertyType, Scalar, Value};
 use super::wanted::{Condition, Wanted};
-use super::writer::Values;
 use nakshi_store::{Error, Result};
 
 /// The properties of nodes, or those of edges.

@@ -16,6 +16,7 @@ use super::column::{Column, Found, Layout};
 use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::Packed;
+use super::row::EdgeRow;
 use super::value::plain_int;
 use super::wanted::Wanted;
 use nakshi_store::Result;
@@ -60,15 +61,6 @@ pub(super) struct GroupDirectory {
     pub(super) ends: Option<Packed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) times: Option<Layout>,
-}
-
-/// An edge that was read whole.
-#[derive(Clone, Debug)]
-pub(super) struct EdgeRow {
-    pub(super) time: i64,
-    pub(super) end: u64,
-    /// As [`super::writer::Values`] has them.
-    pub(super) values: Vec<u8>,
 }
 
 /// Rows of a file.

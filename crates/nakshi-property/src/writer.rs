@@ -9,40 +9,11 @@ use super::column::ColumnBuilder;
 use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
+use super::row::{Edge, GROUP, Values};
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::{PropertyLayout, PropertySpec};
 use nakshi_store::Sink;
-use nakshi_store::{Error, Result, varint};
-
-/// Rows of a group at most.
-pub(super) const GROUP: u32 = 1 << 20;
-
-/// The properties of a row: number and value, one after the other.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'b>(pub(super) &'b [u8]);
-
-impl<'b> Values<'b> {
-    /// Appends a property.
-    pub(super) fn put(property: u32, value: &[u8], out: &mut Vec<u8>) {
-        varint::put(out, property.into());
-        varint::put(out, value.len() as u64);
-        out.extend_from_slice(value);
-    }
-}
-
-impl<'b> Iterator for Values<'b> {
-    type Item = (u32, &'b [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut at = 0;
-        let property = u32::try_from(varint::get(self.0, &mut at)?).ok()?;
-        let len = usize::try_from(varint::get(self.0, &mut at)?).ok()?;
-        let end = at.checked_add(len)?;
-        let value = self.0.get(at..end)?;
-        self.0 = self.0.get(end..)?;
-        Some((property, value))
-    }
-}
+use nakshi_store::{Error, Result};
 
 /// A file of rows under construction.
 #[derive(Debug)]
@@ -249,19 +220,6 @@ pub(super) struct EdgeWriter {
     nodes: Vec<u64>,
     types: Vec<u64>,
     records: Vec<u64>,
-}
-
-/// An edge on its way into a shard.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge<'b> {
-    /// Number of the source in its shard.
-    pub(super) node: u64,
-    pub(super) ty: u64,
-    /// As [`super::Value`] encodes it.
-    pub(super) time: [u8; 8],
-    /// Internal id.
-    pub(super) end: u64,
-    pub(super) values: Values<'b>,
 }
 
 impl EdgeWriter {

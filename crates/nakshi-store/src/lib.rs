@@ -55,8 +55,9 @@ pub mod sort;
 mod store;
 mod stream;
 pub mod varint;
+mod vertex;
 
-pub use adjacency::{Adjacency, Direction, VertexId};
+pub use adjacency::Adjacency;
 pub use backup::{BackupReport, OpenLog, backup, backup_with};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
 pub use check::{CheckReport, SectionCheck, check, check_with};
@@ -68,15 +69,14 @@ pub use ids::keys::Key;
 pub use ids::{ExternalId, IdKind, IdMap, ResidentIds, compare_decimal, is_canonical_integer};
 pub use index::{Extents, ListIndex, ListIndexBuilder};
 pub use list::List;
-pub use manifest::{
-    AdjacencyEntry, ColumnEntry, FORMAT_VERSION, FileEntry, IdsEntry, Manifest, StripeEntry,
-};
+pub use manifest::{AdjacencyEntry, ColumnEntry, FORMAT_VERSION, IdsEntry, Manifest, StripeEntry};
 pub use permutation::Permutation;
 pub use plan::{CachePlan, PlanInfo, PlanSide};
 pub use rewrite::{
     BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, rewrite, rewrite_with,
     without_rows,
 };
-pub use section::Section;
+pub use section::{FileEntry, Section};
 pub use store::{OpenOptions, Store};
 pub use stream::{ChunkReader, ListStream, ListView};
+pub use vertex::{Direction, VertexId};

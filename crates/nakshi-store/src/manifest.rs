@@ -9,26 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::section::Section;
+use crate::section::{FileEntry, Section};
 use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
 /// The format that this version writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
-
-/// One file of a store, under the store's directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// File name.
-    pub name: String,
-    /// Number that salts its checksums; unique in the store.
-    pub id: u32,
-    /// Length in bytes, without padding.
-    pub len: u64,
-    /// CRC-32C of its checksum table.
-    pub sums: u32,
-    /// CRC-64 of its content, unsalted, as 16 hexadecimal digits.
-    pub hash: String,
-}
 
 /// The files and sizes of one direction's edge lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,20 @@ use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::FileEntry;
+/// One file of a store, under the store's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// File name.
+    pub name: String,
+    /// Number that salts its checksums; unique in the store.
+    pub id: u32,
+    /// Length in bytes, without padding.
+    pub len: u64,
+    /// CRC-32C of its checksum table.
+    pub sums: u32,
+    /// CRC-64 of its content, unsalted, as 16 hexadecimal digits.
+    pub hash: String,
+}
 
 /// A section of the manifest: a value that its owner understands, and the files that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]

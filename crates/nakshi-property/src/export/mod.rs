@@ -48,7 +48,7 @@ pub fn export(
         let needed = lists.saturating_add(graph::need(store.manifest())?);
         Error::afford(needed, options.memory)?;
     }
-    let source = Source::new(store, options, hooks)?;
+    let source = Source::new(store, options.weight.as_deref(), hooks)?;
     if options.nodes.is_some() {
         return Err(Error::Invalid(
             "files for Neo4j have all nodes already; leave the file of nodes out".into(),

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::super::row::Values;
 use super::super::wanted::Wanted;
-use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::form::{Form, escape};
 use super::text::Text;

@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::blob::Blob;
-use super::super::segment::{EdgeRow, common};
+use super::super::row::EdgeRow;
+use super::super::row::Values;
+use super::super::segment::common;
 use super::super::wanted::Wanted;
-use super::super::writer::Values;
 use super::delimiter::Properties;
 use super::list::Lists;
 use super::text::Text;

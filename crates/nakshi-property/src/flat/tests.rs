@@ -7,9 +7,9 @@ use nakshi_io::{CancelToken, Salt, Striping};
 use proptest::prelude::*;
 
 use super::super::blob::Blob;
+use super::super::row::{Edge, Values};
 use super::super::value::ordered_int;
 use super::super::wanted::Wanted;
-use super::super::writer::{Edge, Values};
 use super::delimiter::Properties;
 use super::edges::PendingEdges;
 use super::list::Pending;

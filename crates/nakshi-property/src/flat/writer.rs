@@ -3,8 +3,8 @@
 use nakshi_io::CancelToken;
 use nakshi_succinct::Options;
 
+use super::super::row::{Edge, GROUP, Values};
 use super::super::value::plain_int;
-use super::super::writer::{Edge, GROUP, Values};
 use super::delimiter::Properties;
 use super::edges::PendingEdges;
 use super::list::Pending;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::super::graph::PropertyGraph;
 use super::super::walk::{Walk, id_bytes};
-use super::LoadOptions;
 use super::cell::Properties;
 use super::header::Kind;
-use super::rows::{Row, Rows, Table};
+use super::options::LoadOptions;
+use super::table::{Row, Rows, Table};
 use nakshi_store::import::Duplicates;
 use nakshi_store::{Error, Result};
 

@@ -8,7 +8,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::cell::Properties;
 use super::header::Kind;
-use super::rows::{Reader, Row, Rows, Setting, Table};
+use super::rows::{Reader, Setting};
+use super::table::{Row, Rows, Table};
 use nakshi_store::sort::{Extent, Spill, StreamReader, StreamWriter};
 use nakshi_store::{Error, Result, varint};
 

@@ -15,9 +15,11 @@ mod again;
 mod cell;
 mod feed;
 mod header;
+mod options;
 mod relaid;
 mod rows;
 mod sort;
+mod table;
 mod text;
 
 use std::path::Path;
@@ -28,12 +30,14 @@ use nakshi_io::CancelToken;
 use nakshi_io::write::WriteFs;
 
 pub(crate) use header::TIME;
+pub use options::LoadOptions;
 pub use relaid::Relaid;
-pub use rows::{Rows, Table};
+pub use table::{Rows, Table};
 
+use super::row::{Edge, Values};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
-use super::writer::{Edge, EdgeWriter, NodeWriter, Values};
+use super::writer::{EdgeWriter, NodeWriter};
 use super::{
     PropertyEntry, PropertyGraph, PropertyLayout, PropertySpec, SegmentDirectory, ShardDirectory,
 };
@@ -43,76 +47,16 @@ use feed::{Feed, Spooled, Tables};
 use nakshi_store::ListStream;
 use nakshi_store::Sink;
 use nakshi_store::import::{
-    Budget, Duplicates, Hooks, ImportOptions, Input, Layout, MINIMUM_MEMORY, Progress, import_with,
+    Budget, Duplicates, Hooks, ImportOptions, Input, Progress, import_with,
 };
 use nakshi_store::sort::Spill;
 use nakshi_store::without_rows;
 use nakshi_store::{
-    BuildOptions, Direction, Encoding, Error, FileEntry, Manifest, OpenOptions, Result, Store,
-    StoreBuilder, VertexId,
+    BuildOptions, Direction, Error, FileEntry, Manifest, OpenOptions, Result, Store, StoreBuilder,
+    VertexId,
 };
 use rows::Setting;
 use sort::Sorter;
-
-/// Options of [`load`].
-#[derive(Clone, Debug)]
-pub struct LoadOptions {
-    /// What becomes of an edge whose source, type and target another edge has: `Drop` (default)
-    /// keeps the last of them, `Keep` all. `Sum` is not possible.
-    pub duplicates: Duplicates,
-    /// Order of the nodes on disk. Default [`Layout::Auto`].
-    pub layout: Layout,
-    /// Layout of the property files. Default [`PropertyLayout::Columns`].
-    pub properties: PropertyLayout,
-    /// Names of properties of nodes, of edges or of both that are [searchable](PropertySpec::searchable):
-    /// those that are strings or bytes, of which there is one at least. A compaction keeps what is
-    /// searchable, and makes these so too. Default none.
-    pub searchable: Vec<String>,
-    /// Between columns of text files. Default: found out.
-    pub separator: Option<u8>,
-    /// Shards of the store, by internal id modulo their number. Default 1.
-    pub shards: u32,
-    /// Bytes of values that are encoded together, at most; the more, the fewer dictionaries. Default
-    /// 32 MiB.
-    pub group: usize,
-    /// Memory in bytes, at least 32 MiB more than three times `group`, eleven times with
-    /// [`PropertyLayout::Zipg`] and with `searchable`; does not change what is built.
-    /// Default 1 GiB.
-    pub memory: u64,
-    /// Threads; 0 takes what the machine has.
-    pub threads: usize,
-    /// Page size in bytes. Default 4096.
-    pub page_size: u32,
-    /// Encoding of edge lists.
-    pub encoding: Encoding,
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        LoadOptions {
-            duplicates: Duplicates::Drop,
-            layout: Layout::Auto,
-            properties: PropertyLayout::Columns,
-            searchable: Vec::new(),
-            separator: None,
-            shards: 1,
-            group: 32 << 20,
-            memory: 1 << 30,
-            threads: 0,
-            page_size: 4096,
-            encoding: Encoding::Packed,
-        }
-    }
-}
-
-impl LoadOptions {
-    /// The smallest [`LoadOptions::memory`] that works, in bytes.
-    pub fn least_memory(&self) -> u64 {
-        MINIMUM_MEMORY
-            .max(self.properties.memory_of(self.group as u64, !self.searchable.is_empty()))
-            + (32 << 20)
-    }
-}
 
 /// What [`load`] did.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

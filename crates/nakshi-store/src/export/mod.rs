@@ -14,6 +14,7 @@
 mod names;
 mod output;
 mod scan;
+mod source;
 mod table;
 mod text;
 
@@ -22,9 +23,10 @@ use std::path::{Path, PathBuf};
 pub use names::Names;
 pub use output::Output;
 pub use scan::{for_each_list, is_written};
+pub use source::Source;
 
 use crate::hooks::Hooks;
-use crate::{Column, Direction, Error, IdKind, Key, Manifest, Result, Store};
+use crate::{Direction, Error, IdKind, Key, Manifest, Result, Store};
 
 /// Output formats. Tab-separated, comma-separated and Parquet files of a store with properties are tables
 /// of edges, or of nodes, with typed headers, as `load` of `nakshi-property` reads them; Arrow is refused, the
@@ -83,16 +85,6 @@ pub struct Exported {
     pub command: Option<String>,
 }
 
-/// What all writers need.
-pub struct Source<'s> {
-    /// The store.
-    pub store: &'s Store,
-    /// The column that is written as weight.
-    pub weight: Option<Column>,
-    /// Told how far it is.
-    pub hooks: &'s Hooks,
-}
-
 /// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
 /// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. One thread:
 /// lists are written in order. Of a store with properties it is the edges of its files alone, each once.
@@ -112,7 +104,7 @@ pub fn export(
     if options.memory.is_some() {
         Error::afford(need(store, format)?, options.memory)?;
     }
-    let source = Source::new(store, options, hooks)?;
+    let source = Source::new(store, options.weight.as_deref(), hooks)?;
     if options.nodes.as_deref() == Some(path) {
         return Err(Error::Invalid("nodes and edges need a file each".into()));
     }
@@ -145,9 +137,6 @@ pub fn export(
     Ok(Exported { edges, nodes: None, command: None })
 }
 
-/// A file that is written but for its name, and the number of its edges.
-type Written = (Output, u64);
-
 /// Gives files their names, unless the caller wants to stop.
 ///
 /// # Errors
@@ -155,22 +144,6 @@ type Written = (Output, u64);
 pub fn finish(source: &Source<'_>, outputs: impl IntoIterator<Item = Output>) -> Result<()> {
     source.hooks.check()?;
     outputs.into_iter().try_for_each(Output::finish)
-}
-
-impl<'s> Source<'s> {
-    /// The edges of `store`, with the weight that the options name.
-    ///
-    /// # Errors
-    /// [`Error::NoColumn`] for an unknown weight; those of reading.
-    pub fn new(store: &'s Store, options: &ExportOptions, hooks: &'s Hooks) -> Result<Self> {
-        let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
-        let weight = match &options.weight {
-            Some(name) => Some(store.column(name, Direction::Out)?),
-            None if has_weight() => Some(store.column("weight", Direction::Out)?),
-            None => None,
-        };
-        Ok(Source { store, weight, hooks })
-    }
 }
 
 /// Bytes of memory that an export of the edges of `store` takes at most.

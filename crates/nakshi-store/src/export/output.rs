@@ -13,6 +13,9 @@ enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
+/// A file that is written but for its name, and the number of its edges.
+pub(super) type Written = (Output, u64);
+
 /// A file that appears under its name when it is finished.
 pub struct Output {
     encoder: Option<Encoder>,

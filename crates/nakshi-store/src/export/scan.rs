@@ -1,6 +1,6 @@
 //! All lists of a store in the order of the layout, with their weights.
 
-use super::Source;
+use super::source::Source;
 use crate::hooks::Progress;
 use crate::stream::{ListStream, ListView};
 use crate::{Direction, Result, VertexId};

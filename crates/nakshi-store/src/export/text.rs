@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::names::Names;
+use super::output::{Output, Written};
 use super::scan::{for_each_list, is_written};
-use super::{Output, Source, Written};
+use super::source::Source;
 use crate::decimal::decimal;
 use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_io::run_workers;
 
 use super::dictionary::{Direct, Interner, Order, Run};
-use super::input::Inputs;
+use super::inputs::Inputs;
 use super::options::{ImportOptions, SelfLoops};
 use super::read::{Batch, Weights};
 use crate::decimal::decimal;

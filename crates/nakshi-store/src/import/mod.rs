@@ -16,6 +16,7 @@ mod choose;
 mod collect;
 mod dictionary;
 mod input;
+mod inputs;
 mod options;
 mod pipeline;
 pub mod read;
@@ -29,6 +30,7 @@ pub(crate) use pipeline::STRIPE;
 #[doc(hidden)]
 pub use pipeline::import_tightly;
 pub use pipeline::{import, import_with};
+pub use read::Share;
 #[doc(hidden)]
 pub use read::read_bytes;
-pub use share::{EdgeReader, Edges, Piece, Share};
+pub use share::{EdgeReader, Edges, Piece};

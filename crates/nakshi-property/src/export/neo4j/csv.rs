@@ -2,7 +2,7 @@
 
 use nakshi_io::write::WriteFile;
 
-use super::Folder;
+use super::folder::Folder;
 use crate::{PropertyType, Scalar, Value};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId, Result};

@@ -3,51 +3,28 @@
 //! - `nodes.csv`, `relationships.csv`: with Neo4j's typed headers
 //! - `import.sh`: the command that keeps the order, because records get their numbers in the order in
 //!   which one thread reads them
-//! - `csv`: files of quoted fields, and values as Neo4j writes them
+//! - `folder`: their names; `csv`: files of quoted fields, and values as Neo4j writes them
 //! - `plain`, `tables`: stores without and with properties
 
 mod csv;
+mod folder;
 mod plain;
 mod tables;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use nakshi_io::write::{AtomicDir, WriteFs, default_fs, write_file};
+use nakshi_io::write::{AtomicDir, default_fs, write_file};
 
 use crate::PropertyEntry;
+use folder::{Folder, NODES, RELATIONSHIPS, SCRIPT, Written};
 use nakshi_store::export::{Exported, Names, Source};
 use nakshi_store::files::{hex, new_uuid};
 use nakshi_store::{Error, IdKind, Key, Result, Store};
 
-/// The files of the directory.
-const NODES: &str = "nodes.csv";
-const RELATIONSHIPS: &str = "relationships.csv";
-const SCRIPT: &str = "import.sh";
-
-/// The label of nodes that have none, and the type of edges that have none: an index needs a label,
-/// and a relationship a type.
-const LABEL: &str = "Node";
-const TYPE: &str = "edge";
-/// The column with the time of an edge.
-const TIME: &str = "timestamp";
-
-/// Where files are made.
-struct Folder<'f> {
-    fs: &'f Arc<dyn WriteFs>,
-    path: &'f Path,
-}
-
 /// Ids below this number are integers to Neo4j's importer, which packs their length above them; it
 /// takes all others as text.
 const INTEGERS: u64 = 1 << 57;
-
-/// What the command that imports the files depends on.
-struct Written {
-    edges: u64,
-    /// Whether a field has a line break.
-    multiline: bool,
-}
 
 /// Writes the directory `path`, which must not exist.
 pub(super) fn neo4j(source: &Source<'_>, path: &Path) -> Result<Exported> {

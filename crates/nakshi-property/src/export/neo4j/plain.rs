@@ -1,7 +1,7 @@
 //! Stores without properties: ids and edges, the weight as a property.
 
 use super::csv::Csv;
-use super::{Folder, LABEL, NODES, RELATIONSHIPS, TYPE, Written};
+use super::folder::{Folder, LABEL, NODES, RELATIONSHIPS, TYPE, Written};
 use crate::Value;
 use nakshi_store::Result;
 use nakshi_store::export::Names;

@@ -1,7 +1,7 @@
 //! Stores with properties: all of nodes and edges.
 
 use super::csv::{Csv, type_name};
-use super::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
+use super::folder::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
 use crate::export::graph::{Columns, Steps, snapshot};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value, unless_cancelled};
 use nakshi_store::export::Source;

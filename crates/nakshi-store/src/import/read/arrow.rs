@@ -15,8 +15,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::batch::Batch;
 use super::header::{Columns, choose_columns};
 use super::ipc;
+use super::open::Opened;
 use super::seek::Seekable;
-use super::{Feed, Opened, Task};
+use super::task::{Feed, Task};
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
@@ -154,7 +155,7 @@ pub fn whole<'a>(
         line: 1,
         what: format!("not a readable table: {what}"),
     };
-    match super::detect(name, &opened.head) {
+    match super::format::detect(name, &opened.head) {
         Format::Parquet => {
             let file = Seekable::new(name, opened, memory)?;
             file.check_parquet().map_err(|what| broken(&what))?;
