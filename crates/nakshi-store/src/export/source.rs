@@ -17,7 +17,7 @@ impl<'s> Source<'s> {
     /// The edges of `store`, with the column `weight`; if none is named, with `weight` where there is one.
     ///
     /// # Errors
-    /// [`Error::NoColumn`] for an unknown weight; those of reading.
+    /// [`crate::Error::NoColumn`] for an unknown weight; those of reading.
     pub fn new(store: &'s Store, weight: Option<&str>, hooks: &'s Hooks) -> Result<Self> {
         let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
         let weight = match weight {
