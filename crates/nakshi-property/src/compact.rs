@@ -62,7 +62,8 @@ impl PropertyStore {
     /// are.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process writes; those of an import. The store is what it was then.
+    /// [`nakshi_store::Error::Locked`] if another process writes; those of an import. The store is what it
+    /// was then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
         let began = std::time::Instant::now();
         let _alone = self.alone(&hooks.cancel)?;
