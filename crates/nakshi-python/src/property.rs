@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nakshi::store::ExternalId;
-use nakshi::store::property::{
+use nakshi::property::{
     Change, Condition, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph,
     PropertyLayout, PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
 };
+use nakshi::store::ExternalId;
 use nakshi::store::{Encoding, OpenOptions, import};
 use nakshi::{changes, friends, meanwhile, workload};
 use pyo3::exceptions::PyTypeError;

@@ -2,37 +2,11 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use nakshi_io::{CancelToken, PagedFile};
 use std::sync::Arc;
 
 use crate::index::{Extents, ListIndex};
-use crate::{Encoding, Error, List, Result, varint};
-
-/// Dense internal id of a vertex, in layout order.
-pub type VertexId = u32;
-
-/// Which edge lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Targets of a vertex's edges; all neighbours if the graph is undirected.
-    Out,
-    /// Sources of the edges that end in a vertex.
-    In,
-}
-
-impl Direction {
-    /// The other direction.
-    #[must_use]
-    pub fn reverse(self) -> Self {
-        match self {
-            Self::Out => Self::In,
-            Self::In => Self::Out,
-        }
-    }
-}
+use crate::{Encoding, Error, List, Result, VertexId, varint};
 
 /// The edge lists of one direction: index in memory, lists on disk.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! A copy of a store that is in use.
 
+use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nakshi_io::write::{AtomicDir, PoisonFile, WriteFile, WriteFs};
@@ -9,9 +10,8 @@ use nakshi_io::{IoStats, PagedFile, Salt, Striping};
 
 use crate::build::sink::{Sink, write_small};
 use crate::files::{self, manifest_name, parse_uuid};
-use crate::import::{Hooks, Progress};
-use crate::property::OpenLog;
-use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store, property};
+use crate::hooks::{Hooks, Progress};
+use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store};
 
 /// Bytes that are copied at once.
 const PIECE: u64 = 1 << 20;
@@ -39,7 +39,35 @@ pub fn backup(
     destination: &Path,
     hooks: &Hooks,
 ) -> Result<BackupReport> {
-    files::with_newest(source, |manifest| copy(fs, source, destination, &manifest, hooks))
+    backup_with(fs, source, destination, hooks, &|_, _| Ok(Vec::new()))
+}
+
+/// A log file that is held open: a compaction may remove it.
+#[derive(Debug)]
+pub struct OpenLog {
+    /// The file's name in the directory of the store.
+    pub name: String,
+    /// The file's path, for messages.
+    pub path: PathBuf,
+    /// The file, open for reading.
+    pub file: File,
+    /// Bytes with whole commits. More may come while the file is copied, but these stay.
+    pub len: u64,
+}
+
+/// Like [`backup`], with the logs that `logs` opens: the files of the store at a path with this manifest
+/// which its sections need and the manifest does not name.
+///
+/// # Errors
+/// As [`backup`], and those of `logs`.
+pub fn backup_with(
+    fs: &Arc<dyn WriteFs>,
+    source: &Path,
+    destination: &Path,
+    hooks: &Hooks,
+    logs: &dyn Fn(&Path, &Manifest) -> Result<Vec<OpenLog>>,
+) -> Result<BackupReport> {
+    files::with_newest(source, |manifest| copy(fs, source, destination, &manifest, hooks, logs))
 }
 
 fn copy(
@@ -48,6 +76,7 @@ fn copy(
     destination: &Path,
     manifest: &Manifest,
     hooks: &Hooks,
+    logs: &dyn Fn(&Path, &Manifest) -> Result<Vec<OpenLog>>,
 ) -> Result<BackupReport> {
     let options = OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() };
     let store = Store::open_as(source, manifest.clone(), &options)?;
@@ -59,7 +88,7 @@ fn copy(
         let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
         open.push((entry, if striped { store.striped_file(entry)? } else { store.file(entry)? }));
     }
-    let logs = property::logs(source, manifest, &hooks.cancel)?;
+    let logs = logs(source, manifest)?;
     let plan = CachePlan::bytes(source)?;
     let tag = files::hex(&files::new_uuid());
     let dir = AtomicDir::create(Arc::clone(fs), destination, &tag)?;

@@ -279,7 +279,7 @@ impl<'a> ColumnSlice<'a> {
     /// Value number `i` as the bits of an `i64`, or of an `f64` if the column holds floats; 0
     /// beyond the end.
     #[inline]
-    pub(crate) fn bits(&self, i: usize) -> u64 {
+    pub fn bits(&self, i: usize) -> u64 {
         if self.ty.is_integer() {
             let mut out = [0];
             self.decode_i64(i, &mut out);

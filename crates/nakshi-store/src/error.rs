@@ -154,7 +154,7 @@ impl Error {
 
     /// # Errors
     /// [`Error::Budget`] if more is needed than was given.
-    pub(crate) fn afford(needed: u64, given: Option<u64>) -> Result<()> {
+    pub fn afford(needed: u64, given: Option<u64>) -> Result<()> {
         match given {
             Some(given) if given < needed => Err(Self::Budget { needed, given }),
             _ => Ok(()),

@@ -1,4 +1,8 @@
 //! Names, checksum tables and the manifest of a store's directory.
+//!
+//! - [`Uuid`], [`new_uuid`], [`hex`], [`parse_uuid`]: the identity of a store
+//! - [`manifest_name`], [`with_newest`]: its manifest
+//! - [`crc32c`]: the checksum of manifests and logs
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,11 +12,11 @@ use nakshi_io::{
     CancelToken, FileSpec, IoStats, PagedFile, ReaderOptions, Salt, StorageBackend, Striping,
 };
 
-use crate::manifest::crc32c;
+pub use crate::manifest::crc32c;
 use crate::{Encoding, Error, FileEntry, Manifest, Result, StripeEntry};
 
 /// A store's identity.
-pub(crate) type Uuid = [u8; 16];
+pub type Uuid = [u8; 16];
 
 const MANIFEST: &str = "MANIFEST-";
 /// First bytes of a checksum table.
@@ -21,7 +25,7 @@ const SUMS_MAGIC: &[u8; 8] = b"NKSUMS01";
 const SUMS_HEADER: usize = 32;
 
 /// A new random identity (version 4 of RFC 9562).
-pub(crate) fn new_uuid() -> Uuid {
+pub fn new_uuid() -> Uuid {
     use std::hash::{BuildHasher, RandomState};
     let mut uuid = [0; 16];
     for (half, salt) in uuid.chunks_mut(8).zip([1u64, 2]) {
@@ -37,16 +41,18 @@ pub(crate) fn new_uuid() -> Uuid {
     uuid
 }
 
-pub(crate) fn hex(uuid: &Uuid) -> String {
+/// An identity as 32 hexadecimal digits.
+pub fn hex(uuid: &Uuid) -> String {
     format!("{:032x}", u128::from_be_bytes(*uuid))
 }
 
-pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {
+/// The identity that 32 hexadecimal digits are.
+pub fn parse_uuid(text: &str) -> Option<Uuid> {
     (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok()).flatten().map(u128::to_be_bytes)
 }
 
 /// Name of the manifest of a generation.
-pub(crate) fn manifest_name(generation: u64) -> String {
+pub fn manifest_name(generation: u64) -> String {
     format!("{MANIFEST}{generation}")
 }
 
@@ -113,7 +119,10 @@ pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest> {
 const TRIES: usize = 4;
 
 /// Calls `f` with the newest manifest; anew if a file was not there because a compaction has replaced it.
-pub(crate) fn with_newest<T>(dir: &Path, mut f: impl FnMut(Manifest) -> Result<T>) -> Result<T> {
+///
+/// # Errors
+/// Those of reading the manifest, and those of `f`.
+pub fn with_newest<T>(dir: &Path, mut f: impl FnMut(Manifest) -> Result<T>) -> Result<T> {
     for _ in 1..TRIES {
         let manifest = read_manifest(dir)?;
         let generation = manifest.generation;

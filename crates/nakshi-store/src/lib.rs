@@ -6,28 +6,40 @@
 //! - [`StoreBuilder`], [`ListBatch`]: write a store, in order, committed whole;
 //! - [`check`](check()): read all of a store and report all damage; [`backup`](backup()): copy it while
 //!   it is in use;
-//! - [`property`]: properties of nodes and edges, asked for and changed;
 //! - [`ListIndex`]: where each list lies, about a byte a vertex (Elias-Fano);
 //! - [`Encoding`], [`codec`]: raw or packed lists;
 //! - [`Manifest`]: which files make up a store;
 //! - [`import`], [`layout`]: edges of any format in, vertices in a good order;
 //! - [`generate`], [`export`]: synthetic power-law graphs; stores as files for others;
 //! - [`Permutation`]: what a layout computes, and [`rewrite()`] applies.
+//!
+//! For the crates above that keep files of their own in a store, as `nakshi-property` does:
+//!
+//! - [`Section`], [`Manifest::section`], [`StoreBuilder::add_section`]: their part of the manifest;
+//!   [`SectionCheck`], [`check_with`], [`backup_with`]: their part of a check and of a backup;
+//! - [`Sink`], [`files`], [`varint`]: files with page checksums, names and identities, numbers of any length;
+//! - [`sort`], [`import::read`], [`import::Budget`]: temporary files, opened inputs, shares of memory;
+//! - [`ListStream`], [`ResidentIds`], [`without_rows`]: all lists in order, ids in memory, the topology of a
+//!   store whose weights are numbers of rows.
 
 #![deny(missing_docs)]
 
 mod adjacency;
 mod backup;
+mod budget;
 mod build;
 mod check;
 pub mod codec;
 mod column;
+mod decimal;
+mod emit;
 mod error;
 pub mod export;
-mod files;
+pub mod files;
 pub mod fuzzing;
 pub mod generate;
 mod heads;
+mod hooks;
 mod ids;
 pub mod import;
 mod index;
@@ -36,30 +48,35 @@ mod list;
 mod manifest;
 mod permutation;
 mod plan;
-pub mod property;
+mod random;
 mod rewrite;
+mod section;
+pub mod sort;
 mod store;
 mod stream;
-mod varint;
+pub mod varint;
+mod vertex;
 
-pub use adjacency::{Adjacency, Direction, VertexId};
-pub use backup::{BackupReport, backup};
-pub use build::{BuildOptions, ColumnSpec, ListBatch, StoreBuilder, Stripes};
-pub use check::{CheckReport, check};
+pub use adjacency::Adjacency;
+pub use backup::{BackupReport, OpenLog, backup, backup_with};
+pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
+pub use check::{CheckReport, SectionCheck, check, check_with};
 pub use codec::{Encoding, Term};
 pub use column::{Column, ColumnSlice, ColumnType, Number, Values};
 pub use error::{Error, Result};
 pub use heads::Heads;
 pub use ids::keys::Key;
-pub use ids::{ExternalId, IdKind, IdMap, compare_decimal, is_canonical_integer};
+pub use ids::{ExternalId, IdKind, IdMap, ResidentIds, compare_decimal, is_canonical_integer};
 pub use index::{Extents, ListIndex, ListIndexBuilder};
 pub use list::List;
-pub use manifest::{
-    AdjacencyEntry, ColumnEntry, FORMAT_VERSION, FileEntry, IdsEntry, Manifest, StripeEntry,
-};
+pub use manifest::{AdjacencyEntry, ColumnEntry, FORMAT_VERSION, IdsEntry, Manifest, StripeEntry};
 pub use permutation::Permutation;
 pub use plan::{CachePlan, PlanInfo, PlanSide};
 pub use rewrite::{
     BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, rewrite, rewrite_with,
+    without_rows,
 };
+pub use section::{FileEntry, Section};
 pub use store::{OpenOptions, Store};
+pub use stream::{ChunkReader, ListStream, ListView};
+pub use vertex::{Direction, VertexId};

@@ -3,30 +3,17 @@
 //! One header line, `nakshi manifest <version>`, a JSON object, and a last line with the CRC-32C
 //! of all before it. The version is read first, so that a newer format is refused, not misread.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::property::PropertyEntry;
+use crate::section::{FileEntry, Section};
 use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
 /// The format that this version writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
-
-/// One file of a store, under the store's directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// File name.
-    pub name: String,
-    /// Number that salts its checksums; unique in the store.
-    pub id: u32,
-    /// Length in bytes, without padding.
-    pub len: u64,
-    /// CRC-32C of its checksum table.
-    pub sums: u32,
-    /// CRC-64 of its content, unsalted, as 16 hexadecimal digits.
-    pub hash: String,
-}
 
 /// The files and sizes of one direction's edge lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,9 +110,9 @@ pub struct Manifest {
     pub columns: Vec<ColumnEntry>,
     /// External ids.
     pub ids: IdsEntry,
-    /// Properties of nodes and edges, if the store has them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub property: Option<PropertyEntry>,
+    /// What crates above this one keep in the store, by name. Read one with [`Manifest::section`].
+    #[serde(flatten)]
+    pub sections: BTreeMap<String, Section>,
     /// What the import counted.
     pub report: serde_json::Map<String, serde_json::Value>,
 }
@@ -137,12 +124,25 @@ impl Manifest {
             self.adjacency.iter().flat_map(|a| [&a.lists, &a.lengths, &a.degrees, &a.heads]);
         let ids = &self.ids;
         let ids = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks].into_iter().flatten();
-        let property = self.property.iter().flat_map(PropertyEntry::files);
-        lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids).chain(property)
+        let sections = self.sections.values().flat_map(Section::files);
+        lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids).chain(sections)
+    }
+
+    /// The section `name`, as its owner reads it; nothing if the store has none.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a section that holds something else.
+    pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let section = self.sections.get(name).filter(|section| !section.is_null());
+        section.map(Section::read).transpose().map_err(|error| Error::Corrupt {
+            file: format!("MANIFEST-{}", self.generation).into(),
+            page: 0,
+            what: format!("its section '{name}' does not parse: {error}"),
+        })
     }
 
     /// Bytes that reading takes whatever is read: buffers, and the checksums of all pages.
-    pub(crate) fn reading_memory(&self) -> u64 {
+    pub fn reading_memory(&self) -> u64 {
         let sums = |file: &FileEntry| file.len / u64::from(self.page_size.max(1)) * 8;
         self.files().map(sums).fold(16 << 20, u64::saturating_add)
     }
@@ -228,7 +228,8 @@ impl Manifest {
     }
 }
 
-pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+/// CRC-32C (Castagnoli), with which manifests, checksum tables and logs end.
+pub fn crc32c(bytes: &[u8]) -> u32 {
     // a CRC-32 fits 32 bits
     (crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) & 0xffff_ffff) as u32
 }

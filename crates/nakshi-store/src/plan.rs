@@ -102,7 +102,10 @@ impl CachePlan {
     }
 
     /// Removes the plan of the store at `path`, if it has one.
-    pub(crate) fn remove(fs: &dyn WriteFs, path: &Path) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of removing it.
+    pub fn remove(fs: &dyn WriteFs, path: &Path) -> Result<()> {
         let plan = path.join(FILE);
         if std::fs::symlink_metadata(&plan).is_ok() {
             fs.remove_file(&plan)?;

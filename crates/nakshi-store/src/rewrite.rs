@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
-use crate::import::emit::{Place, Rules, emit};
-use crate::import::sort::pairs::sortable;
-use crate::import::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
-use crate::import::sort::radix::{Record, Weighted};
-use crate::import::sort::spill::Spill;
-use crate::import::{Budget, Duplicates, Hooks, Progress, STRIPE};
+use crate::budget::{self, Budget};
+use crate::emit::{Place, Rules, emit};
+use crate::hooks::{Hooks, Progress};
+use crate::import::{Duplicates, STRIPE};
+use crate::sort::pairs::sortable;
+use crate::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
+use crate::sort::radix::{Record, Weighted};
+use crate::sort::spill::Spill;
 use crate::stream::ListStream;
 use crate::{
     BuildOptions, Column, ColumnSpec, Direction, Encoding, Error, IdKind, Manifest, Permutation,
@@ -72,25 +74,25 @@ pub fn check_destination(destination: &Path) -> Result<()> {
 /// [`Error::Budget`] with the memory that works for both.
 pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result<()> {
     let held = BYTES_PER_VERTEX * source.num_vertices();
-    let write = crate::import::least_memory(crate::import::MINIMUM_MEMORY, held);
+    let write = budget::least_memory(budget::MINIMUM_MEMORY, held);
     Error::afford(write.max(order), memory)
 }
 
 /// Rows of nodes and edges are in the order of internal ids, and would not follow.
 fn refuse_properties(source: &Store) -> Result<()> {
-    match &source.manifest().property {
-        None => Ok(()),
-        Some(_) => Err(Error::Unsupported(
-            "properties do not follow lists that are written alone; write the graph as a whole \
-             (`nakshi layout`, or `Relaid` in Rust)"
-                .into(),
-        )),
+    if source.manifest().sections.is_empty() {
+        return Ok(());
     }
+    Err(Error::Unsupported(
+        "properties do not follow lists that are written alone; write the graph as a whole \
+         (`nakshi layout`, or `Relaid` in Rust)"
+            .into(),
+    ))
 }
 
 /// Writes the graph of `source` to the new store `destination`, each vertex at its place in
 /// `order` (new internal id of each internal id). The source is only read. A store with properties
-/// goes through [`crate::property::Relaid`] instead.
+/// goes through `Relaid` of `nakshi-property` instead.
 ///
 /// # Errors
 /// [`Error::Invalid`] if `order` is for another number of vertices; [`Error::Budget`] at once if
@@ -139,7 +141,10 @@ pub fn rewrite_with(
 
 /// Writes the ids and edges of `source`, whose weights are numbers of rows, to a store under
 /// construction: without the weights, without edges of rows before `first`, and each edge once.
-pub(crate) fn without_rows(
+///
+/// # Errors
+/// As [`rewrite`].
+pub fn without_rows(
     builder: &mut StoreBuilder,
     fs: &Arc<dyn WriteFs>,
     source: &Store,

@@ -59,11 +59,10 @@ impl Store {
     }
 
     /// Opens the files that a manifest names, whatever is in the directory.
-    pub(crate) fn open_as(
-        path: &Path,
-        manifest: Manifest,
-        options: &OpenOptions,
-    ) -> Result<Arc<Self>> {
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_as(path: &Path, manifest: Manifest, options: &OpenOptions) -> Result<Arc<Self>> {
         let uuid = files::validate(path, &manifest)?;
         Ok(Arc::new(Self {
             path: path.to_path_buf(),
@@ -313,7 +312,10 @@ impl Store {
     }
 
     /// Opens a file of the store's directory.
-    pub(crate) fn file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
+    ///
+    /// # Errors
+    /// A missing or damaged checksum table; those of opening.
+    pub fn file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
         self.open_file(entry, false)
     }
 

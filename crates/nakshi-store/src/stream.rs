@@ -11,15 +11,17 @@ use crate::{Adjacency, Column, ColumnSlice, Direction, Result, Store, VertexId};
 const CHUNK: u64 = 1 << 20;
 
 /// One vertex's list.
-pub(crate) struct ListView<'l> {
+pub struct ListView<'l> {
+    /// The vertex.
     pub vertex: VertexId,
+    /// Its neighbours, ascending.
     pub neighbours: &'l [VertexId],
     /// Values of the column in the same order.
     pub values: Option<ColumnSlice<'l>>,
 }
 
 /// The lists of one direction in chunks, which may be read side by side.
-pub(crate) struct ListStream<'s> {
+pub struct ListStream<'s> {
     adjacency: &'s Adjacency,
     column: Option<&'s Column>,
     /// First vertex of each chunk, then the number of vertices.
@@ -27,6 +29,10 @@ pub(crate) struct ListStream<'s> {
 }
 
 impl<'s> ListStream<'s> {
+    /// The lists of `direction`, with the values of `column`.
+    ///
+    /// # Errors
+    /// Those of [`Store::adjacency`].
     pub fn new(store: &'s Store, direction: Direction, column: Option<&'s Column>) -> Result<Self> {
         let adjacency = store.adjacency(direction)?;
         let vertices = store.num_vertices();
@@ -52,6 +58,9 @@ impl<'s> ListStream<'s> {
     }
 
     /// A reader for one thread.
+    ///
+    /// # Errors
+    /// Those of opening files.
     pub fn reader(&self) -> Result<ChunkReader<'_>> {
         let stats = Arc::new(IoStats::default());
         let values = match self.column {
@@ -64,7 +73,7 @@ impl<'s> ListStream<'s> {
 }
 
 /// Reads chunks of a [`ListStream`].
-pub(crate) struct ChunkReader<'s> {
+pub struct ChunkReader<'s> {
     stream: &'s ListStream<'s>,
     lists: BlockReader,
     values: Option<(&'s Column, BlockReader)>,
@@ -73,6 +82,9 @@ pub(crate) struct ChunkReader<'s> {
 
 impl ChunkReader<'_> {
     /// Visits every list of a chunk that is not empty; returns the number of their entries.
+    ///
+    /// # Errors
+    /// Damage, those of reading, and those of `visit`.
     pub fn visit(
         &mut self,
         chunk: usize,

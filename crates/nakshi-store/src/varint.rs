@@ -5,7 +5,7 @@ pub(crate) const PATIENCE: u64 = 1 << 18;
 
 /// Appends `value`.
 #[inline]
-pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -15,7 +15,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
 
 /// Reads a value at `*at` and moves `*at` behind it; `None` if the bytes end or exceed 64 bits.
 #[inline]
-pub(crate) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
+pub fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
     *at += 1;
     if first < 0x80 {

@@ -363,7 +363,7 @@ fn giant_store(dest: &Path) -> std::io::Result<Manifest> {
             internal: None,
             ranks: None,
         },
-        property: None,
+        sections: Default::default(),
         report: serde_json::Map::new(),
     })
 }

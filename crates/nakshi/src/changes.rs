@@ -14,8 +14,8 @@ use crate::Result;
 use crate::draw::{Random, Zipf};
 use crate::engine::CancelToken;
 use crate::io;
+use crate::property::{Change, PropertyGraph, PropertyStore, Ticket, Value, tao};
 use crate::store::layout::mix;
-use crate::store::property::{Change, PropertyGraph, PropertyStore, Ticket, Value, tao};
 use crate::store::{Error, ExternalId};
 use crate::workload::{Class, Config, Measured, class};
 

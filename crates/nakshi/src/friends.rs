@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::engine::CancelToken;
 use crate::io::IoStats;
+use crate::property::PropertyGraph;
 use crate::store::layout::mix;
-use crate::store::property::PropertyGraph;
 use crate::store::{Error, ExternalId, OpenOptions, Store};
 
 /// What a request reads.

@@ -12,12 +12,12 @@ use crate::engine::algo::{Algorithm, pagerank::PageRank};
 use crate::engine::cache_plan::{self, Select};
 use crate::engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
 use crate::io::write::default_fs;
+use crate::property::{LoadOptions, PropertyEntry, PropertyStore, Relaid};
 use crate::store::import::{Hooks, least_memory};
 use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, Model, Norder, Ordering,
     OrganPipe, Original, Random, Sides, Source,
 };
-use crate::store::property::{LoadOptions, PropertyStore, Relaid};
 use crate::store::{
     Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
     check_destination, rewrite,
@@ -315,7 +315,7 @@ pub fn relayout(
     let started = Instant::now();
     check_destination(destination)?;
     request.refuse_others()?;
-    let (ordered, seconds, manifest) = if store.manifest().property.is_some() {
+    let (ordered, seconds, manifest) = if PropertyEntry::of(store.manifest())?.is_some() {
         request.afford(store, cx)?;
         let read = read(store, destination, output, cx, hooks)?;
         let began = Instant::now();

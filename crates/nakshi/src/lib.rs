@@ -4,6 +4,7 @@
 //!
 //! - [`io`]: storage backends, page cache, checksummed page files;
 //! - [`store`]: the format on disk, import, external ids;
+//! - [`property`]: properties of nodes and edges, asked for and changed;
 //! - [`engine`]: semi-external engine, vertex programs, algorithms;
 //!
 //! and what needs several of them at once, shared by the faces:
@@ -140,7 +141,7 @@
 
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;
-pub use nakshi_store as store;
+pub use nakshi_property as property;
 
 pub mod analysis;
 pub mod changes;
@@ -156,6 +157,12 @@ pub mod names;
 pub mod table;
 pub mod workload;
 mod write_back;
+
+/// The on-disk graph store: format, import, external ids. Its check, backup and export know properties too.
+pub mod store {
+    pub use nakshi_property::{backup, check, export};
+    pub use nakshi_store::*;
+}
 
 pub use error::{Error, Result};
 pub use write_back::write_back;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::Result;
 use crate::engine::CancelToken;
 use crate::io;
+use crate::property::{CompactReport, LoadOptions, PropertyStore};
 use crate::store::Error;
 use crate::store::import::Hooks;
-use crate::store::property::{CompactReport, LoadOptions, PropertyStore};
 use crate::workload::{Class, Config, Draw, Query, class};
 
 /// Times in which queries are counted; those of the first are let go.

@@ -13,7 +13,7 @@ pub use crate::draw::Access;
 use crate::draw::{Nodes, Random};
 use crate::engine::CancelToken;
 use crate::io;
-use crate::store::property::{PropertyGraph, Value, search, tao};
+use crate::property::{PropertyGraph, Value, search, tao};
 use crate::store::{Error, ExternalId};
 
 /// Which queries.

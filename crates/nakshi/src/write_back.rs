@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 
 use crate::engine::CancelToken;
 use crate::names::BIG;
-use crate::store::property::{Change, PropertyStore, Value};
+use crate::property::{Change, PropertyStore, Value};
 use crate::store::{self, ExternalId};
 use crate::table::Table;
 use crate::{Error, Result};

@@ -3,10 +3,11 @@
 use super::{Finding, Tree};
 
 /// The crates from the ground up, in the order of docs/ARCHITECTURE.md.
-const LAYERS: [&str; 7] = [
+const LAYERS: [&str; 8] = [
     "nakshi-io",
     "nakshi-succinct",
     "nakshi-store",
+    "nakshi-property",
     "nakshi-engine",
     "nakshi-cluster",
     "nakshi",

@@ -1,25 +1,24 @@
 //! Builds a store in a hidden directory and publishes it whole.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nakshi_io::write::{AtomicDir, WriteFs};
-use nakshi_io::{Salt, Striping};
+use nakshi_io::write::WriteFs;
 
 use super::batch::ListBatch;
+use super::files::{Files, Stripes};
 use super::ids::{IdSink, OrderSink, Orders};
 use super::sink::{Sink, write_small};
 use crate::column::Values;
-use crate::files::{self, Uuid};
+use crate::files;
 use crate::ids::keys::Key;
-use crate::property::{PropertyEntry, SegmentDirectory};
+use crate::section::Section;
 use crate::{
     AdjacencyEntry, ColumnEntry, ColumnType, Direction, Encoding, Error, FileEntry, IdKind,
-    IdsEntry, Manifest, Result, Store, StripeEntry, VertexId,
+    IdsEntry, Manifest, Result, Store, VertexId,
 };
 
-/// What files are built as that take the place of others in a store.
-const SUCCESSOR: &str = "successor";
 /// Bytes of encoded lists collected before they are written.
 const FLUSH: usize = 1 << 20;
 
@@ -30,15 +29,6 @@ pub struct ColumnSpec {
     pub name: String,
     /// Its type; [`ColumnType::for_integers`] and [`ColumnType::for_floats`] choose the narrowest.
     pub ty: ColumnType,
-}
-
-/// Lists and columns spread over several directories, on several devices if they are to help.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stripes {
-    /// Existing directories; each gets a directory `nakshi-<uuid>`.
-    pub dirs: Vec<PathBuf>,
-    /// Bytes that lie together: a power of two, at least 4096 and the page size.
-    pub unit: u64,
 }
 
 /// What the store will be.
@@ -94,7 +84,7 @@ pub struct StoreBuilder {
     ids: Option<IdsEntry>,
     done: Vec<(AdjacencyEntry, u64)>,
     columns: Vec<ColumnEntry>,
-    property: Option<PropertyEntry>,
+    sections: BTreeMap<String, Section>,
     report: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -115,95 +105,6 @@ struct Lists {
     max_list_bytes: u64,
 }
 
-/// A directory that is there more than once.
-fn twice(dirs: &[PathBuf]) -> Option<&PathBuf> {
-    dirs.iter().enumerate().find(|(k, dir)| dirs.iter().take(*k).any(|d| d == *dir)).map(|d| d.1)
-}
-
-/// The directory under construction, and the numbers of its files.
-#[derive(Debug)]
-pub(super) struct Files {
-    fs: Arc<dyn WriteFs>,
-    dir: AtomicDir,
-    uuid: Uuid,
-    page_size: u32,
-    stripes: Option<StripeEntry>,
-    generation: u64,
-    next_id: u32,
-}
-
-impl Files {
-    fn create(fs: Arc<dyn WriteFs>, dest: &Path, options: &BuildOptions) -> Result<Self> {
-        let uuid = files::new_uuid();
-        let tag = files::hex(&uuid);
-        let mut dir = AtomicDir::create(Arc::clone(&fs), dest, &tag)?;
-        let absolute = |dir: &PathBuf| {
-            std::fs::canonicalize(dir).map_err(|error| Error::io("open", dir, error))
-        };
-        let stripes = match &options.stripes {
-            None => None,
-            Some(wanted) => {
-                let dirs = wanted.dirs.iter().map(absolute).collect::<Result<Vec<_>>>()?;
-                if let Some(twice) = twice(&dirs) {
-                    let what = format!(
-                        "{} is named twice as a directory for stripes; name each disk once",
-                        twice.display()
-                    );
-                    return Err(Error::Invalid(what));
-                }
-                let parts: Vec<_> = dirs.iter().map(|dir| files::stripe_dir(dir, &tag)).collect();
-                dir.annex(&parts)?;
-                Some(StripeEntry { unit: wanted.unit, dirs })
-            }
-        };
-        let page_size = options.page_size;
-        Ok(Self { fs, dir, uuid, page_size, stripes, generation: 1, next_id: 1 })
-    }
-
-    /// The files that shall take the place of those of `store`, beside them.
-    fn succeed(fs: Arc<dyn WriteFs>, store: &Store, page_size: u32) -> Result<Self> {
-        let manifest = store.manifest();
-        let uuid = files::parse_uuid(&manifest.uuid)
-            .ok_or_else(|| Error::Invalid(format!("{} has no identity", store.path().display())))?;
-        let tag = files::hex(&files::new_uuid());
-        let dir = AtomicDir::create(Arc::clone(&fs), &store.path().join(SUCCESSOR), &tag)?;
-        let next_id = 1 + manifest.files().map(|file| file.id).max().unwrap_or(0);
-        let generation = manifest.generation + 1;
-        Ok(Self { fs, dir, uuid, page_size, stripes: None, generation, next_id })
-    }
-
-    /// The name of a file of this generation.
-    pub(super) fn name(&self, of: &str, kind: &str) -> String {
-        format!("{of}-{}.{kind}", self.generation)
-    }
-
-    /// A new file, striped if asked for and configured.
-    pub(super) fn sink(&mut self, of: &str, kind: &str, striped: bool) -> Result<Sink> {
-        let name = &self.name(of, kind);
-        let striping = match &self.stripes {
-            Some(stripes) if striped => stripes.of(&files::hex(&self.uuid), name),
-            _ => Striping::single(self.path(name)),
-        };
-        let salt = Salt { store: self.uuid, file: self.next_id };
-        self.next_id += 1;
-        Sink::create(self.fs.as_ref(), name.to_string(), striping, self.page_size, salt)
-    }
-
-    /// Where an unstriped file is.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// Removes an unstriped file that turned out not to be needed.
-    pub(super) fn discard(&self, name: &str) -> Result<()> {
-        Ok(self.fs.remove_file(&self.path(name))?)
-    }
-
-    pub(super) fn finish(&mut self, sink: Sink) -> Result<FileEntry> {
-        sink.finish(self.fs.as_ref(), self.dir.path())
-    }
-}
-
 impl StoreBuilder {
     /// Starts a store that will be the directory `dest`, which must not exist.
     ///
@@ -217,7 +118,7 @@ impl StoreBuilder {
         if names.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
             return Err(Error::Invalid("two columns have the same name".into()));
         }
-        let files = Files::create(fs, dest, &options)?;
+        let files = Files::create(fs, dest, options.page_size, options.stripes.as_ref())?;
         Ok(Self::with(files, options))
     }
 
@@ -225,11 +126,7 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// As [`StoreBuilder::create`].
-    pub(crate) fn successor(
-        fs: Arc<dyn WriteFs>,
-        store: &Store,
-        options: BuildOptions,
-    ) -> Result<Self> {
+    pub fn successor(fs: Arc<dyn WriteFs>, store: &Store, options: BuildOptions) -> Result<Self> {
         Ok(Self::with(Files::succeed(fs, store, options.page_size)?, options))
     }
 
@@ -243,7 +140,7 @@ impl StoreBuilder {
             ids: None,
             done: Vec::new(),
             columns: Vec::new(),
-            property: None,
+            sections: BTreeMap::new(),
             report: serde_json::Map::new(),
         }
     }
@@ -518,40 +415,32 @@ impl StoreBuilder {
         self.report = report;
     }
 
-    /// A property file under construction.
+    /// A file of a section under construction, `<of>-<generation>.<kind>`.
     ///
     /// # Errors
     /// Those of creating it.
-    pub(crate) fn property_sink(&mut self, of: &str, kind: &str) -> Result<Sink> {
+    pub fn section_sink(&mut self, of: &str, kind: &str) -> Result<Sink> {
         self.files.sink(of, kind, false)
     }
 
-    /// Makes a property file durable.
+    /// Makes a file of a section durable.
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn finish_sink(&mut self, sink: Sink) -> Result<FileEntry> {
+    pub fn finish_sink(&mut self, sink: Sink) -> Result<FileEntry> {
         self.files.finish(sink)
     }
 
-    /// Takes the properties, whose files are complete, and writes their directory; returns the bytes of
-    /// all of them.
+    /// Adds a section to the manifest, whose files are complete; one of the same name gives way to it.
     ///
     /// # Errors
-    /// Those of writing.
-    pub(crate) fn finish_property(
-        &mut self,
-        mut entry: PropertyEntry,
-        directory: &SegmentDirectory,
-    ) -> Result<u64> {
-        let mut sink = self.files.sink("properties", "json", false)?;
-        let bytes = serde_json::to_vec(directory)
-            .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
-        sink.append(&bytes)?;
-        entry.segments.directory = Some(self.files.finish(sink)?);
-        let bytes = entry.bytes();
-        self.property = Some(entry);
-        Ok(bytes)
+    /// [`Error::Invalid`] for a section that does not serialise.
+    pub fn add_section<T: serde::Serialize>(&mut self, name: &str, section: &T) -> Result<()> {
+        let section = Section::new(section).map_err(|error| {
+            Error::Invalid(format!("the section '{name}' does not serialise: {error}"))
+        })?;
+        self.sections.insert(name.to_owned(), section);
+        Ok(())
     }
 
     /// Makes everything durable and the store visible; returns its manifest.
@@ -576,7 +465,7 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// As [`StoreBuilder::commit`]. Some of the files may be there then.
-    pub(crate) fn succeed(mut self, path: &Path) -> Result<Manifest> {
+    pub fn succeed(mut self, path: &Path) -> Result<Manifest> {
         let manifest = self.complete()?;
         let (fs, dir) = (&self.files.fs, self.files.dir.path());
         for file in manifest.files() {
@@ -627,7 +516,7 @@ impl StoreBuilder {
             adjacency: self.done.iter().map(|(a, _)| a.clone()).collect(),
             columns: std::mem::take(&mut self.columns),
             ids: self.ids.take().ok_or_else(no_ids)?,
-            property: self.property.take(),
+            sections: std::mem::take(&mut self.sections),
             report: std::mem::take(&mut self.report),
         })
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::ids::keys::{BLOCK, Key, KeyEncoder, decode_block};
 use crate::{Error, ExternalId, FileEntry, IdKind, IdsEntry, Result, VertexId};
 
-use super::builder::Files;
+use super::files::Files;
 use super::sink::Sink;
 
 /// Keys in rank order on their way to disk.

@@ -3,12 +3,16 @@
 //! - [`StoreBuilder`]: takes lists in vertex order and ids in rank order, commits once;
 //! - [`ListBatch`]: lists encoded apart, on any thread, and appended in order;
 //! - `sink`: a file with page checksums and a content hash;
+//! - `files`: the directory under construction, and the numbers of its files;
 //! - `ids`: the id dictionary.
 
 mod batch;
 mod builder;
+mod files;
 mod ids;
 pub(crate) mod sink;
 
 pub use batch::ListBatch;
-pub use builder::{BuildOptions, ColumnSpec, StoreBuilder, Stripes};
+pub use builder::{BuildOptions, ColumnSpec, StoreBuilder};
+pub use files::Stripes;
+pub use sink::Sink;

@@ -13,7 +13,7 @@ use crate::{FileEntry, Result};
 const BUFFER: usize = 64 << 10;
 
 /// A file under construction.
-pub(crate) struct Sink {
+pub struct Sink {
     name: String,
     file: SyncFile,
     hash: crc_fast::Digest,
@@ -30,7 +30,11 @@ impl std::fmt::Debug for Sink {
 }
 
 impl Sink {
-    pub(crate) fn create(
+    /// Creates the file `name` of a store.
+    ///
+    /// # Errors
+    /// Those of creating it.
+    pub fn create(
         fs: &dyn WriteFs,
         name: String,
         striping: Striping,
@@ -42,12 +46,16 @@ impl Sink {
     }
 
     /// Bytes so far.
-    pub(crate) fn len(&self) -> u64 {
+    #[expect(clippy::len_without_is_empty, reason = "a length in bytes, not a collection")]
+    pub fn len(&self) -> u64 {
         self.file.len() + self.buffer.len() as u64
     }
 
     /// Appends bytes.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() < BUFFER {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
@@ -58,7 +66,10 @@ impl Sink {
     }
 
     /// Appends `count` zero bytes.
-    pub(crate) fn zeros(&mut self, count: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn zeros(&mut self, count: u64) -> Result<()> {
         let zeros = [0; 4096];
         let mut left = count;
         while left > 0 {
@@ -77,7 +88,10 @@ impl Sink {
     }
 
     /// Makes the file and its checksum table in `dir` durable.
-    pub(crate) fn finish(mut self, fs: &dyn WriteFs, dir: &Path) -> Result<FileEntry> {
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(mut self, fs: &dyn WriteFs, dir: &Path) -> Result<FileEntry> {
         self.flush()?;
         let written = self.file.finish()?;
         let (entry, sums) = describe(&self.name, &written, self.hash.finalize());

@@ -5,7 +5,7 @@
 //! - `lists`: every list decodes, is ascending and in range; degrees, heads and totals agree; the
 //!   two directions hold the same edges;
 //! - `ids`: external ids are ascending and distinct, both orders are inverse to each other;
-//! - properties: every value decodes, edges are in order, lists of rows are those of their values.
+//! - [`SectionCheck`], [`check_with`]: the part of a check that the owner of a section of the manifest makes.
 
 mod ids;
 mod lists;
@@ -14,9 +14,9 @@ mod pages;
 use std::path::Path;
 use std::sync::Arc;
 
+use nakshi_io::CancelToken;
 use serde::Serialize;
 
-use crate::property::{Base, PropertyGraph};
 use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
 /// Problems kept; more are only counted.
@@ -45,8 +45,8 @@ pub struct CheckReport {
 struct Checker<'a> {
     store: &'a Arc<Store>,
     options: &'a OpenOptions,
-    /// Memory for property files; as much as they take if not given.
-    for_properties: Option<u64>,
+    /// Memory for the sections of the manifest; as much as they take if not given.
+    for_sections: Option<u64>,
     report: CheckReport,
     done: u64,
     total: u64,
@@ -66,20 +66,51 @@ pub fn check(
     options: &OpenOptions,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CheckReport> {
+    check_with(path, options, &[], progress)
+}
+
+/// The part of a check that the owner of a section of the manifest makes. The pages of its files are
+/// compared with their checksums without it.
+pub trait SectionCheck {
+    /// Bytes of memory that [`SectionCheck::verify`] takes at least, 0 for a store without the section.
+    fn memory(&self, store: &Arc<Store>, cancel: &CancelToken) -> u64;
+
+    /// Reads all of the section of `store` within `memory` bytes, as much as it needs if not given;
+    /// `problem` gets a line for each thing that is wrong. Does nothing for a store without the section.
+    ///
+    /// # Errors
+    /// Damage that keeps it from reading on, which becomes a problem as well; [`Error::Cancelled`],
+    /// [`Error::Budget`], which end the check.
+    fn verify(
+        &self,
+        store: &Arc<Store>,
+        memory: Option<u64>,
+        cancel: &CancelToken,
+        problem: &mut dyn FnMut(String),
+    ) -> Result<()>;
+}
+
+/// Like [`check`], with the checks of sections by their owners.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(
+    path: impl AsRef<Path>,
+    options: &OpenOptions,
+    sections: &[&dyn SectionCheck],
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckReport> {
     let store = Store::open(path, options)?;
     let manifest = store.manifest();
-    let property = manifest.property.as_ref();
-    // Where they cannot be read, that is in the report.
-    let property = property
-        .map_or(0, |entry| Base::least(&store, entry, &options.cancel).unwrap_or(entry.bytes()));
+    let memory = sections.iter().map(|section| section.memory(&store, &options.cancel));
     let needed = need(manifest);
-    Error::afford(needed.saturating_add(property), options.memory)?;
+    Error::afford(memory.fold(needed, u64::saturating_add), options.memory)?;
     let total =
         manifest.files().chain(manifest.adjacency.iter().map(|a| &a.lists)).map(|f| f.len).sum();
     let mut checker = Checker {
         store: &store,
         options,
-        for_properties: options.memory.map(|given| given.saturating_sub(needed)),
+        for_sections: options.memory.map(|given| given.saturating_sub(needed)),
         report: CheckReport::default(),
         done: 0,
         total,
@@ -90,7 +121,7 @@ pub fn check(
     if checker.report.damage == 0 {
         checker.lists()?;
         checker.ids()?;
-        checker.properties()?;
+        checker.sections(sections)?;
     }
     // The manifest does not name it.
     if let Err(error) = CachePlan::load(&store) {
@@ -101,7 +132,7 @@ pub fn check(
     Ok(report)
 }
 
-/// Bytes of memory that a check takes at most, beside properties.
+/// Bytes of memory that a check takes at most, beside sections.
 fn need(manifest: &Manifest) -> u64 {
     let lists = manifest.adjacency.iter().flat_map(|a| {
         let list = a.max_list_bytes.saturating_mul(2);
@@ -121,19 +152,14 @@ impl Checker<'_> {
         }
     }
 
-    fn properties(&mut self) -> Result<()> {
-        if self.store.manifest().property.is_none() {
-            return Ok(());
+    fn sections(&mut self, sections: &[&dyn SectionCheck]) -> Result<()> {
+        let (store, memory, options) = (self.store, self.for_sections, self.options);
+        for section in sections {
+            let told = &mut |what| self.problem(what);
+            let done = section.verify(store, memory, &options.cancel, told);
+            done.or_else(|error| self.note(error))?;
         }
-        let cancel = &self.options.cancel;
-        let mut problems = Vec::new();
-        let done = Base::open(self.store, self.for_properties, cancel).and_then(|base| {
-            base.verify(self.store.num_edges(), cancel, &mut |what| problems.push(what))?;
-            // Every change of the log can be made.
-            PropertyGraph::with_log(self.store, base, cancel).map(|_| ())
-        });
-        problems.into_iter().for_each(|what| self.problem(what));
-        done.or_else(|error| self.note(error))
+        Ok(())
     }
 
     /// Turns an error into a problem, unless it ends the check.

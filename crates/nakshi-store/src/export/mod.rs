@@ -1,34 +1,35 @@
 //! Export: a store as a file that other programs read, in the user's ids.
 //!
 //! - [`export`] with [`ExportOptions`]
-//! - `output`: files, compressed by their name, absent unless complete
-//! - `names`: the external id of every vertex
-//! - `scan`: all lists in the order of the layout
+//! - [`Output`]: files, compressed by their name, absent unless complete
+//! - [`Names`]: the external id of every vertex
+//! - [`for_each_list`]: all lists of a [`Source`] in the order of the layout
 //! - `text`: edge lists, Graphalytics, Matrix Market, METIS; `table`: Parquet and Arrow
-//! - `tables`: nodes and edges with all properties, as our import reads them; `neo4j`: as Neo4j's does;
-//!   `graph`: the rows of both
+//!
+//! Tables of nodes and edges with all properties, and files for Neo4j, are written by `nakshi-property`,
+//! whose `export` takes every store.
 //!
 //! Edges come in the order of the layout. An undirected edge is written once.
 
-mod graph;
 mod names;
-mod neo4j;
 mod output;
 mod scan;
+mod source;
 mod table;
-mod tables;
 mod text;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use output::Output;
+pub use names::Names;
+pub use output::Output;
+pub use scan::{for_each_list, is_written};
+pub use source::Source;
 
-use crate::import::Hooks;
-use crate::{Column, Direction, Error, IdKind, Key, Manifest, Result, Store};
-use names::Names;
+use crate::hooks::Hooks;
+use crate::{Direction, Error, IdKind, Key, Manifest, Result, Store};
 
 /// Output formats. Tab-separated, comma-separated and Parquet files of a store with properties are tables
-/// of edges, or of nodes, with typed headers, as [`crate::property::load`] reads them; Arrow is refused, the
+/// of edges, or of nodes, with typed headers, as `load` of `nakshi-property` reads them; Arrow is refused, the
 /// others hold the edges of the files alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -84,17 +85,9 @@ pub struct Exported {
     pub command: Option<String>,
 }
 
-/// What all writers need.
-struct Source<'s> {
-    store: &'s Store,
-    weight: Option<Column>,
-    hooks: &'s Hooks,
-}
-
 /// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
 /// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. One thread:
-/// lists are written in order. For Neo4j `path` is a directory, which must not exist. Properties are
-/// those after the last commit, and in memory too, as they are on disk.
+/// lists are written in order. Of a store with properties it is the edges of its files alone, each once.
 ///
 /// # Errors
 /// [`Error::Budget`] at once if the memory is too little;
@@ -109,25 +102,9 @@ pub fn export(
 ) -> Result<Exported> {
     let format = choose(options.format, path);
     if options.memory.is_some() {
-        Error::afford(need(store, format, options)?, options.memory)?;
+        Error::afford(need(store, format)?, options.memory)?;
     }
-    if with_tables(store, format, options) {
-        let source = Source { store, weight: None, hooks };
-        return tables::write(&source, path, options)
-            .map_err(|error| hooks.check().err().unwrap_or(error));
-    }
-    let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
-    let weight = match &options.weight {
-        Some(name) => Some(store.column(name, Direction::Out)?),
-        None if has_weight() => Some(store.column("weight", Direction::Out)?),
-        None => None,
-    };
-    let source = Source { store, weight, hooks };
-    if format == ExportFormat::Neo4j && options.nodes.is_some() {
-        return Err(Error::Invalid(
-            "files for Neo4j have all nodes already; leave the file of nodes out".into(),
-        ));
-    }
+    let source = Source::new(store, options.weight.as_deref(), hooks)?;
     if options.nodes.as_deref() == Some(path) {
         return Err(Error::Invalid("nodes and edges need a file each".into()));
     }
@@ -152,32 +129,29 @@ pub fn export(
         ExportFormat::Metis => text::metis(&source, path),
         ExportFormat::Parquet => table::parquet(&source, &names()?, path),
         ExportFormat::Arrow => table::arrow(&source, &names()?, path),
-        ExportFormat::Neo4j => return neo4j::neo4j(&source, path),
+        ExportFormat::Neo4j => Err(Error::Unsupported(
+            "files for Neo4j have properties; use `export` of nakshi-property".into(),
+        )),
     }?;
     finish(&source, first.into_iter().chain([output]))?;
     Ok(Exported { edges, nodes: None, command: None })
 }
 
-/// A file that is written but for its name, and the number of its edges.
-type Written = (Output, u64);
-
 /// Gives files their names, unless the caller wants to stop.
-fn finish(source: &Source<'_>, outputs: impl IntoIterator<Item = Output>) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Cancelled`]; those of renaming.
+pub fn finish(source: &Source<'_>, outputs: impl IntoIterator<Item = Output>) -> Result<()> {
     source.hooks.check()?;
     outputs.into_iter().try_for_each(Output::finish)
 }
 
-/// Whether it is tables with properties that are written.
-fn with_tables(store: &Store, format: ExportFormat, options: &ExportOptions) -> bool {
-    store.manifest().property.is_some() && !options.plain && tables::takes(format)
-}
-
-/// Bytes of memory that an export takes at most.
-fn need(store: &Store, format: ExportFormat, options: &ExportOptions) -> Result<u64> {
+/// Bytes of memory that an export of the edges of `store` takes at most.
+///
+/// # Errors
+/// Those of reading the ids.
+pub fn need(store: &Store, format: ExportFormat) -> Result<u64> {
     let manifest = store.manifest();
-    if with_tables(store, format, options) {
-        return Ok(manifest.reading_memory().saturating_add(tables::need(manifest)));
-    }
     // The index of the lists, and one of the weights.
     let lists = store.entry(Direction::Out).map_or([0; 3], |a| {
         let [list, decoded] =
@@ -200,12 +174,12 @@ fn need(store: &Store, format: ExportFormat, options: &ExportOptions) -> Result<
     };
     // A group of rows, encoded, before it is written.
     let rows = if format == ExportFormat::Parquet { 48 << 20 } else { 0 };
-    let properties = if format == ExportFormat::Neo4j { graph::need(manifest) } else { 0 };
-    let parts = [ids, 12 * manifest.vertices, rows, properties].into_iter().chain(lists);
+    let parts = [ids, 12 * manifest.vertices, rows].into_iter().chain(lists);
     Ok(parts.fold(manifest.reading_memory(), u64::saturating_add))
 }
 
-fn choose(format: ExportFormat, path: &Path) -> ExportFormat {
+/// The format of a file at `path`, which is found out by its name if none is given.
+pub fn choose(format: ExportFormat, path: &Path) -> ExportFormat {
     if format != ExportFormat::Auto {
         return format;
     }

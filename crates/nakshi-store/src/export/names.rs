@@ -5,14 +5,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, StringArray, UInt64Array};
 use arrow_schema::DataType;
 
-use crate::import::{Hooks, decimal};
+use crate::decimal::decimal;
+use crate::hooks::Hooks;
 use crate::{Error, IdKind, Key, Result, Store, VertexId};
 
 /// Ids that are read between two looks at the token.
 const STEP: u64 = 1 << 16;
 
 /// External ids by internal id.
-pub(super) struct Names {
+pub struct Names {
     kind: IdKind,
     ids: Ids,
 }
@@ -81,6 +82,7 @@ impl Names {
     }
 
     /// Number of vertices.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks if there are no names")]
     pub fn len(&self) -> usize {
         match &self.ids {
             Ids::Unsigned(ids) => ids.len(),

@@ -13,8 +13,11 @@ enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
+/// A file that is written but for its name, and the number of its edges.
+pub(super) type Written = (Output, u64);
+
 /// A file that appears under its name when it is finished.
-pub(crate) struct Output {
+pub struct Output {
     encoder: Option<Encoder>,
     path: PathBuf,
     partial: Option<PathBuf>,
@@ -22,6 +25,9 @@ pub(crate) struct Output {
 
 impl Output {
     /// Opens `path` for writing; `-` is standard output.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a path that names no file; those of creating it.
     pub fn create(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             let encoder = Encoder::Plain(Box::new(BufWriter::new(std::io::stdout())));
@@ -49,11 +55,17 @@ impl Output {
     }
 
     /// Appends bytes.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_all(bytes).map_err(|source| Error::io("write", &self.path, source))
     }
 
     /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn finish(mut self) -> Result<()> {
         let failed = |source| Error::io("write", &self.path, source);
         match self.encoder.take() {

@@ -1,12 +1,12 @@
 //! All lists of a store in the order of the layout, with their weights.
 
-use super::Source;
-use crate::import::Progress;
+use super::source::Source;
+use crate::hooks::Progress;
 use crate::stream::{ListStream, ListView};
 use crate::{Direction, Result, VertexId};
 
 /// Visits every list that is not empty; returns the number of list entries.
-pub(super) fn for_each_list(
+pub fn for_each_list(
     source: &Source<'_>,
     mut visit: impl FnMut(ListView<'_>) -> Result<()>,
 ) -> Result<u64> {
@@ -27,6 +27,6 @@ pub(super) fn for_each_list(
 
 /// Whether a list entry of an undirected graph is the one of its edge's two that is written.
 #[inline]
-pub(super) fn is_written(directed: bool, vertex: VertexId, neighbour: VertexId) -> bool {
+pub fn is_written(directed: bool, vertex: VertexId, neighbour: VertexId) -> bool {
     directed || vertex <= neighbour
 }

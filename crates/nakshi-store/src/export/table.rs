@@ -15,8 +15,9 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use super::names::Names;
+use super::output::{Output, Written};
 use super::scan::{for_each_list, is_written};
-use super::{Output, Source, Written};
+use super::source::Source;
 use crate::{ColumnType, Error, Result, VertexId};
 
 /// Rows of a batch.

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::names::Names;
+use super::output::{Output, Written};
 use super::scan::{for_each_list, is_written};
-use super::{Output, Source, Written};
-use crate::import::decimal;
+use super::source::Source;
+use crate::decimal::decimal;
 use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 
 /// Bytes of text collected before they are written.

@@ -10,8 +10,8 @@ use std::path::Path;
 use super::random::{Random, pick};
 use super::{Generator, edges};
 use crate::export::Output;
-use crate::import::{Hooks, Progress};
-use crate::layout::mix;
+use crate::hooks::{Hooks, Progress};
+use crate::random::mix;
 use crate::{Error, Result};
 
 /// Properties of a node.

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use super::{Generator, PIECE};
-use crate::layout::Shuffle;
+use crate::random::Shuffle;
 
 /// A stochastic Kronecker graph.
 ///

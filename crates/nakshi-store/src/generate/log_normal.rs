@@ -2,7 +2,7 @@
 
 use super::Generator;
 use super::random::{Random, normal_cdf, pick};
-use crate::layout::Shuffle;
+use crate::random::Shuffle;
 
 /// Vertices of a piece.
 const VERTICES: u64 = 512;

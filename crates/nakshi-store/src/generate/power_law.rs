@@ -2,7 +2,7 @@
 
 use super::random::{Random, pick};
 use super::{Generator, PIECE};
-use crate::layout::Shuffle;
+use crate::random::Shuffle;
 
 /// A random graph with expected degrees that follow a power law, in both directions alike.
 ///

@@ -1,6 +1,6 @@
 //! Random numbers that need no history.
 
-use crate::layout::mix;
+use crate::random::mix;
 
 /// A stream of random words for one edge or vertex: SplitMix64 (Steele, Lea, Flood, "Fast
 /// Splittable Pseudorandom Number Generators", OOPSLA 2014), started at a mixed number.

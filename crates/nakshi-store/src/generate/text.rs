@@ -8,7 +8,7 @@ use nakshi_io::run_beside;
 
 use super::Generator;
 use crate::export::Output;
-use crate::import::{Hooks, Progress};
+use crate::hooks::{Hooks, Progress};
 use crate::{Error, Result};
 
 /// Writes `source<TAB>target` lines to `path`, compressed if it ends in `.gz` or `.zst`; `-` is
@@ -91,9 +91,9 @@ fn format(edges: &[[u64; 2]]) -> Vec<u8> {
     let mut text = Vec::with_capacity(edges.len() * 16);
     let mut digits = [0; 20];
     for [source, target] in edges {
-        text.extend_from_slice(crate::import::decimal(*source, &mut digits));
+        text.extend_from_slice(crate::decimal::decimal(*source, &mut digits));
         text.push(b'\t');
-        text.extend_from_slice(crate::import::decimal(*target, &mut digits));
+        text.extend_from_slice(crate::decimal::decimal(*target, &mut digits));
         text.push(b'\n');
     }
     text

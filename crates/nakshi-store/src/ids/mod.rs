@@ -12,7 +12,7 @@ mod map;
 mod resident;
 
 pub use map::IdMap;
-pub(crate) use resident::ResidentIds;
+pub use resident::ResidentIds;
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -10,7 +10,7 @@ use crate::{Error, Result, VertexId};
 
 /// An [`IdMap`] with its files in memory.
 #[derive(Debug)]
-pub(crate) struct ResidentIds {
+pub struct ResidentIds {
     kind: IdKind,
     count: u64,
     first: i64,
@@ -23,7 +23,11 @@ pub(crate) struct ResidentIds {
 }
 
 impl ResidentIds {
-    pub(crate) fn load(map: &IdMap, cancel: &CancelToken) -> Result<Self> {
+    /// Reads the files of `map`.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::Cancelled`].
+    pub fn load(map: &IdMap, cancel: &CancelToken) -> Result<Self> {
         let pair = |files: &Option<_>| -> Result<Option<(Resident, Resident)>> {
             let Some((a, b)): &Option<(std::sync::Arc<nakshi_io::PagedFile>, _)> = files else {
                 return Ok(None);
@@ -53,7 +57,10 @@ impl ResidentIds {
     }
 
     /// As [`IdMap::internal`].
-    pub(crate) fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
         let Some(id) = id.in_kind(self.kind) else { return Ok(None) };
         let rank = match (&self.keys, &id) {
             (None, ExternalId::I64(v)) => {
@@ -71,12 +78,12 @@ impl ResidentIds {
     }
 
     /// The one form of an id that equal ids share, whether this dictionary could hold it or not.
-    pub(crate) fn canonical(&self, id: &ExternalId) -> ExternalId {
+    pub fn canonical(&self, id: &ExternalId) -> ExternalId {
         id.in_kind(self.kind).unwrap_or_else(|| id.plain())
     }
 
     /// Whether an id is of the kind of those that are there: integers of any size, text, or bytes.
-    pub(crate) fn takes(&self, id: &ExternalId) -> bool {
+    pub fn takes(&self, id: &ExternalId) -> bool {
         let kind = match self.kind {
             IdKind::Dense | IdKind::U64 | IdKind::I64 | IdKind::Big => IdKind::Big,
             other => other,
@@ -85,7 +92,7 @@ impl ResidentIds {
     }
 
     /// What the ids are, in words.
-    pub(crate) fn kind_name(&self) -> &'static str {
+    pub fn kind_name(&self) -> &'static str {
         match self.kind {
             IdKind::Text => "text",
             IdKind::Bytes => "bytes",
@@ -94,7 +101,10 @@ impl ResidentIds {
     }
 
     /// As [`IdMap::external`].
-    pub(crate) fn external(&self, v: VertexId) -> Result<ExternalId> {
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a vertex that is not there; damage.
+    pub fn external(&self, v: VertexId) -> Result<ExternalId> {
         if u64::from(v) >= self.count {
             return Err(Error::Invalid(format!("there is no vertex {v}, only {}", self.count)));
         }

@@ -13,10 +13,12 @@ use nakshi_io::run_workers;
 
 use super::collect::Collected;
 use super::dictionary::{Census, DIRECT, Dictionary, Entry};
-use super::options::{Hooks, ImportOptions, Layout};
-use super::sort::pairs::{PairChunk, read_chunk};
-use super::sort::spill::Spill;
-use crate::layout::{Placer, mix};
+use super::options::{ImportOptions, Layout};
+use crate::hooks::Hooks;
+use crate::layout::Placer;
+use crate::random::mix;
+use crate::sort::pairs::{PairChunk, read_chunk};
+use crate::sort::spill::Spill;
 use crate::{Encoding, Result, VertexId};
 
 /// List entries that a sample has on average: enough for a difference of one or two percent.

@@ -6,11 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_io::run_workers;
 
 use super::dictionary::{Direct, Interner, Order, Run};
-use super::input::Inputs;
-use super::options::{Hooks, ImportOptions, Progress, SelfLoops};
+use super::inputs::Inputs;
+use super::options::{ImportOptions, SelfLoops};
 use super::read::{Batch, Weights};
-use super::sort::pairs::{PairChunk, PairWriter};
-use super::sort::spill::Spill;
+use crate::decimal::decimal;
+use crate::hooks::{Hooks, Progress};
+use crate::sort::pairs::{PairChunk, PairWriter};
+use crate::sort::spill::Spill;
 use crate::{Error, Result};
 
 /// Everything that was read, in provisional ids.
@@ -410,18 +412,5 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         self.generations.push((generation, size, self.pairs.take_chunks()?, run));
         self.interner = Interner::new();
         Ok(())
-    }
-}
-
-/// The decimal digits of an integer.
-pub(crate) fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
-    let mut start = buffer.len();
-    loop {
-        start -= 1;
-        buffer[start] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            return &buffer[start..];
-        }
     }
 }

@@ -1,17 +1,9 @@
 //! What can be imported.
 
-use std::collections::VecDeque;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use nakshi_io::CancelToken;
 
-use super::read::{self, Counters, Feed, Task};
-use super::share::{Share, has_lines};
-use super::{Format, ImportOptions};
-use crate::Result;
 use crate::generate::Generator;
 
 /// One input of an import. All inputs of an import make one graph.
@@ -90,104 +82,4 @@ pub enum Numbers<'a> {
     F32(&'a [f32]),
     /// 64-bit floats.
     F64(&'a [f64]),
-}
-
-/// A file of edges, or of vertices.
-enum Source<'a> {
-    Edges(Input<'a>),
-    Vertices(PathBuf),
-}
-
-/// All inputs, one after the other.
-pub(crate) struct Inputs<'a> {
-    waiting: VecDeque<Source<'a>>,
-    current: Option<Box<dyn Feed<'a> + 'a>>,
-    options: ImportOptions,
-    cancel: CancelToken,
-    pub counters: Arc<Counters>,
-    tasks: u64,
-    share: Option<Share>,
-    /// Whether the current file is cut into shares by its bytes, not by its pieces.
-    section: bool,
-}
-
-impl<'a> Inputs<'a> {
-    pub fn new(inputs: Vec<Input<'a>>, options: &ImportOptions, cancel: CancelToken) -> Self {
-        let mut waiting: VecDeque<_> = inputs.into_iter().map(Source::Edges).collect();
-        waiting.extend(options.nodes.clone().map(Source::Vertices));
-        Self {
-            waiting,
-            current: None,
-            options: options.clone(),
-            cancel,
-            counters: Arc::default(),
-            tasks: 0,
-            share: None,
-            section: false,
-        }
-    }
-
-    /// A share of them only.
-    pub fn of_share(self, share: Share) -> Self {
-        Self { share: Some(share), ..self }
-    }
-
-    /// Bytes of the files among the inputs, as far as they are known.
-    pub fn known_bytes(&self) -> u64 {
-        let paths = self.waiting.iter().filter_map(|source| match source {
-            Source::Edges(Input::Path(path)) | Source::Vertices(path) => Some(path),
-            Source::Edges(_) => None,
-        });
-        paths.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| meta.len()).sum()
-    }
-
-    /// The next piece of input with its number.
-    pub fn next(&mut self) -> Result<Option<(u64, Task<'a>)>> {
-        loop {
-            if let Some(feed) = &mut self.current {
-                if let Some(task) = feed.next()? {
-                    self.tasks += 1;
-                    let others =
-                        |share: &Share| self.tasks % share.of as u64 != share.number as u64;
-                    if self.share.as_ref().filter(|_| !self.section).is_some_and(others) {
-                        continue;
-                    }
-                    return Ok(Some((self.tasks, task)));
-                }
-                self.current = None;
-            }
-            let Some(source) = self.waiting.pop_front() else { return Ok(None) };
-            self.current = Some(self.open(source)?);
-        }
-    }
-
-    fn open(&mut self, source: Source<'a>) -> Result<Box<dyn Feed<'a> + 'a>> {
-        let options = &self.options;
-        self.section = false;
-        match source {
-            Source::Vertices(path) => {
-                let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
-                read::vertex_list(&path, opened, options)
-            }
-            Source::Edges(Input::Path(path)) => {
-                let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
-                let format = match options.format {
-                    Format::Auto => read::detect(&path, &opened.head),
-                    format => format,
-                };
-                if format == Format::Graphalytics {
-                    self.waiting.extend(read::graphalytics_vertices(&path).map(Source::Vertices));
-                }
-                if let Some(share) = self.share.filter(|_| has_lines(format))
-                    && let Some(file) = opened.file.as_ref().map(File::try_clone)
-                {
-                    self.section = true;
-                    let file = file.map_err(|source| crate::Error::io("open", &path, source))?;
-                    return read::section(&path, (opened, file), format, options, share);
-                }
-                read::file(&path, opened, format, options)
-            }
-            Source::Edges(other) => read::memory(other, options),
-        }
-    }
 }

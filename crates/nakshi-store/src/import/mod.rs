@@ -1,38 +1,36 @@
 //! Import: from edges in any format to a store, under a memory cap.
 //!
 //! - [`import`] with [`ImportOptions`], [`Input`]s and [`Hooks`] gives a store and a [`Report`]
-//! - `read`: one reader a format; `share`: without an import, by readers on several machines
+//! - [`read`]: one reader a format; `share`: without an import, by readers on several machines
 //! - `collect`: reads side by side, gives ids provisional numbers, spools edges
 //! - `dictionary`: merges ids under the cap and gives them their places in the layout
-//! - `budget`: memory and threads of the phases
+//! - [`Budget`]: memory and threads of the phases
 //! - `choose`: hubs first, or the order of the ids, by what lists take
-//! - `sort`: range partition by source, radix sort, runs for what does not fit
-//! - `emit`: duplicates, encoding, lists
+//! - [`sort`](crate::sort): range partition by source, radix sort, runs for what does not fit
+//! - `emit`, beside this module because [`rewrite`](crate::rewrite()) ends so too: duplicates, encoding, lists
 //!
 //! What is built depends on the graph and the options alone: not on the order of the input, nor
 //! on memory, nor on the number of threads.
 
-mod budget;
 mod choose;
 mod collect;
 mod dictionary;
-pub(crate) mod emit;
 mod input;
+mod inputs;
 mod options;
 mod pipeline;
-pub(crate) mod read;
+pub mod read;
 mod share;
-pub(crate) mod sort;
 
-pub(crate) use budget::Budget;
-pub use budget::{MINIMUM_MEMORY, least_memory};
-pub(crate) use collect::decimal;
+pub use crate::budget::{Budget, MINIMUM_MEMORY, least_memory};
+pub use crate::hooks::{Hooks, Progress};
 pub use input::{Input, Ints, Numbers};
-pub use options::{Duplicates, Format, Hooks, ImportOptions, Layout, Progress, Report, SelfLoops};
+pub use options::{Duplicates, Format, ImportOptions, Layout, Report, SelfLoops};
 pub(crate) use pipeline::STRIPE;
 #[doc(hidden)]
 pub use pipeline::import_tightly;
 pub use pipeline::{import, import_with};
+pub use read::Share;
 #[doc(hidden)]
 pub use read::read_bytes;
-pub use share::{EdgeReader, Edges, Piece, Share};
+pub use share::{EdgeReader, Edges, Piece};

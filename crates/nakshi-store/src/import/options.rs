@@ -1,7 +1,6 @@
 //! What to import and how.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Input formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -206,46 +205,4 @@ pub struct Report {
     pub seconds: f64,
     /// Content hash of the store.
     pub content_hash: String,
-}
-
-/// How far an import has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// What is going on: `read`, `sort` or `write`.
-    pub phase: &'static str,
-    /// Units done: bytes of input in phase `read`, edges afterwards.
-    pub done: u64,
-    /// Units altogether, where known.
-    pub total: Option<u64>,
-    /// Edges read so far.
-    pub edges: u64,
-}
-
-/// What an import asks and tells its caller while it runs.
-#[derive(Clone, Default)]
-pub struct Hooks {
-    /// Stops the import with [`crate::Error::Cancelled`]; looked at every few milliseconds.
-    pub cancel: nakshi_io::CancelToken,
-    /// Told after every block.
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-}
-
-impl std::fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hooks").finish_non_exhaustive()
-    }
-}
-
-impl Hooks {
-    /// # Errors
-    /// [`crate::Error::Cancelled`] once the caller wants to stop.
-    pub(crate) fn check(&self) -> crate::Result<()> {
-        if self.cancel.is_cancelled() { Err(crate::Error::Cancelled) } else { Ok(()) }
-    }
-
-    pub(crate) fn tell(&self, progress: Progress) {
-        if let Some(sink) = &self.progress {
-            sink(progress);
-        }
-    }
 }

@@ -8,18 +8,20 @@ use std::time::Instant;
 use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
-use super::budget::{Budget, threads_of};
 use super::choose::Sample;
 use super::collect::{Collected, Totals, collect};
 use super::dictionary::{Census, Dictionary, Key, Order};
-use super::emit::{Emitted, Place, Rules, emit};
-use super::input::{Input, Inputs};
-use super::options::{Duplicates, Hooks, ImportOptions, Layout, Progress, Report};
-use super::sort::pairs::{PairChunk, read_chunk};
-use super::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
-use super::sort::radix::{Record, Weighted};
-use super::sort::spill::Spill;
+use super::input::Input;
+use super::inputs::Inputs;
+use super::options::{Duplicates, ImportOptions, Layout, Report};
+use crate::budget::{Budget, threads_of};
+use crate::emit::{Emitted, Place, Rules, emit};
+use crate::hooks::{Hooks, Progress};
 use crate::layout::Placer;
+use crate::sort::pairs::{PairChunk, read_chunk};
+use crate::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
+use crate::sort::radix::{Record, Weighted};
+use crate::sort::spill::Spill;
 use crate::{
     BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
 };

@@ -4,29 +4,11 @@ use std::path::{Path, PathBuf};
 
 use nakshi_io::CancelToken;
 
-use super::input::{Input, Inputs};
-use super::read::{BLOCK, Batch, Task, as_float, canonical_u64};
-use super::{Format, ImportOptions, SelfLoops};
+use super::input::Input;
+use super::inputs::Inputs;
+use super::read::{BLOCK, Batch, Share, Task, as_float, canonical_u64};
+use super::{ImportOptions, SelfLoops};
 use crate::{Error, Result};
-
-/// One of several equal parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// Which, from 0.
-    pub number: usize,
-    /// How many there are.
-    pub of: usize,
-}
-
-impl Share {
-    /// Where this part of `range` begins, and where it ends.
-    pub(crate) fn within(self, range: std::ops::Range<u64>) -> std::ops::Range<u64> {
-        let len = u128::from(range.end.saturating_sub(range.start));
-        // No longer than the range.
-        let at = |k: usize| range.start + (len * k as u128 / self.of.max(1) as u128) as u64;
-        at(self.number)..at(self.number + 1)
-    }
-}
 
 /// Reads a share of a file of edges; the shares have all of them, each once.
 ///
@@ -137,14 +119,6 @@ impl Edges {
         let Batch { ints, int_vertices, ranges, .. } = &self.batch;
         ints.iter().flatten().chain(int_vertices).copied().chain(ranges.iter().cloned().flatten())
     }
-}
-
-/// Whether a share of a format is a range of the file's bytes.
-pub(crate) fn has_lines(format: Format) -> bool {
-    matches!(
-        format,
-        Format::EdgeList | Format::Graphalytics | Format::Adjacency | Format::InAdjacency
-    )
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use std::cmp::Ordering as Cmp;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::csr::{Csr, reserved};
-use super::mix;
-use crate::import::Hooks;
+use crate::hooks::Hooks;
+use crate::random::mix;
 use crate::{Result, VertexId};
 
 /// Where the next community goes.

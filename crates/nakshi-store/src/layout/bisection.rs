@@ -15,8 +15,9 @@ use nakshi_io::{CancelToken, run_workers};
 
 use super::csr::{Csr, reserved};
 use super::smooth::Smoother;
-use super::{Ordering, Source, csr_memory, mix};
-use crate::import::Progress;
+use super::{Ordering, Source, csr_memory};
+use crate::hooks::Progress;
+use crate::random::mix;
 use crate::{Permutation, Result, Store, VertexId};
 
 /// Most rounds of swaps at a cut.

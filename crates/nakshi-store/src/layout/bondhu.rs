@@ -7,7 +7,7 @@
 use super::arrange::{Arranger, Sides};
 use super::csr::{Csr, reserved};
 use super::{Ordering, Source, community, csr_memory};
-use crate::import::Hooks;
+use crate::hooks::Hooks;
 use crate::{Error, Permutation, Result, Store, VertexId};
 
 /// Communities, then places inside and among them.

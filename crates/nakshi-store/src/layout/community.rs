@@ -1,8 +1,8 @@
 //! Communities: by METIS, and by modularity.
 
 use super::csr::{Csr, reserved};
-use super::mix;
-use crate::import::Hooks;
+use crate::hooks::Hooks;
+use crate::random::mix;
 use crate::{Error, Result, VertexId};
 
 /// Parts a graph into `parts` communities of about equal size that few edges leave.

@@ -6,7 +6,7 @@ use nakshi_io::run_workers;
 
 use super::csr::reserved;
 use super::{Csr, Source};
-use crate::import::Progress;
+use crate::hooks::Progress;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Manifest, Result, Store, VertexId};
 

@@ -1,7 +1,7 @@
 //! A graph in memory, for layouts that visit it many times.
 
 use super::Source;
-use crate::import::Hooks;
+use crate::hooks::Hooks;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Result, VertexId};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::csr::Csr;
 use super::{Ordering, Source, csr_memory};
-use crate::import::Hooks;
+use crate::hooks::Hooks;
 use crate::{Permutation, Result, Store, VertexId};
 
 /// Rounds in which new vertices find places beside new vertices.

@@ -6,7 +6,7 @@
 
 use super::csr::{Csr, reserved};
 use super::{Ordering, Source, ranks_memory};
-use crate::import::{Hooks, Progress};
+use crate::hooks::{Hooks, Progress};
 use crate::{Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
 /// No vertex.

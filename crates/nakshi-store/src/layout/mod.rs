@@ -22,13 +22,13 @@ mod extend;
 mod gorder;
 mod norder;
 mod place;
-mod random;
 mod simple;
 mod smooth;
 
-use crate::import::Hooks;
+use crate::hooks::Hooks;
 use crate::{Error, Manifest, Permutation, Result, Store, VertexId};
 
+pub use crate::random::mix;
 pub use arrange::Sides;
 pub use bisection::Bisection;
 pub use bondhu::{Bondhu, Communities, Model};
@@ -37,8 +37,6 @@ pub use extend::Extend;
 pub use gorder::Gorder;
 pub use norder::Norder;
 pub(crate) use place::Placer;
-pub(crate) use random::Shuffle;
-pub use random::mix;
 pub use simple::{By, ByScore, Degree, OrganPipe, Original, Random};
 
 /// An order of the vertices, with its parameters.

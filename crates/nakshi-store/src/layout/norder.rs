@@ -16,7 +16,7 @@ use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, Request, Reside
 
 use super::csr::reserved;
 use super::{Ordering, Source, all};
-use crate::import::{Hooks, Progress};
+use crate::hooks::{Hooks, Progress};
 use crate::{Adjacency, Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
 /// No place yet.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Shuffle;
+use crate::random::Shuffle;
 use crate::{Error, Result, VertexId};
 
 /// A layout as a stream: takes the vertices in rank order and needs no memory per vertex.

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::{Ordering, Shuffle, Source, all, ranks_memory};
+use super::{Ordering, Source, all, ranks_memory};
+use crate::random::Shuffle;
 use crate::{Direction, Error, Permutation, Result, Store, VertexId};
 
 /// Ascending by external id.

@@ -10,7 +10,7 @@
 use nakshi_io::{CancelToken, run_workers};
 
 use super::csr::{Csr, reserved};
-use super::mix;
+use crate::random::mix;
 use crate::{Result, VertexId};
 
 /// Rounds of plain averaging.

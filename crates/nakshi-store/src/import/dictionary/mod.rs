@@ -19,7 +19,7 @@ pub(crate) use interner::Interner;
 pub(crate) use order::Order;
 pub(crate) use runs::{DIRECT, Entry, Key, Run, merge};
 
-use super::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
+use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
 use crate::{Error, Result};
 
 /// All ids of the input.

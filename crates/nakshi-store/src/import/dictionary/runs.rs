@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::Direct;
 use super::order::Order;
 use crate::Result;
-use crate::import::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
+use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
 
 /// The generation of ids that [`Direct`] counts.
 pub(crate) const DIRECT: u32 = u32::MAX;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::blocks::{Blocks, TextBlock, lines};
 use super::edge_list::is_blank_or_comment;
-use super::{Feed, Task};
+use super::task::{Feed, Task};
 use crate::{Error, Result};
 
 /// Sets up the reader; with `incoming`, the others are sources.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::batch::{Batch, Weight};
-use super::{Feed, Task};
+use super::task::{Feed, Task};
 use crate::import::{ImportOptions, Ints, Numbers};
 use crate::{Error, Result};
 

@@ -15,8 +15,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::batch::Batch;
 use super::header::{Columns, choose_columns};
 use super::ipc;
+use super::open::Opened;
 use super::seek::Seekable;
-use super::{Feed, Opened, Task};
+use super::task::{Feed, Task};
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
@@ -137,11 +138,14 @@ pub(crate) fn parquet<'a>(
 }
 
 /// A table with all its columns.
-pub(crate) type Whole<'a> =
+pub type Whole<'a> =
     (Schema, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>);
 
 /// All columns of a Parquet or Arrow file; a file of another format is handed back.
-pub(crate) fn whole<'a>(
+///
+/// # Errors
+/// [`Error::Input`] for a file that is not what its first bytes say; those of reading.
+pub fn whole<'a>(
     name: &Path,
     opened: Opened<'a>,
     memory: u64,
@@ -151,7 +155,7 @@ pub(crate) fn whole<'a>(
         line: 1,
         what: format!("not a readable table: {what}"),
     };
-    match super::detect(name, &opened.head) {
+    match super::format::detect(name, &opened.head) {
         Format::Parquet => {
             let file = Seekable::new(name, opened, memory)?;
             file.check_parquet().map_err(|what| broken(&what))?;

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::batch::{Batch, Weight};
 use super::blocks::{Blocks, TextBlock, lines};
+use super::task::{Feed, Task};
 use super::weight::{parse_u64, parse_weight, show};
-use super::{Feed, Task};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 

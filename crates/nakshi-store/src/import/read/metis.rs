@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::batch::{Batch, Weight};
 use super::blocks::Blocks;
+use super::task::{Feed, Task};
 use super::weight::{parse_u64, parse_weight, show};
-use super::{Feed, Task};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 

@@ -1,10 +1,14 @@
-//! Readers: one file a format, all of them yielding [`Batch`]es.
+//! Readers: one file a format, all of them yielding `Batch`es.
 //!
-//! A reader has a serial half, the [`Feed`], which cuts the input into pieces, and a parallel
-//! half, the [`Task`]s, which workers run side by side. Nothing depends on the order in which
+//! - [`open`] with [`Opened`], [`Counters`]: a file or standard input, decompressed
+//! - [`whole`]: a Parquet or Arrow file with all its columns
+//!
+//! A reader has a serial half, the `Feed`, which cuts the input into pieces, and a parallel
+//! half, the `Task`s, which workers run side by side. Nothing depends on the order in which
 //! tasks run; a message names the line because a feed counts lines as it cuts.
 //!
 //! - `open`, `pipe`: files, standard input, gzip, zstd
+//! - `task`: the two halves; `format`: which it is
 //! - `section`: the lines of a part of a file
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
@@ -20,6 +24,7 @@ mod batch;
 mod blocks;
 mod edge_list;
 mod fields;
+mod format;
 mod header;
 mod ipc;
 mod matrix_market;
@@ -28,19 +33,23 @@ mod open;
 mod pipe;
 mod section;
 mod seek;
+mod task;
 mod thrift;
 mod vertex_list;
 mod weight;
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use arrow::whole;
+pub use arrow::{Whole, whole};
 pub(crate) use batch::{Batch, Weights, as_float, canonical_u64};
 pub(crate) use blocks::BLOCK;
-pub(crate) use open::{Counters, Opened, open};
+pub(crate) use format::{detect, graphalytics_vertices, has_lines};
+pub use open::{Counters, Opened, open};
+pub use section::Share;
 pub(crate) use section::section;
+pub(crate) use task::{Feed, Task};
 
 use super::{Format, ImportOptions, Input};
 use crate::{Error, Result};
@@ -59,24 +68,6 @@ pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
         edges += batch.edges() as u64;
     }
     Ok(edges)
-}
-
-/// Parses one piece of input.
-pub(crate) type Task<'a> = Box<dyn FnOnce(&mut Batch) -> Result<()> + Send + 'a>;
-
-/// Cuts an input into pieces that can be parsed side by side.
-pub(crate) trait Feed<'a>: Send {
-    /// The next piece, or nothing at the end.
-    fn next(&mut self) -> Result<Option<Task<'a>>>;
-}
-
-impl<'a, F> Feed<'a> for F
-where
-    F: FnMut() -> Result<Option<Task<'a>>> + Send,
-{
-    fn next(&mut self) -> Result<Option<Task<'a>>> {
-        self()
-    }
 }
 
 /// An edge list in text.
@@ -125,39 +116,6 @@ pub(crate) fn vertex_list<'a>(
         let parser = Arc::clone(&parser);
         Ok(block.map(|block| -> Task<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
     }))
-}
-
-/// Chooses a format by the first bytes, then by the name without `.gz` or `.zst`.
-pub(crate) fn detect(path: &Path, head: &[u8]) -> Format {
-    if head.starts_with(b"PAR1") {
-        return Format::Parquet;
-    }
-    if head.starts_with(b"ARROW1") || head.starts_with(&[0xff, 0xff, 0xff, 0xff]) {
-        return Format::Arrow;
-    }
-    if head.get(..14).is_some_and(|banner| banner.eq_ignore_ascii_case(b"%%MatrixMarket")) {
-        return Format::MatrixMarket;
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
-    match name.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("mtx") => Format::MatrixMarket,
-        Some("metis" | "graph") => Format::Metis,
-        Some("adj" | "adjlist") => Format::Adjacency,
-        Some("parquet" | "pq") => Format::Parquet,
-        Some("arrow" | "arrows" | "feather" | "ipc") => Format::Arrow,
-        Some("e") if graphalytics_vertices(path).is_some() => Format::Graphalytics,
-        _ => Format::EdgeList,
-    }
-}
-
-/// The `.v` file beside a Graphalytics `.e` file, compressed or not.
-pub(crate) fn graphalytics_vertices(edges: &Path) -> Option<PathBuf> {
-    let name = edges.file_name()?.to_str()?;
-    let stem = [".e", ".e.gz", ".e.zst"].iter().find_map(|end| name.strip_suffix(end))?;
-    let beside =
-        [".v", ".v.gz", ".v.zst"].iter().map(|end| edges.with_file_name(format!("{stem}{end}")));
-    beside.into_iter().find(|path| path.is_file())
 }
 
 /// Adjacency lists in text.

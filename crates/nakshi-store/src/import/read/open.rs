@@ -16,7 +16,7 @@ use crate::{Error, Result};
 const PEEK: usize = 4096;
 
 /// An opened input.
-pub(crate) struct Opened<'a> {
+pub struct Opened<'a> {
     /// Decompressed bytes.
     pub reader: Box<dyn Read + Send + 'a>,
     /// The first decompressed bytes, at most 4 KiB, which `reader` yields again.
@@ -27,7 +27,7 @@ pub(crate) struct Opened<'a> {
 
 /// Counts what flows by, for progress.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub struct Counters {
     /// Bytes read from files, still compressed.
     pub raw: AtomicU64,
     /// Bytes after decompression.
@@ -37,7 +37,10 @@ pub(crate) struct Counters {
 /// Opens `path`; `-` is standard input. `cancel` ends a wait for a pipe.
 ///
 /// `memory` bounds the window that a zstd frame may ask for.
-pub(crate) fn open<'a>(
+///
+/// # Errors
+/// [`Error::Invalid`] for a directory; [`Error::Input`] for a compression that is not read; those of reading.
+pub fn open<'a>(
     path: &Path,
     memory: u64,
     counters: &Arc<Counters>,

@@ -8,13 +8,32 @@ use std::sync::Arc;
 
 use super::blocks::Blocks;
 use super::open::Opened;
-use super::{Feed, Task, adjacency_lists, header, parsed};
-use crate::import::share::Share;
+use super::task::{Feed, Task};
+use super::{adjacency_lists, header, parsed};
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
 /// Bytes in which line ends are looked for.
 const PIECE: usize = 64 << 10;
+
+/// One of several equal parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which, from 0.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Share {
+    /// Where this part of `range` begins, and where it ends.
+    pub(crate) fn within(self, range: std::ops::Range<u64>) -> std::ops::Range<u64> {
+        let len = u128::from(range.end.saturating_sub(range.start));
+        // No longer than the range.
+        let at = |k: usize| range.start + (len * k as u128 / self.of.max(1) as u128) as u64;
+        at(self.number)..at(self.number + 1)
+    }
+}
 
 /// The reader of a share of a file's lines. What its first lines tell of its columns holds for all.
 pub(crate) fn section<'a>(

@@ -1,0 +1,399 @@
+//! What a change does to a graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nakshi_io::{BlockReader, CancelToken, IoStats};
+
+use super::log::{Change, Changes};
+use super::logstore::{EdgeKey, NodeChange};
+use super::row::Values;
+use super::schema::{self, Encoded};
+use super::state::{NodeRow, State};
+use super::timeline::LogEdge;
+use super::value::Value;
+use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
+
+/// Longest record, in edges of the file, that is searched linearly for an edge.
+const SHORT: u64 = 64;
+/// Rows that are read between two looks at the token.
+const ROWS: u64 = 4096;
+
+/// Looks up edges by destination, for one writer.
+pub(super) struct Lookups {
+    store: Arc<Store>,
+    lists: Option<BlockReader>,
+    /// Rows by destination, of long records.
+    known: HashMap<(VertexId, u64), Ends>,
+    /// Bytes that `known` takes, and has at most.
+    kept: usize,
+    room: usize,
+    /// Stops the changes of one call.
+    cancel: CancelToken,
+}
+
+/// Destinations of a record and where in the record they are, sorted.
+struct Ends(Vec<(VertexId, u32)>);
+
+impl Ends {
+    /// Bytes of memory that the destinations of so many edges take.
+    fn bytes(edges: u64) -> usize {
+        let each = size_of::<(VertexId, u32)>();
+        let entry = size_of::<((VertexId, u64), Ends)>() * 2;
+        usize::try_from(edges).unwrap_or(usize::MAX).saturating_mul(each).saturating_add(entry)
+    }
+
+    /// Places of the edges that lead to `end`, ascending.
+    fn of(&self, end: VertexId) -> impl Iterator<Item = u64> {
+        let from = self.0.partition_point(|(other, _)| *other < end);
+        let found = self.0.get(from..).unwrap_or_default().iter();
+        found.take_while(move |(other, _)| *other == end).map(|(_, place)| u64::from(*place))
+    }
+}
+
+impl std::fmt::Debug for Lookups {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lookups").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Lookups {
+    /// Looks up edges in the files of `store`; destinations take at most `room` bytes of memory.
+    pub(super) fn new(store: Arc<Store>, room: u64, cancel: &CancelToken) -> Self {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let (known, cancel) = (HashMap::new(), cancel.clone());
+        Lookups { store, lists: None, known, kept: 0, room, cancel }
+    }
+
+    /// Stops the changes that come next by another token.
+    pub(super) fn watch(&mut self, cancel: &CancelToken) {
+        self.cancel.clone_from(cancel);
+    }
+
+    /// The nodes that have edges to `v` in the files.
+    fn sources(&mut self, v: VertexId) -> Result<Vec<VertexId>> {
+        let adjacency = self.store.adjacency(Direction::In)?;
+        let extent = adjacency.extent(v);
+        if extent.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reader = match &mut self.lists {
+            Some(reader) => reader,
+            none => none.insert(adjacency.file().reader(1, Arc::new(IoStats::default()))?),
+        };
+        let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
+        reader.submit(extent, 0)?;
+        let mut found = Vec::new();
+        if let Some(block) = reader.next()? {
+            adjacency
+                .list(block.slack(), 0..len)
+                .and_then(|list| list.decode_into(&mut found))
+                .map_err(|error| adjacency.blame(v, error))?;
+        }
+        Ok(found)
+    }
+
+    /// The rows of the file for an edge, deleted or not.
+    fn rows(&mut self, state: &State, (source, ty, end): EdgeKey) -> Result<Vec<u64>> {
+        let (rows, _) = state.record(source, ty)?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (first, count) = (rows.start, rows.end - rows.start);
+        let file = &state.base.place(source)?.0.edges.rows;
+        let needed = Ends::bytes(count);
+        if count <= SHORT || needed > self.room || u32::try_from(count).is_err() {
+            let mut found = Vec::new();
+            for row in rows {
+                self.step(row)?;
+                if file.end(row)? == u64::from(end) {
+                    found.push(row);
+                }
+            }
+            return Ok(found);
+        }
+        if !self.known.contains_key(&(source, ty)) {
+            if self.kept + needed > self.room {
+                (self.known, self.kept) = (HashMap::new(), 0);
+            }
+            let mut ends = Vec::with_capacity(rows.end.saturating_sub(first) as usize);
+            for row in rows {
+                self.step(row)?;
+                let wide = || Error::BadList("a vertex id does not fit 32 bits");
+                let to = VertexId::try_from(file.end(row)?).map_err(|_| wide())?;
+                // Fits: looked at above.
+                ends.push((to, (row - first) as u32));
+            }
+            ends.sort_unstable();
+            self.kept += needed;
+            self.known.insert((source, ty), Ends(ends));
+        }
+        let ends = self.known.get(&(source, ty));
+        Ok(ends.into_iter().flat_map(|ends| ends.of(end)).map(|place| first + place).collect())
+    }
+
+    /// Looks at the token every now and then.
+    fn step(&self, row: u64) -> Result<()> {
+        if row.is_multiple_of(ROWS) { Ok(self.cancel.check()?) } else { Ok(()) }
+    }
+}
+
+/// Time and properties of an edge that was there.
+type Removed = Option<(i64, Arc<[u8]>)>;
+
+impl State {
+    /// Makes the changes of a commit that was made before.
+    pub(super) fn make(
+        &mut self,
+        commit: u64,
+        changes: &mut Changes<'_>,
+        lookups: &mut Lookups,
+    ) -> Result<()> {
+        while let Some(change) = changes.next()? {
+            self.apply(&change, lookups)?;
+        }
+        self.commit = commit;
+        Ok(())
+    }
+
+    /// Makes a change; whether it changed anything. After an error the state is of no use.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::NoNode`] for a change that is not possible; damage;
+    /// [`Error::Cancelled`].
+    pub(super) fn apply(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
+        lookups.cancel.check()?;
+        match change {
+            Change::AppendNode { id, properties } => self.append_node(id, properties),
+            Change::UpdateNode { id, properties, merge } => {
+                self.update_node(id, properties, *merge)
+            }
+            Change::DeleteNode { id } => self.delete_node(id, lookups),
+            Change::AppendEdge { source, edge_type, destination, timestamp, properties } => {
+                let (source, end) = (self.node(source)?, self.node(destination)?);
+                let ty = schema::edge_type(&mut self.schema, edge_type)?;
+                let values = schema::row(&schema::encode_edge(&mut self.schema, properties)?);
+                self.put_edge((source, ty, end), *timestamp, &values.into(), lookups)?;
+                Ok(true)
+            }
+            Change::DeleteEdge { source, edge_type, destination } => {
+                let Some(key) = self.edge_key(source, edge_type, destination)? else {
+                    return Ok(false);
+                };
+                Ok(self.drop_edge(key, lookups)?.is_some())
+            }
+            Change::ChangeType { source, edge_type, destination, new_type } => {
+                let Some(key) = self.edge_key(source, edge_type, destination)? else {
+                    return Ok(false);
+                };
+                let Some((time, values)) = self.drop_edge(key, lookups)? else { return Ok(false) };
+                let ty = schema::edge_type(&mut self.schema, new_type)?;
+                self.put_edge((key.0, ty, key.2), time, &values, lookups)?;
+                Ok(true)
+            }
+            Change::SetInverse { edge_type, inverse } => {
+                let ty = schema::edge_type(&mut self.schema, edge_type)?;
+                let inverse = schema::edge_type(&mut self.schema, inverse)?;
+                let schema = Arc::make_mut(&mut self.schema);
+                for (ty, wanted) in [(ty, inverse), (inverse, ty)] {
+                    if let Some(other) = schema.inverse(ty).filter(|other| *other != wanted) {
+                        return Err(Error::Invalid(format!(
+                            "the inverse of '{}' is '{}' already",
+                            schema.type_name(ty),
+                            schema.type_name(other)
+                        )));
+                    }
+                }
+                let new = schema.inverse(ty).is_none();
+                schema.set_inverse(ty, inverse);
+                Ok(new)
+            }
+        }
+    }
+
+    fn append_node(&mut self, id: &ExternalId, properties: &[(String, Value)]) -> Result<bool> {
+        let v = match self.number(id)? {
+            Some(v) if self.is_alive(v) => {
+                return Err(Error::Invalid(format!(
+                    "the node {id} is there already; update it, or delete it first"
+                )));
+            }
+            Some(v) => v,
+            None => {
+                let v = u32::try_from(self.numbered()).ok().filter(|v| *v < u32::MAX);
+                let v = v.ok_or_else(|| Error::Unsupported("2^32 nodes in a store".into()))?;
+                let ids = self.base.ids();
+                if self.filed() > 0 && !ids.takes(id) {
+                    return Err(Error::Invalid(format!(
+                        "the ids of this store are {}, and '{id}' is not; import it anew with ids \
+                         of one kind",
+                        ids.kind_name()
+                    )));
+                }
+                let id = ids.canonical(id);
+                self.log.add_id(id, v);
+                v
+            }
+        };
+        let values = schema::encode_node(&mut self.schema, properties)?;
+        self.set_values(v, &values, true);
+        self.log.more_nodes += 1;
+        Ok(true)
+    }
+
+    fn set_values(&mut self, v: VertexId, values: &Encoded, cut: bool) {
+        let values = Some(schema::row(values).into());
+        self.log.set_node(v, NodeChange { values, cut });
+    }
+
+    fn update_node(
+        &mut self,
+        id: &ExternalId,
+        properties: &[(String, Value)],
+        merge: bool,
+    ) -> Result<bool> {
+        let v = self.node(id)?;
+        let mut values = schema::encode_node(&mut self.schema, properties)?;
+        if merge {
+            let named = properties.iter().filter_map(|(name, _)| self.schema.nodes.find(name).ok());
+            let named: Vec<u32> = named.map(|(number, _)| number).collect();
+            values.extend(self.values_of(v)?.into_iter().filter(|(p, _)| !named.contains(p)));
+            values.sort_by_key(|(property, _)| *property);
+        }
+        let cut = self.log.node(v).is_some_and(|change| change.cut);
+        self.set_values(v, &values, cut);
+        Ok(true)
+    }
+
+    /// All properties of a node that is there.
+    pub(super) fn values_of(&self, v: VertexId) -> Result<Encoded> {
+        let mut found = Encoded::new();
+        match self.row(v) {
+            None => {}
+            Some(NodeRow::Log(values)) => {
+                found.extend(Values(values).map(|(property, value)| (property, value.to_vec())));
+            }
+            Some(NodeRow::File) => {
+                let (shard, row) = self.base.place(v)?;
+                shard.nodes.each(row, |property, value| {
+                    found.push((property, value.to_vec()));
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// An edge by numbers, if there can be one.
+    fn edge_key(
+        &self,
+        source: &ExternalId,
+        edge_type: &str,
+        destination: &ExternalId,
+    ) -> Result<Option<EdgeKey>> {
+        let (source, end) = (self.find(source)?, self.find(destination)?);
+        let ty = self.schema.edge_type(edge_type);
+        Ok(source.zip(ty).zip(end).map(|((source, ty), end)| (source, ty, end)))
+    }
+
+    /// Adds an edge, and the one that leads back if its type has an inverse.
+    fn put_edge(
+        &mut self,
+        key: EdgeKey,
+        time: i64,
+        values: &Arc<[u8]>,
+        lookups: &mut Lookups,
+    ) -> Result<()> {
+        for key in self.with_inverse(key) {
+            self.remove_edges(key, lookups)?;
+            self.log.add_edge(key, time, Arc::clone(values));
+            self.log.more_edges += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes an edge, and the one that leads back; time and properties of the first.
+    fn drop_edge(&mut self, key: EdgeKey, lookups: &mut Lookups) -> Result<Removed> {
+        let mut removed = None;
+        for one in self.with_inverse(key) {
+            let found = self.remove_edges(one, lookups)?;
+            if one == key {
+                removed = found;
+            }
+        }
+        Ok(removed)
+    }
+
+    fn with_inverse(&self, key: EdgeKey) -> impl Iterator<Item = EdgeKey> + use<> {
+        let (source, ty, end) = key;
+        let inverse = self.schema.inverse(ty).map(|inverse| (end, inverse, source));
+        std::iter::once(key).chain(inverse.filter(|inverse| *inverse != key))
+    }
+
+    /// Removes all edges of a source, type and destination; time and properties of the newest.
+    fn remove_edges(&mut self, key: EdgeKey, lookups: &mut Lookups) -> Result<Removed> {
+        let (source, ty, _) = key;
+        let mut rows = lookups.rows(self, key)?;
+        if let Some(fragment) = self.log.record(source, ty) {
+            rows.retain(|row| !fragment.hides(*row));
+        }
+        let newest = match rows.last() {
+            Some(&row) => {
+                let file = &self.base.place(source)?.0.edges.rows;
+                let mut values = Vec::new();
+                file.each(row, |property, value| {
+                    Values::put(property, value, &mut values);
+                    Ok(())
+                })?;
+                Some((file.time(row)?, values.into()))
+            }
+            None => None,
+        };
+        if !rows.is_empty() {
+            self.log.hide(source, ty, &rows);
+            self.log.more_edges -= rows.len() as i64;
+        }
+        match self.log.remove_edge(key) {
+            Some(LogEdge { time, values, .. }) => {
+                self.log.more_edges -= 1;
+                Ok(Some((time, values)))
+            }
+            None => Ok(newest),
+        }
+    }
+
+    fn delete_node(&mut self, id: &ExternalId, lookups: &mut Lookups) -> Result<bool> {
+        let Some(v) = self.find(id)? else { return Ok(false) };
+        // To it first, while its own records still show what leads back to itself.
+        let mut sources: Vec<EdgeKey> =
+            self.log.leading_to(v).map(|(source, ty)| (source, ty, v)).collect();
+        if u64::from(v) < self.filed() {
+            for source in lookups.sources(v)? {
+                lookups.cancel.check()?;
+                if self.has_file_edges(source) {
+                    let types = self
+                        .base
+                        .place(source)
+                        .and_then(|(shard, number)| shard.edges.records(number))?;
+                    sources.extend(types.into_iter().map(|(ty, _)| (source, ty, v)));
+                }
+            }
+        }
+        for key in sources {
+            lookups.cancel.check()?;
+            self.remove_edges(key, lookups)?;
+        }
+        let mut own = 0;
+        for (_, (rows, fragment)) in self.records(v)? {
+            own += (rows.end - rows.start) as i64;
+            if let Some(fragment) = fragment {
+                own += fragment.edges.len() as i64 - fragment.hidden.len() as i64;
+            }
+        }
+        self.log.remove_records(v);
+        self.log.set_node(v, NodeChange { values: None, cut: true });
+        self.log.more_edges -= own;
+        self.log.more_nodes -= 1;
+        Ok(true)
+    }
+}

@@ -1,0 +1,25 @@
+//! A copy of a store with properties while others read and write it: its files and its log.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nakshi_io::write::WriteFs;
+use nakshi_store::import::Hooks;
+use nakshi_store::{BackupReport, Manifest, Result, backup_with};
+
+use crate::log::logs;
+
+/// As [`nakshi_store::backup()`], with the log of the properties if the store has them: the copy is in the
+/// state after one of the commits.
+///
+/// # Errors
+/// As [`nakshi_store::backup()`].
+pub fn backup(
+    fs: &Arc<dyn WriteFs>,
+    source: &Path,
+    destination: &Path,
+    hooks: &Hooks,
+) -> Result<BackupReport> {
+    let open = |path: &Path, manifest: &Manifest| logs(path, manifest, &hooks.cancel);
+    backup_with(fs, source, destination, hooks, &open)
+}

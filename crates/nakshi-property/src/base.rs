@@ -1,0 +1,252 @@
+//! The property files of a store: in memory as they are on disk, or on disk behind a cache.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nakshi_io::{CancelToken, IoStats, PageCache};
+
+use super::blob::Blob;
+use super::entry::{PropertyEntry, SegmentDirectory};
+use super::segment::{Edges, Rows};
+use nakshi_store::ResidentIds;
+use nakshi_store::{Error, ExternalId, FileEntry, Result, Store, VertexId};
+
+/// Bytes, and pages, that a cache of property files has at least.
+const LEAST_CACHE: u64 = 256 << 10;
+const LEAST_PAGES: u64 = 16;
+
+/// Share of the memory, and bytes, that a writer's lookups of edges by destination take at most.
+const LOOKUPS_SHARE: u64 = 16;
+const LOOKUPS: u64 = 64 << 20;
+
+/// All files, and the ids of their nodes.
+#[derive(Debug)]
+pub(crate) struct Base {
+    path: PathBuf,
+    entry: PropertyEntry,
+    ids: ResidentIds,
+    shards: Vec<Shard>,
+    /// Bytes of memory that all of it takes, with the cache.
+    memory: u64,
+    /// Bytes that a writer's lookups may take of it.
+    lookups: u64,
+    /// Of files that are not in memory.
+    cache: Option<Arc<PageCache>>,
+    stats: Arc<IoStats>,
+}
+
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub(super) nodes: Rows,
+    pub(super) edges: Edges,
+}
+
+impl Base {
+    /// The least memory that [`Base::open`] takes, in bytes.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn least(store: &Store, entry: &PropertyEntry, cancel: &CancelToken) -> Result<u64> {
+        Ok(least(store, entry, &read_directory(store, entry, cancel)?))
+    }
+
+    /// As [`Base::open_counted`], with counters of its own.
+    pub(crate) fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
+        Self::open_counted(store, memory, &Arc::default(), cancel)
+    }
+
+    /// Opens the property files of a store: in memory if `memory` has room for all, else on disk behind
+    /// a cache that takes what is left of it. Reads are counted in `stats`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
+    /// than what has to be there; those of reading.
+    pub(crate) fn open_counted(
+        store: &Store,
+        memory: Option<u64>,
+        stats: &Arc<IoStats>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let entry = PropertyEntry::of(store.manifest())?.ok_or_else(|| {
+            Error::Unsupported(format!(
+                "{} has no properties; import tables of nodes and edges with properties",
+                store.path().display()
+            ))
+        })?;
+        let directory = read_directory(store, &entry, cancel)?;
+        let lookups = lookups(store, &entry, &directory, memory);
+        let cache = cache(store, &entry, &directory, memory, lookups)?;
+        let blob = |file: Option<&FileEntry>| {
+            let file = store.file(file.ok_or_else(|| lacks(store.path(), "a property file"))?)?;
+            match &cache {
+                None => Blob::load(&file, cancel),
+                Some(cache) => Blob::cached(&file, cache, stats),
+            }
+        };
+        let mut shards = Vec::new();
+        for (number, shard) in directory.shards.iter().enumerate() {
+            shards.push(Shard {
+                nodes: Rows::open(blob(entry.segments.nodes.get(number))?, shard.nodes.form())?,
+                edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
+            });
+        }
+        if shards.len() as u64 != u64::from(entry.shards) || shards.is_empty() {
+            return Err(lacks(store.path(), "a shard"));
+        }
+        let ids = ResidentIds::load(&store.ids()?, cancel)?;
+        let whole = whole(store, &entry, &directory);
+        let memory = memory.map_or(whole, |given| given.min(whole));
+        let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
+        Ok(Base { path, entry, ids, shards, memory, lookups, cache, stats })
+    }
+
+    /// What was read from disk since the files were opened; nothing if they are in memory.
+    pub(super) fn io(&self) -> &IoStats {
+        &self.stats
+    }
+
+    /// Makes the next reads cold.
+    pub(super) fn clear_cache(&self) {
+        self.cache.iter().for_each(|cache| cache.clear());
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Bytes that a writer's lookups of edges by destination may take, beside the files and their cache.
+    pub(super) fn lookups(&self) -> u64 {
+        self.lookups
+    }
+
+    pub(crate) fn entry(&self) -> &PropertyEntry {
+        &self.entry
+    }
+
+    pub(super) fn ids(&self) -> &ResidentIds {
+        &self.ids
+    }
+
+    pub(super) fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// The shard of a node, and its row there.
+    #[inline]
+    pub(super) fn place(&self, v: VertexId) -> Result<(&Shard, u64)> {
+        // At least one shard.
+        let shards = self.shards.len() as u32;
+        let shard = self.shards.get((v % shards) as usize);
+        Ok((shard.ok_or_else(|| lacks(&self.path, "a shard"))?, u64::from(v / shards)))
+    }
+
+    pub(super) fn no_node(&self, id: &ExternalId) -> Error {
+        Error::NoNode { id: id.to_string(), path: self.path.clone() }
+    }
+}
+
+fn read_directory(
+    store: &Store,
+    entry: &PropertyEntry,
+    cancel: &CancelToken,
+) -> Result<SegmentDirectory> {
+    let directory = entry.segments.directory.as_ref();
+    let file = store
+        .file(directory.ok_or_else(|| lacks(store.path(), "the directory of its properties"))?)?;
+    let bytes = file.load(cancel)?;
+    parse(file.path(), &bytes)
+}
+
+/// A cache for files that `memory` is too small for; none if it is not.
+fn cache(
+    store: &Store,
+    entry: &PropertyEntry,
+    directory: &SegmentDirectory,
+    memory: Option<u64>,
+    lookups: u64,
+) -> Result<Option<Arc<PageCache>>> {
+    let whole = whole(store, entry, directory);
+    let Some(given) = memory.filter(|given| *given - lookups < whole) else { return Ok(None) };
+    let needed = least(store, entry, directory);
+    if given < needed {
+        return Err(Error::Budget { needed, given });
+    }
+    let given = given - lookups;
+    // Never less, unless the whole is: that was refused.
+    let room = given.saturating_sub(resident(store, directory).unwrap_or(given));
+    let room = usize::try_from(room / 100 * 98).unwrap_or(usize::MAX);
+    Ok(Some(PageCache::new(room, store.manifest().page_size)?))
+}
+
+/// Bytes that a writer's lookups may take: none of the memory that the files need.
+fn lookups(
+    store: &Store,
+    entry: &PropertyEntry,
+    directory: &SegmentDirectory,
+    memory: Option<u64>,
+) -> u64 {
+    let Some(given) = memory else { return LOOKUPS };
+    let spare = given.saturating_sub(least(store, entry, directory));
+    spare.min(given / LOOKUPS_SHARE).min(LOOKUPS)
+}
+
+/// The memory that all property files take.
+fn whole(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
+    entry.bytes() + ids_bytes(store) + directory.in_memory()
+}
+
+/// The least memory that property files can be asked with.
+fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
+    let whole = whole(store, entry, directory);
+    let cache = LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size));
+    // The cache has tables of its own.
+    let with_cache = |resident| whole.min(resident + cache / 98 * 100 + 100);
+    resident(store, directory).map_or(whole, with_cache)
+}
+
+/// What is in memory of files that are not; `None` if they have to be.
+fn resident(store: &Store, directory: &SegmentDirectory) -> Option<u64> {
+    let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
+    let bytes: Option<u64> = forms.map(|form| form.resident()).sum();
+    Some(bytes? + ids_bytes(store))
+}
+
+/// The directory of property files; its bytes have the checksum that they were written with.
+fn parse(path: &Path, bytes: &[u8]) -> Result<SegmentDirectory> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let path = path.display();
+        Error::Unsupported(format!("{path} is of a newer nakshi, use that one ({error})"))
+    })
+}
+
+fn ids_bytes(store: &Store) -> u64 {
+    let ids = &store.manifest().ids;
+    let files = [&ids.keys, &ids.blocks, &ids.internal, &ids.ranks];
+    files.into_iter().flatten().map(|file| file.len).sum()
+}
+
+fn lacks(path: &Path, what: &str) -> Error {
+    Error::NotAStore { path: path.to_path_buf(), what: format!("it lacks {what}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seen red with the error of a damaged file.
+    #[test]
+    fn a_codec_of_a_newer_version_is_named() {
+        let column = r#"{"codec":"telepathy","text":{"at":0,"len":8}}"#;
+        let nodes = format!(r#"{{"groups":[{{"rows":1,"columns":{{"0":{column}}}}}]}}"#);
+        let bytes = format!(r#"{{"shards":[{{"nodes":{nodes}}}]}}"#);
+        let error = parse(Path::new("properties-1.json"), bytes.as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Unsupported(_)));
+        for mention in ["properties-1.json", "newer nakshi", "telepathy"] {
+            assert!(error.to_string().contains(mention), "{error}");
+        }
+    }
+}

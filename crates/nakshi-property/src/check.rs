@@ -1,0 +1,50 @@
+//! The part of a deep check that reads properties: every value decodes, edges are in order, lists of rows
+//! are those of their values, every change of the log can be made.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nakshi_io::CancelToken;
+use nakshi_store::{CheckReport, OpenOptions, Result, SectionCheck, Store, check_with};
+
+use crate::{Base, PropertyEntry, PropertyGraph};
+
+/// As [`nakshi_store::check()`], with the properties and their log if the store has them.
+///
+/// # Errors
+/// As [`nakshi_store::check()`].
+pub fn check(
+    path: impl AsRef<Path>,
+    options: &OpenOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckReport> {
+    check_with(path, options, &[&PropertyCheck], progress)
+}
+
+/// Checks the section of properties.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PropertyCheck;
+
+impl SectionCheck for PropertyCheck {
+    fn memory(&self, store: &Arc<Store>, cancel: &CancelToken) -> u64 {
+        // What cannot be read is in the report.
+        let Ok(Some(entry)) = PropertyEntry::of(store.manifest()) else { return 0 };
+        Base::least(store, &entry, cancel).unwrap_or(entry.bytes())
+    }
+
+    fn verify(
+        &self,
+        store: &Arc<Store>,
+        memory: Option<u64>,
+        cancel: &CancelToken,
+        problem: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        if PropertyEntry::of(store.manifest())?.is_none() {
+            return Ok(());
+        }
+        let base = Base::open(store, memory, cancel)?;
+        base.verify(store.num_edges(), cancel, problem)?;
+        // Every change of the log can be made.
+        PropertyGraph::with_log(store, base, cancel).map(|_| ())
+    }
+}

@@ -1,0 +1,152 @@
+//! What the manifest says of properties, and the directory of a segment's files.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
+use super::value::PropertyType;
+use nakshi_store::{FileEntry, Manifest, Result};
+
+/// How the property files of a store are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PropertyLayout {
+    /// A column for each property, by the codec that takes least.
+    #[default]
+    Columns,
+    /// ZipG's NodeFile and EdgeFile: flat text, compressed by Succinct.
+    Zipg,
+    /// All properties of a node or an edge side by side, as they are, for data far larger than
+    /// memory: a node is one read, and the order of the nodes decides which share pages.
+    Blocks,
+}
+
+impl PropertyLayout {
+    /// Bytes of memory that encoding `group` bytes of values takes, `searchable` if some of them are.
+    pub(super) fn memory_of(self, group: u64, searchable: bool) -> u64 {
+        match (self, searchable) {
+            (PropertyLayout::Columns, false) => 3 * group,
+            // The text while its suffixes are sorted, and what it was made from.
+            (PropertyLayout::Columns, true) | (PropertyLayout::Zipg, _) => 11 * group,
+            // Where blocks begin.
+            (PropertyLayout::Blocks, _) => 16 << 20,
+        }
+    }
+
+    fn is_columns(&self) -> bool {
+        *self == PropertyLayout::Columns
+    }
+}
+
+/// Name and type of a property, and how it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertySpec {
+    /// Its name, unique among nodes or among edges.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: PropertyType,
+    /// Whether columns of it are compressed text in which substrings are found without reading all
+    /// values. Of strings and bytes only. In [`PropertyLayout::Zipg`] everything is such text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub searchable: bool,
+}
+
+impl PropertySpec {
+    /// A property that is not searchable.
+    pub fn new(name: impl Into<String>, ty: PropertyType) -> Self {
+        Self { name: name.into(), ty, searchable: false }
+    }
+}
+
+/// The property files of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertyEntry {
+    /// How the files are laid out; absent for columns.
+    #[serde(default, skip_serializing_if = "PropertyLayout::is_columns")]
+    pub layout: PropertyLayout,
+    /// Number of shards: internal id `v` is number `v / shards` of shard `v % shards`.
+    pub shards: u32,
+    /// Number of nodes.
+    pub nodes: u64,
+    /// Number of edges.
+    pub edges: u64,
+    /// Properties of nodes, by number.
+    pub node_properties: Vec<PropertySpec>,
+    /// Properties of edges, by number.
+    pub edge_properties: Vec<PropertySpec>,
+    /// Types of edges, by number.
+    pub edge_types: Vec<String>,
+    /// Types of edges that lead back along those of another type, both ways.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inverses: BTreeMap<String, String>,
+    /// Number of the last commit that the files contain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub commit: u64,
+    /// The files.
+    pub segments: SegmentEntry,
+}
+
+/// The files of a segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentEntry {
+    /// Nodes of each shard.
+    pub nodes: Vec<FileEntry>,
+    /// Edges of each shard.
+    pub edges: Vec<FileEntry>,
+    /// Where in them everything lies.
+    pub directory: Option<FileEntry>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl PropertyEntry {
+    /// Name of the section of the manifest.
+    pub const SECTION: &str = "property";
+
+    /// What the manifest says of properties; nothing for a store without.
+    ///
+    /// # Errors
+    /// [`nakshi_store::Error::Corrupt`] for a section that does not parse.
+    pub fn of(manifest: &Manifest) -> Result<Option<Self>> {
+        manifest.section(Self::SECTION)
+    }
+
+    /// Every file that it names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        let SegmentEntry { nodes, edges, directory } = &self.segments;
+        nodes.iter().chain(edges).chain(directory)
+    }
+
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files().map(|file| file.len).sum()
+    }
+}
+
+/// What the directory file of a segment holds, as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SegmentDirectory {
+    pub(crate) shards: Vec<ShardDirectory>,
+}
+
+/// Where everything lies in the files of a shard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShardDirectory {
+    pub(super) nodes: NodeDirectory,
+    pub(super) edges: EdgeDirectory,
+}
+
+impl SegmentDirectory {
+    /// Bytes that open columns keep in memory beside their files.
+    pub(super) fn in_memory(&self) -> u64 {
+        let groups = self
+            .shards
+            .iter()
+            .flat_map(|shard| shard.nodes.groups.iter().chain(&shard.edges.groups));
+        groups.map(GroupDirectory::in_memory).sum()
+    }
+}

@@ -1,0 +1,64 @@
+//! Export of any store, with its properties where the format has room for them.
+//!
+//! - [`export`] with [`ExportOptions`]
+//! - `tables`: nodes and edges with all properties, as our import reads them; `neo4j`: as Neo4j's does;
+//!   `graph`: the rows of both
+//!
+//! All other files are those of [`nakshi_store::export`].
+
+mod graph;
+mod neo4j;
+mod tables;
+
+use std::path::Path;
+
+pub use nakshi_store::export::{ExportFormat, ExportOptions, Exported};
+
+use crate::PropertyEntry;
+use nakshi_store::export::{Source, choose};
+use nakshi_store::import::Hooks;
+use nakshi_store::{Error, Result, Store};
+
+/// As [`nakshi_store::export::export`], and of a store with properties tables of nodes and edges with all
+/// of them. For Neo4j `path` is a directory, which must not exist. Properties are those after the last
+/// commit, and in memory too, as they are on disk.
+///
+/// # Errors
+/// As [`nakshi_store::export::export`]; [`Error::Invalid`] for a file of nodes beside files for Neo4j.
+pub fn export(
+    store: &Store,
+    path: &Path,
+    options: &ExportOptions,
+    hooks: &Hooks,
+) -> Result<Exported> {
+    let format = choose(options.format, path);
+    if with_tables(store, format, options)? {
+        let manifest = store.manifest();
+        let needed = manifest.reading_memory().saturating_add(tables::need(manifest)?);
+        Error::afford(needed, options.memory)?;
+        let source = Source { store, weight: None, hooks };
+        return tables::write(&source, path, options)
+            .map_err(|error| hooks.check().err().unwrap_or(error));
+    }
+    if format != ExportFormat::Neo4j {
+        return nakshi_store::export::export(store, path, options, hooks);
+    }
+    if options.memory.is_some() {
+        let lists = nakshi_store::export::need(store, format)?;
+        let needed = lists.saturating_add(graph::need(store.manifest())?);
+        Error::afford(needed, options.memory)?;
+    }
+    let source = Source::new(store, options.weight.as_deref(), hooks)?;
+    if options.nodes.is_some() {
+        return Err(Error::Invalid(
+            "files for Neo4j have all nodes already; leave the file of nodes out".into(),
+        ));
+    }
+    neo4j::neo4j(&source, path)
+}
+
+/// Whether it is tables with properties that are written.
+fn with_tables(store: &Store, format: ExportFormat, options: &ExportOptions) -> Result<bool> {
+    let has = PropertyEntry::of(store.manifest())?.is_some();
+    Ok(has && !options.plain && tables::takes(format))
+}

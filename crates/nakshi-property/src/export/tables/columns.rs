@@ -1,0 +1,234 @@
+//! Parquet: values in columns of their types.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, LargeBinaryBuilder,
+    LargeStringBuilder, TimestampMillisecondBuilder,
+};
+use arrow_array::{ArrayRef, LargeListArray, RecordBatch};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::{PropertyType, Scalar, Value, id_bytes};
+use nakshi_store::export::Output;
+use nakshi_store::{Error, ExternalId, Result};
+
+/// Rows of a batch, and bytes of its values.
+const ROWS: usize = 16 << 10;
+const BYTES: usize = 8 << 20;
+/// Encoded bytes of a row group.
+const GROUP: usize = 32 << 20;
+
+/// A file of rows.
+pub(super) struct Columnar {
+    path: PathBuf,
+    schema: SchemaRef,
+    writer: ArrowWriter<Output>,
+    columns: Vec<Cells>,
+    /// The column of the next value.
+    column: usize,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Columnar {
+    /// Starts a file with columns of these names and types.
+    pub fn create(
+        path: &Path,
+        header: impl Iterator<Item = (String, PropertyType)>,
+    ) -> Result<Self> {
+        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        for (name, ty) in header {
+            fields.push(Field::new(name, data_type(ty), true));
+            columns.push(Cells::of(ty));
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let level = ZstdLevel::try_new(1).map_err(|error| failed(path, error))?;
+        let compression = Compression::ZSTD(level);
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let output = Output::create(path)?;
+        let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))
+            .map_err(|error| failed(path, error))?;
+        let path = path.to_path_buf();
+        Ok(Columnar { path, schema, writer, columns, column: 0, rows: 0, bytes: 0 })
+    }
+
+    /// The id of a row.
+    pub fn id(&mut self, id: &ExternalId) -> Result<()> {
+        let value = match (id, self.columns.get(self.column)) {
+            (ExternalId::I64(id), Some(Cells::Int(_))) => Value::Int(*id),
+            (ExternalId::U64(id), Some(Cells::Int(_))) => Value::Int(id.cast_signed()),
+            (id, Some(Cells::Bytes(_))) => Value::Bytes(id_bytes(id.clone())),
+            (id, _) => Value::String(id.to_string()),
+        };
+        self.value(&value)
+    }
+
+    /// The next value of a row.
+    pub fn value(&mut self, value: &Value) -> Result<()> {
+        if let Some(cells) = self.columns.get_mut(self.column) {
+            self.bytes += cells.push(value);
+        }
+        self.column += 1;
+        Ok(())
+    }
+
+    /// Ends the row.
+    pub fn end_row(&mut self) -> Result<()> {
+        self.column = 0;
+        self.rows += 1;
+        if self.rows < ROWS && self.bytes < BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let path = &self.path;
+        let columns = self.columns.iter_mut().map(Cells::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|error| Error::Invalid(error.to_string()))?;
+        (self.rows, self.bytes) = (0, 0);
+        self.writer.write(&batch).map_err(|error| failed(path, error))?;
+        if self.writer.in_progress_size() < GROUP {
+            return Ok(());
+        }
+        self.writer.flush().map_err(|error| failed(path, error))
+    }
+
+    /// Everything but the name of the file.
+    pub fn close(mut self) -> Result<Output> {
+        if self.rows > 0 {
+            self.flush()?;
+        }
+        self.writer.into_inner().map_err(|error| failed(&self.path, error))
+    }
+}
+
+fn failed(path: &Path, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::io("write", path, std::io::Error::other(error))
+}
+
+fn data_type(ty: PropertyType) -> DataType {
+    let scalar = match ty.scalar {
+        Scalar::String => DataType::LargeUtf8,
+        Scalar::Bytes => DataType::LargeBinary,
+        Scalar::Int => DataType::Int64,
+        Scalar::Float => DataType::Float64,
+        Scalar::Bool => DataType::Boolean,
+        Scalar::Timestamp => DataType::Timestamp(TimeUnit::Millisecond, None),
+    };
+    if ty.list { DataType::LargeList(item(scalar)) } else { scalar }
+}
+
+fn item(ty: DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", ty, true))
+}
+
+/// The values of a column on their way into a batch.
+enum Cells {
+    String(LargeStringBuilder),
+    Bytes(LargeBinaryBuilder),
+    Int(Int64Builder),
+    Float(Float64Builder),
+    Bool(BooleanBuilder),
+    Timestamp(TimestampMillisecondBuilder),
+    List { items: Box<Cells>, field: Arc<Field>, ends: Vec<usize>, valid: NullBufferBuilder },
+}
+
+impl Cells {
+    fn of(ty: PropertyType) -> Self {
+        if ty.list {
+            let of = PropertyType::of(ty.scalar);
+            let (items, field) = (Box::new(Cells::of(of)), item(data_type(of)));
+            return Cells::List {
+                items,
+                field,
+                ends: Vec::new(),
+                valid: NullBufferBuilder::new(0),
+            };
+        }
+        match ty.scalar {
+            Scalar::String => Cells::String(LargeStringBuilder::new()),
+            Scalar::Bytes => Cells::Bytes(LargeBinaryBuilder::new()),
+            Scalar::Int => Cells::Int(Int64Builder::new()),
+            Scalar::Float => Cells::Float(Float64Builder::new()),
+            Scalar::Bool => Cells::Bool(BooleanBuilder::new()),
+            Scalar::Timestamp => Cells::Timestamp(TimestampMillisecondBuilder::new()),
+        }
+    }
+
+    /// Appends a value: null for one of another type, which a column has not. Returns its bytes.
+    fn push(&mut self, value: &Value) -> usize {
+        match (self, value) {
+            (Cells::String(cells), Value::String(text)) => {
+                cells.append_value(text);
+                return text.len();
+            }
+            (Cells::Bytes(cells), Value::Bytes(bytes)) => {
+                cells.append_value(bytes);
+                return bytes.len();
+            }
+            (Cells::List { items, ends, valid, .. }, Value::List(list)) => {
+                let bytes = list.iter().map(|item| items.push(item)).sum();
+                ends.push(items.len());
+                valid.append_non_null();
+                return bytes;
+            }
+            (Cells::Int(cells), Value::Int(v)) => cells.append_value(*v),
+            (Cells::Float(cells), Value::Float(v)) => cells.append_value(*v),
+            (Cells::Bool(cells), Value::Bool(v)) => cells.append_value(*v),
+            (Cells::Timestamp(cells), Value::Timestamp(v)) => cells.append_value(*v),
+            (cells, _) => cells.push_null(),
+        }
+        8
+    }
+
+    fn push_null(&mut self) {
+        match self {
+            Cells::String(cells) => cells.append_null(),
+            Cells::Bytes(cells) => cells.append_null(),
+            Cells::Int(cells) => cells.append_null(),
+            Cells::Float(cells) => cells.append_null(),
+            Cells::Bool(cells) => cells.append_null(),
+            Cells::Timestamp(cells) => cells.append_null(),
+            Cells::List { items, ends, valid, .. } => {
+                ends.push(items.len());
+                valid.append_null();
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Cells::String(cells) => cells.len(),
+            Cells::Bytes(cells) => cells.len(),
+            Cells::Int(cells) => cells.len(),
+            Cells::Float(cells) => cells.len(),
+            Cells::Bool(cells) => cells.len(),
+            Cells::Timestamp(cells) => cells.len(),
+            Cells::List { ends, .. } => ends.len(),
+        }
+    }
+
+    /// The column of a batch; nothing is left.
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Cells::String(cells) => Arc::new(cells.finish()),
+            Cells::Bytes(cells) => Arc::new(cells.finish()),
+            Cells::Int(cells) => Arc::new(cells.finish()),
+            Cells::Float(cells) => Arc::new(cells.finish()),
+            Cells::Bool(cells) => Arc::new(cells.finish()),
+            Cells::Timestamp(cells) => Arc::new(cells.finish()),
+            Cells::List { items, field, ends, valid } => {
+                let mut begin = 0;
+                let lengths = ends.drain(..).map(|end| end - std::mem::replace(&mut begin, end));
+                let offsets = OffsetBuffer::from_lengths(lengths);
+                let (items, field) = (items.finish(), Arc::clone(field));
+                Arc::new(LargeListArray::new(field, offsets, items, valid.finish()))
+            }
+        }
+    }
+}

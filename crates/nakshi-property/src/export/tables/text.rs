@@ -1,0 +1,186 @@
+//! CSV and TSV: values as text from which an import makes the same values.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::{PropertyType, Value, id_bytes};
+use nakshi_store::export::Output;
+use nakshi_store::{Error, ExternalId, Result};
+
+/// Bytes of text collected before they are written.
+const BUFFER: usize = 1 << 20;
+/// Between the items of a list.
+const ITEMS: u8 = b';';
+const TAB: u8 = b'\t';
+
+/// A file of rows.
+pub(super) struct Text {
+    output: Output,
+    separator: u8,
+    /// Names of the columns, for errors.
+    header: Vec<String>,
+    /// The column of the next field.
+    column: usize,
+    rows: Vec<u8>,
+    field: Vec<u8>,
+}
+
+impl Text {
+    /// Starts a file with this header.
+    pub fn create(
+        path: &Path,
+        separator: u8,
+        header: impl Iterator<Item = (String, PropertyType)>,
+    ) -> Result<Self> {
+        let header: Vec<String> = header.map(|(name, _)| name).collect();
+        let (rows, field) = (Vec::with_capacity(BUFFER), Vec::new());
+        let output = Output::create(path)?;
+        let mut text = Text { output, separator, header, column: 0, rows, field };
+        for column in 0..text.header.len() {
+            let name = text.header.get(column).cloned().unwrap_or_default();
+            // Blanks around a name without quotes are not part of it, and any of these may separate.
+            let odd = name.trim() != name || name.contains(['\t', '|', ',', ';', '"']);
+            text.field.extend_from_slice(name.as_bytes());
+            text.put(odd)?;
+        }
+        text.end_row()?;
+        Ok(text)
+    }
+
+    /// A field with an id.
+    pub fn id(&mut self, id: &ExternalId) -> Result<()> {
+        self.field.extend_from_slice(&id_bytes(id.clone()));
+        self.put(false)
+    }
+
+    /// A field with a value; null is an empty one.
+    pub fn value(&mut self, value: &Value) -> Result<()> {
+        if *value == Value::Null {
+            self.separate();
+            return Ok(());
+        }
+        let done = put(value, &mut self.field);
+        done.map_err(|what| self.refused(&what, "Parquet"))?;
+        self.put(false)
+    }
+
+    fn separate(&mut self) {
+        if self.column > 0 {
+            self.rows.push(self.separator);
+        }
+        self.column += 1;
+    }
+
+    /// Ends the field, in quotes where it needs them or if it is `odd`.
+    fn put(&mut self, odd: bool) -> Result<()> {
+        let lines = memchr::memchr2(b'\n', b'\r', &self.field).is_some();
+        let parted = memchr::memchr2(self.separator, b'"', &self.field).is_some();
+        let empty = self.field.is_empty();
+        if self.separator == TAB {
+            self.check_tabs(odd)?;
+        }
+        self.separate();
+        if self.separator == TAB || !(odd || lines || parted || empty) {
+            self.rows.append(&mut self.field);
+            return Ok(());
+        }
+        self.rows.push(b'"');
+        for part in self.field.split_inclusive(|byte| *byte == b'"') {
+            self.rows.extend_from_slice(part);
+            if part.ends_with(b"\"") {
+                self.rows.push(b'"');
+            }
+        }
+        self.rows.push(b'"');
+        self.field.clear();
+        Ok(())
+    }
+
+    /// Between tabs nothing is quoted.
+    fn check_tabs(&self, odd: bool) -> Result<()> {
+        let has = |bytes: &[u8]| self.field.iter().any(|byte| bytes.contains(byte));
+        let name = odd && self.field.trim_ascii().len() != self.field.len();
+        let what = if has(b"\t\n\r") {
+            "a tab or a line break"
+        } else if self.field.is_empty() {
+            "an empty text, which would be none,"
+        } else if name {
+            "blanks around its name"
+        } else if self.header.len() == 1 && has(b",\"") {
+            // A line without a tab is not known to be of TSV.
+            "a comma or a quotation mark in the only column"
+        } else {
+            return Ok(());
+        };
+        Err(self.refused(&format!("TSV cannot hold {what}"), "CSV or Parquet"))
+    }
+
+    fn refused(&self, what: &str, others: &str) -> Error {
+        let column = self.header.get(self.column).map_or("", String::as_str);
+        Error::Invalid(format!("the column '{column}': {what}; export to {others}"))
+    }
+
+    /// Ends the row.
+    pub fn end_row(&mut self) -> Result<()> {
+        self.rows.push(b'\n');
+        self.column = 0;
+        if self.rows.len() < BUFFER {
+            return Ok(());
+        }
+        self.output.put(&self.rows)?;
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Everything but the name of the file.
+    pub fn close(mut self) -> Result<Output> {
+        self.output.put(&self.rows)?;
+        Ok(self.output)
+    }
+}
+
+/// Appends a value as an import reads it.
+fn put(value: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {
+    // Writing to memory does not fail.
+    let _ = match value {
+        Value::Null => Ok(()),
+        Value::String(text) => out.write_all(text.as_bytes()),
+        Value::Bytes(bytes) => out.write_all(bytes),
+        Value::Int(v) | Value::Timestamp(v) => write!(out, "{v}"),
+        Value::Bool(v) => write!(out, "{v}"),
+        Value::Float(v) if v.is_nan() => return not_a_number(*v, out),
+        Value::Float(v) => write!(out, "{v:?}"),
+        Value::List(items) => return list(items, out),
+    };
+    Ok(())
+}
+
+/// A NaN is more than one value.
+fn not_a_number(v: f64, out: &mut Vec<u8>) -> std::result::Result<(), String> {
+    for text in ["NaN", "-NaN"] {
+        if text.parse().is_ok_and(|parsed: f64| parsed.to_bits() == v.to_bits()) {
+            out.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+    }
+    Err(format!("text cannot hold the NaN of the bits {:#x}", v.to_bits()))
+}
+
+fn list(items: &[Value], out: &mut Vec<u8>) -> std::result::Result<(), String> {
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(ITEMS);
+        }
+        let begin = out.len();
+        put(item, out)?;
+        let text = out.get(begin..).unwrap_or_default();
+        if text.is_empty() || text.contains(&ITEMS) {
+            return Err(format!(
+                "text cannot hold the item '{}' of a list, which is empty or has the semicolon that \
+                 separates items",
+                text.escape_ascii()
+            ));
+        }
+    }
+    Ok(())
+}

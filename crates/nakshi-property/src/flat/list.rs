@@ -1,0 +1,223 @@
+//! A list of properties in a text: lengths, then values behind their delimiters (section 3.3).
+
+use std::ops::Range;
+
+use super::super::row::Values;
+use super::super::wanted::Wanted;
+use super::delimiter::Properties;
+use super::form::{Form, escape};
+use super::text::Text;
+use nakshi_store::{Error, Result};
+
+/// Lists that wait to be written: how many digits a length takes depends on all of them.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    /// Values of all lists, as text.
+    values: Vec<u8>,
+    /// Lengths of the values of each list that has any, 0 for null.
+    lengths: Vec<u32>,
+    /// Whether a list has values.
+    lists: Vec<bool>,
+    longest: u32,
+}
+
+impl Pending {
+    /// Appends a list; returns about how many bytes of text it takes.
+    pub(super) fn push(&mut self, properties: &Properties, values: Values<'_>) -> Result<usize> {
+        let mut ordered: Vec<Option<&[u8]>> = Vec::new();
+        for (number, value) in values {
+            ordered.resize(properties.len(), None);
+            let place = properties.rank(number).and_then(|rank| ordered.get_mut(rank));
+            *place.ok_or_else(|| Error::Invalid(format!("there is no property {number}")))? =
+                Some(value);
+        }
+        self.lists.push(!ordered.is_empty());
+        let before = self.values.len();
+        for (rank, value) in ordered.iter().enumerate() {
+            let from = self.values.len();
+            if let Some(value) = value {
+                properties.form(rank).render(value, &mut self.values);
+            }
+            let length = u32::try_from(self.values.len() - from)
+                .map_err(|_| Error::Unsupported("a value of more than 4 GiB".into()))?;
+            self.longest = self.longest.max(length);
+            self.lengths.push(length);
+        }
+        Ok(self.values.len() - before + ordered.len() * (properties.width() + self.digits()))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Digits of a length, at least one.
+    pub(super) fn digits(&self) -> usize {
+        decimals(self.longest.into())
+    }
+
+    /// Appends all lists to `out`, one after another; `at` is told after each.
+    pub(super) fn write<'a>(
+        &'a self,
+        properties: &'a Properties,
+    ) -> impl Iterator<Item = Vec<u8>> + 'a {
+        let digits = self.digits();
+        let (mut lengths, mut values) = (self.lengths.as_slice(), self.values.as_slice());
+        self.lists.iter().map(move |&some| {
+            let mut out = Vec::new();
+            if !some {
+                return out;
+            }
+            let (own, rest) = lengths.split_at_checked(properties.len()).unwrap_or_default();
+            lengths = rest;
+            for length in own {
+                put_decimal((*length).into(), digits, &mut out);
+            }
+            for (rank, length) in own.iter().enumerate() {
+                let (value, rest) = values.split_at_checked(*length as usize).unwrap_or_default();
+                values = rest;
+                out.extend_from_slice(properties.delimiter(rank).bytes());
+                out.extend_from_slice(value);
+            }
+            out.extend_from_slice(properties.delimiter(own.len()).bytes());
+            out
+        })
+    }
+}
+
+/// Digits of a number.
+pub(super) fn decimals(number: u64) -> usize {
+    number.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// Appends a number in so many digits.
+pub(super) fn put_decimal(number: u64, digits: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("{number:0digits$}").as_bytes());
+}
+
+/// The number of some digits.
+pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
+    let add = |number: u64, digit: &u8| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    };
+    digits.iter().try_fold(0, add)
+}
+
+/// The lists of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lists<'r> {
+    pub(super) properties: &'r Properties,
+    pub(super) text: &'r Text,
+    /// Of a length.
+    pub(super) digits: usize,
+}
+
+impl Lists<'_> {
+    /// Appends the value at a place of the order to `out`; false if it is null.
+    ///
+    /// Reads the lengths up to its own, then no more than the value between its delimiters.
+    pub(super) fn get(&self, list: Range<u64>, rank: usize, out: &mut Vec<u8>) -> Result<bool> {
+        if list.is_empty() {
+            return Ok(false);
+        }
+        let mut read = Vec::new();
+        self.text.read(list.start, self.digits as u64 * (rank as u64 + 1), &mut read)?;
+        let (mut before, mut length) = (0u64, 0u64);
+        for digits in read.chunks_exact(self.digits) {
+            before = before.saturating_add(length);
+            length = decimal(digits).ok_or_else(|| self.wrong())?;
+        }
+        if length == 0 {
+            return Ok(false);
+        }
+        let (own, next) = (self.properties.delimiter(rank), self.properties.delimiter(rank + 1));
+        let header = self.digits * self.properties.len() + self.properties.width() * rank;
+        let around = (own.bytes().len() + next.bytes().len()) as u64;
+        let from = (list.start + header as u64).saturating_add(before);
+        if from.saturating_add(length).saturating_add(around) > list.end {
+            return Err(self.wrong());
+        }
+        self.text.read(from, length + around, &mut read)?;
+        let value = read.strip_prefix(own.bytes()).and_then(|v| v.strip_suffix(next.bytes()));
+        let form = self.properties.form(rank);
+        value.and_then(|value| form.parse(value, out)).ok_or_else(|| self.wrong())?;
+        Ok(true)
+    }
+
+    /// Hands every value that is not null to `f`, ascending by number.
+    pub(super) fn each(
+        &self,
+        list: Range<u64>,
+        f: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut read = Vec::new();
+        if !list.is_empty() {
+            self.text.read(list.start, list.end - list.start, &mut read)?;
+        }
+        self.each_of(&read, f)
+    }
+
+    /// As [`Lists::each`], of a list that was read.
+    pub(super) fn each_of(
+        &self,
+        list: &[u8],
+        mut f: impl FnMut(u32, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if list.is_empty() {
+            return Ok(());
+        }
+        let values = self.split(list).ok_or_else(|| self.wrong())?;
+        let mut value = Vec::new();
+        for (number, rank) in self.properties.by_number() {
+            let text = values.get(rank).copied().unwrap_or_default();
+            if !text.is_empty() {
+                value.clear();
+                let form = self.properties.form(rank);
+                form.parse(text, &mut value).ok_or_else(|| self.wrong())?;
+                f(number, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The texts of the values of a list.
+    fn split<'a>(&self, list: &'a [u8]) -> Option<Vec<&'a [u8]>> {
+        let count = self.properties.len();
+        let (lengths, mut rest) = list.split_at_checked(self.digits * count)?;
+        let mut values = Vec::with_capacity(count);
+        for (rank, length) in lengths.chunks_exact(self.digits).enumerate() {
+            rest = rest.strip_prefix(self.properties.delimiter(rank).bytes())?;
+            let (value, behind) = rest.split_at_checked(usize::try_from(decimal(length)?).ok()?)?;
+            values.push(value);
+            rest = behind;
+        }
+        (rest == self.properties.delimiter(count).bytes()).then_some(values)
+    }
+
+    /// What stands in the text wherever a list has a value that is wanted, and perhaps elsewhere;
+    /// nothing if every value is.
+    pub(super) fn pattern(&self, rank: usize, wanted: &Wanted) -> Vec<u8> {
+        let mut pattern = Vec::new();
+        match wanted {
+            Wanted::Equal(value) => {
+                pattern.extend_from_slice(self.properties.delimiter(rank).bytes());
+                self.properties.form(rank).render(value, &mut pattern);
+                pattern.extend_from_slice(self.properties.delimiter(rank + 1).bytes());
+            }
+            Wanted::Item(item) => {
+                let mut bytes = Vec::new();
+                nakshi_store::varint::put(&mut bytes, item.len() as u64);
+                bytes.extend_from_slice(item);
+                debug_assert_eq!(self.properties.form(rank), Form::Bytes);
+                escape(&bytes, &mut pattern);
+            }
+            Wanted::Contains(some) | Wanted::ItemContains(some) => escape(some, &mut pattern),
+        }
+        pattern
+    }
+
+    #[cold]
+    fn wrong(&self) -> Error {
+        self.text.damaged("a list of properties is not what its lengths say")
+    }
+}

@@ -1,0 +1,571 @@
+//! Loading a property graph: tables of nodes and edges become a store, under a memory cap.
+//!
+//! - [`load`] with [`LoadOptions`] and [`Table`]s gives a store and a [`LoadReport`]
+//! - `header`: what columns mean; `text`: fields of text files; `rows`: tables as rows; `cell`: types that
+//!   fields tell
+//! - `feed`: ids of all rows for the import of the topology, the rest spooled
+//! - `sort`: records by key, in runs on disk; `again`: the rows of a graph, for its compaction and for
+//!   another order of its nodes, which `relaid` takes
+//!
+//! The import of edge lists gives vertices their numbers: it reads the ids of all rows as edges,
+//! with the number of the row as weight, into a temporary store. Its lists tell the vertices of each
+//! row; rows are then sorted by vertex, and encoded.
+
+mod again;
+mod cell;
+mod feed;
+mod header;
+mod options;
+mod relaid;
+mod rows;
+mod sort;
+mod table;
+mod text;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use nakshi_io::CancelToken;
+use nakshi_io::write::WriteFs;
+
+pub(crate) use header::TIME;
+pub use options::LoadOptions;
+pub use relaid::Relaid;
+pub use table::{Rows, Table};
+
+use super::row::{Edge, Values};
+use super::segment::{EdgeDirectory, NodeDirectory};
+use super::value::ordered_int;
+use super::writer::{EdgeWriter, NodeWriter};
+use super::{
+    PropertyEntry, PropertyGraph, PropertyLayout, PropertySpec, SegmentDirectory, ShardDirectory,
+};
+use again::Kept;
+use cell::Properties;
+use feed::{Feed, Spooled, Tables};
+use nakshi_store::ListStream;
+use nakshi_store::Sink;
+use nakshi_store::import::{
+    Budget, Duplicates, Hooks, ImportOptions, Input, Progress, import_with,
+};
+use nakshi_store::sort::Spill;
+use nakshi_store::without_rows;
+use nakshi_store::{
+    BuildOptions, Direction, Error, FileEntry, Manifest, OpenOptions, Result, Store, StoreBuilder,
+    VertexId,
+};
+use rows::Setting;
+use sort::Sorter;
+
+/// What [`load`] did.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct LoadReport {
+    /// Nodes in the store, those that only edges name too.
+    pub nodes: u64,
+    /// Edges in the store.
+    pub edges: u64,
+    /// Rows of nodes that were read.
+    pub node_rows: u64,
+    /// Rows of edges that were read.
+    pub edge_rows: u64,
+    /// Edges that were replaced by a later one with the same source, type and target.
+    pub replaced: u64,
+    /// Types of edges.
+    pub edge_types: u64,
+    /// Names of properties of nodes, and of edges.
+    pub properties: (u64, u64),
+    /// Bytes of the property files.
+    pub property_bytes: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// Loads tables of nodes and edges into the new store `destination`.
+///
+/// # Errors
+/// [`Error::Input`] naming file and line; [`Error::Exists`]; [`Error::Budget`]; [`Error::Io`];
+/// [`Error::Cancelled`]. Nothing is left behind then.
+pub fn load(
+    destination: &Path,
+    nodes: Vec<Table<'_>>,
+    edges: Vec<Table<'_>>,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<LoadReport> {
+    load_with(&nakshi_io::write::default_fs(), destination, nodes, edges, options, hooks)
+}
+
+/// Like [`load`], through a file system of the caller's, such as one that fails on purpose.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    fs: &Arc<dyn WriteFs>,
+    destination: &Path,
+    nodes: Vec<Table<'_>>,
+    edges: Vec<Table<'_>>,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<LoadReport> {
+    if options.duplicates == Duplicates::Sum {
+        return Err(Error::Invalid("duplicates of a property graph have no sum".into()));
+    }
+    if options.shards == 0 || options.shards > 1024 {
+        return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
+    }
+    Error::afford(options.least_memory(), Some(options.memory))?;
+    let started = Instant::now();
+    let load = Load { fs, options, hooks, kept: &Kept::default() };
+    let mut builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
+    let done = load.run(&mut builder, nodes, edges);
+    let mut report = done.map_err(|error| hooks.check().err().unwrap_or(error))?;
+    builder.commit()?;
+    report.seconds = started.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// Builds the files that hold what a graph of `store` holds, and moves them into it; the manifest that
+/// makes them its files.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn compacted(
+    fs: &Arc<dyn WriteFs>,
+    store: &Store,
+    graph: &PropertyGraph,
+    options: &LoadOptions,
+    hooks: &Hooks,
+) -> Result<Manifest> {
+    let manifest = store.manifest();
+    let options = &LoadOptions {
+        page_size: manifest.page_size,
+        encoding: manifest.encoding,
+        ..again::options(graph, options)
+    };
+    let load = Load { fs, options, hooks, kept: &Kept::of(graph) };
+    let mut builder = StoreBuilder::successor(Arc::clone(fs), store, load.build_options())?;
+    let done = load.run(&mut builder, again::table(graph), again::table(graph));
+    done.map_err(|error| hooks.check().err().unwrap_or(error))?;
+    builder.succeed(store.path())
+}
+
+struct Load<'l> {
+    fs: &'l Arc<dyn WriteFs>,
+    options: &'l LoadOptions,
+    hooks: &'l Hooks,
+    kept: &'l Kept,
+}
+
+/// Takes the properties, whose files are complete, and writes their directory; returns the bytes of all
+/// of them.
+///
+/// # Errors
+/// Those of writing.
+fn finish(
+    builder: &mut StoreBuilder,
+    mut entry: PropertyEntry,
+    directory: &SegmentDirectory,
+) -> Result<u64> {
+    let mut sink = builder.section_sink("properties", "json")?;
+    let bytes = serde_json::to_vec(directory)
+        .map_err(|e| Error::Invalid(format!("the directory does not serialise: {e}")))?;
+    sink.append(&bytes)?;
+    entry.segments.directory = Some(builder.finish_sink(sink)?);
+    builder.add_section(PropertyEntry::SECTION, &entry)?;
+    Ok(entry.bytes())
+}
+
+/// All tables, once they have been read.
+struct Rowed {
+    tables: Tables,
+    /// Gives vertices to ids, and to rows.
+    ids: Arc<Store>,
+    /// The rest of the rows.
+    spool: Spill,
+}
+
+/// The vertices of rows, by number of the row.
+type Ends = Vec<[VertexId; 2]>;
+
+impl Load<'_> {
+    fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            page_size: self.options.page_size,
+            encoding: self.options.encoding,
+            ..BuildOptions::default()
+        }
+    }
+
+    fn run(
+        &self,
+        builder: &mut StoreBuilder,
+        nodes: Vec<Table<'_>>,
+        edges: Vec<Table<'_>>,
+    ) -> Result<LoadReport> {
+        let rowed = self.read(builder, nodes, edges)?;
+        self.write(builder, rowed)
+    }
+
+    fn read(
+        &self,
+        builder: &StoreBuilder,
+        nodes: Vec<Table<'_>>,
+        edges: Vec<Table<'_>>,
+    ) -> Result<Rowed> {
+        let scratch = builder.scratch_dir()?;
+        let spool = Spill::create(self.fs.as_ref(), &scratch, "rows")?;
+        let (tables, ids) = self.number(&scratch.join("ids"), nodes, edges, &spool)?;
+        Ok(Rowed { tables, ids, spool })
+    }
+
+    fn write(&self, builder: &mut StoreBuilder, rowed: Rowed) -> Result<LoadReport> {
+        let Rowed { tables, ids, spool } = rowed;
+        let scratch = builder.scratch_dir()?;
+        let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
+        let specs = self.specs(&tables)?;
+        let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
+        let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
+        let mut node_rows = Sorter::new(&node_runs, part);
+        let mut edge_rows = Sorter::new(&edge_runs, part);
+        let mut keys = Sorter::new(&key_runs, part);
+        self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
+        let replaced = self.replaced(keys)?;
+        let count = replaced.len() as u64;
+        let mut entry = self.entry(&tables, specs, &ids, count);
+        let nodes = self.write_nodes(builder, &ids, &entry, node_rows)?;
+        let edges = self.write_edges(builder, &ids, &entry, edge_rows, &replaced)?;
+        let mut directory = SegmentDirectory::default();
+        for ((nodes, node_file), (edges, edge_file)) in std::iter::zip(nodes, edges) {
+            entry.segments.nodes.push(node_file);
+            entry.segments.edges.push(edge_file);
+            directory.shards.push(ShardDirectory { nodes, edges });
+        }
+        let mut report = LoadReport {
+            nodes: entry.nodes,
+            edges: entry.edges,
+            node_rows: tables.nodes,
+            edge_rows: tables.edges,
+            replaced: count,
+            edge_types: entry.edge_types.len() as u64,
+            properties: (entry.node_properties.len() as u64, entry.edge_properties.len() as u64),
+            property_bytes: 0,
+            seconds: 0.0,
+        };
+        report.property_bytes = finish(builder, entry, &directory)?;
+        let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
+        without_rows(builder, self.fs, &ids, tables.nodes, budget, self.hooks)?;
+        let told = serde_json::to_value(&report).ok();
+        if let Some(serde_json::Value::Object(mut told)) = told {
+            told.remove("seconds");
+            builder.set_report(told);
+        }
+        Ok(report)
+    }
+
+    /// Reads all tables; gives ids their numbers, in a temporary store.
+    fn number(
+        &self,
+        path: &Path,
+        nodes: Vec<Table<'_>>,
+        edges: Vec<Table<'_>>,
+        spool: &Spill,
+    ) -> Result<(Tables, Arc<Store>)> {
+        let setting = Setting {
+            separator: self.options.separator,
+            memory: self.options.memory,
+            counters: Arc::default(),
+            cancel: self.hooks.cancel.clone(),
+        };
+        let (feed, tables) = Feed::new(nodes, edges, spool, setting);
+        let options = ImportOptions {
+            weighted: true,
+            duplicates: Duplicates::Keep,
+            layout: self.options.layout,
+            memory: self.options.memory,
+            threads: self.options.threads,
+            page_size: self.options.page_size,
+            ..ImportOptions::default()
+        };
+        let inputs = vec![Input::Batches(Box::new(feed))];
+        import_with(self.fs, inputs, path, &options, self.hooks)
+            .map_err(|error| Tables::blame(&tables, error))?;
+        let cancel = self.hooks.cancel.clone();
+        let store = Store::open(path, &OpenOptions { cancel, ..OpenOptions::default() })?;
+        Ok((Tables::take(&tables), store))
+    }
+
+    /// Hands each row, with the vertices that its ids have become, to a sorter.
+    fn sort(
+        &self,
+        tables: &Tables,
+        ids: &Store,
+        spool: &Spill,
+        nodes: &mut Sorter<'_>,
+        edges: &mut Sorter<'_>,
+        keys: &mut Sorter<'_>,
+    ) -> Result<()> {
+        let rows = tables.nodes + tables.edges;
+        let window = (self.options.memory / 4 / 8).max(1);
+        let mut spooled = Spooled::new(spool, tables.extents.clone());
+        let mut bytes = Vec::new();
+        for start in (0..rows).step_by(usize::try_from(window).unwrap_or(usize::MAX)) {
+            let ends = self.ends(ids, start, window.min(rows - start))?;
+            for (row, [source, target]) in (start..).zip(ends) {
+                if row % 4096 == 0 {
+                    self.hooks.check()?;
+                    let total = Some(rows);
+                    self.hooks.tell(Progress { phase: "sort", done: row, total, edges: row });
+                }
+                let fields = spooled.next()?;
+                let node = self.key(source);
+                if row < tables.nodes {
+                    nodes.push([node, row, 0, 0], fields)?;
+                    continue;
+                }
+                let broken = || Error::Invalid("a temporary file is too short".into());
+                let mut at = 0;
+                let ty = nakshi_store::varint::get(fields, &mut at).ok_or_else(broken)?;
+                let rest = fields.get(at..).unwrap_or_default();
+                let (time, values) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
+                let time = ordered_int(i64::from_le_bytes(*time));
+                bytes.clear();
+                bytes.extend_from_slice(&target.to_le_bytes());
+                bytes.extend_from_slice(values);
+                edges.push([node, ty, time, row], &bytes)?;
+                if self.options.duplicates == Duplicates::Drop {
+                    keys.push([node, ty, target.into(), row], &[])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders vertices by shard, then by number in the shard.
+    fn key(&self, v: VertexId) -> u64 {
+        let shards = self.options.shards;
+        u64::from(v % shards) << 32 | u64::from(v / shards)
+    }
+
+    /// The vertices of `count` rows from `start` on.
+    fn ends(&self, ids: &Store, start: u64, count: u64) -> Result<Ends> {
+        let mut ends = Ends::new();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        ends.try_reserve_exact(count)
+            .map_err(|_| Error::Budget { needed: 8 * count as u64, given: self.options.memory })?;
+        ends.resize(count, [0; 2]);
+        let column = ids.column_until("weight", Direction::Out, &self.hooks.cancel)?;
+        let stream = ListStream::new(ids, Direction::Out, Some(&column))?;
+        let mut reader = stream.reader()?;
+        for chunk in 0..stream.chunks() {
+            self.hooks.check()?;
+            reader.visit(chunk, |list| {
+                let Some(rows) = &list.values else { return Ok(()) };
+                for (i, &target) in list.neighbours.iter().enumerate() {
+                    let place = rows.bits(i).checked_sub(start);
+                    let place = place.and_then(|place| usize::try_from(place).ok());
+                    if let Some(ends) = place.and_then(|place| ends.get_mut(place)) {
+                        *ends = [list.vertex, target];
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(ends)
+    }
+
+    /// The rows of edges that later ones replace, ascending.
+    fn replaced(&self, keys: Sorter<'_>) -> Result<Vec<u64>> {
+        let mut rows = Vec::new();
+        let mut last: Option<sort::Key> = None;
+        keys.finish(|key, _| {
+            if let Some([.., row]) = last.filter(|last| last.get(..3) == key.get(..3)) {
+                rows.push(row);
+            }
+            last = Some(*key);
+            Ok(())
+        })?;
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
+    /// The properties of nodes, and those of edges.
+    fn specs(&self, tables: &Tables) -> Result<[Vec<PropertySpec>; 2]> {
+        let mut specs = tables.properties.each_ref().map(Properties::settle);
+        for name in &self.options.searchable {
+            let mut types = Vec::new();
+            let mut named: Vec<&mut PropertySpec> =
+                specs.iter_mut().flatten().filter(|spec| spec.name == *name).collect();
+            for spec in &mut named {
+                spec.searchable |= spec.ty.is_text() && !spec.ty.list;
+                types.push(spec.ty.to_string());
+            }
+            if named.iter().any(|spec| spec.searchable) {
+                continue;
+            }
+            if !types.is_empty() {
+                return Err(Error::Invalid(format!(
+                    "the property '{name}' is {}; only string and bytes can be searchable, which \
+                     the header '{name}:string' makes it",
+                    types.join(" and ")
+                )));
+            }
+            let known: Vec<&str> = specs.iter().flatten().map(|spec| spec.name.as_str()).collect();
+            return Err(Error::Invalid(format!(
+                "there is no property '{name}' to be searchable (there are: {})",
+                known.join(", ")
+            )));
+        }
+        Ok(specs)
+    }
+
+    fn entry(
+        &self,
+        tables: &Tables,
+        [nodes, edges]: [Vec<PropertySpec>; 2],
+        ids: &Store,
+        replaced: u64,
+    ) -> PropertyEntry {
+        PropertyEntry {
+            layout: self.options.properties,
+            shards: self.options.shards,
+            nodes: ids.num_vertices(),
+            edges: tables.edges - replaced,
+            node_properties: nodes,
+            edge_properties: edges,
+            edge_types: tables.types.clone(),
+            inverses: self.kept.inverses.clone(),
+            commit: self.kept.commit,
+            ..PropertyEntry::default()
+        }
+    }
+
+    /// Vertices of a shard.
+    fn members(&self, ids: &Store, shard: u64) -> u64 {
+        let shards = u64::from(self.options.shards);
+        (ids.num_vertices() + shards - 1 - shard) / shards
+    }
+
+    fn write_nodes(
+        &self,
+        builder: &mut StoreBuilder,
+        ids: &Store,
+        entry: &PropertyEntry,
+        rows: Sorter<'_>,
+    ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
+        let mut writers = self.writers(builder, "nodes", &entry.node_properties, NodeWriter::of)?;
+        let (mut last, mut values, mut count) = (None, Vec::new(), 0);
+        rows.finish(|key, fields| {
+            let [node, ..] = *key;
+            if last == Some(node) {
+                return Err(twice(ids, self.vertex(node)));
+            }
+            last = Some(node);
+            self.tell(&mut count, entry.nodes)?;
+            read_values(&entry.node_properties, fields, &mut values)?;
+            match writers.get_mut((node >> 32) as usize) {
+                Some(writer) => writer.push(node & 0xffff_ffff, Values(&values)),
+                None => Ok(()),
+            }
+        })?;
+        self.finish(builder, ids, writers, NodeWriter::finish)
+    }
+
+    fn write_edges(
+        &self,
+        builder: &mut StoreBuilder,
+        ids: &Store,
+        entry: &PropertyEntry,
+        rows: Sorter<'_>,
+        replaced: &[u64],
+    ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
+        let mut writers = self.writers(builder, "edges", &entry.edge_properties, EdgeWriter::of)?;
+        let (mut values, mut count) = (Vec::new(), 0);
+        rows.finish(|key, fields| {
+            let [node, ty, time, row] = *key;
+            if replaced.binary_search(&row).is_ok() {
+                return Ok(());
+            }
+            self.tell(&mut count, entry.edges)?;
+            let broken = || Error::Invalid("a temporary file is too short".into());
+            let (end, fields) = fields.split_first_chunk::<4>().ok_or_else(broken)?;
+            read_values(&entry.edge_properties, fields, &mut values)?;
+            let edge = Edge {
+                node: node & 0xffff_ffff,
+                ty,
+                time: time.to_be_bytes(),
+                end: u32::from_le_bytes(*end).into(),
+                values: Values(&values),
+            };
+            match writers.get_mut((node >> 32) as usize) {
+                Some(writer) => writer.push(&edge),
+                None => Ok(()),
+            }
+        })?;
+        self.finish(builder, ids, writers, EdgeWriter::finish)
+    }
+
+    /// A writer for each shard.
+    fn writers<W>(
+        &self,
+        builder: &mut StoreBuilder,
+        of: &str,
+        specs: &[PropertySpec],
+        writer: impl Fn(PropertyLayout, &[PropertySpec], Sink, usize, &CancelToken) -> Result<W>,
+    ) -> Result<Vec<W>> {
+        let one = |shard| {
+            let sink = builder.section_sink(of, &format!("s{shard}.prop"))?;
+            writer(self.options.properties, specs, sink, self.options.group, &self.hooks.cancel)
+        };
+        (0..self.options.shards).map(one).collect()
+    }
+
+    /// What each shard's writer made, and its file.
+    fn finish<W, D>(
+        &self,
+        builder: &mut StoreBuilder,
+        ids: &Store,
+        writers: Vec<W>,
+        finish: impl Fn(W, u64) -> Result<(Sink, D)>,
+    ) -> Result<Vec<(D, FileEntry)>> {
+        let one = |(shard, writer)| {
+            let (sink, directory) = finish(writer, self.members(ids, shard))?;
+            Ok((directory, builder.finish_sink(sink)?))
+        };
+        (0..).zip(writers).map(one).collect()
+    }
+
+    /// Counts a row, and says so now and then.
+    fn tell(&self, count: &mut u64, total: u64) -> Result<()> {
+        *count += 1;
+        if count.is_multiple_of(1 << 12) {
+            self.hooks.check()?;
+            let total = Some(total);
+            self.hooks.tell(Progress { phase: "encode", done: *count, total, edges: *count });
+        }
+        Ok(())
+    }
+
+    /// The vertex of a [`Load::key`].
+    fn vertex(&self, key: u64) -> VertexId {
+        // Halves of what was joined.
+        ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
+    }
+}
+
+/// The values of a spooled row.
+fn read_values(specs: &[PropertySpec], fields: &[u8], values: &mut Vec<u8>) -> Result<()> {
+    values.clear();
+    cell::read(specs, fields, |property, value| Values::put(property, value, values))
+}
+
+/// The error for a node with two rows.
+fn twice(ids: &Store, v: VertexId) -> Error {
+    match ids.ids().and_then(|ids| ids.external(v)) {
+        Ok(id) => Error::Invalid(format!(
+            "the node {id} has more than one row; remove the others, or give kinds of nodes id \
+             spaces of their own"
+        )),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,140 @@
+//! A graph on its way into a new store, in an order of its nodes that its own edges tell.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nakshi_io::write::WriteFs;
+
+use super::super::graph::PropertyGraph;
+use super::again::{self, Kept};
+use super::{Load, LoadOptions, Rowed};
+use nakshi_store::import::{Budget, Hooks, Layout};
+use nakshi_store::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
+use nakshi_store::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
+
+/// A property graph of which all has been read, and which is written once the order of its nodes is
+/// known. Everything lies in the hidden directory of the new store until then.
+pub struct Relaid {
+    fs: Arc<dyn WriteFs>,
+    options: LoadOptions,
+    hooks: Hooks,
+    kept: Kept,
+    builder: StoreBuilder,
+    rowed: Rowed,
+    topology: Arc<Store>,
+    scratch: PathBuf,
+}
+
+impl std::fmt::Debug for Relaid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Relaid").field("topology", &self.topology).finish_non_exhaustive()
+    }
+}
+
+impl Relaid {
+    /// Reads all nodes and edges of `graph` for the new store `destination`. Of `options`, the layouts,
+    /// the shards and what becomes of duplicates are those of the graph. What the graph takes in memory is
+    /// the caller's, and free again when this returns, unless others hold it.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] at once if the memory is too little; [`Error::Exists`]; those of reading and
+    /// writing; [`Error::Cancelled`]. Nothing is left behind then.
+    pub fn read(
+        graph: PropertyGraph,
+        destination: &Path,
+        options: &LoadOptions,
+        hooks: &Hooks,
+    ) -> Result<Self> {
+        Self::read_with(&nakshi_io::write::default_fs(), graph, destination, options, hooks)
+    }
+
+    /// Like [`Relaid::read`], through a file system of the caller's, such as one that fails on purpose.
+    ///
+    /// # Errors
+    /// As [`Relaid::read`].
+    pub fn read_with(
+        fs: &Arc<dyn WriteFs>,
+        graph: PropertyGraph,
+        destination: &Path,
+        options: &LoadOptions,
+        hooks: &Hooks,
+    ) -> Result<Self> {
+        let options = LoadOptions { layout: Layout::Original, ..again::options(&graph, options) };
+        Error::afford(options.least_memory(), Some(options.memory))?;
+        let kept = Kept::of(&graph);
+        let load = Load { fs, options: &options, hooks, kept: &kept };
+        let builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
+        let [nodes, edges] = [again::table(&graph), again::table(&graph)];
+        drop(graph);
+        let done = (|| {
+            let rowed = load.read(&builder, nodes, edges)?;
+            nakshi_io::release_freed_memory();
+            let topology = load.topology(&builder, &rowed)?;
+            Ok((rowed, topology, builder.scratch_dir()?))
+        })();
+        let (rowed, topology, scratch) = blamed(hooks, done)?;
+        let (fs, hooks) = (Arc::clone(fs), hooks.clone());
+        Ok(Relaid { fs, options, hooks, kept, builder, rowed, topology, scratch })
+    }
+
+    /// The edges of the graph, each once, as algorithms and orders see them.
+    pub fn topology(&self) -> &Arc<Store> {
+        &self.topology
+    }
+
+    /// Writes the store, each vertex of [`Relaid::topology`] at its place in `order`. `layout` is the name
+    /// of the order.
+    ///
+    /// # Errors
+    /// As [`nakshi_store::rewrite()`] and [`super::load`].
+    pub fn write(self, order: &Permutation, layout: &str) -> Result<Manifest> {
+        let Relaid { fs, options, hooks, kept, mut builder, mut rowed, topology, scratch } = self;
+        let done = (|| {
+            let rewriting = RewriteOptions {
+                layout: layout.to_owned(),
+                memory: options.memory,
+                threads: options.threads,
+                ..RewriteOptions::default()
+            };
+            drop(topology);
+            let ordered = scratch.join("ordered");
+            rewrite_with(&fs, &rowed.ids, &ordered, order, &rewriting, &hooks)?;
+            rowed.ids = opened(&ordered, &hooks)?;
+            for done in ["ids", TOPOLOGY] {
+                fs.remove_dir_all(&scratch.join(done))?;
+            }
+            let load = Load { fs: &fs, options: &options, hooks: &hooks, kept: &kept };
+            load.write(&mut builder, rowed)
+        })();
+        blamed(&hooks, done)?;
+        builder.commit()
+    }
+}
+
+/// Where the topology is, in the directory for temporary files.
+const TOPOLOGY: &str = "topology";
+
+impl Load<'_> {
+    /// A temporary store of the edges alone, in the order of the ids.
+    fn topology(&self, builder: &StoreBuilder, rowed: &Rowed) -> Result<Arc<Store>> {
+        let path = builder.scratch_dir()?.join(TOPOLOGY);
+        // Some orders depend on what fits a page.
+        let build = self.build_options();
+        let mut plain = StoreBuilder::create(Arc::clone(self.fs), &path, build)?;
+        let Rowed { tables, ids, .. } = rowed;
+        afford_rewrite(ids, 0, Some(self.options.memory))?;
+        let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
+        without_rows(&mut plain, self.fs, ids, tables.nodes, budget, self.hooks)?;
+        plain.commit()?;
+        opened(&path, self.hooks)
+    }
+}
+
+fn opened(path: &Path, hooks: &Hooks) -> Result<Arc<Store>> {
+    Store::open(path, &OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() })
+}
+
+/// Whatever a cancelled job stumbled over, it is its caller who ended it.
+fn blamed<T>(hooks: &Hooks, done: Result<T>) -> Result<T> {
+    done.map_err(|error| hooks.check().err().unwrap_or(error))
+}

@@ -1,0 +1,684 @@
+//! A property graph that is written to: one writer, commits in groups, readers that keep what they see.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use nakshi_io::CancelToken;
+use nakshi_io::write::{FileLock, WriteFs};
+
+use super::apply::Lookups;
+use super::aside::unless_cancelled;
+use super::base::Base;
+use super::graph::PropertyGraph;
+use super::log::{Change, Encoded, Group, LogReader, LogWriter};
+use super::orphans::remove_orphans;
+use super::replay::{advance, replay};
+use super::state::State;
+use nakshi_store::files::with_newest;
+use nakshi_store::{Error, OpenOptions, Result, Store};
+
+/// The lock of the writer.
+const LOCK: &str = "write.lock";
+/// A group waits for writers that were in the last one, this part of the time that a group takes.
+const PATIENCE: u32 = 4;
+/// For so long whoever waits for the disk does not sleep.
+const AWAKE: Duration = Duration::from_micros(300);
+/// How long a forked child waits for a lock that a thread of its parent may have held when it forked.
+const FORKED: Duration = Duration::from_secs(2);
+/// Bytes of changes from which on [`PropertyStore::commit_all`] begins another commit.
+const COMMIT: usize = 32 << 20;
+
+/// A store with properties that can be changed.
+///
+/// Opening reads; the first change makes this handle the only writer of the store, until it is dropped.
+/// Any number of threads may read and write through one handle.
+///
+/// What is promised: a commit is durable before it is acknowledged, and visible only then; it is
+/// visible whole or not at all; commits are made one after the other, and every reader sees the state
+/// after one of them (serializable for writers, snapshots for readers).
+#[derive(Debug)]
+pub struct PropertyStore {
+    pub(super) path: PathBuf,
+    pub(super) fs: Arc<dyn WriteFs>,
+    pub(super) options: OpenOptions,
+    /// The last commit that is durable.
+    published: ArcSwap<PropertyGraph>,
+    core: Mutex<Core>,
+    done: Condvar,
+    /// Its number, for those who wait without the lock.
+    durable: AtomicU64,
+    /// Bytes of changes in the log.
+    logged: AtomicU64,
+    /// Set while this handle is the writer.
+    writes: AtomicBool,
+    /// It takes no more changes, because another handle of this process has taken its place.
+    retired: AtomicBool,
+    /// The process that opened it.
+    process: u32,
+    /// Held by what exchanges the files or gives up the lock of the writer.
+    alone: Mutex<()>,
+}
+
+/// What writers share.
+#[derive(Debug)]
+pub(super) struct Core {
+    /// Up to where the log has been read, by a handle that does not write.
+    pub(super) reader: LogReader,
+    /// What makes this handle the writer.
+    pub(super) writing: Option<Writing>,
+}
+
+#[derive(Debug)]
+pub(super) struct Writing {
+    /// Nothing once a broken writer has let go of it.
+    lock: Option<FileLock>,
+    process: u32,
+    /// After all commits that were made, durable or not.
+    pub(super) tip: State,
+    lookups: Lookups,
+    waiting: Group,
+    /// Nothing while a thread writes a group, or before the first.
+    log: Option<LogWriter>,
+    busy: bool,
+    /// Whether new commits wait.
+    paused: bool,
+    /// Commits and seconds of the last group.
+    last: (usize, Duration),
+    /// Why nothing can be written any more.
+    broken: Option<String>,
+}
+
+/// A thread that writes a group. If it panics, nobody waits for it, and nothing is written any more.
+struct Busy<'s>(&'s PropertyStore);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        if let Some(writing) = self.0.lock().writing.as_mut().filter(|writing| writing.busy) {
+            writing.busy = false;
+            writing.fail("a thread panicked while it wrote");
+        }
+        self.0.done.notify_all();
+    }
+}
+
+/// While it lives, no commit is made.
+pub(super) struct Paused<'s>(&'s PropertyStore);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        if let Some(writing) = &mut self.0.lock().writing {
+            writing.paused = false;
+        }
+        self.0.done.notify_all();
+    }
+}
+
+/// A commit that is not known to be durable yet.
+#[derive(Debug)]
+#[must_use = "a commit is durable when `wait` has returned"]
+pub struct Ticket<'s> {
+    store: &'s PropertyStore,
+    commit: u64,
+    changed: u64,
+}
+
+impl PropertyStore {
+    /// Opens a store with properties.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::open`].
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        Self::open_with(&nakshi_io::write::default_fs(), path, options)
+    }
+
+    /// Like [`PropertyStore::open`], with writing through a file system of the caller's.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::open`].
+    pub fn open_with(
+        fs: &Arc<dyn WriteFs>,
+        path: impl AsRef<Path>,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        let (state, reader, _) = current(path, options, &options.cancel)?;
+        Ok(PropertyStore {
+            logged: AtomicU64::new(reader.bytes()),
+            path: path.to_path_buf(),
+            fs: Arc::clone(fs),
+            options: options.clone(),
+            published: ArcSwap::from_pointee(PropertyGraph::of(state)),
+            core: Mutex::new(Core { reader, writing: None }),
+            done: Condvar::new(),
+            durable: AtomicU64::new(0),
+            writes: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+            process: std::process::id(),
+            alone: Mutex::new(()),
+        })
+    }
+
+    /// The graph after the last commit of this handle, or after the last that it has read.
+    pub fn snapshot(&self) -> PropertyGraph {
+        PropertyGraph::clone(&self.published.load())
+    }
+
+    pub(super) fn publish(&self, state: State) {
+        self.published.store(Arc::new(PropertyGraph::of(state)));
+    }
+
+    /// The directory of the store.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of changes in the log.
+    pub fn log_bytes(&self) -> u64 {
+        self.logged.load(Relaxed)
+    }
+
+    /// Returns true while this handle is the only writer of the store.
+    pub fn is_writer(&self) -> bool {
+        self.writes.load(Relaxed)
+    }
+
+    /// How far the log was read or written.
+    pub(super) fn reached(&self, core: &mut Core, reader: LogReader) {
+        self.logged.store(reader.bytes(), Relaxed);
+        core.reader = reader;
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`PropertyStore::lock`], but does not wait for ever in a process that was forked: the thread that
+    /// held it may be in the parent only.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] there.
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Core>> {
+        if self.process == std::process::id() {
+            return Ok(self.lock());
+        }
+        let began = Instant::now();
+        loop {
+            match self.core.try_lock() {
+                Ok(core) => return Ok(core),
+                Err(TryLockError::Poisoned(core)) => return Ok(core.into_inner()),
+                Err(TryLockError::WouldBlock) if began.elapsed() < FORKED => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::Locked(self.path.clone())),
+            }
+        }
+    }
+
+    /// Waits until no other thread exchanges the files or gives up the lock of the writer.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub(super) fn alone(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, ()>> {
+        loop {
+            match self.alone.try_lock() {
+                Ok(alone) => return Ok(alone),
+                Err(TryLockError::Poisoned(alone)) => return Ok(alone.into_inner()),
+                Err(TryLockError::WouldBlock) => {
+                    cancel.check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        }
+    }
+
+    /// Reads what another process has committed since; whether there was something.
+    ///
+    /// # Errors
+    /// Those of opening and of reading the log.
+    pub fn refresh(&self) -> Result<bool> {
+        self.refresh_until(&self.options.cancel)
+    }
+
+    /// Like [`PropertyStore::refresh`], stopped by a token: the handle is then what it was.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::refresh`]; [`Error::Cancelled`].
+    pub fn refresh_until(&self, cancel: &CancelToken) -> Result<bool> {
+        let (reader, state) = {
+            let core = self.enter()?;
+            if core.writing.is_some() {
+                return Ok(false);
+            }
+            (core.reader.clone(), self.snapshot().state().clone())
+        };
+        let before = reader.commit();
+        // Others may write meanwhile, or be faster.
+        let (state, reader, _) = self.latest(&reader, state, cancel)?;
+        let mut core = self.enter()?;
+        if core.writing.is_none() && core.reader.commit() <= reader.commit() {
+            self.reached(&mut core, reader);
+            self.publish(state);
+        }
+        Ok(core.reader.commit() != before)
+    }
+
+    /// The state after the last commit of any process, after `state` to which `reader` has read.
+    fn latest(
+        &self,
+        reader: &LogReader,
+        state: State,
+        cancel: &CancelToken,
+    ) -> Result<(State, LogReader, Arc<Store>)> {
+        with_newest(&self.path, |manifest| {
+            let known = manifest.generation == reader.generation();
+            let store = Store::open_as(&self.path, manifest, &self.options)?;
+            if !known {
+                let (state, reader) = from_files(&store, &self.options, cancel)?;
+                return Ok((state, reader, store));
+            }
+            // Copies, because the log may be removed while it is read.
+            let (mut reader, mut state) = (reader.clone(), state.clone());
+            let mut lookups = Lookups::new(Arc::clone(&store), state.base.lookups(), cancel);
+            let done = advance(&mut reader, &mut state, &mut lookups, cancel);
+            let (state, ()) = unless_cancelled(state, done)?;
+            Ok((state, reader, store))
+        })
+    }
+
+    /// Makes this handle the only writer of the store, which its first change does by itself: reads what
+    /// others have committed since.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes; [`Error::Poisoned`]; those of reading;
+    /// [`Error::Cancelled`].
+    pub fn start_writing(&self, cancel: &CancelToken) -> Result<()> {
+        self.begin(&mut *self.enter()?, cancel).map(|_| ())
+    }
+
+    /// Waits for commits and a compaction that are under way, and lets others write. The next change makes
+    /// this handle the writer again, unless writing has failed.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn release(&self, cancel: &CancelToken) -> Result<()> {
+        if self.process != std::process::id() && self.enter().is_err() {
+            // A thread of the parent held the state at the fork. The lock is closed here already.
+            return Ok(());
+        }
+        let _alone = self.alone(cancel)?;
+        loop {
+            // What fails is told to those whose commits they are.
+            let _ = self.flush();
+            let mut core = self.enter()?;
+            let Some(writing) = &mut core.writing else { return Ok(()) };
+            if writing.process != std::process::id() || writing.broken.is_some() {
+                writing.lock = None;
+                return Ok(());
+            }
+            if !writing.busy && writing.waiting.len() == 0 {
+                core.writing = None;
+                // Its own commits were written, not read.
+                core.reader.forget();
+                self.writes.store(false, Relaxed);
+                return Ok(());
+            }
+        }
+    }
+
+    /// As [`PropertyStore::release`], for good: this handle goes on reading, and a later change ends with
+    /// [`Error::Locked`], so that whoever still holds the handle writes beside no other one.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::release`].
+    pub fn retire(&self, cancel: &CancelToken) -> Result<()> {
+        self.retired.store(true, Release);
+        self.release(cancel)
+    }
+
+    /// Makes changes as one commit, and returns when it is durable: how many of them changed something.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes; [`Error::Invalid`] and [`Error::NoNode`] for a
+    /// change that is not possible, and then none is made; those of writing, after which the handle
+    /// takes no more changes.
+    pub fn commit(&self, changes: &[Change]) -> Result<u64> {
+        self.submit(changes)?.wait()
+    }
+
+    /// Like [`PropertyStore::commit`], stopped by a token until the changes are on their way to the disk:
+    /// none is made then.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`]; [`Error::Cancelled`].
+    pub fn commit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<u64> {
+        self.submit_until(changes, cancel)?.wait()
+    }
+
+    /// Makes changes as one commit, whose durability is waited for later.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`].
+    pub fn submit(&self, changes: &[Change]) -> Result<Ticket<'_>> {
+        self.submit_until(changes, &self.options.cancel)
+    }
+
+    fn submit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<Ticket<'_>> {
+        let mut core = self.writer(cancel)?;
+        let writing = self.begin(&mut core, cancel)?;
+        let mut next = writing.tip.clone();
+        let done = changes.iter().try_fold(0, |changed, change| {
+            Ok(changed + u64::from(next.apply(change, &mut writing.lookups)?))
+        });
+        let (mut next, changed) = unless_cancelled(next, done)?;
+        if changed > 0 {
+            next.commit += 1;
+            writing.waiting.push(next.commit, changes)?;
+            writing.tip = next;
+        }
+        // What changes nothing may rest on what is not durable yet.
+        Ok(Ticket { store: self, commit: writing.tip.commit, changed })
+    }
+
+    /// Makes many changes, which come one by one, durable: in one commit up to 32 MiB of them as they are in
+    /// the log, in several beyond that, each of as much. How many of them changed something.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`]; those of `changes`; [`Error::Cancelled`]. The commits before stay.
+    pub fn commit_all(
+        &self,
+        changes: impl IntoIterator<Item = Result<Change>>,
+        cancel: &CancelToken,
+    ) -> Result<u64> {
+        let (mut changes, mut changed) = (changes.into_iter(), 0);
+        while let Some(ticket) = self.submit_some(&mut changes, cancel)? {
+            changed += ticket.wait()?;
+        }
+        Ok(changed)
+    }
+
+    /// Makes one commit of the next changes; nothing if there are none.
+    fn submit_some(
+        &self,
+        changes: &mut impl Iterator<Item = Result<Change>>,
+        cancel: &CancelToken,
+    ) -> Result<Option<Ticket<'_>>> {
+        // Asked for before anything is locked.
+        let Some(first) = changes.next() else { return Ok(None) };
+        let mut core = self.writer(cancel)?;
+        let writing = self.begin(&mut core, cancel)?;
+        let (mut next, mut encoded) = (writing.tip.clone(), Encoded::default());
+        let apply = || {
+            let mut changed = 0;
+            for change in std::iter::once(first).chain(changes) {
+                let change = change?;
+                changed += u64::from(next.apply(&change, &mut writing.lookups)?);
+                encoded.push(&change);
+                if encoded.len() >= COMMIT {
+                    break;
+                }
+            }
+            Ok(changed)
+        };
+        let done = apply();
+        let (mut next, changed) = unless_cancelled(next, done)?;
+        if changed > 0 {
+            next.commit += 1;
+            writing.waiting.push_encoded(next.commit, encoded.finish())?;
+            writing.tip = next;
+        }
+        Ok(Some(Ticket { store: self, commit: writing.tip.commit, changed }))
+    }
+
+    /// Locks the state that writers share, once no compaction keeps them waiting.
+    fn writer(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, Core>> {
+        let mut core = self.enter()?;
+        let process = std::process::id();
+        let paused = |writing: &Writing| writing.paused && writing.process == process;
+        while core.writing.as_ref().is_some_and(paused) {
+            core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(writing) = &mut core.writing {
+            writing.lookups.watch(cancel);
+        }
+        Ok(core)
+    }
+
+    /// The state of writing, begun if need be.
+    pub(super) fn begin<'c>(
+        &self,
+        core: &'c mut Core,
+        cancel: &CancelToken,
+    ) -> Result<&'c mut Writing> {
+        let process = std::process::id();
+        if core.writing.as_ref().is_some_and(|writing| writing.process != process) {
+            // The parent's: what it owns is neither used nor dropped here.
+            std::mem::forget(core.writing.take());
+            core.reader.forget();
+            self.writes.store(false, Relaxed);
+        }
+        if core.writing.is_none() {
+            if self.retired.load(Acquire) {
+                return Err(Error::Locked(self.path.clone()));
+            }
+            let lock = FileLock::acquire(&self.path.join(LOCK))?;
+            let known = self.snapshot().state().clone();
+            let (state, reader, store) = self.latest(&core.reader, known, cancel)?;
+            self.reached(core, reader);
+            remove_orphans(self.fs.as_ref(), &self.path, store.manifest())?;
+            self.publish(state.clone());
+            self.durable.store(state.commit, Release);
+            core.writing = Some(Writing::new(lock, state, store, cancel));
+            self.writes.store(true, Relaxed);
+        }
+        let unwritten = Error::Internal("a writer that was begun is not there");
+        let writing = core.writing.as_mut().ok_or(unwritten)?;
+        writing.usable(&self.path)?;
+        Ok(writing)
+    }
+
+    /// Returns when commit number `commit` is durable, having made it so if nobody else does.
+    fn wait(&self, commit: u64) -> Result<()> {
+        // Dropped behind what is locked below.
+        let _busy = Busy(self);
+        let mut core = self.enter()?;
+        loop {
+            let Some(writing) = &mut core.writing else { return Ok(()) };
+            if self.is_durable(commit) {
+                return Ok(());
+            }
+            if writing.process != std::process::id() {
+                return Err(Error::Locked(self.path.clone()));
+            }
+            writing.usable(&self.path)?;
+            if writing.busy {
+                drop(core);
+                self.stay_awake(commit);
+                core = self.lock();
+                let sleep = core.writing.as_ref().is_some_and(|writing| {
+                    writing.busy && !self.is_durable(commit) && writing.broken.is_none()
+                });
+                if !sleep {
+                    continue;
+                }
+                core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                core = self.write_group(core)?;
+            }
+        }
+    }
+
+    fn is_durable(&self, commit: u64) -> bool {
+        self.durable.load(Acquire) >= commit
+    }
+
+    /// Lets others go on until a commit is durable, for a while: a disk that is done in time costs no
+    /// falling asleep and waking up.
+    fn stay_awake(&self, commit: u64) {
+        let began = Instant::now();
+        while !self.is_durable(commit) && began.elapsed() < AWAKE {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Writes all commits that wait.
+    fn write_group<'c>(&'c self, mut core: MutexGuard<'c, Core>) -> Result<MutexGuard<'c, Core>> {
+        let Some(writing) = &mut core.writing else { return Ok(core) };
+        writing.busy = true;
+        let (before, took) = writing.last;
+        let began = Instant::now();
+        // Those whom the last group has woken are about to come back.
+        let waits = |core: &Core| core.writing.as_ref().map_or(0, |writing| writing.waiting.len());
+        while waits(&core) < before && began.elapsed() < took / PATIENCE {
+            drop(core);
+            std::thread::yield_now();
+            core = self.lock();
+        }
+        let Core { reader, writing } = &mut *core;
+        let Some(writing) = writing else { return Ok(core) };
+        let group = std::mem::take(&mut writing.waiting);
+        let state = writing.tip.clone();
+        let log = writing.log.take();
+        let position = log.is_none().then(|| reader.clone());
+        drop(core);
+
+        let began = Instant::now();
+        let written = match (log, position) {
+            (Some(log), _) => Ok(log),
+            (None, Some(position)) => LogWriter::begin(&self.fs, &position),
+            (None, None) => Err(Error::Internal("a group without a place in the log")),
+        };
+        let written = written.and_then(|mut log| log.write(&group).map(|()| log));
+
+        core = self.lock();
+        let Core { reader, writing } = &mut *core;
+        let Some(writing) = writing else { return Ok(core) };
+        writing.busy = false;
+        writing.last = (group.len(), began.elapsed());
+        let result = match written {
+            Ok(log) => {
+                self.durable.store(state.commit, Release);
+                writing.log = Some(log);
+                reader.count(group.bytes());
+                self.logged.store(reader.bytes(), Relaxed);
+                self.publish(state);
+                Ok(())
+            }
+            Err(error) => {
+                writing.broken = Some(error.to_string());
+                Err(error)
+            }
+        };
+        self.done.notify_all();
+        result.map(|()| core)
+    }
+
+    /// Keeps new commits waiting, once all that were submitted are durable.
+    pub(super) fn pause(&self) -> Result<Paused<'_>> {
+        let paused = Paused(self);
+        if let Some(writing) = &mut self.lock().writing {
+            writing.paused = true;
+        }
+        self.flush()?;
+        Ok(paused)
+    }
+
+    /// Waits until all that was submitted is durable.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn flush(&self) -> Result<()> {
+        let commit = self.enter()?.writing.as_ref().map_or(0, |writing| writing.tip.commit);
+        self.wait(commit)
+    }
+}
+
+impl Writing {
+    fn new(lock: FileLock, tip: State, store: Arc<Store>, cancel: &CancelToken) -> Self {
+        let lookups = Lookups::new(store, tip.base.lookups(), cancel);
+        Writing {
+            lock: Some(lock),
+            process: std::process::id(),
+            tip,
+            lookups,
+            waiting: Group::default(),
+            log: None,
+            busy: false,
+            paused: false,
+            last: (0, Duration::ZERO),
+            broken: None,
+        }
+    }
+
+    /// Takes no more changes.
+    pub(super) fn fail(&mut self, why: &str) {
+        self.broken = Some(why.to_owned());
+    }
+
+    /// Goes on with other files and their log, which are at the same commit.
+    pub(super) fn move_to(&mut self, tip: State, lookups: Lookups, log: LogWriter) {
+        (self.tip, self.lookups, self.log) = (tip, lookups, Some(log));
+    }
+
+    fn usable(&self, path: &Path) -> Result<()> {
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(Error::Poisoned { path: path.to_path_buf(), why: why.clone() }),
+        }
+    }
+}
+
+impl Drop for PropertyStore {
+    fn drop(&mut self) {
+        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if core.writing.as_ref().is_some_and(|writing| writing.process != std::process::id()) {
+            // What the writing thread of a parent owns is not to be dropped in a child.
+            std::mem::forget(core.writing.take());
+        }
+    }
+}
+
+impl Ticket<'_> {
+    /// Number of the commit.
+    pub fn commit(&self) -> u64 {
+        self.commit
+    }
+
+    /// Returns when the commit is durable: how many of its changes changed something.
+    ///
+    /// # Errors
+    /// Those of writing: the commit may be there or not when the store is opened again.
+    pub fn wait(self) -> Result<u64> {
+        self.store.wait(self.commit)?;
+        Ok(self.changed)
+    }
+}
+
+/// The state after the last commit of a store, and how far its log was read.
+fn current(
+    path: &Path,
+    options: &OpenOptions,
+    cancel: &CancelToken,
+) -> Result<(State, LogReader, Arc<Store>)> {
+    with_newest(path, |manifest| {
+        let store = Store::open_as(path, manifest, options)?;
+        let (state, reader) = from_files(&store, options, cancel)?;
+        Ok((state, reader, store))
+    })
+}
+
+/// The state after the last commit in the files and the log of an open store.
+fn from_files(
+    store: &Arc<Store>,
+    options: &OpenOptions,
+    cancel: &CancelToken,
+) -> Result<(State, LogReader)> {
+    let base = Base::open(store, options.memory, cancel)?;
+    replay(store, State::new(Arc::new(base)), cancel)
+}

@@ -1,0 +1,416 @@
+//! Changes as they are asked for, and their bytes in the log: names and external ids, so that they mean
+//! the same whatever the files look like to which they are applied.
+
+use super::super::value::Value;
+use nakshi_store::{ExternalId, varint};
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// A node that is not there yet.
+    AppendNode {
+        /// Its id.
+        id: ExternalId,
+        /// Its properties; null ones are left out.
+        properties: Vec<(String, Value)>,
+    },
+    /// Other properties for a node that is there. Its edges stay.
+    UpdateNode {
+        /// Its id.
+        id: ExternalId,
+        /// Its properties.
+        properties: Vec<(String, Value)>,
+        /// Whether it keeps those that are not named; null removes one.
+        merge: bool,
+    },
+    /// A node goes, with all edges from it and to it.
+    DeleteNode {
+        /// Its id.
+        id: ExternalId,
+    },
+    /// An edge, in place of those with the same source, type and destination.
+    AppendEdge {
+        /// Where it begins.
+        source: ExternalId,
+        /// Its type.
+        edge_type: String,
+        /// Where it leads.
+        destination: ExternalId,
+        /// Its time.
+        timestamp: i64,
+        /// Its properties; null ones are left out.
+        properties: Vec<(String, Value)>,
+    },
+    /// The edges of this source, type and destination go.
+    DeleteEdge {
+        /// Where they begin.
+        source: ExternalId,
+        /// Their type.
+        edge_type: String,
+        /// Where they lead.
+        destination: ExternalId,
+    },
+    /// An edge gets another type, with its time and properties.
+    ChangeType {
+        /// Where it begins.
+        source: ExternalId,
+        /// Its type.
+        edge_type: String,
+        /// Where it leads.
+        destination: ExternalId,
+        /// Its type from now on.
+        new_type: String,
+    },
+    /// Edges of two types lead back along each other; TAO's operations keep both.
+    SetInverse {
+        /// A type.
+        edge_type: String,
+        /// The type of the edges the other way round, which may be the same.
+        inverse: String,
+    },
+}
+
+/// Why bytes of a log are no changes.
+pub(super) const BAD: &str = "a change in the log does not decode";
+
+pub(super) fn encode(changes: &[Change], out: &mut Vec<u8>) {
+    varint::put(out, changes.len() as u64);
+    changes.iter().for_each(|change| change.encode(out));
+}
+
+/// A commit whose changes come one by one.
+#[derive(Debug, Default)]
+pub(in super::super) struct Encoded {
+    count: u64,
+    body: Vec<u8>,
+}
+
+impl Encoded {
+    pub(in super::super) fn push(&mut self, change: &Change) {
+        self.count += 1;
+        change.encode(&mut self.body);
+    }
+
+    /// Bytes so far.
+    pub(in super::super) fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The commit as [`encode`] has it.
+    pub(in super::super) fn finish(mut self) -> Vec<u8> {
+        let mut head = Vec::new();
+        varint::put(&mut head, self.count);
+        self.body.splice(..0, head);
+        self.body
+    }
+}
+
+/// The number of changes at the beginning of a commit, and the bytes that it takes.
+pub(super) fn count(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut from = Source { bytes, at: 0 };
+    Some((from.number()?, from.at))
+}
+
+/// The first change of some bytes, and how many it takes; nothing if they end before it does.
+pub(super) fn change(bytes: &[u8]) -> Option<(Change, usize)> {
+    let mut from = Source { bytes, at: 0 };
+    Some((from.change()?, from.at))
+}
+
+impl Change {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Change::AppendNode { id, properties } => {
+                out.push(1);
+                put_id(id, out);
+                put_properties(properties, out);
+            }
+            Change::UpdateNode { id, properties, merge } => {
+                out.push(if *merge { 3 } else { 2 });
+                put_id(id, out);
+                put_properties(properties, out);
+            }
+            Change::DeleteNode { id } => {
+                out.push(4);
+                put_id(id, out);
+            }
+            Change::AppendEdge { source, edge_type, destination, timestamp, properties } => {
+                out.push(5);
+                put_key(source, edge_type, destination, out);
+                out.extend_from_slice(&timestamp.to_le_bytes());
+                put_properties(properties, out);
+            }
+            Change::DeleteEdge { source, edge_type, destination } => {
+                out.push(6);
+                put_key(source, edge_type, destination, out);
+            }
+            Change::ChangeType { source, edge_type, destination, new_type } => {
+                out.push(7);
+                put_key(source, edge_type, destination, out);
+                put_bytes(new_type.as_bytes(), out);
+            }
+            Change::SetInverse { edge_type, inverse } => {
+                out.push(8);
+                put_bytes(edge_type.as_bytes(), out);
+                put_bytes(inverse.as_bytes(), out);
+            }
+        }
+    }
+}
+
+fn put_key(source: &ExternalId, edge_type: &str, destination: &ExternalId, out: &mut Vec<u8>) {
+    put_id(source, out);
+    put_bytes(edge_type.as_bytes(), out);
+    put_id(destination, out);
+}
+
+fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    varint::put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn put_id(id: &ExternalId, out: &mut Vec<u8>) {
+    let (tag, bytes): (u8, &[u8]) = match id {
+        ExternalId::U64(v) => (0, &v.to_le_bytes()),
+        ExternalId::I64(v) => (1, &v.to_le_bytes()),
+        ExternalId::Big(text) => (2, text.as_bytes()),
+        ExternalId::Text(text) => (3, text.as_bytes()),
+        ExternalId::Bytes(bytes) => (4, bytes),
+    };
+    out.push(tag);
+    put_bytes(bytes, out);
+}
+
+fn put_properties(properties: &[(String, Value)], out: &mut Vec<u8>) {
+    varint::put(out, properties.len() as u64);
+    for (name, value) in properties {
+        put_bytes(name.as_bytes(), out);
+        put_value(value, out);
+    }
+}
+
+fn put_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(0),
+        Value::String(text) => {
+            out.push(1);
+            put_bytes(text.as_bytes(), out);
+        }
+        Value::Bytes(bytes) => {
+            out.push(2);
+            put_bytes(bytes, out);
+        }
+        Value::Int(v) => {
+            out.push(3);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Value::Float(v) => {
+            out.push(4);
+            out.extend_from_slice(&v.to_bits().to_le_bytes());
+        }
+        Value::Bool(v) => out.push(if *v { 6 } else { 5 }),
+        Value::Timestamp(v) => {
+            out.push(7);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Value::List(items) => {
+            out.push(8);
+            varint::put(out, items.len() as u64);
+            items.iter().for_each(|item| put_value(item, out));
+        }
+    }
+}
+
+struct Source<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Source<'b> {
+    fn number(&mut self) -> Option<u64> {
+        varint::get(self.bytes, &mut self.at)
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'b [u8]> {
+        let taken = self.bytes.get(self.at..self.at.checked_add(len)?)?;
+        self.at += len;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn eight(&mut self) -> Option<[u8; 8]> {
+        self.take(8)?.try_into().ok()
+    }
+
+    fn run(&mut self) -> Option<&'b [u8]> {
+        let len = self.number()?;
+        self.take(usize::try_from(len).ok()?)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        Some(std::str::from_utf8(self.run()?).ok()?.to_owned())
+    }
+
+    fn change(&mut self) -> Option<Change> {
+        Some(match self.byte()? {
+            1 => Change::AppendNode { id: self.id()?, properties: self.properties()? },
+            tag @ (2 | 3) => Change::UpdateNode {
+                id: self.id()?,
+                properties: self.properties()?,
+                merge: tag == 3,
+            },
+            4 => Change::DeleteNode { id: self.id()? },
+            5 => Change::AppendEdge {
+                source: self.id()?,
+                edge_type: self.text()?,
+                destination: self.id()?,
+                timestamp: i64::from_le_bytes(self.eight()?),
+                properties: self.properties()?,
+            },
+            6 => Change::DeleteEdge {
+                source: self.id()?,
+                edge_type: self.text()?,
+                destination: self.id()?,
+            },
+            7 => Change::ChangeType {
+                source: self.id()?,
+                edge_type: self.text()?,
+                destination: self.id()?,
+                new_type: self.text()?,
+            },
+            8 => Change::SetInverse { edge_type: self.text()?, inverse: self.text()? },
+            _ => return None,
+        })
+    }
+
+    fn id(&mut self) -> Option<ExternalId> {
+        let tag = self.byte()?;
+        let bytes = self.run()?;
+        let text = || Some(std::str::from_utf8(bytes).ok()?.to_owned());
+        Some(match tag {
+            0 => ExternalId::U64(u64::from_le_bytes(bytes.try_into().ok()?)),
+            1 => ExternalId::I64(i64::from_le_bytes(bytes.try_into().ok()?)),
+            2 => ExternalId::Big(text()?),
+            3 => ExternalId::Text(text()?),
+            4 => ExternalId::Bytes(bytes.to_vec()),
+            _ => return None,
+        })
+    }
+
+    fn properties(&mut self) -> Option<Vec<(String, Value)>> {
+        let count = self.number()?;
+        (0..count).map(|_| Some((self.text()?, self.value(true)?))).collect()
+    }
+
+    /// Lists hold no lists, so that nothing nests.
+    fn value(&mut self, list: bool) -> Option<Value> {
+        Some(match self.byte()? {
+            0 => Value::Null,
+            1 => Value::String(self.text()?),
+            2 => Value::Bytes(self.run()?.to_vec()),
+            3 => Value::Int(i64::from_le_bytes(self.eight()?)),
+            4 => Value::Float(f64::from_bits(u64::from_le_bytes(self.eight()?))),
+            5 => Value::Bool(false),
+            6 => Value::Bool(true),
+            7 => Value::Timestamp(i64::from_le_bytes(self.eight()?)),
+            8 if list => {
+                let count = self.number()?;
+                Value::List((0..count).map(|_| self.value(false)).collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn id() -> impl Strategy<Value = ExternalId> {
+        prop_oneof![
+            any::<u64>().prop_map(ExternalId::U64),
+            any::<i64>().prop_map(ExternalId::I64),
+            ".{0,8}".prop_map(ExternalId::Text),
+            "[1-9][0-9]{20,24}".prop_map(ExternalId::Big),
+            prop::collection::vec(any::<u8>(), 0..9).prop_map(ExternalId::Bytes),
+        ]
+    }
+
+    fn properties() -> impl Strategy<Value = Vec<(String, Value)>> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            ".{0,8}".prop_map(Value::String),
+            prop::collection::vec(any::<u8>(), 0..9).prop_map(Value::Bytes),
+            any::<i64>().prop_map(Value::Int),
+            (-1e9..1e9).prop_map(Value::Float),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Timestamp),
+        ];
+        let list = prop::collection::vec(scalar.clone(), 0..3).prop_map(Value::List);
+        prop::collection::vec((".{0,6}", prop_oneof![scalar, list]), 0..4)
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let key = || (id(), ".{0,5}", id());
+        prop_oneof![
+            (id(), properties()).prop_map(|(id, properties)| Change::AppendNode { id, properties }),
+            (id(), properties(), any::<bool>())
+                .prop_map(|(id, properties, merge)| Change::UpdateNode { id, properties, merge }),
+            id().prop_map(|id| Change::DeleteNode { id }),
+            (key(), any::<i64>(), properties()).prop_map(
+                |((source, edge_type, destination), timestamp, properties)| Change::AppendEdge {
+                    source,
+                    edge_type,
+                    destination,
+                    timestamp,
+                    properties
+                }
+            ),
+            key().prop_map(|(source, edge_type, destination)| Change::DeleteEdge {
+                source,
+                edge_type,
+                destination
+            }),
+            (key(), ".{0,5}").prop_map(|((source, edge_type, destination), new_type)| {
+                Change::ChangeType { source, edge_type, destination, new_type }
+            }),
+            (".{0,5}", ".{0,5}")
+                .prop_map(|(edge_type, inverse)| Change::SetInverse { edge_type, inverse }),
+        ]
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
+        let (count, mut at) = super::count(bytes)?;
+        let changes = (0..count).map(|_| {
+            let (change, taken) = super::change(bytes.get(at..)?)?;
+            at += taken;
+            Some(change)
+        });
+        let changes: Option<Vec<Change>> = changes.collect();
+        changes.filter(|_| at == bytes.len())
+    }
+
+    proptest! {
+        #[test]
+        fn changes_survive_their_bytes(changes in prop::collection::vec(change(), 0..6)) {
+            let mut bytes = Vec::new();
+            encode(&changes, &mut bytes);
+            let mut one_by_one = Encoded::default();
+            changes.iter().for_each(|change| one_by_one.push(change));
+            prop_assert_eq!(&one_by_one.finish(), &bytes);
+            prop_assert_eq!(decode(&bytes), Some(changes));
+            for end in 0..bytes.len() {
+                prop_assert!(decode(&bytes[..end]).is_none());
+            }
+        }
+
+        #[test]
+        fn any_bytes_decode_or_do_not(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Reading the log of a store, once or again and again.
+
+use super::super::PropertyEntry;
+use super::file::{self, Changes, HEADER, LogFile};
+use nakshi_io::CancelToken;
+use nakshi_store::files::{Uuid, parse_uuid};
+use nakshi_store::{Error, Manifest, OpenLog, Result};
+use std::path::{Path, PathBuf};
+
+/// Where a reader of the log has got to.
+#[derive(Clone, Debug)]
+pub(in super::super) struct LogReader {
+    dir: PathBuf,
+    store: Uuid,
+    page_size: u32,
+    generation: u64,
+    /// The file that is read next, and from which byte on.
+    number: u64,
+    at: u64,
+    /// Whether that file is there.
+    begun: bool,
+    /// The last commit.
+    commit: u64,
+    /// Bytes of changes.
+    bytes: u64,
+    /// The last commit that is wanted.
+    limit: Option<u64>,
+}
+
+impl LogReader {
+    /// At the beginning of the log of a manifest's files.
+    pub(in super::super) fn new(dir: &Path, manifest: &Manifest) -> Result<Self> {
+        let store = parse_uuid(&manifest.uuid)
+            .ok_or_else(|| Error::Invalid("a uuid is not 32 hexadecimal digits".into()))?;
+        Ok(LogReader {
+            dir: dir.to_path_buf(),
+            store,
+            page_size: manifest.page_size,
+            generation: manifest.generation,
+            number: 0,
+            at: HEADER as u64,
+            begun: false,
+            commit: PropertyEntry::of(manifest)?.map_or(0, |entry| entry.commit),
+            bytes: 0,
+            limit: None,
+        })
+    }
+
+    pub(in super::super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Number of the last commit that was read.
+    pub(in super::super) fn commit(&self) -> u64 {
+        self.commit
+    }
+
+    /// Bytes of the commits that were read.
+    pub(in super::super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Passes over the commits up to one.
+    pub(in super::super) fn read_until(&mut self, commit: u64, cancel: &CancelToken) -> Result<()> {
+        self.limit = Some(commit);
+        let done = self.read(cancel, |_, _| Ok(()));
+        self.limit = None;
+        done
+    }
+
+    /// Knows nothing any more: no manifest is of this generation.
+    pub(in super::super) fn forget(&mut self) {
+        self.generation = u64::MAX;
+    }
+
+    /// Says that what was written so far is known.
+    pub(in super::super) fn skip_to(&mut self, commit: u64, bytes: u64) {
+        (self.commit, self.bytes) = (commit, bytes);
+    }
+
+    /// Counts bytes that this process has written itself.
+    pub(in super::super) fn count(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    pub(super) fn store(&self) -> Uuid {
+        self.store
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The number of the file that comes next, and how much of the one before counts.
+    pub(super) fn next(&self) -> (u64, u64) {
+        if self.begun { (self.number + 1, self.at) } else { (self.number, 0) }
+    }
+
+    /// Hands every commit that has come since the last call to `f`. Of the log a piece is in memory at a
+    /// time; `cancel` is looked at for every piece.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] and [`Error::Truncated`] if something that was durable is not there any more;
+    /// [`Error::Foreign`] for the log of another store; one of kind `NotFound` if a compaction has removed
+    /// the log; [`Error::Cancelled`]; those of `f`.
+    pub(in super::super) fn read(
+        &mut self,
+        cancel: &CancelToken,
+        mut f: impl FnMut(u64, &mut Changes<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let read = |number| {
+            let place = (self.generation, number);
+            LogFile::read(&self.dir, &self.store, self.page_size, place, cancel)
+        };
+        let Some(mut file) = read(self.number)? else { return Ok(()) };
+        self.begun = true;
+        loop {
+            let next = read(self.number + 1)?;
+            let until = next.as_ref().map(|next| next.header.previous);
+            while let Some(frame) = file.next(self.at, until)? {
+                if self.limit.is_some_and(|limit| frame.commit > limit) {
+                    return Ok(());
+                }
+                if frame.commit != self.commit + 1 {
+                    let (found, last) = (frame.commit, self.commit);
+                    return Err(Error::Corrupt {
+                        file: file.path().to_path_buf(),
+                        page: self.at / u64::from(self.page_size.max(1)),
+                        what: format!("commit {found} follows on commit {last}"),
+                    });
+                }
+                f(frame.commit, &mut file.changes(&frame)?)?;
+                self.commit = frame.commit;
+                self.bytes += frame.bytes();
+                self.at = frame.changes.end;
+            }
+            let Some(next) = next else { return Ok(()) };
+            if next.header.first != self.commit + 1 {
+                return Err(Error::Corrupt {
+                    file: next.path().to_path_buf(),
+                    page: 0,
+                    what: format!("it begins with commit {}", next.header.first),
+                });
+            }
+            (self.number, self.at, file) = (self.number + 1, HEADER as u64, next);
+        }
+    }
+}
+
+/// The log files of a manifest, whose commits are all read once.
+///
+/// # Errors
+/// Those of [`LogReader::read`].
+pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Result<Vec<OpenLog>> {
+    let mut reader = LogReader::new(dir, manifest)?;
+    reader.read_until(u64::MAX, cancel)?;
+    let mut found = Vec::new();
+    let count = if reader.begun { reader.number + 1 } else { 0 };
+    for number in 0..count {
+        let Some(file) = file::open(dir, manifest.generation, number)? else { break };
+        let name = file::name(manifest.generation, number);
+        let path = dir.join(&name);
+        let whole = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
+        let len = if number == reader.number { reader.at } else { whole };
+        found.push(OpenLog { name, path, file, len });
+    }
+    Ok(found)
+}

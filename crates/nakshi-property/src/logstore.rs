@@ -1,0 +1,268 @@
+//! What has changed since the files of a store were written: ZipG's LogStore (section 3.5), with
+//! pointers to the fragments of nodes and records, and what is deleted.
+//!
+//! It is a value: a copy costs little and shares what it has in common, so that readers keep the
+//! state of a commit while later ones are made.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rpds::{HashTrieMapSync, RedBlackTreeMapSync, VectorSync};
+
+use super::row::Values;
+use super::timeline::{LogEdge, Timeline};
+use super::value;
+use super::wanted::Wanted;
+use nakshi_store::{ExternalId, VertexId};
+
+/// What has become of a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeChange {
+    /// Its properties, as [`Values`] has them; nothing if it is deleted.
+    pub(super) values: Option<Arc<[u8]>>,
+    /// Whether the edges that it has in files are deleted.
+    pub(super) cut: bool,
+}
+
+/// What has become of an edge record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fragment {
+    /// Rows of the file that are deleted, ascending.
+    pub(super) hidden: Arc<Vec<u64>>,
+    /// Edges that are in no file.
+    pub(super) edges: Timeline,
+}
+
+/// An edge by source, type and destination.
+pub(super) type EdgeKey = (VertexId, u64, VertexId);
+
+/// Branches of a node of the maps. A change copies a node of each level, with a count for each branch;
+/// the usual 64 take half of the time of a commit.
+const BRANCHES: u8 = 8;
+
+/// Changes.
+#[derive(Clone, Debug)]
+pub(super) struct LogStore {
+    nodes: HashTrieMapSync<VertexId, NodeChange>,
+    /// Nodes whose ids are in no file.
+    ids: HashTrieMapSync<ExternalId, VertexId>,
+    names: VectorSync<ExternalId>,
+    /// By source and type.
+    records: RedBlackTreeMapSync<(VertexId, u64), Fragment>,
+    /// Time and stamp of every edge of `records`, by destination, source and type.
+    ends: RedBlackTreeMapSync<(VertexId, VertexId, u64), (i64, u64)>,
+    stamp: u64,
+    /// Nodes and edges that have come, less those that have gone.
+    pub(super) more_nodes: i64,
+    pub(super) more_edges: i64,
+    node_values: Arc<ValueIndex<VertexId>>,
+    edge_values: Arc<ValueIndex<EdgeKey>>,
+}
+
+impl Default for LogStore {
+    fn default() -> Self {
+        LogStore {
+            nodes: HashTrieMapSync::new_sync_with_degree(BRANCHES),
+            ids: HashTrieMapSync::new_sync_with_degree(BRANCHES),
+            names: VectorSync::new_sync(),
+            records: RedBlackTreeMapSync::new_sync(),
+            ends: RedBlackTreeMapSync::new_sync(),
+            stamp: 0,
+            more_nodes: 0,
+            more_edges: 0,
+            node_values: Arc::default(),
+            edge_values: Arc::default(),
+        }
+    }
+}
+
+impl LogStore {
+    pub(super) fn node(&self, v: VertexId) -> Option<&NodeChange> {
+        self.nodes.get(&v)
+    }
+
+    pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
+        for (property, value) in change.values.iter().flat_map(|values| Values(values)) {
+            self.node_values.insert(property, value, v);
+        }
+        self.nodes.insert_mut(v, change);
+    }
+
+    /// Number of nodes whose ids are in no file.
+    pub(super) fn new_ids(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn internal(&self, id: &ExternalId) -> Option<VertexId> {
+        self.ids.get(id).copied()
+    }
+
+    /// The id of the `i`-th of the nodes that are in no file.
+    pub(super) fn name(&self, i: usize) -> Option<&ExternalId> {
+        self.names.get(i)
+    }
+
+    pub(super) fn add_id(&mut self, id: ExternalId, v: VertexId) {
+        self.names.push_back_mut(id.clone());
+        self.ids.insert_mut(id, v);
+    }
+
+    pub(super) fn record(&self, node: VertexId, ty: u64) -> Option<&Fragment> {
+        // Most stores are read more than they change.
+        if self.records.is_empty() { None } else { self.records.get(&(node, ty)) }
+    }
+
+    /// The fragments of a node, by type.
+    pub(super) fn records(&self, node: VertexId) -> impl Iterator<Item = (u64, &Fragment)> {
+        let some =
+            (!self.records.is_empty()).then(|| self.records.range((node, 0)..=(node, u64::MAX)));
+        some.into_iter().flatten().map(|((_, ty), fragment)| (*ty, fragment))
+    }
+
+    /// Sources and types of the edges of fragments that lead to `end`.
+    pub(super) fn leading_to(&self, end: VertexId) -> impl Iterator<Item = (VertexId, u64)> {
+        let range = (end, 0, 0)..=(end, VertexId::MAX, u64::MAX);
+        self.ends.range(range).map(|((_, source, ty), _)| (*source, *ty))
+    }
+
+    pub(super) fn add_edge(&mut self, (source, ty, end): EdgeKey, time: i64, values: Arc<[u8]>) {
+        for (property, value) in Values(&values) {
+            self.edge_values.insert(property, value, (source, ty, end));
+        }
+        let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
+        fragment.edges.insert(LogEdge { time, stamp: self.stamp, end, values });
+        self.records.insert_mut((source, ty), fragment);
+        self.ends.insert_mut((end, source, ty), (time, self.stamp));
+        self.stamp += 1;
+    }
+
+    /// The edge of a fragment.
+    pub(super) fn edge(&self, (source, ty, end): EdgeKey) -> Option<&LogEdge> {
+        let (time, stamp) = self.ends.get(&(end, source, ty))?;
+        self.records.get(&(source, ty))?.edges.find(*time, *stamp)
+    }
+
+    /// Removes the edge of a fragment.
+    pub(super) fn remove_edge(&mut self, (source, ty, end): EdgeKey) -> Option<LogEdge> {
+        let (time, stamp) = self.ends.get(&(end, source, ty)).copied()?;
+        self.ends.remove_mut(&(end, source, ty));
+        let mut fragment = self.records.get(&(source, ty))?.clone();
+        let edge = fragment.edges.remove(time, stamp);
+        self.records.insert_mut((source, ty), fragment);
+        edge
+    }
+
+    /// Deletes rows of the file of a record; they are not deleted yet.
+    pub(super) fn hide(&mut self, source: VertexId, ty: u64, rows: &[u64]) {
+        let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
+        let hidden = Arc::make_mut(&mut fragment.hidden);
+        hidden.extend_from_slice(rows);
+        hidden.sort_unstable();
+        self.records.insert_mut((source, ty), fragment);
+    }
+
+    /// Removes all fragments of a node.
+    pub(super) fn remove_records(&mut self, node: VertexId) {
+        let found: Vec<(u64, Vec<VertexId>)> = self
+            .records(node)
+            .map(|(ty, fragment)| (ty, fragment.edges.iter().map(|edge| edge.end).collect()))
+            .collect();
+        for (ty, ends) in found {
+            self.records.remove_mut(&(node, ty));
+            for end in ends {
+                self.ends.remove_mut(&(end, node, ty));
+            }
+        }
+    }
+
+    /// The changed nodes that may have all these values, and perhaps others.
+    pub(super) fn candidates(&self, wanted: &[(u32, Wanted)]) -> BTreeSet<VertexId> {
+        let some = self.node_values.candidates(wanted);
+        some.unwrap_or_else(|| self.nodes.keys().copied().collect())
+    }
+
+    /// The new edges that may have all these values, and perhaps others.
+    pub(super) fn edge_candidates(&self, wanted: &[(u32, Wanted)]) -> BTreeSet<EdgeKey> {
+        let some = self.edge_values.candidates(wanted);
+        let key = |(end, source, ty): &(VertexId, VertexId, u64)| (*source, *ty, *end);
+        some.unwrap_or_else(|| self.ends.keys().map(key).collect())
+    }
+}
+
+impl Fragment {
+    /// How many of the rows below `row` are hidden.
+    pub(super) fn hidden_below(&self, row: u64) -> u64 {
+        self.hidden.partition_point(|hidden| *hidden < row) as u64
+    }
+
+    pub(super) fn hides(&self, row: u64) -> bool {
+        self.hidden.binary_search(&row).is_ok()
+    }
+
+    /// The `i`-th row from `start` on that is not hidden.
+    pub(super) fn visible(&self, start: u64, i: u64) -> u64 {
+        let (mut low, mut high) = (0, self.hidden.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let row = self.hidden.get(middle).copied().unwrap_or(u64::MAX);
+            // Visible rows before a hidden one.
+            if row - start - middle as u64 <= i { low = middle + 1 } else { high = middle }
+        }
+        start + i + low as u64
+    }
+}
+
+/// Parts of a [`ValueIndex`], each with a lock.
+const PARTS: usize = 16;
+
+/// Where a value may be found: whatever ever had it. Shared by all copies of a [`LogStore`], who
+/// look whether what they are told is so in their state.
+#[derive(Debug)]
+struct ValueIndex<K> {
+    state: RandomState,
+    parts: [Mutex<HashMap<u64, BTreeSet<K>>>; PARTS],
+}
+
+impl<K> Default for ValueIndex<K> {
+    fn default() -> Self {
+        Self { state: RandomState::new(), parts: Default::default() }
+    }
+}
+
+impl<K: Ord + Copy> ValueIndex<K> {
+    fn insert(&self, property: u32, value: &[u8], key: K) {
+        self.with(property, value, |keys, hash| {
+            keys.entry(hash).or_default().insert(key);
+        });
+        // Of a list, every item too. What is no list gives keys that nobody asks for.
+        for item in value::items(value) {
+            self.with(property, item, |keys, hash| {
+                keys.entry(hash).or_default().insert(key);
+            });
+        }
+    }
+
+    /// What may have all these values; nothing is said where only substrings are wanted.
+    fn candidates(&self, wanted: &[(u32, Wanted)]) -> Option<BTreeSet<K>> {
+        let known = wanted.iter().filter_map(|(property, wanted)| match wanted {
+            Wanted::Equal(value) | Wanted::Item(value) => Some((*property, value)),
+            Wanted::Contains(_) | Wanted::ItemContains(_) => None,
+        });
+        let keys = known.map(|(property, value)| {
+            self.with(property, value, |keys, hash| keys.get(&hash).cloned().unwrap_or_default())
+        });
+        keys.reduce(|a, b| a.intersection(&b).copied().collect())
+    }
+
+    fn with<T>(
+        &self,
+        property: u32,
+        value: &[u8],
+        f: impl FnOnce(&mut HashMap<u64, BTreeSet<K>>, u64) -> T,
+    ) -> T {
+        let hash = self.state.hash_one((property, value));
+        let part = self.parts.get(hash as usize % PARTS).unwrap_or(&self.parts[0]);
+        f(&mut part.lock().unwrap_or_else(PoisonError::into_inner), hash)
+    }
+}

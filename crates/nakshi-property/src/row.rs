@@ -1,0 +1,55 @@
+//! Rows of nodes and edges on their way into files and out of them.
+
+use nakshi_store::varint;
+
+/// Rows of a group at most.
+pub(super) const GROUP: u32 = 1 << 20;
+
+/// The properties of a row: number and value, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values<'b>(pub(super) &'b [u8]);
+
+impl<'b> Values<'b> {
+    /// Appends a property.
+    pub(super) fn put(property: u32, value: &[u8], out: &mut Vec<u8>) {
+        varint::put(out, property.into());
+        varint::put(out, value.len() as u64);
+        out.extend_from_slice(value);
+    }
+}
+
+impl<'b> Iterator for Values<'b> {
+    type Item = (u32, &'b [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut at = 0;
+        let property = u32::try_from(varint::get(self.0, &mut at)?).ok()?;
+        let len = usize::try_from(varint::get(self.0, &mut at)?).ok()?;
+        let end = at.checked_add(len)?;
+        let value = self.0.get(at..end)?;
+        self.0 = self.0.get(end..)?;
+        Some((property, value))
+    }
+}
+
+/// An edge on its way into a shard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge<'b> {
+    /// Number of the source in its shard.
+    pub(super) node: u64,
+    pub(super) ty: u64,
+    /// As [`super::Value`] encodes it.
+    pub(super) time: [u8; 8],
+    /// Internal id.
+    pub(super) end: u64,
+    pub(super) values: Values<'b>,
+}
+
+/// An edge that was read whole.
+#[derive(Clone, Debug)]
+pub(super) struct EdgeRow {
+    pub(super) time: i64,
+    pub(super) end: u64,
+    /// As [`Values`] has them.
+    pub(super) values: Vec<u8>,
+}

@@ -1,0 +1,222 @@
+//! Names of properties and of types of edges, and their numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::entry::{PropertyEntry, PropertySpec};
+use super::row::Values;
+use super::value::{PropertyType, Scalar, Value};
+use super::wanted::{Condition, Wanted};
+use nakshi_store::{Error, Result};
+
+/// The properties of nodes, or those of edges.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Properties {
+    specs: Vec<PropertySpec>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Properties {
+    pub(super) fn of(specs: &[PropertySpec]) -> Self {
+        let numbers = (0..).zip(specs).map(|(i, spec)| (spec.name.clone(), i)).collect();
+        Properties { specs: specs.to_vec(), numbers }
+    }
+
+    pub(super) fn specs(&self) -> &[PropertySpec] {
+        &self.specs
+    }
+
+    pub(super) fn get(&self, property: u32) -> Option<&PropertySpec> {
+        self.specs.get(property as usize)
+    }
+
+    /// Number, name and type of a property.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is none of this name.
+    pub(super) fn find(&self, name: &str) -> Result<(u32, &PropertySpec)> {
+        let number = self.numbers.get(name).copied();
+        let spec = number.and_then(|number| Some((number, self.get(number)?)));
+        spec.ok_or_else(|| {
+            let known: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Error::Invalid(format!("there is no property '{name}' (there are: {known})"))
+        })
+    }
+
+    /// What is asked for, by number.
+    pub(super) fn wanted(&self, conditions: &[(&str, Condition)]) -> Result<Vec<(u32, Wanted)>> {
+        let wanted = |(name, condition): &(&str, Condition)| {
+            let (property, spec) = self.find(name)?;
+            let wanted = condition.wanted(spec.ty).map_err(|error| of_property(name, error))?;
+            Ok((property, wanted))
+        };
+        conditions.iter().map(wanted).collect()
+    }
+
+    /// Whether all of these have a number, as far as they need one.
+    fn knows(&self, properties: &[(String, Value)]) -> bool {
+        let known = |(name, value): &(String, Value)| {
+            *value == Value::Null || self.numbers.contains_key(name)
+        };
+        properties.iter().all(known)
+    }
+
+    /// Gives numbers to those that have none.
+    fn add(&mut self, properties: &[(String, Value)]) -> Result<()> {
+        for (name, value) in properties.iter().filter(|(_, value)| *value != Value::Null) {
+            if name.is_empty() {
+                return Err(Error::Invalid("a property has no name".into()));
+            }
+            let next = u32::try_from(self.specs.len())
+                .map_err(|_| Error::Invalid("there are 2^32 properties".into()))?;
+            if *self.numbers.entry(name.clone()).or_insert(next) == next {
+                // What an empty list holds is not told.
+                let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
+                self.specs.push(PropertySpec::new(name, ty));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number and bytes of each value, ascending by number.
+    fn encode(&self, properties: &[(String, Value)]) -> Result<Encoded> {
+        let mut values = Encoded::with_capacity(properties.len());
+        for (name, value) in properties {
+            if *value == Value::Null {
+                continue;
+            }
+            let (number, spec) = self.find(name)?;
+            let mut bytes = Vec::new();
+            if value.encode(spec.ty, &mut bytes).map_err(|error| of_property(name, error))? {
+                values.push((number, bytes));
+            }
+        }
+        values.sort_by_key(|(number, _)| *number);
+        let twice = values.windows(2).find_map(|pair| match pair {
+            [(a, _), (b, _)] if a == b => self.get(*a),
+            _ => None,
+        });
+        match twice {
+            Some(spec) => Err(Error::Invalid(format!("property '{}' has two values", spec.name))),
+            None => Ok(values),
+        }
+    }
+}
+
+/// An error that names the property.
+fn of_property(name: &str, error: Error) -> Error {
+    match error {
+        Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
+        other => other,
+    }
+}
+
+/// Properties of a row: number and bytes.
+pub(super) type Encoded = Vec<(u32, Vec<u8>)>;
+
+/// All names of a graph.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Schema {
+    pub(super) nodes: Properties,
+    pub(super) edges: Properties,
+    types: Vec<String>,
+    type_numbers: HashMap<String, u64>,
+    inverses: HashMap<u64, u64>,
+}
+
+impl Schema {
+    pub(super) fn of(entry: &PropertyEntry) -> Self {
+        let type_numbers: HashMap<String, u64> =
+            (0..).zip(&entry.edge_types).map(|(i, name)| (name.clone(), i)).collect();
+        let number = |name: &String| type_numbers.get(name).copied();
+        let inverses = entry.inverses.iter();
+        let inverses = inverses.filter_map(|(a, b)| Some((number(a)?, number(b)?))).collect();
+        Schema {
+            nodes: Properties::of(&entry.node_properties),
+            edges: Properties::of(&entry.edge_properties),
+            types: entry.edge_types.clone(),
+            inverses,
+            type_numbers,
+        }
+    }
+
+    pub(super) fn types(&self) -> &[String] {
+        &self.types
+    }
+
+    pub(super) fn edge_type(&self, name: &str) -> Option<u64> {
+        self.type_numbers.get(name).copied()
+    }
+
+    pub(super) fn type_name(&self, ty: u64) -> &str {
+        self.types.get(ty as usize).map_or("", String::as_str)
+    }
+
+    /// The number of a type of edges, which becomes one if it is not known.
+    fn add_type(&mut self, name: &str) -> Result<u64> {
+        if let Some(number) = self.type_numbers.get(name) {
+            return Ok(*number);
+        }
+        if name.is_empty() {
+            return Err(Error::Invalid("a type of edges has no name".into()));
+        }
+        let number = self.types.len() as u64;
+        self.types.push(name.to_owned());
+        self.type_numbers.insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    /// The type of the edges that go with those of a type the other way round.
+    pub(super) fn inverse(&self, ty: u64) -> Option<u64> {
+        self.inverses.get(&ty).copied()
+    }
+
+    pub(super) fn set_inverse(&mut self, ty: u64, inverse: u64) {
+        self.inverses.insert(ty, inverse);
+        self.inverses.insert(inverse, ty);
+    }
+
+    /// Pairs of types that are inverse to each other, both ways.
+    pub(super) fn inverses(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inverses.iter().map(|(a, b)| (self.type_name(*a), self.type_name(*b)))
+    }
+}
+
+/// The properties of a node, those that are new made known. A schema that is shared is copied only
+/// then.
+pub(super) fn encode_node(
+    schema: &mut Arc<Schema>,
+    properties: &[(String, Value)],
+) -> Result<Encoded> {
+    if !schema.nodes.knows(properties) {
+        Arc::make_mut(schema).nodes.add(properties)?;
+    }
+    schema.nodes.encode(properties)
+}
+
+/// As [`encode_node`], of an edge.
+pub(super) fn encode_edge(
+    schema: &mut Arc<Schema>,
+    properties: &[(String, Value)],
+) -> Result<Encoded> {
+    if !schema.edges.knows(properties) {
+        Arc::make_mut(schema).edges.add(properties)?;
+    }
+    schema.edges.encode(properties)
+}
+
+/// The number of a type of edges, which becomes one if it is not known.
+pub(super) fn edge_type(schema: &mut Arc<Schema>, name: &str) -> Result<u64> {
+    match schema.edge_type(name) {
+        Some(ty) => Ok(ty),
+        None => Arc::make_mut(schema).add_type(name),
+    }
+}
+
+/// The bytes of a row of encoded properties; see [`Values`].
+pub(super) fn row(values: &Encoded) -> Vec<u8> {
+    let mut row = Vec::new();
+    values.iter().for_each(|(number, bytes)| Values::put(*number, bytes, &mut row));
+    row
+}

@@ -1,0 +1,58 @@
+//! The queries of Graph Search (ZipG, Table 4).
+
+use super::graph::{EdgeData, PropertyGraph};
+use super::tao;
+use super::wanted::Condition;
+use nakshi_store::{ExternalId, Result};
+
+/// GS1: all friends of a node.
+///
+/// # Errors
+/// There is no such node; damage.
+pub fn friends(graph: &PropertyGraph, id: &ExternalId) -> Result<Vec<ExternalId>> {
+    graph.get_neighbor_ids(id, None, &[])
+}
+
+/// GS2: the friends of a node that meet these conditions.
+///
+/// # Errors
+/// As [`friends`]; unknown properties, values of another type.
+pub fn friends_with(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    properties: &[(&str, Condition)],
+) -> Result<Vec<ExternalId>> {
+    graph.get_neighbor_ids(id, None, properties)
+}
+
+/// GS3: the nodes that meet all these conditions.
+///
+/// # Errors
+/// Unknown properties, values of another type; damage.
+pub fn find(graph: &PropertyGraph, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
+    graph.get_node_ids(properties)
+}
+
+/// GS4: the friends of a node by one type of edges.
+///
+/// # Errors
+/// As [`friends`].
+pub fn friends_by(
+    graph: &PropertyGraph,
+    id: &ExternalId,
+    edge_type: &str,
+) -> Result<Vec<ExternalId>> {
+    graph.get_neighbor_ids(id, Some(edge_type), &[])
+}
+
+/// GS5: all data of the edges of one type of a node, newest first.
+///
+/// # Errors
+/// As [`friends`].
+pub fn friends_data<'g>(
+    graph: &'g PropertyGraph,
+    id: &ExternalId,
+    edge_type: &str,
+) -> Result<Vec<EdgeData<'g>>> {
+    tao::assoc_range(graph, id, edge_type, 0, u64::MAX)
+}

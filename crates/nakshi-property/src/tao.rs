@@ -1,0 +1,212 @@
+//! The operations of TAO (Bronson et al., USENIX ATC 2013, section 3.4), by ZipG's queries
+//! (section 4).
+//!
+//! Objects are nodes, associations are edges. Lists come newest first, and both bounds of times are
+//! included, as TAO has them; ZipG's Algorithms 1 to 3 read from the oldest, one edge too far.
+
+use std::collections::HashSet;
+
+use super::graph::{EdgeData, PropertyGraph};
+use super::live::PropertyStore;
+use super::log::Change;
+use super::record::EdgeRecord;
+use super::value::Value;
+use nakshi_store::{ExternalId, Result};
+
+/// All properties of an object; `None` if there is no such object.
+///
+/// # Errors
+/// Damage.
+pub fn obj_get<'g>(
+    graph: &'g PropertyGraph,
+    id: &ExternalId,
+) -> Result<Option<Vec<(&'g str, Value)>>> {
+    if !graph.has_node(id)? {
+        return Ok(None);
+    }
+    graph.get_node_property(id, None).map(Some)
+}
+
+/// Number of associations of a type.
+///
+/// # Errors
+/// There is no such object; damage.
+pub fn assoc_count(graph: &PropertyGraph, id: &ExternalId, atype: &str) -> Result<u64> {
+    Ok(graph.get_edge_record(id, atype)?.len())
+}
+
+/// At most `limit` associations from place `pos` on, 0 being the newest.
+///
+/// # Errors
+/// As [`assoc_count`].
+pub fn assoc_range<'g>(
+    graph: &'g PropertyGraph,
+    id: &ExternalId,
+    atype: &str,
+    pos: u64,
+    limit: u64,
+) -> Result<Vec<EdgeData<'g>>> {
+    let record = graph.get_edge_record(id, atype)?;
+    let end = record.len().saturating_sub(pos);
+    newest(graph, &record, end.saturating_sub(limit), end)
+}
+
+/// The associations with objects of `id2s` whose time is from `low` to `high`.
+///
+/// # Errors
+/// As [`assoc_count`].
+pub fn assoc_get<'g>(
+    graph: &'g PropertyGraph,
+    id: &ExternalId,
+    atype: &str,
+    id2s: &[ExternalId],
+    low: Option<i64>,
+    high: Option<i64>,
+) -> Result<Vec<EdgeData<'g>>> {
+    let record = graph.get_edge_record(id, atype)?;
+    let wanted = id2s.iter().map(|id| Ok(graph.internal(id)?.map(u64::from)));
+    let wanted: HashSet<u64> = wanted.filter_map(Result::transpose).collect::<Result<_>>()?;
+    let mut found = Vec::new();
+    let places = between(graph, &record, low, high)?;
+    let ends = record.ends(places.clone())?;
+    for (i, _) in (places.start..).zip(ends).filter(|(_, end)| wanted.contains(end)) {
+        if let Some(place) = record.place(i)? {
+            found.push(graph.edge_data(&record, place)?);
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// At most `limit` associations whose time is from `low` to `high`.
+///
+/// # Errors
+/// As [`assoc_count`].
+pub fn assoc_time_range<'g>(
+    graph: &'g PropertyGraph,
+    id: &ExternalId,
+    atype: &str,
+    high: Option<i64>,
+    low: Option<i64>,
+    limit: u64,
+) -> Result<Vec<EdgeData<'g>>> {
+    let record = graph.get_edge_record(id, atype)?;
+    let range = between(graph, &record, low, high)?;
+    newest(graph, &record, range.start.max(range.end.saturating_sub(limit)), range.end)
+}
+
+/// Places whose time is from `low` to `high`.
+fn between(
+    graph: &PropertyGraph,
+    record: &EdgeRecord,
+    low: Option<i64>,
+    high: Option<i64>,
+) -> Result<std::ops::Range<u64>> {
+    graph.get_edge_range(record, low, high.and_then(|high| high.checked_add(1)))
+}
+
+/// The edges of these places, the last first.
+fn newest<'g>(
+    graph: &'g PropertyGraph,
+    record: &EdgeRecord,
+    from: u64,
+    to: u64,
+) -> Result<Vec<EdgeData<'g>>> {
+    let mut edges = graph.edges_data(record, from..to)?;
+    edges.reverse();
+    Ok(edges)
+}
+
+/// Adds an object.
+///
+/// # Errors
+/// There is one of this id already; as [`PropertyStore::commit`].
+pub fn obj_add(
+    store: &PropertyStore,
+    id: &ExternalId,
+    properties: Vec<(String, Value)>,
+) -> Result<()> {
+    store.commit(&[Change::AppendNode { id: id.clone(), properties }]).map(|_| ())
+}
+
+/// Sets properties of an object; null removes one, others stay.
+///
+/// # Errors
+/// There is no such object; as [`PropertyStore::commit`].
+pub fn obj_update(
+    store: &PropertyStore,
+    id: &ExternalId,
+    properties: Vec<(String, Value)>,
+) -> Result<()> {
+    let change = Change::UpdateNode { id: id.clone(), properties, merge: true };
+    store.commit(&[change]).map(|_| ())
+}
+
+/// Deletes an object with all associations from it and to it; whether there was one.
+///
+/// # Errors
+/// As [`PropertyStore::commit`].
+pub fn obj_delete(store: &PropertyStore, id: &ExternalId) -> Result<bool> {
+    Ok(store.commit(&[Change::DeleteNode { id: id.clone() }])? > 0)
+}
+
+/// Adds an association, in place of one with the same ends and type; with it the one that leads back,
+/// if its type has an inverse.
+///
+/// # Errors
+/// One of the objects is not there; as [`PropertyStore::commit`].
+pub fn assoc_add(
+    store: &PropertyStore,
+    id: &ExternalId,
+    atype: &str,
+    id2: &ExternalId,
+    timestamp: i64,
+    properties: Vec<(String, Value)>,
+) -> Result<()> {
+    let change = Change::AppendEdge {
+        source: id.clone(),
+        edge_type: atype.to_owned(),
+        destination: id2.clone(),
+        timestamp,
+        properties,
+    };
+    store.commit(&[change]).map(|_| ())
+}
+
+/// Deletes an association, and the one that leads back; whether there was one.
+///
+/// # Errors
+/// As [`PropertyStore::commit`].
+pub fn assoc_delete(
+    store: &PropertyStore,
+    id: &ExternalId,
+    atype: &str,
+    id2: &ExternalId,
+) -> Result<bool> {
+    let change = Change::DeleteEdge {
+        source: id.clone(),
+        edge_type: atype.to_owned(),
+        destination: id2.clone(),
+    };
+    Ok(store.commit(&[change])? > 0)
+}
+
+/// Gives an association another type, and the one that leads back its inverse; whether there was one.
+///
+/// # Errors
+/// As [`PropertyStore::commit`].
+pub fn assoc_change_type(
+    store: &PropertyStore,
+    id: &ExternalId,
+    atype: &str,
+    id2: &ExternalId,
+    new_type: &str,
+) -> Result<bool> {
+    let change = Change::ChangeType {
+        source: id.clone(),
+        edge_type: atype.to_owned(),
+        destination: id2.clone(),
+        new_type: new_type.to_owned(),
+    };
+    Ok(store.commit(&[change])? > 0)
+}

@@ -1,0 +1,367 @@
+//! Property values, and the bytes that they are stored as.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use arrow_cast::parse::string_to_timestamp_nanos;
+use serde::{Deserialize, Serialize};
+
+use nakshi_store::{Error, Result, varint};
+
+/// What separates the items of a list in text.
+const ITEMS: u8 = b';';
+
+/// Type of a property. A name has one type in the whole store; nodes that lack it have null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scalar {
+    /// UTF-8 text.
+    String,
+    /// Bytes.
+    Bytes,
+    /// A signed integer of 64 bits.
+    Int,
+    /// A float of 64 bits.
+    Float,
+    /// True or false.
+    Bool,
+    /// Milliseconds since 1970-01-01 00:00 UTC, of 64 bits.
+    Timestamp,
+}
+
+/// Type of a property: a scalar, or a list of scalars of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PropertyType {
+    /// Of the value, or of the items.
+    pub scalar: Scalar,
+    /// Whether it is a list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub list: bool,
+}
+
+impl PropertyType {
+    /// A single value.
+    pub const fn of(scalar: Scalar) -> Self {
+        Self { scalar, list: false }
+    }
+
+    /// A list.
+    pub const fn list_of(scalar: Scalar) -> Self {
+        Self { scalar, list: true }
+    }
+}
+
+impl PropertyType {
+    /// Whether it has a value that is empty.
+    pub(super) fn has_empty(self) -> bool {
+        self.list || matches!(self.scalar, Scalar::String | Scalar::Bytes)
+    }
+}
+
+impl fmt::Display for PropertyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.scalar {
+            Scalar::String => "string",
+            Scalar::Bytes => "bytes",
+            Scalar::Int => "int",
+            Scalar::Float => "float",
+            Scalar::Bool => "bool",
+            Scalar::Timestamp => "timestamp",
+        };
+        write!(f, "{name}{}", if self.list { "[]" } else { "" })
+    }
+}
+
+/// A value of a property.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Absent. Differs from an empty string and from an empty list.
+    Null,
+    /// Text.
+    String(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    Timestamp(i64),
+    /// Values of one type, none of them null.
+    List(Vec<Value>),
+}
+
+impl Value {
+    /// The type; `None` for null and for an empty list, which fit any type and any list.
+    pub fn ty(&self) -> Option<PropertyType> {
+        Some(PropertyType::of(match self {
+            Value::Null => return None,
+            Value::String(_) => Scalar::String,
+            Value::Bytes(_) => Scalar::Bytes,
+            Value::Int(_) => Scalar::Int,
+            Value::Float(_) => Scalar::Float,
+            Value::Bool(_) => Scalar::Bool,
+            Value::Timestamp(_) => Scalar::Timestamp,
+            Value::List(items) => {
+                return items.first()?.ty().map(|ty| PropertyType::list_of(ty.scalar));
+            }
+        }))
+    }
+
+    /// Appends the bytes that stand for the value in a column of type `ty`: equal values have equal
+    /// bytes, and bytes of scalars are ordered as the values are. Integers pass for floats and
+    /// timestamps. False, and nothing appended, for null.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the value has another type.
+    pub fn encode(&self, ty: PropertyType, out: &mut Vec<u8>) -> Result<bool> {
+        let Value::List(items) = self else { return self.encode_scalar(ty, out) };
+        if !ty.list {
+            return Err(self.misfit(ty));
+        }
+        let of = PropertyType::of(ty.scalar);
+        let mut bytes = Vec::new();
+        for item in items {
+            bytes.clear();
+            if matches!(item, Value::List(_)) || !item.encode_scalar(of, &mut bytes)? {
+                return Err(self.misfit(ty));
+            }
+            varint::put(out, bytes.len() as u64);
+            out.extend_from_slice(&bytes);
+        }
+        Ok(true)
+    }
+
+    fn encode_scalar(&self, ty: PropertyType, out: &mut Vec<u8>) -> Result<bool> {
+        if ty.list && *self != Value::Null {
+            return Err(self.misfit(ty));
+        }
+        match (self, ty.scalar) {
+            (Value::Null, _) => return Ok(false),
+            (Value::String(text), Scalar::String) => out.extend_from_slice(text.as_bytes()),
+            (Value::Bytes(bytes), Scalar::Bytes) => out.extend_from_slice(bytes),
+            (Value::Int(v), Scalar::Int | Scalar::Timestamp)
+            | (Value::Timestamp(v), Scalar::Timestamp) => {
+                out.extend_from_slice(&ordered_int(*v).to_be_bytes());
+            }
+            (Value::Float(v), Scalar::Float) => {
+                out.extend_from_slice(&ordered_float(*v).to_be_bytes());
+            }
+            // Exact up to 53 bits.
+            (Value::Int(v), Scalar::Float) if v.unsigned_abs() <= 1 << 53 => {
+                out.extend_from_slice(&ordered_float(*v as f64).to_be_bytes());
+            }
+            (Value::Bool(v), Scalar::Bool) => out.push(u8::from(*v)),
+            _ => return Err(self.misfit(ty)),
+        }
+        Ok(true)
+    }
+
+    fn misfit(&self, ty: PropertyType) -> Error {
+        Error::Invalid(format!("the value {self} does not fit the property type {ty}"))
+    }
+
+    /// The value that `bytes` stand for in a column of type `ty`; `None` if they stand for none.
+    pub fn decode(ty: PropertyType, bytes: &[u8]) -> Option<Value> {
+        if !ty.list {
+            return decode_scalar(ty.scalar, bytes);
+        }
+        let (mut items, mut at) = (Vec::new(), 0);
+        while at < bytes.len() {
+            let len = usize::try_from(varint::get(bytes, &mut at)?).ok()?;
+            let end = at.checked_add(len)?;
+            items.push(decode_scalar(ty.scalar, bytes.get(at..end)?)?);
+            at = end;
+        }
+        Some(Value::List(items))
+    }
+
+    /// The value of type `ty` that a text stands for: decimal numbers, `true` and `false`, times as
+    /// milliseconds or in ISO 8601, lists with `;` between their items.
+    ///
+    /// # Errors
+    /// Why it stands for none.
+    pub fn parse(ty: PropertyType, text: &[u8]) -> Result<Value, String> {
+        if ty.list {
+            let of = PropertyType::of(ty.scalar);
+            let items = text.split(|byte| *byte == ITEMS).filter(|item| !item.is_empty());
+            let items = items.map(|item| Value::parse(of, item));
+            return Ok(Value::List(items.collect::<Result<_, _>>()?));
+        }
+        if ty.scalar == Scalar::Bytes {
+            return Ok(Value::Bytes(text.to_vec()));
+        }
+        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
+        let misfit = || format!("'{text}' is no {ty}");
+        let number = text.trim();
+        Ok(match ty.scalar {
+            Scalar::String | Scalar::Bytes => Value::String(text.to_owned()),
+            Scalar::Int => Value::Int(number.parse().map_err(|_| misfit())?),
+            Scalar::Float => Value::Float(number.parse().map_err(|_| misfit())?),
+            Scalar::Bool => match number.to_ascii_lowercase().as_str() {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                _ => return Err(misfit()),
+            },
+            Scalar::Timestamp => Value::Timestamp(match number.parse() {
+                Ok(milliseconds) => milliseconds,
+                Err(_) => {
+                    let nanoseconds = string_to_timestamp_nanos(number).map_err(|_| misfit())?;
+                    nanoseconds.div_euclid(1_000_000)
+                }
+            }),
+        })
+    }
+
+    /// Values of one type in their order; lists by their items.
+    pub fn compare(&self, other: &Value) -> Option<Ordering> {
+        let ty = self.ty().or(other.ty())?;
+        let bytes = |value: &Value| {
+            let mut out = Vec::new();
+            value.encode(ty, &mut out).ok().map(|_| out)
+        };
+        Some(bytes(self)?.cmp(&bytes(other)?))
+    }
+}
+
+/// The bytes of each item of a list.
+pub(super) fn items(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let len = usize::try_from(varint::get(list, &mut at)?).ok()?;
+        let item = list.get(at..at.checked_add(len)?)?;
+        at += len;
+        Some(item)
+    })
+}
+
+fn decode_scalar(scalar: Scalar, bytes: &[u8]) -> Option<Value> {
+    let number = || bytes.try_into().map(u64::from_be_bytes).ok();
+    Some(match scalar {
+        Scalar::String => Value::String(std::str::from_utf8(bytes).ok()?.to_owned()),
+        Scalar::Bytes => Value::Bytes(bytes.to_vec()),
+        Scalar::Int => Value::Int(plain_int(number()?)),
+        Scalar::Timestamp => Value::Timestamp(plain_int(number()?)),
+        Scalar::Float => Value::Float(plain_float(number()?)),
+        Scalar::Bool => match bytes {
+            [0] => Value::Bool(false),
+            [1] => Value::Bool(true),
+            _ => return None,
+        },
+    })
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// An integer as an unsigned one of the same order.
+pub(super) fn ordered_int(v: i64) -> u64 {
+    v.cast_unsigned() ^ SIGN
+}
+
+/// What [`ordered_int`] was made from.
+pub(super) fn plain_int(v: u64) -> i64 {
+    (v ^ SIGN).cast_signed()
+}
+
+/// A float as an unsigned integer in the total order of IEEE 754.
+pub(super) fn ordered_float(v: f64) -> u64 {
+    let bits = v.to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+pub(super) fn plain_float(v: u64) -> f64 {
+    f64::from_bits(if v & SIGN == 0 { !v } else { v ^ SIGN })
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::String(text) => write!(f, "{text:?}"),
+            Value::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
+            Value::Int(v) | Value::Timestamp(v) => write!(f, "{v}"),
+            Value::Float(v) => write!(f, "{v}"),
+            Value::Bool(v) => write!(f, "{v}"),
+            Value::List(items) => write!(f, "a list of {}", items.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scalar() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            ".{0,12}".prop_map(Value::String),
+            prop::collection::vec(any::<u8>(), 0..12).prop_map(Value::Bytes),
+            any::<i64>().prop_map(Value::Int),
+            any::<f64>().prop_map(Value::Float),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Timestamp),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn values_survive_their_bytes(value in scalar(), more in 0..3usize) {
+            let ty = value.ty().unwrap();
+            let mut bytes = Vec::new();
+            prop_assert!(value.encode(ty, &mut bytes).unwrap());
+            prop_assert_eq!(Value::decode(ty, &bytes), Some(value.clone()));
+            let list = Value::List(vec![value; more]);
+            let ty = PropertyType::list_of(ty.scalar);
+            bytes.clear();
+            prop_assert!(list.encode(ty, &mut bytes).unwrap());
+            prop_assert_eq!(Value::decode(ty, &bytes), Some(list));
+        }
+
+        /// Seen red with bytes of integers in little-endian order.
+        #[test]
+        fn bytes_have_the_order_of_the_values(a in any::<i64>(), b in any::<i64>(), x in any::<f64>(), y in any::<f64>()) {
+            prop_assert_eq!(Value::Int(a).compare(&Value::Int(b)), Some(a.cmp(&b)));
+            prop_assert_eq!(Value::Float(x).compare(&Value::Float(y)), Some(x.total_cmp(&y)));
+        }
+
+        #[test]
+        fn any_bytes_decode_or_do_not(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            for scalar in [Scalar::String, Scalar::Bytes, Scalar::Int, Scalar::Float, Scalar::Bool, Scalar::Timestamp] {
+                for list in [false, true] {
+                    let _ = Value::decode(PropertyType { scalar, list }, &bytes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut out = Vec::new();
+        let text = PropertyType::of(Scalar::String);
+        assert!(Value::Int(1).encode(text, &mut out).is_err());
+        assert!(Value::List(vec![]).encode(text, &mut out).is_err());
+        let list = PropertyType::list_of(Scalar::Int);
+        assert!(Value::Int(1).encode(list, &mut out).is_err());
+        assert!(Value::List(vec![Value::Null]).encode(list, &mut out).is_err());
+        assert!(!Value::Null.encode(list, &mut out).unwrap());
+        assert!(Value::Int(3).encode(PropertyType::of(Scalar::Float), &mut out).unwrap());
+    }
+
+    #[test]
+    fn texts_of_every_type() {
+        let parse =
+            |scalar, list, text: &str| Value::parse(PropertyType { scalar, list }, text.as_bytes());
+        assert_eq!(
+            parse(Scalar::Timestamp, false, "1970-01-01T00:00:01.5Z"),
+            Ok(Value::Timestamp(1500))
+        );
+        assert_eq!(parse(Scalar::Timestamp, false, "-1"), Ok(Value::Timestamp(-1)));
+        assert_eq!(parse(Scalar::Bool, false, "TRUE"), Ok(Value::Bool(true)));
+        let list = Value::List(vec![Value::Int(1), Value::Int(2)]);
+        assert_eq!(parse(Scalar::Int, true, "1;2"), Ok(list));
+        assert_eq!(parse(Scalar::String, true, ""), Ok(Value::List(vec![])));
+        assert!(parse(Scalar::Int, false, "1.5").is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! All nodes of a graph, and all edges, one after the other.
+
+use super::graph::{EdgeData, PropertyGraph};
+use super::record::EdgeRecord;
+use super::value::Value;
+use nakshi_store::{ExternalId, Result, VertexId};
+
+/// Edges that are read at once.
+const EDGES: u64 = 256;
+
+/// Goes through the nodes of a graph, or through the edges of its nodes.
+#[derive(Debug)]
+pub(super) struct Walk {
+    graph: PropertyGraph,
+    /// The node that comes next.
+    next: u64,
+    /// Records of the last node that still have edges, from the last on, and a place in the last.
+    records: Vec<EdgeRecord>,
+    place: u64,
+}
+
+impl Walk {
+    pub(super) fn new(graph: &PropertyGraph) -> Self {
+        Walk { graph: graph.clone(), next: 0, records: Vec::new(), place: 0 }
+    }
+
+    pub(super) fn graph(&self) -> &PropertyGraph {
+        &self.graph
+    }
+
+    /// The next node that is there.
+    pub(super) fn node(&mut self) -> Option<VertexId> {
+        let state = self.graph.state();
+        while self.next < state.numbered() {
+            let v = u32::try_from(self.next).ok()?;
+            self.next += 1;
+            if state.is_alive(v) {
+                return Some(v);
+            }
+        }
+        None
+    }
+
+    /// The record of the next edge, and its place there; of records and nodes that are `wanted`.
+    pub(super) fn edge(
+        &mut self,
+        node_wanted: impl Fn(VertexId) -> bool,
+        wanted: impl Fn(&EdgeRecord) -> bool,
+    ) -> Result<Option<(&EdgeRecord, u64)>> {
+        while self.records.last().is_none_or(|record| self.place == record.len()) {
+            self.place = 0;
+            if self.records.pop().is_some() {
+                continue;
+            }
+            let Some(v) = self.node() else { return Ok(None) };
+            if node_wanted(v) {
+                self.records = self.graph.records_of(v)?;
+                self.records.retain(&wanted);
+                self.records.reverse();
+            }
+        }
+        self.place += 1;
+        Ok(self.records.last().map(|record| (record, self.place - 1)))
+    }
+}
+
+impl PropertyGraph {
+    /// Hands every node to `f`: its id.
+    ///
+    /// # Errors
+    /// Those of `f`; damage.
+    pub(crate) fn for_each_id(&self, mut f: impl FnMut(ExternalId) -> Result<()>) -> Result<()> {
+        let mut walk = Walk::new(self);
+        while let Some(v) = walk.node() {
+            f(self.state().external(v.into())?)?;
+        }
+        Ok(())
+    }
+
+    /// Hands every node to `f`: its id, and the properties that it has.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::for_each_id`].
+    pub(crate) fn for_each_node(
+        &self,
+        mut f: impl FnMut(&ExternalId, Vec<(&str, Value)>) -> Result<()>,
+    ) -> Result<()> {
+        let mut walk = Walk::new(self);
+        while let Some(v) = walk.node() {
+            f(&self.state().external(v.into())?, self.node_values(v)?)?;
+        }
+        Ok(())
+    }
+
+    /// Hands every edge to `f`, in the order of the nodes, types and times: its source and its type, and
+    /// the rest.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::for_each_id`].
+    pub(crate) fn for_each_edge(
+        &self,
+        mut f: impl FnMut(&ExternalId, &str, EdgeData<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut walk = Walk::new(self);
+        while let Some(v) = walk.node() {
+            let id = self.state().external(v.into())?;
+            for record in self.records_of(v)? {
+                let mut begin = 0;
+                while begin < record.len() {
+                    let end = record.len().min(begin + EDGES);
+                    for edge in self.edges_data(&record, begin..end)? {
+                        f(&id, record.edge_type(), edge)?;
+                    }
+                    begin = end;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of an id, as an import reads them.
+pub(crate) fn id_bytes(id: ExternalId) -> Vec<u8> {
+    match id {
+        ExternalId::Bytes(bytes) => bytes,
+        other => other.to_string().into_bytes(),
+    }
+}

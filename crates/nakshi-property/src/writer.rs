@@ -1,0 +1,278 @@
+//! Writing the files of a shard: rows in groups, each encoded when it is full.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nakshi_io::CancelToken;
+
+use super::blocks::{self, BlockDirectory};
+use super::column::ColumnBuilder;
+use super::flat::{self, FlatDirectory};
+use super::monotone::Monotone;
+use super::packed::{Packed, width_of};
+use super::row::{Edge, GROUP, Values};
+use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
+use super::{PropertyLayout, PropertySpec};
+use nakshi_store::Sink;
+use nakshi_store::{Error, Result};
+
+/// A file of rows under construction.
+#[derive(Debug)]
+enum Rows {
+    Columns(Columns),
+    Flat(flat::Writer),
+    Blocks(blocks::Writer),
+}
+
+/// Where everything lies in a file of rows: one of three.
+#[derive(Debug, Default)]
+struct Directory {
+    groups: Vec<GroupDirectory>,
+    flat: Option<FlatDirectory>,
+    blocks: Option<BlockDirectory>,
+}
+
+impl Rows {
+    fn push(&mut self, values: Values<'_>) -> Result<()> {
+        match self {
+            Rows::Columns(rows) => rows.push(values),
+            Rows::Flat(rows) => rows.push(values),
+            Rows::Blocks(rows) => rows.push(values),
+        }
+    }
+
+    fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+        match self {
+            Rows::Columns(rows) => rows.push_edge(edge),
+            Rows::Flat(rows) => rows.push_edge(edge),
+            Rows::Blocks(rows) => rows.push_edge(edge),
+        }
+    }
+
+    fn finish(self) -> Result<(Sink, Directory)> {
+        let mut directory = Directory::default();
+        let sink = match self {
+            Rows::Columns(rows) => {
+                let (sink, groups) = rows.finish()?;
+                directory.groups = groups;
+                sink
+            }
+            Rows::Flat(rows) => {
+                let (sink, flat) = rows.finish()?;
+                directory.flat = Some(flat);
+                sink
+            }
+            Rows::Blocks(rows) => {
+                let (sink, blocks) = rows.finish()?;
+                directory.blocks = Some(blocks);
+                sink
+            }
+        };
+        Ok((sink, directory))
+    }
+}
+
+/// A file of columns under construction.
+#[derive(Debug)]
+struct Columns {
+    sink: Sink,
+    /// Bytes that a group may take before it is encoded.
+    limit: usize,
+    cancel: CancelToken,
+    /// Numbers of properties.
+    searchable: BTreeSet<u32>,
+    groups: Vec<GroupDirectory>,
+    rows: u32,
+    memory: usize,
+    columns: BTreeMap<u32, ColumnBuilder>,
+    ends: Vec<u64>,
+    times: ColumnBuilder,
+}
+
+impl Columns {
+    fn new(specs: &[PropertySpec], sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
+        let searchable = (0..).zip(specs).filter(|(_, spec)| spec.searchable);
+        Columns {
+            sink,
+            limit,
+            cancel: cancel.clone(),
+            searchable: searchable.map(|(number, _)| number).collect(),
+            groups: Vec::new(),
+            rows: 0,
+            memory: 0,
+            columns: BTreeMap::new(),
+            ends: Vec::new(),
+            times: ColumnBuilder::default(),
+        }
+    }
+
+    fn push(&mut self, values: Values<'_>) -> Result<()> {
+        for (property, value) in values {
+            self.columns.entry(property).or_default().push(self.rows, value);
+            self.memory += value.len() + 12;
+        }
+        self.rows += 1;
+        if self.rows == GROUP || self.memory > self.limit { self.encode() } else { Ok(()) }
+    }
+
+    fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+        self.ends.push(edge.end);
+        self.times.push(self.rows, &edge.time);
+        self.memory += 28;
+        self.push(edge.values)
+    }
+
+    /// Encodes the rows so far as a group.
+    fn encode(&mut self) -> Result<()> {
+        let (mut group, mut bytes) = (GroupDirectory::default(), Vec::new());
+        group.rows = self.rows;
+        for (property, column) in std::mem::take(&mut self.columns) {
+            let layout = match self.searchable.contains(&property) {
+                true => column.write_searchable(self.rows, &self.cancel, &mut bytes)?,
+                false => column.write(self.rows, &self.cancel, &mut bytes)?,
+            };
+            let layout = layout.moved(self.sink.len());
+            group.columns.insert(property, layout);
+            self.drain(&mut bytes)?;
+        }
+        if !self.times.is_empty() {
+            let most = self.ends.iter().copied().max().unwrap_or(0);
+            let ends = Packed::write(self.ends.drain(..), width_of(most), &mut bytes);
+            group.ends = Some(ends.moved(self.sink.len()));
+            self.drain(&mut bytes)?;
+            let times = std::mem::take(&mut self.times);
+            let layout = times.write_frame(self.rows, &self.cancel, &mut bytes)?;
+            let layout = layout.moved(self.sink.len());
+            group.times = Some(layout);
+            self.drain(&mut bytes)?;
+        }
+        self.groups.push(group);
+        (self.rows, self.memory) = (0, 0);
+        Ok(())
+    }
+
+    fn drain(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        self.sink.append(bytes)?;
+        bytes.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(Sink, Vec<GroupDirectory>)> {
+        if self.rows > 0 {
+            self.encode()?;
+        }
+        Ok((self.sink, self.groups))
+    }
+}
+
+/// The node file of a shard under construction.
+#[derive(Debug)]
+pub(super) struct NodeWriter {
+    rows: Rows,
+    next: u64,
+}
+
+impl NodeWriter {
+    /// A file of the layout, for properties as `specs` has them.
+    pub(super) fn of(
+        layout: PropertyLayout,
+        specs: &[PropertySpec],
+        sink: Sink,
+        limit: usize,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let rows = match layout {
+            PropertyLayout::Columns => Rows::Columns(Columns::new(specs, sink, limit, cancel)),
+            PropertyLayout::Zipg => Rows::Flat(flat::Writer::nodes(sink, limit, cancel, specs)?),
+            PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
+        };
+        Ok(NodeWriter { rows, next: 0 })
+    }
+
+    /// The properties of `node`, which is higher than all before.
+    pub(super) fn push(&mut self, node: u64, values: Values<'_>) -> Result<()> {
+        while self.next < node {
+            self.rows.push(Values(&[]))?;
+            self.next += 1;
+        }
+        self.next += 1;
+        self.rows.push(values)
+    }
+
+    pub(super) fn finish(mut self, nodes: u64) -> Result<(Sink, NodeDirectory)> {
+        if self.next > nodes {
+            return Err(Error::Invalid(format!("node {} in a shard of {nodes}", self.next - 1)));
+        }
+        while self.next < nodes {
+            self.rows.push(Values(&[]))?;
+            self.next += 1;
+        }
+        let (sink, Directory { groups, flat, blocks }) = self.rows.finish()?;
+        Ok((sink, NodeDirectory { groups, flat, blocks }))
+    }
+}
+
+/// The edge file of a shard under construction.
+#[derive(Debug)]
+pub(super) struct EdgeWriter {
+    rows: Rows,
+    edges: u64,
+    /// First record of each node so far.
+    nodes: Vec<u64>,
+    types: Vec<u64>,
+    records: Vec<u64>,
+}
+
+impl EdgeWriter {
+    /// A file of the layout, for properties as `specs` has them.
+    pub(super) fn of(
+        layout: PropertyLayout,
+        specs: &[PropertySpec],
+        sink: Sink,
+        limit: usize,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let rows = match layout {
+            PropertyLayout::Columns => Rows::Columns(Columns::new(specs, sink, limit, cancel)),
+            PropertyLayout::Zipg => Rows::Flat(flat::Writer::edges(sink, limit, cancel, specs)?),
+            PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
+        };
+        Ok(EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] })
+    }
+
+    /// The next edge, in the order of nodes, types, times and insertion.
+    pub(super) fn push(&mut self, edge: &Edge<'_>) -> Result<()> {
+        let first = self.nodes.len() as u64 <= edge.node;
+        while self.nodes.len() as u64 <= edge.node {
+            self.nodes.push(self.types.len() as u64);
+        }
+        if first || self.types.last() != Some(&edge.ty) {
+            self.types.push(edge.ty);
+            self.records.push(self.edges);
+        }
+        self.edges += 1;
+        self.rows.push_edge(edge)
+    }
+
+    pub(super) fn finish(mut self, nodes: u64) -> Result<(Sink, EdgeDirectory)> {
+        if self.nodes.len() as u64 > nodes {
+            return Err(Error::Invalid(format!("an edge of node {}", self.nodes.len() - 1)));
+        }
+        while self.nodes.len() as u64 <= nodes {
+            self.nodes.push(self.types.len() as u64);
+        }
+        self.records.push(self.edges);
+        let (mut sink, Directory { groups, flat, blocks }) = self.rows.finish()?;
+        let (mut bytes, at) = (Vec::new(), sink.len());
+        let width = width_of(self.types.iter().copied().max().unwrap_or(0));
+        let directory = EdgeDirectory {
+            nodes: Monotone::write(&self.nodes, &mut bytes).moved(at),
+            types: Packed::write(self.types, width, &mut bytes).moved(at),
+            records: Monotone::write(&self.records, &mut bytes).moved(at),
+            groups,
+            flat,
+            blocks,
+        };
+        sink.append(&bytes)?;
+        Ok((sink, directory))
+    }
+}

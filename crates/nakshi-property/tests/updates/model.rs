@@ -1,0 +1,387 @@
+//! A property graph as maps and lists, and what happens to it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use nakshi_property::{
+    Change, Condition, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load_with,
+    tao,
+};
+use nakshi_store::import::Hooks;
+use nakshi_store::{Error, ExternalId};
+use proptest::prelude::*;
+
+use super::disk::unsynced;
+use super::options;
+
+pub type Properties = BTreeMap<String, Value>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    pub source: u32,
+    pub ty: String,
+    pub target: u32,
+    pub time: i64,
+    pub properties: Properties,
+}
+
+impl Edge {
+    pub fn is(&self, source: u32, ty: &str, target: u32) -> bool {
+        (self.source, self.ty.as_str(), self.target) == (source, ty, target)
+    }
+}
+
+/// Nodes, and edges in the order of insertion.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    pub nodes: BTreeMap<u32, Properties>,
+    pub edges: Vec<Edge>,
+}
+
+/// What happens to a store; ids are small, so that much meets.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Append(u32, Properties),
+    Update(u32, Properties, bool),
+    Delete(u32),
+    AppendEdge(Edge),
+    DeleteEdge(u32, String, u32),
+    ChangeType(u32, String, u32, String),
+    /// All of these or none.
+    Batch(Vec<Step>),
+    Reopen,
+    Compact,
+}
+
+impl Model {
+    /// Whether the step is possible, and how many of its changes changed something.
+    pub fn apply(&mut self, step: &Step) -> Option<u64> {
+        match step {
+            Step::Append(v, properties) => {
+                if self.nodes.contains_key(v) {
+                    return None;
+                }
+                self.nodes.insert(*v, properties.clone());
+            }
+            Step::Update(v, properties, merge) => {
+                let node = self.nodes.get_mut(v)?;
+                if !merge {
+                    node.clear();
+                }
+                node.extend(properties.clone());
+            }
+            Step::Delete(v) => {
+                if self.nodes.remove(v).is_none() {
+                    return Some(0);
+                }
+                self.edges.retain(|edge| edge.source != *v && edge.target != *v);
+            }
+            Step::AppendEdge(edge) => {
+                if !self.nodes.contains_key(&edge.source) || !self.nodes.contains_key(&edge.target)
+                {
+                    return None;
+                }
+                self.edges.retain(|other| !other.is(edge.source, &edge.ty, edge.target));
+                self.edges.push(edge.clone());
+            }
+            Step::DeleteEdge(source, ty, target) => {
+                let before = self.edges.len();
+                self.edges.retain(|edge| !edge.is(*source, ty, *target));
+                return Some(u64::from(self.edges.len() < before));
+            }
+            Step::ChangeType(source, ty, target, new) => {
+                let at = self.edges.iter().position(|edge| edge.is(*source, ty, *target));
+                let Some(at) = at else { return Some(0) };
+                let edge = Edge { ty: new.clone(), ..self.edges.remove(at) };
+                self.edges.retain(|other| !other.is(*source, new, *target));
+                self.edges.push(edge);
+            }
+            Step::Batch(steps) => {
+                let mut after = self.clone();
+                let mut changed = 0;
+                for step in steps {
+                    changed += after.apply(step)?;
+                }
+                *self = after;
+                return Some(changed);
+            }
+            Step::Reopen | Step::Compact => return Some(0),
+        }
+        Some(1)
+    }
+
+    pub fn record(&self, source: u32, ty: &str) -> Vec<&Edge> {
+        let mut found: Vec<&Edge> =
+            self.edges.iter().filter(|edge| edge.source == source && edge.ty == ty).collect();
+        found.sort_by_key(|edge| edge.time);
+        found
+    }
+}
+
+pub fn id(v: u32) -> ExternalId {
+    ExternalId::I64(v.into())
+}
+
+pub fn listed(properties: &Properties) -> Vec<(String, Value)> {
+    properties.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+pub fn changes(step: &Step) -> Vec<Change> {
+    vec![match step {
+        Step::Append(v, properties) => {
+            Change::AppendNode { id: id(*v), properties: listed(properties) }
+        }
+        Step::Update(v, properties, merge) => {
+            Change::UpdateNode { id: id(*v), properties: listed(properties), merge: *merge }
+        }
+        Step::Delete(v) => Change::DeleteNode { id: id(*v) },
+        Step::AppendEdge(edge) => Change::AppendEdge {
+            source: id(edge.source),
+            edge_type: edge.ty.clone(),
+            destination: id(edge.target),
+            timestamp: edge.time,
+            properties: listed(&edge.properties),
+        },
+        Step::DeleteEdge(source, ty, target) => Change::DeleteEdge {
+            source: id(*source),
+            edge_type: ty.clone(),
+            destination: id(*target),
+        },
+        Step::ChangeType(source, ty, target, new) => Change::ChangeType {
+            source: id(*source),
+            edge_type: ty.clone(),
+            destination: id(*target),
+            new_type: new.clone(),
+        },
+        Step::Batch(steps) => return steps.iter().flat_map(changes).collect(),
+        Step::Reopen | Step::Compact => return Vec::new(),
+    }]
+}
+
+pub fn properties() -> impl Strategy<Value = Properties> {
+    let value = prop_oneof![
+        ("name", "[ab]{0,2}".prop_map(Value::String)),
+        ("age", (0..4i64).prop_map(Value::Int)),
+        ("new", any::<bool>().prop_map(Value::Bool)),
+        (
+            "tags",
+            prop::collection::vec("[xy]", 1..3)
+                .prop_map(|tags| { Value::List(tags.into_iter().map(Value::String).collect()) })
+        ),
+    ];
+    prop::collection::vec(value, 0..4).prop_map(|found| found.into_iter().collect())
+}
+
+pub fn edge() -> impl Strategy<Value = Edge> {
+    (0..12u32, "[ABC]", 0..12u32, prop_oneof![0..5i64, any::<i64>()], properties()).prop_map(
+        |(source, ty, target, time, properties)| Edge { source, ty, target, time, properties },
+    )
+}
+
+pub fn change() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..14u32, properties()).prop_map(|(v, p)| Step::Append(v, p)),
+        2 => (0..12u32, properties(), any::<bool>()).prop_map(|(v, p, m)| Step::Update(v, p, m)),
+        1 => (0..12u32).prop_map(Step::Delete),
+        6 => edge().prop_map(Step::AppendEdge),
+        2 => (0..12u32, "[ABC]", 0..12u32).prop_map(|(s, t, d)| Step::DeleteEdge(s, t, d)),
+        1 => (0..12u32, "[ABC]", 0..12u32, "[ABC]")
+            .prop_map(|(s, t, d, n)| Step::ChangeType(s, t, d, n)),
+    ]
+}
+
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => change(),
+        2 => prop::collection::vec(change(), 0..4).prop_map(Step::Batch),
+        1 => Just(Step::Reopen),
+        1 => Just(Step::Compact),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// Writes the store that changes begin with, and its model: some nodes with properties, some edges.
+pub fn start(path: &Path, edges: &[Edge]) -> Model {
+    let home = path.parent().unwrap();
+    let mut model = Model::default();
+    let mut nodes = "id:ID,name,age:int,tags:string[]\n".to_owned();
+    for v in 0..8u32 {
+        let mut properties = Properties::new();
+        if v % 2 == 0 {
+            properties.insert("age".into(), Value::Int((v % 4).into()));
+            nodes.push_str(&format!("{v},,{},\n", v % 4));
+        } else {
+            properties.insert("name".into(), Value::String("a".into()));
+            properties.insert("tags".into(), Value::List(vec![Value::String("x".into())]));
+            nodes.push_str(&format!("{v},a,,x\n"));
+        }
+        model.nodes.insert(v, properties);
+    }
+    let mut table = ":START_ID,:END_ID,:TYPE,timestamp:long,age:int\n".to_owned();
+    for edge in edges.iter().filter(|edge| edge.source < 8 && edge.target < 8) {
+        let age = Value::Int(edge.time.rem_euclid(4));
+        let edge = Edge { properties: [("age".to_owned(), age.clone())].into(), ..edge.clone() };
+        let Edge { source, target, ty, time, .. } = &edge;
+        table.push_str(&format!("{source},{target},{ty},{time},{age}\n"));
+        model.apply(&Step::AppendEdge(edge));
+    }
+    let write = |name: &str, text: &str| {
+        let path = home.join(name);
+        std::fs::write(&path, text).unwrap();
+        vec![Table { name: None, rows: Rows::Path(path) }]
+    };
+    // Every store keeps its properties in another way.
+    let properties = match edges.len() % 3 {
+        0 => PropertyLayout::Columns,
+        1 => PropertyLayout::Zipg,
+        _ => PropertyLayout::Blocks,
+    };
+    let searchable = if edges.len() % 4 < 2 { vec!["name".to_owned()] } else { vec![] };
+    let options = LoadOptions { shards: 2, properties, searchable, memory: 1 << 30, ..options() };
+    load_with(
+        &unsynced(),
+        path,
+        write("n.csv", &nodes),
+        write("e.csv", &table),
+        &options,
+        &Hooks::default(),
+    )
+    .unwrap();
+    model
+}
+
+pub fn number(id: &ExternalId) -> u32 {
+    id.to_string().parse().unwrap()
+}
+
+/// Everything that can be asked.
+pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    prop_assert_eq!(graph.num_nodes(), model.nodes.len() as u64);
+    prop_assert_eq!(graph.num_edges(), model.edges.len() as u64);
+    let mut all: Vec<u32> = graph.get_node_ids(&[]).unwrap().iter().map(number).collect();
+    all.sort_unstable();
+    prop_assert_eq!(&all, &model.nodes.keys().copied().collect::<Vec<_>>());
+    for v in 0..16 {
+        let found = graph.get_node_property(&id(v), None);
+        let Some(expected) = model.nodes.get(&v) else {
+            let none = matches!(found, Err(Error::NoNode { .. }));
+            prop_assert!(none, "node {}", v);
+            continue;
+        };
+        let found: Properties =
+            found.unwrap().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        prop_assert_eq!(&found, expected);
+        let mut records = 0;
+        for ty in ["A", "B", "C"] {
+            let expected = model.record(v, ty);
+            records += u64::from(!expected.is_empty());
+            compare_record(graph, v, ty, &expected)?;
+        }
+        prop_assert_eq!(graph.get_edge_records(&id(v)).unwrap().len() as u64, records);
+    }
+    let wanted = [("age", Value::Int(2)), ("name", Value::String("a".into()))];
+    for (name, value) in wanted {
+        let mut found: Vec<u32> = graph
+            .get_node_ids(&[(name, value.clone().into())])
+            .unwrap()
+            .iter()
+            .map(number)
+            .collect();
+        found.sort_unstable();
+        let has = |properties: &Properties| properties.get(name) == Some(&value);
+        let expected: Vec<u32> =
+            model.nodes.iter().filter(|(_, p)| has(p)).map(|(v, _)| *v).collect();
+        prop_assert_eq!(found, expected);
+    }
+    let tagged = graph.get_node_ids(&[("tags", Value::String("x".into()).into())]).unwrap();
+    let x = Value::String("x".into());
+    let has =
+        |p: &Properties| matches!(p.get("tags"), Some(Value::List(tags)) if tags.contains(&x));
+    prop_assert_eq!(tagged.len(), model.nodes.values().filter(|p| has(p)).count());
+    compare_parts(graph, model)?;
+    if graph.edge_properties().iter().any(|spec| spec.name == "age") {
+        let found = graph.find_edges(&[("age", Value::Int(1).into())]).unwrap();
+        let mut found: Vec<(u32, String, u32)> = found
+            .into_iter()
+            .map(|(source, ty, data)| (number(&source), ty.to_owned(), number(&data.destination)))
+            .collect();
+        let with = |edge: &&Edge| edge.properties.get("age") == Some(&Value::Int(1));
+        let mut expected: Vec<_> = model
+            .edges
+            .iter()
+            .filter(with)
+            .map(|edge| (edge.source, edge.ty.clone(), edge.target))
+            .collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+    Ok(())
+}
+
+/// Nodes and edges by a part of their name.
+fn compare_parts(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    for part in ["", "a", "ba"] {
+        let contains = ("name", Condition::Contains(Value::String(part.to_owned())));
+        let has = |properties: &Properties| matches!(properties.get("name"), Some(Value::String(name)) if name.contains(part));
+        let young = ("age", Condition::from(Value::Int(2)));
+        for conditions in [&[contains.clone()][..], &[contains.clone(), young]] {
+            let fits = |properties: &Properties| {
+                has(properties)
+                    && (conditions.len() == 1 || properties.get("age") == Some(&Value::Int(2)))
+            };
+            let mut found: Vec<u32> =
+                graph.get_node_ids(conditions).unwrap().iter().map(number).collect();
+            found.sort_unstable();
+            let nodes = model.nodes.iter().filter(|(_, properties)| fits(properties));
+            prop_assert_eq!(found, nodes.map(|(v, _)| *v).collect::<Vec<_>>());
+        }
+        if graph.edge_properties().iter().any(|spec| spec.name == "name") {
+            let mut found: Vec<(u32, String, u32)> = graph
+                .find_edges(&[contains])
+                .unwrap()
+                .into_iter()
+                .map(|(source, ty, data)| {
+                    (number(&source), ty.to_owned(), number(&data.destination))
+                })
+                .collect();
+            let edges = model.edges.iter().filter(|edge| has(&edge.properties));
+            let mut expected: Vec<_> =
+                edges.map(|edge| (edge.source, edge.ty.clone(), edge.target)).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
+    }
+    Ok(())
+}
+
+pub fn compare_record(
+    graph: &PropertyGraph,
+    v: u32,
+    ty: &str,
+    expected: &[&Edge],
+) -> Result<(), TestCaseError> {
+    let record = graph.get_edge_record(&id(v), ty).unwrap();
+    prop_assert_eq!(record.len(), expected.len() as u64);
+    for (place, edge) in (0..).zip(expected) {
+        let data = graph.get_edge_data(&record, place).unwrap();
+        let properties: Properties =
+            data.properties.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        prop_assert_eq!(number(&data.destination), edge.target);
+        prop_assert_eq!(data.timestamp, edge.time);
+        prop_assert_eq!(&properties, &edge.properties);
+    }
+    let range = graph.get_edge_range(&record, Some(1), Some(4)).unwrap();
+    let within = expected.iter().filter(|edge| (1..4).contains(&edge.time)).count() as u64;
+    prop_assert_eq!(range.end - range.start, within);
+    let newest = tao::assoc_range(graph, &id(v), ty, 0, 3).unwrap();
+    let newest: Vec<u32> = newest.iter().map(|data| number(&data.destination)).collect();
+    let wanted: Vec<u32> = expected.iter().rev().take(3).map(|edge| edge.target).collect();
+    prop_assert_eq!(newest, wanted);
+    let aged = graph.get_neighbor_ids(&id(v), Some(ty), &[("age", Value::Int(2).into())]).unwrap();
+    let all = graph.get_neighbor_ids(&id(v), Some(ty), &[]).unwrap();
+    prop_assert_eq!(all.len(), expected.len());
+    prop_assert!(aged.iter().all(|id| all.contains(id)));
+    Ok(())
+}

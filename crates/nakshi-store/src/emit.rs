@@ -1,0 +1,436 @@
+//! The last phase: buckets in order, duplicates settled, lists encoded and written.
+//!
+//! Workers sort and encode buckets side by side; the calling thread appends them in order.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use nakshi_io::run_beside;
+
+use crate::hooks::{Hooks, Progress};
+use crate::import::Duplicates;
+use crate::sort::bucket::{MergedRuns, Sorted, sort};
+use crate::sort::pairs::unsortable;
+use crate::sort::partition::Bucket;
+use crate::sort::radix::Record;
+use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
+use crate::{Error, ListBatch, Result, StoreBuilder, Values};
+
+/// Vertices without a list that a batch may hold in a row.
+const GAP: u64 = 1 << 16;
+
+/// How lists are made from arcs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub duplicates: Duplicates,
+    /// Whether lists carry weights, be it only the counts of [`Duplicates::Sum`].
+    pub valued: bool,
+    pub float: bool,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Emitted {
+    /// List entries.
+    pub arcs: u64,
+    /// Arcs that were dropped or summed into another, self-loops apart.
+    pub dropped_arcs: u64,
+    /// Self-loops that were.
+    pub dropped_loops: u64,
+}
+
+/// Where emission reads and spills.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'s> {
+    pub arcs: &'s Spill,
+    pub runs: &'s Spill,
+    pub lists: &'s Spill,
+    /// Records of a bucket that are sorted in memory.
+    pub limit: usize,
+    pub sorters: usize,
+}
+
+/// What sorters send.
+enum Piece {
+    /// Encoded lists.
+    Lists(Box<ListBatch>, Emitted),
+    /// A list that was too large for memory: words of neighbour and value.
+    Giant { vertex: u32, degree: u64, extents: Vec<Extent>, stats: Emitted },
+    /// The weights of the edges between these two do not add up to a number.
+    Overflow { source: u32, target: u32 },
+    /// The end of a bucket.
+    End,
+}
+
+/// Sorts all buckets and appends their lists to the adjacency that the builder has begun.
+pub(crate) fn emit<R: Record>(
+    buckets: &[Bucket],
+    place: Place<'_>,
+    rules: Rules,
+    hooks: &Hooks,
+    builder: &mut StoreBuilder,
+) -> Result<Emitted> {
+    let total = buckets.iter().map(|bucket| bucket.bytes).sum::<u64>() / (8 * R::WORDS as u64);
+    let sorters = place.sorters.clamp(1, buckets.len().max(1));
+    let (mut receivers, mut given) = (Vec::new(), Vec::new());
+    for _ in 0..sorters {
+        let (sender, receiver) = sync_channel(1);
+        receivers.push(receiver);
+        given.push(Mutex::new(Some((sender, builder.batch()))));
+    }
+    let sorts = |first: usize| -> Result<()> {
+        let given = given.get(first);
+        // A sorter has its sender to itself: the writer notices when it goes away.
+        let given = given.and_then(|g| g.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let (sender, batch) = given.ok_or(Error::Abandoned)?;
+        let mut sorter = Sorter::<R>::new(place, rules, batch, sender);
+        for bucket in buckets.iter().skip(first).step_by(sorters) {
+            let done = hooks.check().and_then(|()| sorter.bucket(bucket));
+            let failed = done.is_err();
+            // A receiver that has gone away has an error of its own to report.
+            if sorter.sender.send(done.map(|()| Piece::End)).is_err() || failed {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let writes = || write(receivers, buckets.len(), place, rules, hooks, total, builder);
+    run_beside(sorters, writes, sorts).map(|(emitted, _)| emitted)
+}
+
+fn write(
+    receivers: Vec<Receiver<Result<Piece>>>,
+    buckets: usize,
+    place: Place<'_>,
+    rules: Rules,
+    hooks: &Hooks,
+    total: u64,
+    builder: &mut StoreBuilder,
+) -> Result<Emitted> {
+    let mut emitted = Emitted::default();
+    for receiver in receivers.iter().cycle().take(buckets) {
+        loop {
+            // A sorter goes away early only by a panic, which is reported.
+            let piece = receiver.recv().map_err(|_| Error::Abandoned)?;
+            hooks.check()?;
+            match piece? {
+                Piece::End => break,
+                Piece::Overflow { source, target } => {
+                    return Err(overflow(source, target, rules, builder)?);
+                }
+                Piece::Lists(batch, stats) => {
+                    builder.push_batch(*batch)?;
+                    emitted.add(stats);
+                }
+                Piece::Giant { vertex, degree, extents, stats } => {
+                    write_giant(vertex, degree, extents, place, rules, builder)?;
+                    emitted.add(stats);
+                }
+            }
+            let arcs = emitted.arcs;
+            hooks.tell(Progress { phase: "write", done: arcs, total: Some(total), edges: arcs });
+        }
+    }
+    Ok(emitted)
+}
+
+/// The error that names the edge.
+fn overflow(source: u32, target: u32, rules: Rules, builder: &StoreBuilder) -> Result<Error> {
+    let (source, target) = (builder.id_of(source)?, builder.id_of(target)?);
+    let most = if rules.float { "a double" } else { "64 bits" };
+    Ok(Error::Invalid(format!(
+        "the weights of the edges from {source} to {target} add up to more than {most} can hold; \
+         keep or drop duplicates instead of summing them, or make the weights smaller"
+    )))
+}
+
+fn write_giant(
+    vertex: u32,
+    degree: u64,
+    extents: Vec<Extent>,
+    place: Place<'_>,
+    rules: Rules,
+    builder: &mut StoreBuilder,
+) -> Result<()> {
+    let mut reader = StreamReader::new(place.lists, extents, 512 << 10);
+    builder.start_list(vertex, degree)?;
+    let mut list = OneList::default();
+    loop {
+        let bytes = reader.peek(16)?;
+        let whole = bytes.len() / 16 * 16;
+        if whole == 0 {
+            return builder.finish_list();
+        }
+        list.clear();
+        let mut all = words(bytes);
+        while let (Some(neighbour), Some(bits)) = (all.next(), all.next()) {
+            list.push(neighbour as u32, bits, rules);
+        }
+        drop(all);
+        reader.consume(whole);
+        builder.extend_list(&list.neighbours, list.values(rules).as_slice())?;
+    }
+}
+
+impl Emitted {
+    fn add(&mut self, other: Self) {
+        self.arcs += other.arcs;
+        self.dropped_arcs += other.dropped_arcs;
+        self.dropped_loops += other.dropped_loops;
+    }
+}
+
+/// Neighbours of one vertex, or a part of them.
+#[derive(Debug, Default)]
+struct OneList {
+    neighbours: Vec<u32>,
+    ints: Vec<i64>,
+    floats: Vec<f64>,
+}
+
+impl OneList {
+    fn clear(&mut self) {
+        self.neighbours.clear();
+        self.ints.clear();
+        self.floats.clear();
+    }
+
+    fn push(&mut self, neighbour: u32, bits: u64, rules: Rules) {
+        self.neighbours.push(neighbour);
+        if rules.float {
+            self.floats.push(f64::from_bits(bits));
+        } else if rules.valued {
+            self.ints.push(bits.cast_signed());
+        }
+    }
+
+    fn bits(&self, at: usize, rules: Rules) -> u64 {
+        match (rules.valued, rules.float) {
+            (_, true) => self.floats[at].to_bits(),
+            (true, false) => self.ints[at].cast_unsigned(),
+            (false, false) => 0,
+        }
+    }
+
+    fn values(&self, rules: Rules) -> Option<Values<'_>> {
+        match (rules.valued, rules.float) {
+            (_, true) => Some(Values::Float(&self.floats)),
+            (true, false) => Some(Values::Int(&self.ints)),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Turns buckets into lists.
+struct Sorter<'s, R> {
+    place: Place<'s>,
+    rules: Rules,
+    sender: SyncSender<Result<Piece>>,
+    scratch: Vec<R>,
+    list: OneList,
+    batch: ListBatch,
+    stats: Emitted,
+}
+
+/// Arcs between the same two vertices, on their way to be one.
+#[derive(Clone, Copy)]
+struct Merged {
+    key: u64,
+    /// Bits of an `f64` or `i64`.
+    weight: u64,
+}
+
+/// The sum of two weights, as bits like theirs; nothing if it is beyond what these hold.
+fn sum(a: u64, b: u64, float: bool) -> Option<u64> {
+    if float {
+        let sum = f64::from_bits(a) + f64::from_bits(b);
+        return sum.is_finite().then(|| sum.to_bits());
+    }
+    a.cast_signed().checked_add(b.cast_signed()).map(i64::cast_unsigned)
+}
+
+/// A list that comes out of a merge.
+struct Stream<'s> {
+    vertex: u32,
+    degree: u64,
+    spilled: Option<StreamWriter<'s>>,
+}
+
+impl<'s, R: Record> Sorter<'s, R> {
+    fn new(
+        place: Place<'s>,
+        rules: Rules,
+        batch: ListBatch,
+        sender: SyncSender<Result<Piece>>,
+    ) -> Self {
+        let (scratch, list, stats) = (Vec::new(), OneList::default(), Emitted::default());
+        Self { place, rules, sender, scratch, list, batch, stats }
+    }
+
+    fn bucket(&mut self, bucket: &Bucket) -> Result<()> {
+        match sort::<R>(
+            self.place.arcs,
+            self.place.runs,
+            bucket,
+            self.place.limit,
+            &mut self.scratch,
+        )? {
+            Sorted::Memory(records) => {
+                let mut rest = records.as_slice();
+                while let Some(first) = rest.first() {
+                    let vertex = first.key() >> 32;
+                    let end =
+                        rest.iter().position(|r| r.key() >> 32 != vertex).unwrap_or(rest.len());
+                    let (list, others) = rest.split_at(end);
+                    self.whole_list(vertex as u32, list)?;
+                    rest = others;
+                }
+                self.send()
+            }
+            Sorted::Runs(merged) => self.merged(merged),
+        }
+    }
+
+    /// Encodes one vertex's list; the records are sorted.
+    fn whole_list(&mut self, vertex: u32, records: &[R]) -> Result<()> {
+        self.list.clear();
+        if self.rules.valued {
+            let mut pending = None;
+            for record in records {
+                if let Some(done) = self.fold(&mut pending, *record)? {
+                    self.list.push(done.key as u32, done.weight, self.rules);
+                }
+            }
+            if let Some(done) = pending {
+                self.list.push(done.key as u32, done.weight, self.rules);
+            }
+        } else {
+            self.list.neighbours.extend(records.iter().map(|r| r.key() as u32));
+            if self.rules.duplicates != Duplicates::Keep {
+                self.list.neighbours.dedup();
+                let dropped = (records.len() - self.list.neighbours.len()) as u64;
+                if dropped > 0 {
+                    let loops = records.iter().filter(|r| r.key() as u32 == vertex).count() as u64;
+                    self.stats.dropped_loops += loops.saturating_sub(1);
+                    self.stats.dropped_arcs += dropped - loops.saturating_sub(1);
+                }
+            }
+        }
+        self.stats.arcs += self.list.neighbours.len() as u64;
+        self.push(vertex)
+    }
+
+    /// Adds the list to the batch. Vertices without one take room in a batch, but not between
+    /// two: a long row of them ends it.
+    fn push(&mut self, vertex: u32) -> Result<()> {
+        let end = self.batch.end();
+        if end > 0 && u64::from(vertex).saturating_sub(end) > GAP {
+            self.send()?;
+        }
+        self.batch.push(vertex, &self.list.neighbours, self.list.values(self.rules).as_slice())
+    }
+
+    /// Takes one more arc; returns the arc before it if that is complete.
+    fn fold(&mut self, pending: &mut Option<Merged>, record: R) -> Result<Option<Merged>> {
+        let float = self.rules.float;
+        // Without weights of its own, every arc counts one.
+        let weight = if R::WEIGHTED { unsortable(record.weight(), float) } else { 1 };
+        match pending {
+            Some(last) if last.key == record.key() && self.rules.duplicates != Duplicates::Keep => {
+                if self.rules.duplicates == Duplicates::Sum {
+                    let Some(sum) = sum(last.weight, weight, float) else {
+                        let (source, target) = ((last.key >> 32) as u32, last.key as u32);
+                        self.give(Piece::Overflow { source, target })?;
+                        return Err(Error::Cancelled);
+                    };
+                    last.weight = sum;
+                }
+                let own = record.key() >> 32 == record.key() & 0xffff_ffff;
+                let dropped =
+                    if own { &mut self.stats.dropped_loops } else { &mut self.stats.dropped_arcs };
+                *dropped += 1;
+                Ok(None)
+            }
+            _ => Ok(pending.replace(Merged { key: record.key(), weight })),
+        }
+    }
+
+    /// Streams the lists out of a merge of runs.
+    fn merged(&mut self, mut merged: MergedRuns<'s, R>) -> Result<()> {
+        let mut piece = Vec::new();
+        let mut stream: Option<Stream<'s>> = None;
+        let mut pending: Option<Merged> = None;
+        let limit = (self.place.limit / 4).clamp(64, 1 << 16);
+        loop {
+            merged.fill(&mut piece, limit)?;
+            if piece.is_empty() {
+                break;
+            }
+            for record in &piece {
+                if let Some(done) = self.fold(&mut pending, *record)? {
+                    self.stream(&mut stream, done)?;
+                }
+            }
+        }
+        if let Some(done) = pending {
+            self.stream(&mut stream, done)?;
+        }
+        self.end_stream(stream)?;
+        self.send()
+    }
+
+    /// Takes an arc of a merge: short lists are encoded, long ones go to disk until they end.
+    fn stream(&mut self, stream: &mut Option<Stream<'s>>, arc: Merged) -> Result<()> {
+        let vertex = (arc.key >> 32) as u32;
+        if stream.as_ref().is_none_or(|stream| stream.vertex != vertex) {
+            self.end_stream(stream.take())?;
+            if self.batch.memory() >= self.place.limit * 4 {
+                self.send()?;
+            }
+            self.list.clear();
+        }
+        let stream = stream.get_or_insert(Stream { vertex, degree: 0, spilled: None });
+        stream.degree += 1;
+        self.list.push(arc.key as u32, arc.weight, self.rules);
+        let long = self.list.neighbours.len() >= (self.place.limit / 4).clamp(16, 1 << 20);
+        if long { self.spill(stream) } else { Ok(()) }
+    }
+
+    /// Moves what is there of a long list to disk.
+    fn spill(&mut self, stream: &mut Stream<'s>) -> Result<()> {
+        let writer =
+            stream.spilled.get_or_insert_with(|| StreamWriter::new(self.place.lists, 256 << 10));
+        for (at, &neighbour) in self.list.neighbours.iter().enumerate() {
+            put_words(writer.buffer(), &[u64::from(neighbour), self.list.bits(at, self.rules)]);
+            writer.settle()?;
+        }
+        self.list.clear();
+        Ok(())
+    }
+
+    fn end_stream(&mut self, stream: Option<Stream<'s>>) -> Result<()> {
+        let Some(mut stream) = stream else { return Ok(()) };
+        self.stats.arcs += stream.degree;
+        if stream.spilled.is_none() {
+            return self.push(stream.vertex);
+        }
+        self.spill(&mut stream)?;
+        let stats = std::mem::take(&mut self.stats);
+        self.send()?;
+        let extents =
+            stream.spilled.take().map(StreamWriter::finish).transpose()?.unwrap_or_default();
+        self.give(Piece::Giant { vertex: stream.vertex, degree: stream.degree, extents, stats })
+    }
+
+    fn send(&mut self) -> Result<()> {
+        let fresh = self.batch.fresh();
+        let batch = std::mem::replace(&mut self.batch, fresh);
+        let stats = std::mem::take(&mut self.stats);
+        self.give(Piece::Lists(Box::new(batch), stats))
+    }
+
+    fn give(&self, piece: Piece) -> Result<()> {
+        // The writer goes away only after an error, which it reports itself.
+        self.sender.send(Ok(piece)).map_err(|_| Error::Abandoned)
+    }
+}

@@ -1,0 +1,30 @@
+//! The edges that an export writes.
+
+use crate::hooks::Hooks;
+use crate::{Column, Direction, Result, Store};
+
+/// What all writers need.
+pub struct Source<'s> {
+    /// The store.
+    pub store: &'s Store,
+    /// The column that is written as weight.
+    pub weight: Option<Column>,
+    /// Told how far it is.
+    pub hooks: &'s Hooks,
+}
+
+impl<'s> Source<'s> {
+    /// The edges of `store`, with the column `weight`; if none is named, with `weight` where there is one.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoColumn`] for an unknown weight; those of reading.
+    pub fn new(store: &'s Store, weight: Option<&str>, hooks: &'s Hooks) -> Result<Self> {
+        let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
+        let weight = match weight {
+            Some(name) => Some(store.column(name, Direction::Out)?),
+            None if has_weight() => Some(store.column("weight", Direction::Out)?),
+            None => None,
+        };
+        Ok(Source { store, weight, hooks })
+    }
+}

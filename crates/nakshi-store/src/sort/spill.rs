@@ -1,0 +1,207 @@
+//! Temporary data on disk that nobody has to clean up.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use nakshi_io::write::{WriteFile, WriteFs};
+
+use crate::{Error, Result};
+
+/// A file without a name: it is unlinked as soon as it is open, so that its space returns to the
+/// disk whatever ends the process.
+#[derive(Debug)]
+pub struct Spill {
+    writer: Mutex<Box<dyn WriteFile>>,
+    reader: File,
+    path: PathBuf,
+}
+
+/// A piece of a [`Spill`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+impl Spill {
+    /// Creates an empty spill file in `directory`; `name` shows in messages.
+    ///
+    /// # Errors
+    /// Those of creating it.
+    pub fn create(fs: &dyn WriteFs, directory: &Path, name: &str) -> Result<Self> {
+        let path = directory.join(format!("spill-{name}"));
+        let writer = Mutex::new(fs.create(&path)?);
+        let reader = File::open(&path).map_err(|source| Error::io("open", &path, source))?;
+        fs.remove_file(&path)?;
+        Ok(Self { writer, reader, path })
+    }
+
+    /// Appends bytes; may be called from several threads at once.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn append(&self, bytes: &[u8]) -> Result<Extent> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let offset = writer.len();
+        writer.append(bytes)?;
+        Ok(Extent { offset, len: bytes.len() as u64 })
+    }
+
+    /// Fills `buffer` from `offset` on.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.reader
+            .read_exact_at(buffer, offset)
+            .map_err(|source| Error::io("read", &self.path, source))
+    }
+}
+
+/// Appends words in little-endian order.
+pub(crate) fn put_words(bytes: &mut Vec<u8>, words: &[u64]) {
+    bytes.reserve(words.len() * 8);
+    for word in words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// Reads words back.
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
+}
+
+/// Bytes written one after the other in chunks, and read back in the same order.
+#[derive(Debug)]
+pub struct StreamWriter<'s> {
+    spill: &'s Spill,
+    buffer: Vec<u8>,
+    chunk: usize,
+    extents: Vec<Extent>,
+}
+
+impl<'s> StreamWriter<'s> {
+    /// An empty stream that goes to `spill` in pieces of `chunk` bytes.
+    pub fn new(spill: &'s Spill, chunk: usize) -> Self {
+        Self { spill, buffer: Vec::new(), chunk, extents: Vec::new() }
+    }
+
+    /// The end of the stream, to be appended to; call [`StreamWriter::settle`] after each record.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Writes the buffer once it is full. Records may span chunks.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn settle(&mut self) -> Result<()> {
+        if self.buffer.len() >= self.chunk { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if !self.buffer.is_empty() {
+            let extent = self.spill.append(&self.buffer)?;
+            self.extents.push(extent);
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes the rest; the extents hold the stream.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(mut self) -> Result<Vec<Extent>> {
+        self.flush()?;
+        Ok(self.extents)
+    }
+}
+
+/// Reads what a [`StreamWriter`] wrote.
+#[derive(Debug)]
+pub struct StreamReader<'s> {
+    spill: &'s Spill,
+    extents: std::vec::IntoIter<Extent>,
+    rest: Extent,
+    buffer: Vec<u8>,
+    at: usize,
+    chunk: usize,
+}
+
+impl<'s> StreamReader<'s> {
+    /// Reads the stream in `extents`, `chunk` bytes at once.
+    pub fn new(spill: &'s Spill, extents: Vec<Extent>, chunk: usize) -> Self {
+        let rest = Extent { offset: 0, len: 0 };
+        Self { spill, extents: extents.into_iter(), rest, buffer: Vec::new(), at: 0, chunk }
+    }
+
+    /// The bytes that are there, at least `wanted` unless the stream ends before.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn peek(&mut self, wanted: usize) -> Result<&[u8]> {
+        while self.buffer.len() - self.at < wanted {
+            if self.rest.len == 0 {
+                match self.extents.next() {
+                    Some(extent) => self.rest = extent,
+                    None => break,
+                }
+            }
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            let take = self.rest.len.min(self.chunk.max(wanted) as u64);
+            let old = self.buffer.len();
+            self.buffer.resize(old + usize::try_from(take).unwrap_or(self.chunk), 0);
+            let fresh = self.buffer.get_mut(old..).unwrap_or_default();
+            self.spill.read(self.rest.offset, fresh)?;
+            self.rest.offset += take;
+            self.rest.len -= take;
+        }
+        Ok(self.buffer.get(self.at..).unwrap_or_default())
+    }
+
+    /// Goes past `bytes` bytes that were peeked, and shows them.
+    pub fn take(&mut self, bytes: usize) -> &[u8] {
+        let start = self.at;
+        self.consume(bytes);
+        self.buffer.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Goes past `bytes` bytes that were peeked.
+    pub fn consume(&mut self, bytes: usize) {
+        self.at = (self.at + bytes).min(self.buffer.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_come_back_and_leave_nothing() -> Result<()> {
+        let dir = tempfile::tempdir().unwrap();
+        let spill = Spill::create(&*nakshi_io::write::default_fs(), dir.path(), "t")?;
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let mut writers = [StreamWriter::new(&spill, 100), StreamWriter::new(&spill, 64)];
+        for i in 0..10_000_u64 {
+            for writer in &mut writers {
+                put_words(writer.buffer(), &[i]);
+                writer.settle()?;
+            }
+        }
+        for writer in writers {
+            let mut reader = StreamReader::new(&spill, writer.finish()?, 1000);
+            for i in 0..10_000_u64 {
+                assert_eq!(words(reader.peek(8)?).next(), Some(i));
+                reader.consume(8);
+            }
+            assert!(reader.peek(1)?.is_empty());
+        }
+        Ok(())
+    }
+}
