@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub use nakshi_cluster::front::{Recovery, Servers, Settings};
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
 pub use nakshi_cluster::{
-    Checkpoints, EdgeFile, Error, NAMES, Partition, Place, Task, exchange, job, load, local, plan,
+    Checkpoints, EdgeFile, Error, Partition, Place, Task, exchange, job, load, local, names, plan,
     worker,
 };
 
