@@ -1,4 +1,4 @@
-"""Writes python/nakshi/algorithms.py, the methods of ``Graph``, from the engine's declarations.
+"""Writes python/nakshi/methods.py, the methods of ``Graph``, from the engine's declarations.
 
 `make methods` runs it after `make build`; a test fails while the file is another one.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nakshi.declared import DECLARATIONS, Declaration, Output, Parameter
 
-FILE = Path(__file__).parents[1] / "python" / "nakshi" / "algorithms.py"
+FILE = Path(__file__).parents[1] / "python" / "nakshi" / "methods.py"
 WIDTH = 100
 
 HEAD = '''"""The algorithms as methods. Written by `make methods` from the engine's declarations; do not edit."""
@@ -53,7 +53,9 @@ TYPES = {
 def arguments(declared: Declaration) -> list[Parameter]:
     """The parameters of the method; required ones first."""
     known = [parameter for parameter in declared.everything if not parameter.command_line]
-    return sorted(known, key=lambda parameter: (not parameter.required, parameter.name == "variant"))
+    return sorted(
+        known, key=lambda parameter: (not parameter.required, parameter.name == "variant")
+    )
 
 
 def signature(parameter: Parameter) -> str:

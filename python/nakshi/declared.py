@@ -93,9 +93,7 @@ def _declaration(fields: dict[str, Any]) -> Declaration:
 
 
 #: All algorithms by name.
-DECLARATIONS = {
-    fields["name"]: _declaration(fields) for fields in json.loads(_core.declarations())
-}
+DECLARATIONS = {fields["name"]: _declaration(fields) for fields in json.loads(_core.declarations())}
 #: Other names that the command line takes, such as those of Python's methods.
 ALIASES = {
     declared.method: name for name, declared in DECLARATIONS.items() if declared.method != name

@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from .algorithms import Algorithms
 from .benches import Benches
 from .declared import DECLARATIONS, with_implied
 from .errors import ParameterError
+from .methods import Algorithms
 from .orders import Order
 from .progress import ProgressArgument, reporting
 from .property import Id

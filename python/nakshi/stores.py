@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 from . import _core, reorder, tables
-from .edges import nodes_file, prepare
 from .declared import DECLARATIONS
+from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
 from .orders import Layout, Order, PropertyLayout

@@ -228,9 +228,7 @@ def _add(name: str, declared: Declaration) -> None:
         command = click.command(name, help=_help(declared))(
             click.argument("store", type=options.STORE)(function)
         )
-        command.params[1:1] = [
-            option(parameter, group is run) for parameter in declared.everything
-        ]
+        command.params[1:1] = [option(parameter, group is run) for parameter in declared.everything]
         group.add_command(command)
 
 

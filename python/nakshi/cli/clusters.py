@@ -14,8 +14,8 @@ from .algorithms import option
 from .output import print_json, print_pairs, print_table
 
 if TYPE_CHECKING:
-    from ..declared import Parameter
     from ..advice import Advice
+    from ..declared import Parameter
     from ..edge_file import EdgeFile
     from ..graph import Graph
     from ..result import Result
