@@ -274,7 +274,7 @@ impl PullVisitor for Gathering<'_> {
         let Gathering { results, n, steps, by_rank } = self;
         let (values, stats) = (all(results, n)?, RunStats::default());
         let found = Pulled { values, steps, totals: None, by_rank, stats };
-        Ok(algorithm.from_pull(found)?.into())
+        Ok(algorithm.output_of(found)?.into())
     }
 }
 

@@ -121,7 +121,7 @@ impl Pulls for Bfs {
         Levels { source: self.source }
     }
 
-    fn from_pull(&self, found: Found<'_, u32>) -> Result<BfsOutput> {
+    fn output_of(&self, found: Found<'_, u32>) -> Result<BfsOutput> {
         let reached = reached(&found.values);
         let (levels, source, stats) = (found.values, self.source, found.stats);
         Ok(BfsOutput { levels, reached, parents: None, source, stats })

@@ -133,7 +133,7 @@ impl Pulls for Cdlp {
         programs::Communities { iterations: self.iterations }
     }
 
-    fn from_pull(&self, mut found: Found<'_, u32>) -> Result<Communities> {
+    fn output_of(&self, mut found: Found<'_, u32>) -> Result<Communities> {
         let ranks = std::mem::take(&mut found.values);
         let count = different(&ranks);
         let labels = found.vertices(ranks)?;

@@ -122,7 +122,7 @@ impl Pulls for PageRank {
         Some(self.iterations)
     }
 
-    fn from_pull(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
+    fn output_of(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
         // The program looks at changes only to know when to stop.
         let known = found.totals.filter(|_| self.tolerance > 0.0);
         let change = known.map_or(f64::NAN, |totals| totals.apart());

@@ -33,7 +33,7 @@ pub trait Pulls: Algorithm {
     ///
     /// # Errors
     /// Those of reading ids.
-    fn from_pull(&self, found: Found<'_, Values<Self>>) -> Result<Self::Output>;
+    fn output_of(&self, found: Found<'_, Values<Self>>) -> Result<Self::Output>;
 }
 
 /// What the program of an algorithm finds for a vertex.
@@ -72,7 +72,7 @@ impl<T> Found<'_, T> {
 pub(super) fn run<A: Pulls>(algorithm: &A, graph: &Graph, cx: &Context) -> Result<A::Output> {
     refuse_others(algorithm)?;
     let pulled = run_pull(graph, &algorithm.program(), None, cx)?;
-    algorithm.from_pull(Found {
+    algorithm.output_of(Found {
         values: pulled.values,
         steps: pulled.steps,
         totals: Some(pulled.totals),

@@ -149,7 +149,7 @@ impl Pulls for Sssp {
         self.weight.as_deref()
     }
 
-    fn from_pull(&self, found: Found<'_, f64>) -> Result<Distances> {
+    fn output_of(&self, found: Found<'_, f64>) -> Result<Distances> {
         Ok(self.output(found.values, found.stats))
     }
 }

@@ -108,7 +108,7 @@ impl Pulls for Wcc {
         PullComponents
     }
 
-    fn from_pull(&self, mut found: Found<'_, u32>) -> Result<WccOutput> {
+    fn output_of(&self, mut found: Found<'_, u32>) -> Result<WccOutput> {
         let ranks = std::mem::take(&mut found.values);
         let mut sizes = vec![0u32; ranks.len()];
         for &rank in &ranks {

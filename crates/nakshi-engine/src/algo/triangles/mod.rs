@@ -118,7 +118,7 @@ impl Pulls for Triangles {
         programs::Triangles
     }
 
-    fn from_pull(&self, found: Found<'_, u64>) -> Result<TriangleCounts> {
+    fn output_of(&self, found: Found<'_, u64>) -> Result<TriangleCounts> {
         let total = found.values.iter().sum();
         Ok(TriangleCounts { total, per_vertex: None, stats: found.stats })
     }
