@@ -43,6 +43,11 @@ build: $(VENV)/.installed $(LOGS) ## the Python package with its compiled half, 
 	@$(call quietly,develop $(PROFILE))
 	@$(call quietly,generate-stubs --profile release --out python)
 
+.PHONY: methods
+methods: build ## python/nakshi/methods.py, from the declarations of the algorithms
+	@$(PYTHON) scripts/methods.py
+	@$(PYTHON) -m ruff format --quiet python/nakshi/methods.py
+
 .PHONY: test-rust
 test-rust: $(LOGS) ## unit, property and fault tests of the crates
 	@cargo test $(PROFILE) --workspace 2>&1 | tee $(LOGS)/rust.log

@@ -15,6 +15,7 @@ from typing import Any
 from . import _core
 from .advice import Advice as Advice
 from .advice import recommend as recommend
+from .declared import DECLARATIONS
 from .edge_file import EdgeFile as EdgeFile
 from .errors import MORE_PROCESSES, ParameterError, StorageError, is_thread_refused
 from .graph import Graph
@@ -23,6 +24,8 @@ from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_seconds, parse_size
 
+#: Names of the algorithms that run on several servers.
+ALGORITHMS = tuple(name for name, declared in DECLARATIONS.items() if declared.pulls)
 #: Numbers of servers that :func:`plan` looks at.
 SERVERS = (2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -54,8 +57,7 @@ def run(
     Args:
         store: readable for all servers under the same path; or a file of edges, which they load by
             shares (:class:`EdgeFile`, or its path if its edges are directed and have no weights).
-        algorithm: ``pagerank``, ``sssp``, ``bfs``, ``wcc``, ``cdlp``, ``triangles``, ``coloring`` or
-            ``matching``.
+        algorithm: one of :data:`ALGORITHMS`, such as ``"pagerank"``.
         workers: that Ray places, one on each node as far as there are nodes: in the cluster that is
             running (``RAY_ADDRESS``, ``ray start``), or in one on this machine for the run.
         local: processes of this machine that are started for the run, without Ray.
@@ -80,7 +82,8 @@ def run(
             ``bytes`` of all together, seconds of ``computation`` and ``communication`` of the slowest;
             and with ``{"recovered": ...}`` when servers were replaced.
         progress: as for algorithms of :class:`Graph`.
-        parameters: of the algorithm.
+        parameters: those of the algorithm that its variant ``"pull-program"`` knows, with the same
+            defaults as on one machine.
 
     Returns:
         As on one machine; ``stats["servers"]`` has every superstep of every server (``steps``), most
@@ -113,9 +116,6 @@ def run(
         opened = store if isinstance(store, Graph) else Graph(store)
         terms.allow.append(os.path.abspath(opened.path))
         graph, given = opened._core, json.loads(opened._given(algorithm, parameters))
-        if algorithm == "pagerank" and given.get("tolerance") == 0.0:
-            # What one machine needs to run all iterations; here all are run.
-            del given["tolerance"]
 
     if folder is not None:
         terms.allow.append(folder)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from .declared import with_implied
 from .errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class EdgeFile:
 
     def given(self, algorithm: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The file as JSON, and the parameters of an algorithm on it."""
-        given = {name: value for name, value in parameters.items() if value is not None}
+        given = with_implied(algorithm, parameters)
         file = self
         if algorithm == "sssp" and given.pop("unit", False):
             file = replace(self, weighted=False)

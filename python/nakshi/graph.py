@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .benches import Benches
+from .declared import DECLARATIONS, with_implied
 from .errors import ParameterError
+from .methods import Algorithms
 from .orders import Order
 from .progress import ProgressArgument, reporting
 from .property import Id
@@ -18,7 +20,7 @@ from .units import parse_share, parse_size
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
 __all__ = ["Graph", "Id", "Engine", "Order", "RunOptions"]
 
@@ -55,7 +57,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Benches):
+class Graph(Algorithms, Benches):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -134,244 +136,6 @@ class Graph(Benches):
         kind = "directed" if self.directed else "undirected"
         counts = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
         return f"<nakshi.Graph {self.path!r}: {kind}, {counts}>"
-
-    def bfs(
-        self,
-        *,
-        source: Id,
-        parents: bool = False,
-        variant: Literal["direct", "vertex"] | None = None,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """Breadth-first search along out-edges from ``source``.
-
-        Args:
-            source: vertex to start from.
-            parents: find parents, too; costs a pass over the edges of all reached vertices.
-            variant: ``"direct"`` (default) searches in both directions; ``"vertex"`` runs
-                FlashGraph's vertex program. The results are the same.
-
-        Returns:
-            ``level``: edges on a shortest path from the source (``uint32``; missing where
-            unreachable). ``parent``, if asked for: the vertex before it on such a path, the one
-            with the smallest id if there are several; missing at the source and where
-            unreachable. Summary: ``reached`` vertices, ``depth``.
-        """
-        return self.run("bfs", source=source, parents=parents, variant=variant, **run)
-
-    def pagerank(
-        self,
-        *,
-        damping: float | None = None,
-        iterations: int | None = None,
-        tolerance: float | None = None,
-        variant: Literal["pull", "delta", "vertex"] | None = None,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """PageRank, normalised to sum 1, the rank of dangling vertices spread evenly.
-
-        Args:
-            damping: probability of following an edge; default 0.85.
-            iterations: run exactly this many, or with ``tolerance`` at most this many.
-            tolerance: stop when the ranks change by less than this in sum (L1); without
-                ``iterations`` 1e-7, after at most 100 iterations. Below 1e-7 a run on more than
-                262,144 vertices keeps numbers of 64 bits instead of 32, which takes 4 to 8 bytes a
-                vertex more and up to twice the time.
-            variant: ``"pull"`` (default) reads in-edges in every iteration; ``"delta"``
-                (FlashGraph's) sends changes along out-edges of the vertices that still change;
-                ``"vertex"`` does that by FlashGraph's vertex program.
-
-        Returns:
-            ``rank`` (``float64``, sums to 1). Summary: ``iterations``, ``change`` in the last one;
-            of ``"delta"`` and ``"vertex"`` the part of all rank that is not passed on yet.
-        """
-        return self.run(
-            "pagerank",
-            damping=damping,
-            iterations=iterations,
-            tolerance=tolerance,
-            variant=variant,
-            **run,
-        )
-
-    def wcc(
-        self,
-        *,
-        variant: Literal["direct", "vertex"] | None = None,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """Weakly connected components: the direction of edges is ignored.
-
-        Args:
-            variant: ``"direct"`` (default) links sampled edges first; ``"vertex"`` runs
-                FlashGraph's vertex program. The results are the same.
-
-        Returns:
-            ``component``: the smallest vertex id of the component. Summary: ``components``,
-            ``largest`` (vertices in it).
-        """
-        return self.run("wcc", variant=variant, **run)
-
-    def sssp(
-        self,
-        *,
-        source: Id,
-        weight: str | None = None,
-        unit: bool = False,
-        delta: float | None = None,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """Shortest paths along out-edges from ``source`` by non-negative weights.
-
-        Args:
-            source: vertex to start from.
-            weight: edge column to use; by default the store's only one, or weight 1 for every
-                edge in a store without any.
-            unit: count every edge as 1, whatever its weight.
-            delta: width of a step in units of the weights; chosen from them by default.
-
-        Returns:
-            ``distance``: sum of weights on a shortest path (missing where unreachable).
-            Summary: ``reached`` vertices, ``farthest`` distance, ``lengths`` that were used
-            (the name of the column, or ``"unit"``).
-
-        Raises:
-            ParameterError: a negative or NaN weight, no such column, or several columns and
-                none named.
-        """
-        return self.run("sssp", source=source, weight=weight, unit=unit, delta=delta, **run)
-
-    def betweenness(
-        self,
-        *,
-        sources: Sequence[Id] | None = None,
-        sample: int | None = None,
-        seed: int | None = None,
-        normalized: bool = False,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """Betweenness centrality (Brandes) by unweighted shortest paths.
-
-        Args:
-            sources: sum over the shortest paths from these vertices only.
-            sample: instead draw this many sources at random, and scale the sum by vertices over
-                sources, so that it estimates the one over all.
-            seed: of the draw; default 0.
-            normalized: divide by the number of pairs of other vertices.
-                With neither ``sources`` nor ``sample`` every vertex is a source: exact, and
-                expensive.
-
-        Returns:
-            ``betweenness`` (``float64``), halved in an undirected graph, where each pair is found
-            from both of its ends.
-        """
-        return self.run(
-            "bc", sources=sources, sample=sample, seed=seed, normalized=normalized, **run
-        )
-
-    def triangles(self, *, per_vertex: bool = False, **run: Unpack[RunOptions]) -> Result:
-        """Triangles, with edges taken as undirected; self-loops and duplicates never count.
-
-        Args:
-            per_vertex: count those of each vertex, too; takes longer.
-
-        Returns:
-            Summary: ``triangles`` in all. With ``per_vertex`` also ``triangles`` (``uint64``):
-            how many contain the vertex.
-        """
-        return self.run("triangles", per_vertex=per_vertex, **run)
-
-    def scan_statistics(self, *, per_vertex: bool = False, **run: Unpack[RunOptions]) -> Result:
-        """Scan statistic: the most edges inside the closed neighbourhood of a vertex.
-
-        Edges are taken as undirected. Vertices are tried by descending degree, and the search
-        stops as soon as no other can win.
-
-        Args:
-            per_vertex: compute it for every vertex, without stopping early.
-
-        Returns:
-            Summary: ``max``, the ``vertex`` that has it (the smallest id among equals),
-            ``counted`` neighbourhoods. With ``per_vertex`` also ``scan_statistic`` (``uint64``).
-        """
-        return self.run("scan-statistics", per_vertex=per_vertex, **run)
-
-    def diameter(
-        self,
-        *,
-        sweeps: int | None = None,
-        source: Id | None = None,
-        ignore_direction: bool = True,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """Lower bound of the diameter by repeated sweeps.
-
-        Args:
-            sweeps: breadth-first searches at most, each from the farthest vertex of the one
-                before; default 10. Fewer when one finds nothing longer.
-            source: where the first one starts; by default the vertex with most neighbours.
-            ignore_direction: follow edges both ways. Otherwise sweeps alternate between out- and
-                in-edges, and the bound is for directed paths.
-
-        Returns:
-            Summary: ``diameter`` in edges, ``sweeps``, and the two ends of that path; no value
-            per vertex.
-        """
-        return self.run(
-            "diameter", sweeps=sweeps, source=source, ignore_direction=ignore_direction, **run
-        )
-
-    def apsp(
-        self,
-        *,
-        sources: Sequence[Id] | None = None,
-        sample: int | None = None,
-        seed: int | None = None,
-        distances: bool = True,
-        **run: Unpack[RunOptions],
-    ) -> Result:
-        """Distances in edges from up to 128 sources, in one traversal.
-
-        Args:
-            sources: vertices to start from.
-            sample: instead draw this many at random; default 16.
-            seed: of the draw; default 0.
-            distances: keep the distances from each source.
-
-        Returns:
-            One column of distances per source (``uint32``; missing where unreachable), or with
-            ``distances=False`` ``mean_distance`` from the sources that reach the vertex.
-            Summary: ``sources``, ``mean_distance``, ``max_distance``, ``reached`` and
-            ``eccentricities`` by source.
-        """
-        return self.run(
-            "apsp",
-            sources=sources,
-            sample=sample,
-            seed=seed,
-            distances=distances,
-            **run,
-        )
-
-    def cdlp(self, *, iterations: int | None = None, **run: Unpack[RunOptions]) -> Result:
-        """Communities by synchronous label propagation (LDBC Graphalytics).
-
-        Args:
-            iterations: rounds; default 10.
-
-        Returns:
-            ``label``: the community, named by one of the vertex ids; ties go to the smallest id.
-        """
-        return self.run("cdlp", iterations=iterations, **run)
-
-    def lcc(self, **run: Unpack[RunOptions]) -> Result:
-        """Local clustering coefficient (LDBC Graphalytics); self-loops never count.
-
-        Returns:
-            ``lcc`` (``float64``): edges between neighbours, over the pairs of neighbours.
-            Summary: ``mean``.
-        """
-        return self.run("lcc", **run)
 
     def layout_cost(
         self,
@@ -631,7 +395,7 @@ class Graph(Benches):
 
     def _given(self, algorithm: str, parameters: dict[str, Any]) -> str:
         """Arguments as JSON, with what they imply; what is ``None`` is left to its default."""
-        given = {name: value for name, value in parameters.items() if value is not None}
+        given = with_implied(algorithm, parameters)
         if "source" in given:
             given["source"] = _vertex(given["source"])
         if "sources" in given:
@@ -639,10 +403,9 @@ class Graph(Benches):
                 # A lone text would otherwise pass as a sequence of one-letter ids.
                 raise ParameterError(f"sources is a list of vertices: [{given['sources']!r}]")
             given["sources"] = [_vertex(source) for source in given["sources"]]
-        if algorithm == "pagerank" and "iterations" in given:
-            # Asked for so many iterations, it does not stop before by itself.
-            given.setdefault("tolerance", 0.0)
-        if algorithm == "sssp" and not given.pop("unit", False) and "weight" not in given:
+        declared = DECLARATIONS.get(algorithm)
+        weighs = declared is not None and any(one.kind == "column" for one in declared.parameters)
+        if weighs and not given.pop("unit", False) and "weight" not in given:
             if len(self.weights) > 1:
                 known = ", ".join(self.weights)
                 raise ParameterError(

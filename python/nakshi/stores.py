@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 from . import _core, reorder, tables
+from .declared import DECLARATIONS
 from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .graph import Graph
@@ -295,7 +296,7 @@ def generate(
 
 def algorithms() -> dict[str, str]:
     """Names of the algorithms that ``Graph.run`` takes, with a line on each."""
-    return dict(_core.algorithms())
+    return {name: declared.about for name, declared in DECLARATIONS.items()}
 
 
 def backup(source: Path, destination: Path, *, progress: ProgressArgument = None) -> dict[str, Any]:

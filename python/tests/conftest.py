@@ -32,6 +32,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "apsp": {"sources": [0, 1]},
     "cdlp": {"iterations": 5},
     "lcc": {},
+    "coloring": {},
+    "matching": {},
 }
 
 #: What a run says about its reads.

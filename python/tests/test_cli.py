@@ -12,7 +12,7 @@ from pathlib import Path
 import nakshi
 import numpy as np
 import pytest
-from nakshi.cli.algorithms import ALGORITHMS as COMMANDS
+from nakshi.cli.algorithms import run as commands
 
 from .conftest import ALGORITHMS, IO_FIELDS, run_cli
 
@@ -33,13 +33,13 @@ def test_version_and_help() -> None:
     for command in ("import", "info", "run", "estimate", "export", "check", "generate"):
         assert f"\n  {command} " in text
         assert run_cli(command, "--help").code == 0
-    for name in COMMANDS:
+    for name in commands.commands:
         assert run_cli("run", name, "--help").code == 0
         assert run_cli("estimate", name, "--help").code == 0
 
 
 def test_every_algorithm_has_a_command() -> None:
-    assert set(COMMANDS) == set(nakshi.algorithms())
+    assert set(commands.commands) == set(nakshi.algorithms())
 
 
 def test_import_reports(tmp_path: Path) -> None:

@@ -178,15 +178,16 @@ pub fn run(
     let Watched { results, mut servers, began, loaded, .. } = front.watched;
     let loaded = loaded.unwrap_or_else(Instant::now);
     (servers.load, servers.run) = ((loaded - began).as_secs_f64(), loaded.elapsed().as_secs_f64());
+    let steps = servers.steps.first().and_then(|steps| steps.last()).map_or(0, |last| last.step);
     let (mut outcome, ids) = match given {
         Given::Store(_, graph) => {
             let values: Vec<_> = results.iter().map(Vec::as_slice).collect();
             let by_rank = || Ok(graph.vertices_by_id(cx)?);
-            (task.outcome(&values, graph.num_vertices(), &by_rank)?, None)
+            (task.outcome(&values, graph.num_vertices(), steps, &by_rank)?, None)
         }
         Given::Edges(..) => {
             let (ids, values) = ids(&results)?;
-            (task.outcome(&values, ids.len(), &|| Ok(None))?, Some(ids))
+            (task.outcome(&values, ids.len(), steps, &|| Ok(None))?, Some(ids))
         }
     };
     if servers.cut {

@@ -327,4 +327,8 @@ impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T
     fn add(&mut self, number: f64) {
         self.added.add(number);
     }
+
+    fn add_apart(&mut self, number: f64) {
+        self.added.add_apart(number);
+    }
 }

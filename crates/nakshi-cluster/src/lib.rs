@@ -40,5 +40,5 @@ pub use edge_file::EdgeFile;
 pub use error::{Error, Result};
 pub use partition::Partition;
 pub use shard::{Room, Shard};
-pub use task::{NAMES, Task};
+pub use task::{Task, names};
 pub use token::Token;

@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use nakshi_engine::program::pull::programs::{
-    Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
-    UNMATCHED, UNREACHED,
-};
+use nakshi_engine::algo::{self, Declaration, Found as Pulled, PullVisitor, Pulls, with_pull};
 use nakshi_engine::program::pull::{PullProgram, PullValue};
-use nakshi_engine::{Bitmap, Column, Context, Direction, Graph, Needs, Outcome, Values, VertexId};
+use nakshi_engine::{Context, Direction, Graph, Needs, Outcome, RunStats, VertexId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -19,63 +16,19 @@ use crate::job::{self, Superstep, Terms};
 use crate::load::{Wanted, load, load_alone};
 use crate::{Error, Partition, Result, Room, Shard};
 
-/// An algorithm with its parameters; vertices are internal ids.
+/// An algorithm with its parameters, which are those of its [`Declaration`] that the pull program knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "algorithm", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Task {
-    /// Ranks that sum to 1.
-    PageRank {
-        /// Probability of following an edge.
-        #[serde(default = "damping")]
-        damping: f64,
-        /// Steps.
-        #[serde(default = "steps")]
-        iterations: u32,
-    },
-    /// Distances along out-edges.
-    Sssp {
-        /// From here.
-        source: VertexId,
-        /// The attribute that lengths are; 1 without.
-        #[serde(default)]
-        weight: Option<String>,
-    },
-    /// Levels of a breadth-first search along out-edges.
-    Bfs {
-        /// From here.
-        source: VertexId,
-    },
-    /// Weakly connected components.
-    Wcc {},
-    /// Communities by label propagation.
-    Cdlp {
-        /// Rounds at most.
-        #[serde(default = "rounds")]
-        iterations: u32,
-    },
-    /// Number of triangles.
-    Triangles {},
-    /// A proper colouring.
-    Coloring {},
-    /// A maximal matching.
-    Matching {},
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    algorithm: String,
+    /// A JSON object; vertices are internal ids.
+    parameters: Value,
 }
 
-fn damping() -> f64 {
-    0.85
+/// Names of all tasks: the algorithms that a pull program computes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    algo::REGISTRY.iter().filter(|entry| entry.pulls).map(|entry| entry.name)
 }
-
-fn steps() -> u32 {
-    20
-}
-
-fn rounds() -> u32 {
-    10
-}
-
-/// Names of all tasks.
-pub const NAMES: [&str; 8] =
-    ["pagerank", "sssp", "bfs", "wcc", "cdlp", "triangles", "coloring", "matching"];
 
 /// What a server keeps while a run is taken up again.
 #[derive(Debug, Default)]
@@ -135,6 +88,19 @@ pub(crate) struct Found {
 }
 
 impl Task {
+    /// The task of an algorithm; vertices are internal ids.
+    pub fn of<A: Pulls>(algorithm: &A) -> Self {
+        let all = serde_json::to_value(algorithm).unwrap_or_default();
+        let known = A::DECLARATION.pulled_parameters();
+        let given = known.filter_map(|name| Some((name.to_owned(), all.get(name)?.clone())));
+        Task { algorithm: A::NAME.to_owned(), parameters: Value::Object(given.collect()) }
+    }
+
+    /// Name of the algorithm.
+    pub fn name(&self) -> &str {
+        &self.algorithm
+    }
+
     /// The task of a name, with parameters in which vertices are the users' ids.
     ///
     /// # Errors
@@ -161,76 +127,65 @@ impl Task {
             source = Some(id.as_u64().ok_or_else(unknown)?);
             Ok(0)
         })?;
-        match task {
-            Task::Sssp { weight: Some(_), .. } => {
-                let what = "lengths of edges in a file are those that it is read with";
-                Err(nakshi_engine::Error::parameter("weight", what).into())
-            }
-            task => Ok((task, source)),
+        if task.needs().column.is_some() {
+            let what = "lengths of edges in a file are those that it is read with";
+            return Err(nakshi_engine::Error::parameter("weight", what).into());
         }
+        Ok((task, source))
     }
 
     fn named(
         name: &str,
         parameters: &Map<String, Value>,
-        number: impl FnOnce(&Value) -> Result<VertexId>,
+        mut number: impl FnMut(&Value) -> Result<VertexId>,
     ) -> Result<Self> {
-        if !NAMES.contains(&name) {
-            let known = NAMES.join(", ");
-            return Err(nakshi_engine::Error::UnknownAlgorithm { name: name.into(), known }.into());
+        let declared = declaration(name)?;
+        let required = declared.parameters.iter().filter(|parameter| parameter.required);
+        if let Some(missing) = required.clone().find(|p| !parameters.contains_key(p.name)) {
+            let what = format!("{name} needs the id of the vertex that it begins at");
+            return Err(nakshi_engine::Error::parameter(missing.name, what).into());
         }
-        let mut named = parameters.clone();
-        match named.get_mut("source") {
-            Some(source) => *source = number(source)?.into(),
-            None if matches!(name, "bfs" | "sssp") => {
-                let what = format!("{name} needs the id of the vertex that it begins at");
-                return Err(nakshi_engine::Error::parameter("source", what).into());
-            }
-            None => {}
-        }
-        named.insert("algorithm".into(), name.into());
-        let task: Task = serde_json::from_value(named.into())
-            .map_err(|error| nakshi_engine::Error::parameter(name, error.to_string()))?;
-        match &task {
-            Task::PageRank { damping, .. } if !(0.0..1.0).contains(damping) => {
-                let what = "must be at least 0 and below 1";
-                Err(nakshi_engine::Error::parameter("damping", what).into())
-            }
-            _ => Ok(task),
-        }
+        let given = Value::Object(parameters.clone());
+        let parameters = declared.with_vertices(&given, |id| number(id).map(Value::from))?;
+        let task = Task { algorithm: name.to_owned(), parameters };
+        // Read once here, so that servers are not asked for what makes no sense.
+        task.with(Known)?;
+        Ok(task)
+    }
+
+    /// Calls `visitor` with the algorithm.
+    fn with<V: PullVisitor>(&self, visitor: V) -> Result<V::Result> {
+        Ok(with_pull(&self.algorithm, &self.parameters, visitor)?)
+    }
+
+    /// What a server, the front-end and its caller know of the task before it runs.
+    fn known(&self) -> Facts {
+        // A task whose parameters make no sense ends when it runs.
+        self.with(Known).unwrap_or_default()
     }
 
     /// What a server needs of a store to load its part.
     pub fn needs(&self) -> Needs {
-        let column = match self {
-            Task::Sssp { weight, .. } => weight.clone(),
-            _ => None,
-        };
+        let column = self.known().column;
         Needs { column, gathers: true, ..Needs::new(8.0, &[Direction::In, Direction::Out]) }
     }
 
-    /// Supersteps that it takes, if that is known.
+    /// Supersteps that it takes at most, if that is known.
     pub fn steps(&self) -> Option<u32> {
-        match self {
-            Task::PageRank { iterations, .. } => Some(*iterations),
-            _ => None,
-        }
+        self.known().steps
     }
 
     /// Bytes of a vertex's value; of triangles, whose values are lists, those of an empty one.
     pub fn value_bytes(&self) -> u64 {
-        match self {
-            Task::PageRank { .. } | Task::Sssp { .. } => 8,
-            Task::Bfs { .. } | Task::Wcc {} | Task::Cdlp { .. } => 4,
-            Task::Coloring {} | Task::Matching {} => 8,
-            Task::Triangles {} => 32,
-        }
+        self.known().value_bytes
     }
 
     /// The same from another vertex.
     fn from(mut self, vertex: VertexId) -> Self {
-        if let Task::Sssp { source, .. } | Task::Bfs { source } = &mut self {
-            *source = vertex;
+        let other = |_: &Value| Ok::<_, Error>(vertex.into());
+        let found = declaration(&self.algorithm).map(|d| d.with_vertices(&self.parameters, other));
+        if let Ok(Ok(parameters)) = found {
+            self.parameters = parameters;
         }
         self
     }
@@ -240,21 +195,11 @@ impl Task {
         let numbers = part.numbers()?;
         let known = part.kept.numbered.as_ref();
         let task = known.map_or_else(|| self.clone(), |known| self.clone().from(known.source));
-        let part = (part, numbers);
-        match task {
-            Task::PageRank { damping, iterations } => one(&PageRank { damping, iterations }, part),
-            Task::Sssp { source, .. } => one(&ShortestPaths { source }, part),
-            Task::Bfs { source } => one(&Levels { source }, part),
-            Task::Wcc {} => one(&Components, part),
-            Task::Cdlp { iterations } => one(&Communities { iterations }, part),
-            Task::Triangles {} => one(&Triangles, part),
-            Task::Coloring {} => one(&Coloring, part),
-            Task::Matching {} => one(&Matching, part),
-        }
+        task.with(Running { part, numbers })?
     }
 
-    /// The results of `n` vertices as columns, from those of every server's [`Task::run`]; `by_rank` are
-    /// vertices in the order of the users' ids, if that is another one.
+    /// The results of `n` vertices as columns, from those of every server's [`Task::run`] after `steps`
+    /// supersteps; `by_rank` are vertices in the order of the users' ids, if that is another one.
     ///
     /// # Errors
     /// [`Error::Damaged`]; those of reading ids.
@@ -262,59 +207,74 @@ impl Task {
         &self,
         results: &[&[u8]],
         n: usize,
-        by_rank: &dyn Fn() -> Result<Option<Vec<VertexId>>>,
+        steps: u32,
+        by_rank: &dyn Fn() -> nakshi_engine::Result<Option<Vec<VertexId>>>,
     ) -> Result<Outcome> {
-        // Ranks among the users' ids are names of vertices.
-        let vertices = |ranks: Vec<u32>| -> Result<Values> {
-            let by_rank = by_rank()?;
-            let of = |rank: u32| {
-                by_rank.as_ref().map_or(rank, |v| v.get(rank as usize).copied().unwrap_or_default())
-            };
-            Ok(Values::Vertex(ranks.into_iter().map(of).collect()))
-        };
-        let mut outcome = Outcome::default();
-        let column = match self {
-            Task::PageRank { .. } => Column::new("rank", Values::F64(all(results, n)?)),
-            Task::Sssp { .. } => {
-                let found: Vec<f64> = all(results, n)?;
-                let reached = valid(&found, |distance| distance.is_finite());
-                Column::with_valid("distance", Values::F64(found), reached)
-            }
-            Task::Bfs { .. } => {
-                let found: Vec<u32> = all(results, n)?;
-                let reached = valid(&found, |level| *level != UNREACHED);
-                outcome = outcome.with_summary("reached", reached.count() as u64);
-                Column::with_valid("level", Values::U32(found), reached)
-            }
-            Task::Wcc {} => {
-                let found: Vec<u32> = all(results, n)?;
-                outcome = outcome.with_summary("components", different(&found));
-                Column::new("component", vertices(found)?)
-            }
-            Task::Cdlp { .. } => {
-                let found: Vec<u32> = all(results, n)?;
-                outcome = outcome.with_summary("communities", different(&found));
-                Column::new("label", vertices(found)?)
-            }
-            Task::Triangles {} => {
-                let found: Vec<u64> = all(results, n)?;
-                return Ok(outcome.with_summary("triangles", found.iter().sum::<u64>()));
-            }
-            Task::Coloring {} => {
-                let found: Vec<u32> = all(results, n)?;
-                let colors = found.iter().max().map_or(0, |most| u64::from(*most) + 1);
-                outcome = outcome.with_summary("colors", colors);
-                Column::new("color", Values::U32(found))
-            }
-            Task::Matching {} => {
-                let found: Vec<u32> = all(results, n)?;
-                let matched = valid(&found, |partner| *partner != UNMATCHED);
-                outcome = outcome.with_summary("pairs", matched.count() as u64 / 2);
-                Column::with_valid("partner", Values::Vertex(found), matched)
-            }
-        };
-        outcome.columns.push(column);
+        let mut outcome = self.with(Gathering { results, n, steps, by_rank })??;
+        let declared = declaration(&self.algorithm)?.summary;
+        let alone = |name: &str| declared.iter().any(|output| output.alone && output.name == name);
+        outcome.summary.retain(|name, _| !alone(name));
         Ok(outcome)
+    }
+}
+
+fn declaration(name: &str) -> Result<Declaration> {
+    let known = algo::REGISTRY.iter().find(|entry| entry.pulls && entry.name == name);
+    let entry = known.ok_or_else(|| {
+        let known = names().collect::<Vec<_>>().join(", ");
+        nakshi_engine::Error::UnknownAlgorithm { name: name.into(), known }
+    })?;
+    Ok(entry.declaration)
+}
+
+/// Facts about a task, whatever its algorithm.
+#[derive(Debug, Default)]
+struct Facts {
+    column: Option<String>,
+    steps: Option<u32>,
+    value_bytes: u64,
+}
+
+struct Known;
+
+impl PullVisitor for Known {
+    type Result = Facts;
+
+    fn visit<A: Pulls>(self, algorithm: &A) -> Facts {
+        let value = size_of::<<A::Program as PullProgram>::Value>() as u64;
+        let (column, steps) = (algorithm.column().map(str::to_owned), algorithm.steps());
+        Facts { column, steps, value_bytes: value }
+    }
+}
+
+struct Running<'p> {
+    part: Part<'p>,
+    numbers: Option<Numbering>,
+}
+
+impl PullVisitor for Running<'_> {
+    type Result = Result<Found>;
+
+    fn visit<A: Pulls>(self, algorithm: &A) -> Result<Found> {
+        one(&algorithm.program(), (self.part, self.numbers))
+    }
+}
+
+struct Gathering<'a> {
+    results: &'a [&'a [u8]],
+    n: usize,
+    steps: u32,
+    by_rank: &'a dyn Fn() -> nakshi_engine::Result<Option<Vec<VertexId>>>,
+}
+
+impl PullVisitor for Gathering<'_> {
+    type Result = Result<Outcome>;
+
+    fn visit<A: Pulls>(self, algorithm: &A) -> Result<Outcome> {
+        let Gathering { results, n, steps, by_rank } = self;
+        let (values, stats) = (all(results, n)?, RunStats::default());
+        let found = Pulled { values, steps, totals: None, by_rank, stats };
+        Ok(algorithm.from_pull(found)?.into())
     }
 }
 
@@ -433,17 +393,4 @@ fn all<T: PullValue>(results: &[&[u8]], n: usize) -> Result<Vec<T>> {
         Some(server) => Err(Error::damaged(server, "it has results of no vertex")),
         None => Ok(found),
     }
-}
-
-fn valid<T>(values: &[T], is: impl Fn(&T) -> bool) -> Bitmap {
-    let mut bits = Bitmap::new(values.len());
-    values.iter().enumerate().filter(|(_, value)| is(value)).for_each(|(v, _)| bits.set(v));
-    bits
-}
-
-/// How many different numbers below their count.
-fn different(numbers: &[u32]) -> u64 {
-    let mut seen = Bitmap::new(numbers.len());
-    numbers.iter().for_each(|&number| seen.set(number as usize));
-    seen.count() as u64
 }

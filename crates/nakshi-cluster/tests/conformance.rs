@@ -69,7 +69,7 @@ impl PullProgram for Rumours {
 }
 
 fn all_the_same(graph: &Graph, servers: usize) {
-    same(graph, &PageRank { damping: 0.85, iterations: 12 }, servers);
+    same(graph, &PageRank { damping: 0.85, iterations: 12, tolerance: 0.0 }, servers);
     same(graph, &ShortestPaths { source: 1 }, servers);
     same(graph, &Levels { source: 1 }, servers);
     same(graph, &Components, servers);
@@ -89,7 +89,12 @@ fn lists_on_the_ssd() {
         // Buffers of connections count.
         let least = (10 + 2 * (servers as u64 - 1)) << 20;
         let memory = Some(least);
-        same_within(&graph, &PageRank { damping: 0.85, iterations: 5 }, servers, memory);
+        same_within(
+            &graph,
+            &PageRank { damping: 0.85, iterations: 5, tolerance: 0.0 },
+            servers,
+            memory,
+        );
         same_within(&graph, &ShortestPaths { source: 1 }, servers, Some(least + (2 << 20)));
         same_within(&graph, &Components, servers, memory);
         same_within(&graph, &Triangles, servers, memory);
@@ -156,7 +161,7 @@ fn a_bad_net_gives_the_exact_result_or_an_error() {
 fn bytes_on_the_wire() {
     let graph = skewed(60_000, 400_000, true, 3);
     let cx = Context::new().with_threads(2);
-    let program = PageRank { damping: 0.85, iterations: 2 };
+    let program = PageRank { damping: 0.85, iterations: 2, tolerance: 0.0 };
     let found = local::run(&graph, &program, 2, None, &cx).unwrap();
     for steps in &found.steps {
         for step in steps {

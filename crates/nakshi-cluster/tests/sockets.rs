@@ -11,6 +11,7 @@ use nakshi_cluster::front::{Caller, Event, Given, Ran, Recovery, Servers, Settin
 use nakshi_cluster::job::Superstep;
 use nakshi_cluster::worker::{Rules, serve};
 use nakshi_cluster::{Allowed, Checkpoints, Error, Place, Task, Token};
+use nakshi_engine::algo::{bfs::Bfs, pagerank, wcc::Wcc};
 use nakshi_engine::program::pull::programs::{Components, PageRank};
 use nakshi_engine::program::pull::{pull_needs, run_pull};
 use nakshi_engine::{CancelToken, Context, Graph, Outcome, Values};
@@ -175,8 +176,13 @@ fn called(graph: &Graph, addresses: &[String]) -> Result<(Outcome, Servers), Err
     let (settings, cx) = (settings(), Context::new());
     let mut caller = Caller { watch, replace };
     let given = Given::Store(graph.store().unwrap().path(), graph);
-    let ran = run(given, &Task::Wcc {}, addresses, &settings, &cx, &mut caller)?;
+    let ran = run(given, &Task::of(&Wcc::default()), addresses, &settings, &cx, &mut caller)?;
     Ok((ran.outcome, ran.servers))
+}
+
+/// PageRank that runs all of so many iterations.
+fn ranks(iterations: u32) -> Task {
+    Task::of(&pagerank::PageRank { iterations, tolerance: 0.0, ..pagerank::PageRank::default() })
 }
 
 #[test]
@@ -188,10 +194,13 @@ fn tasks_by_name() {
     let task = |name: &str, parameters: serde_json::Value| {
         Task::new(name, parameters.as_object().unwrap(), &graph, &cx)
     };
-    let ranks = run_pull(&graph, &PageRank { damping: 0.85, iterations: 20 }, None, &cx).unwrap();
+    let ranks =
+        run_pull(&graph, &PageRank { damping: 0.85, iterations: 20, tolerance: 0.0 }, None, &cx)
+            .unwrap();
     let want = Values::F64(ranks.values);
+    let twenty = json!({"iterations": 20, "tolerance": 0.0});
     for servers in [1, 2, 4] {
-        let outcome = on_servers(&store, &task("pagerank", json!({})).unwrap(), servers);
+        let outcome = on_servers(&store, &task("pagerank", twenty.clone()).unwrap(), servers);
         assert_eq!(outcome.columns[0].values, want);
     }
     for name in ["wcc", "cdlp", "coloring", "matching"] {
@@ -208,7 +217,7 @@ fn tasks_by_name() {
         ("bfs", json!({"source": "nobody"})),
         ("bfs", json!({})),
         ("pagerank", json!({"damping": 2})),
-        ("pagerank", json!({"tolerance": 1})),
+        ("pagerank", json!({"variant": "pull"})),
     ] {
         assert!(task(name, parameters).is_err());
     }
@@ -288,10 +297,10 @@ fn lost_servers_are_replaced() {
     let store = path(folder.path(), 3000);
     let files = folder.path().join("checkpoints");
     std::fs::create_dir(&files).unwrap();
-    let tasks = [Task::Bfs { source: 0 }, Task::PageRank { damping: 0.85, iterations: 3000 }];
+    let tasks = [Task::of(&Bfs::default()), ranks(3000)];
     for task in &tasks {
         let undisturbed = disturbed(&store, task, 3, &settings(), &mut |_, _| {}).unwrap();
-        let kinds = if matches!(task, Task::Bfs { .. }) { 2 } else { 1 };
+        let kinds = if task.name() == "bfs" { 2 } else { 1 };
         for place in [None, Some(Place::Buddy), Some(Place::Folder(files.clone()))] {
             let checkpoints = place.clone().map(|place| Checkpoints { every: 25, place });
             let settings = Settings { checkpoints, ..settings() };
@@ -332,7 +341,7 @@ fn servers_lost_one_after_the_other() {
     let files = folder.path().join("checkpoints");
     std::fs::create_dir(&files).unwrap();
     let graph = graph(&store);
-    let task = Task::PageRank { damping: 0.85, iterations: 600 };
+    let task = ranks(600);
     let undisturbed = disturbed(&store, &task, 3, &settings(), &mut |_, _| {}).unwrap();
     for place in [None, Some(Place::Buddy), Some(Place::Folder(files.clone()))] {
         for later in 0..25 {
@@ -374,7 +383,7 @@ fn servers_lost_one_after_the_other() {
 fn runs_that_cannot_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
-    let task = Task::PageRank { damping: 0.85, iterations: 5000 };
+    let task = ranks(5000);
     let never = Settings { restarts: 0, ..settings() };
     let mut first = |_: u32, servers: &[Server]| servers[1].cancel.cancel();
     let error = disturbed(&store, &task, 2, &never, &mut first).map(drop).unwrap_err();
@@ -392,7 +401,7 @@ fn runs_that_cannot_go_on() {
 fn time_that_is_up() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
-    let task = |iterations| Task::PageRank { damping: 0.85, iterations };
+    let task = ranks;
     let deadline = Some(Duration::from_millis(1500));
     let settings = Settings { deadline, ..settings() };
     let began = Instant::now();

@@ -40,9 +40,9 @@ mod _core {
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
-    /// Names of the algorithms, and a line on each.
+    /// Declarations of all algorithms as a JSON array: parameters with defaults, help, outputs.
     #[pyfunction]
-    fn algorithms() -> Vec<(&'static str, &'static str)> {
-        nakshi::engine::algo::REGISTRY.iter().map(|entry| (entry.name, entry.about)).collect()
+    fn declarations() -> String {
+        nakshi::engine::algo::declarations().to_string()
     }
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 pub use nakshi_cluster::front::{Recovery, Servers, Settings};
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
 pub use nakshi_cluster::{
-    Allowed, Checkpoints, EdgeFile, Error, NAMES, Partition, Place, Task, Token, exchange, job,
-    load, local, plan, worker,
+    Allowed, Checkpoints, EdgeFile, Error, Partition, Place, Task, Token, exchange, job, load,
+    local, names, plan, worker,
 };
 
 use crate::Result;

@@ -2,118 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from ..declared import ALIASES, DECLARATIONS, Declaration, Parameter
 from ..errors import ParameterError
 from . import options
 from .output import plain, print_json, print_pairs, print_table
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option of an algorithm; `run` and `estimate` each make their own of it."""
-
-    name: str
-    help: str
-    more: dict[str, Any]
-
-    def make(self, required: bool) -> click.Option:
-        """The option for click; an estimate requires none."""
-        more = dict(self.more)
-        more["required"] = required and more.get("required", False)
-        return click.Option([self.name], help=self.help, **more)
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """What the command line knows of an algorithm; defaults and meaning are the engine's."""
-
-    about: str
-    options: tuple[Option, ...] = ()
-
-
-def _option(name: str, help: str, **more: Any) -> Option:
-    return Option(name, help, more)
-
-
-_SOURCE = _option("--source", "Vertex to start from.", metavar="ID", required=True)
-_SOURCES = (
-    _option("--sources", "Vertices to start from.", metavar="ID,ID,..."),
-    _option("--sample", "Draw this many at random instead.", type=click.IntRange(min=1)),
-    _option("--seed", "Of the draw [0].", type=click.IntRange(min=0)),
-)
-_PER_VERTEX = _option("--per-vertex", "For every vertex, too; --out implies it.", is_flag=True)
-_ITERATIONS = click.IntRange(min=1)
-
-
-def _variant(*known: str) -> Option:
-    about = f"{', '.join(known[:-1])} or {known[-1]} (a vertex program) [{known[0]}]."
-    return _option("--variant", about, type=click.Choice(known))
-
-
-_VARIANT = _variant("direct", "vertex")
-
-ALGORITHMS: dict[str, Algorithm] = {
-    "bfs": Algorithm(
-        "Breadth-first search: levels, and parents if asked for.",
-        (_SOURCE, _option("--parents", "Find parents, too.", is_flag=True), _VARIANT),
-    ),
-    "pagerank": Algorithm(
-        "PageRank, normalised to sum 1.",
-        (
-            _option("--damping", "Probability of following an edge [0.85].", type=float),
-            _option(
-                "--iterations", "Exactly this many; with --tolerance at most.", type=_ITERATIONS
-            ),
-            _option("--tolerance", "Stop when ranks change by less in sum [1e-7].", type=float),
-            _variant("pull", "delta", "vertex"),
-        ),
-    ),
-    "wcc": Algorithm("Weakly connected components.", (_VARIANT,)),
-    "sssp": Algorithm(
-        "Shortest paths by non-negative weights.",
-        (
-            _SOURCE,
-            _option(
-                "--weight", "Edge column with the weights; default: the only one.", metavar="COLUMN"
-            ),
-            _option(
-                "--weighted",
-                "Fail if the store has no weights (without it, edges then count as 1).",
-                is_flag=True,
-            ),
-            _option("--unit", "Count every edge as 1, whatever its weight.", is_flag=True),
-            _option("--delta", "Width of a step in units of the weights.", type=float),
-        ),
-    ),
-    "bc": Algorithm(
-        "Betweenness centrality, exact or from some sources.",
-        (*_SOURCES, _option("--normalized", "Divide by the number of pairs.", is_flag=True)),
-    ),
-    "triangles": Algorithm("Triangles, in all and per vertex.", (_PER_VERTEX,)),
-    "scan-statistics": Algorithm(
-        "Most edges inside a closed neighbourhood.",
-        (_PER_VERTEX,),
-    ),
-    "diameter": Algorithm(
-        "Lower bound of the diameter by repeated sweeps.",
-        (
-            _option("--sweeps", "At most this many [10].", type=_ITERATIONS),
-            _option("--source", "Vertex to start from.", metavar="ID"),
-            _option("--directed", "Follow the direction of edges.", is_flag=True),
-        ),
-    ),
-    "apsp": Algorithm("Distances from up to 128 sources in one traversal.", _SOURCES),
-    "cdlp": Algorithm(
-        "Communities by label propagation.",
-        (_option("--iterations", "Rounds [10].", type=_ITERATIONS),),
-    ),
-    "lcc": Algorithm("Local clustering coefficients."),
-}
-ALIASES = {"betweenness": "bc", "scan_statistics": "scan-statistics"}
+def option(parameter: Parameter, required: bool = True, help: str | None = None) -> click.Option:
+    """A parameter as an option; an estimate requires none."""
+    name = "--" + (parameter.flag or parameter.name).replace("_", "-")
+    more: dict[str, Any] = {"required": required and parameter.required}
+    default = f" [{parameter.shown_default}]" if parameter.shown_default else ""
+    about = f"{parameter.brief}{default}." if help is None else help
+    if parameter.kind == "flag":
+        more |= {"is_flag": True}
+        if parameter.flag is not None:
+            about = f"Not: {parameter.brief[:1].lower()}{parameter.brief[1:]}."
+    elif parameter.choices is not None:
+        words = [choice["name"] for choice in parameter.choices]
+        more |= {"type": click.Choice(words)}
+    elif parameter.kind == "integer":
+        most = None if parameter.greatest is None else int(parameter.greatest)
+        more |= {"type": click.IntRange(min=int(parameter.least or 0), max=most)}
+    elif parameter.kind == "number":
+        more |= {"type": float}
+    else:
+        metavars = {"vertex": "ID", "vertices": "ID,ID,...", "column": "COLUMN"}
+        more |= {"metavar": metavars[parameter.kind]}
+    return click.Option([name], help=about, **more)
 
 
 class _Algorithms(click.Group):
@@ -159,11 +79,12 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
     if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
         raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
     if out is not None and "per_vertex" in chosen:
+        # A file has a row for each vertex.
         chosen["per_vertex"] = True
     graph = Graph(store)
     settings = {key: chosen.pop(key) for key in _SETTINGS}
     settings["progress"] = chosen.pop("progress")
-    result = graph.run(name, **settings, **_parameters(graph, chosen))
+    result = graph.run(name, **settings, **_parameters(graph, name, chosen))
     if out is not None:
         result.write(out)
     stats = result.stats
@@ -217,7 +138,7 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
     )
 
 
-def _parameters(graph: Any, chosen: dict[str, Any]) -> dict[str, Any]:
+def _parameters(graph: Any, name: str, chosen: dict[str, Any]) -> dict[str, Any]:
     """Options as arguments: ids of the kind that the store has, no unset ones."""
     given = {
         key: value for key, value in chosen.items() if value is not None and value is not False
@@ -227,8 +148,9 @@ def _parameters(graph: Any, chosen: dict[str, Any]) -> dict[str, Any]:
             f"{graph.path} has no weights; import the edges with --weighted, "
             "or leave out --weighted to count every edge as 1"
         )
-    if given.pop("directed", False):
-        given["ignore_direction"] = False
+    for parameter in DECLARATIONS[name].parameters:
+        if parameter.flag is not None and given.pop(parameter.flag.replace("-", "_"), False):
+            given[parameter.name] = False
     if "sources" in given:
         given["sources"] = given["sources"].split(",")
     return given
@@ -241,7 +163,7 @@ def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chose
     graph = Graph(store)
     memory = chosen.pop("memory")
     mode = {key: chosen.pop(key) for key in ("selective", "static_cache")}
-    found = graph.estimate(name, threads=threads, **mode, **_parameters(graph, chosen))
+    found = graph.estimate(name, threads=threads, **mode, **_parameters(graph, name, chosen))
     if memory is not None:
         found["fits"] = memory >= found["minimum"]
         found["engine"] = "memory" if memory >= found["in_memory"] else "ssd"
@@ -260,7 +182,11 @@ def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chose
     print_pairs(lines)
 
 
-def _add(name: str, algorithm: Algorithm) -> None:
+def _help(declared: Declaration) -> str:
+    return "\n\n".join(text for text in (declared.about, declared.details) if text)
+
+
+def _add(name: str, declared: Declaration) -> None:
     def running(**chosen: Any) -> None:
         _run(name, **chosen)
 
@@ -299,12 +225,12 @@ def _add(name: str, algorithm: Algorithm) -> None:
     ):
         estimating = decorate(estimating)
     for group, function in ((run, running), (estimate, estimating)):
-        command = click.command(name, help=algorithm.about)(
+        command = click.command(name, help=_help(declared))(
             click.argument("store", type=options.STORE)(function)
         )
-        command.params[1:1] = [option.make(group is run) for option in algorithm.options]
+        command.params[1:1] = [option(parameter, group is run) for parameter in declared.everything]
         group.add_command(command)
 
 
-for _name, _algorithm in ALGORITHMS.items():
-    _add(_name, _algorithm)
+for _name, _declared in DECLARATIONS.items():
+    _add(_name, _declared)

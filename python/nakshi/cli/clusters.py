@@ -8,14 +8,21 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from ..declared import DECLARATIONS
 from . import options
+from .algorithms import option
 from .output import print_json, print_pairs, print_table
 
 if TYPE_CHECKING:
     from ..advice import Advice
+    from ..declared import Parameter
     from ..edge_file import EdgeFile
     from ..graph import Graph
     from ..result import Result
+
+
+#: Names of the algorithms that run on several servers.
+ALGORITHMS = [name for name, declared in DECLARATIONS.items() if declared.pulls]
 
 
 @click.group()
@@ -47,10 +54,6 @@ def cluster() -> None:
     metavar="FILE",
     help="With --hosts: the secret that the workers were started with [that of this user].",
 )
-@click.option("--source", help="Vertex to start from.", metavar="ID")
-@click.option("--iterations", type=click.IntRange(min=1), help="Of pagerank [20] and cdlp [10].")
-@click.option("--damping", type=float, help="Of pagerank [0.85].")
-@click.option("--weight", metavar="COLUMN", help="Lengths of sssp; default: the only column.")
 @click.option("--undirected", is_flag=True, help="EDGES lead both ways.")
 @click.option(
     "--weighted", is_flag=True, help="EDGES have lengths in their third column, for sssp."
@@ -130,7 +133,8 @@ def run_(
 
     Or on that of EDGES, a file between whole numbers, which they load by shares without an import.
 
-    Algorithms: pagerank, sssp, bfs, wcc, cdlp, triangles, coloring, matching.
+    Algorithms and their options are those of ``nakshi run`` with ``--variant pull-program``; ``nakshi
+    run ALGORITHM --help`` tells more.
     """
     from ..cluster import run
     from ..placement import read_hosts
@@ -139,7 +143,9 @@ def run_(
         raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
     chosen |= {"workers": workers, "local": local}
     chosen["hosts"] = None if hosts is None else read_hosts(hosts)
-    given = {name: value for name, value in chosen.items() if value is not None}
+    given = {
+        name: value for name, value in chosen.items() if value is not None and value is not False
+    }
     places = {"workers", "local", "hosts"} & given.keys()
     if len(places) > 1:
         raise click.UsageError("--workers, --local and --hosts exclude each other")
@@ -180,6 +186,24 @@ def run_(
     elif result.columns:
         click.echo()
         print_table(*result.best(10))
+
+
+def _shared_options() -> list[click.Option]:
+    """The parameters of all algorithms that run on servers, each once, with whose it is."""
+    found: dict[str, list[tuple[str, Parameter]]] = {}
+    for name in ALGORITHMS:
+        for parameter in DECLARATIONS[name].on_servers:
+            found.setdefault(parameter.name, []).append((name, parameter))
+    made = []
+    for same in found.values():
+        parameter = same[0][1]
+        defaults = [f" [{one.shown_default}]" if one.shown_default else "" for _, one in same]
+        whose = ", ".join(f"{name}{text}" for (name, _), text in zip(same, defaults, strict=True))
+        made.append(option(parameter, False, f"{parameter.brief}. Of {whose}."))
+    return made
+
+
+run_.params[2:2] = _shared_options()
 
 
 def _graph(path: str, edges: dict[str, Any]) -> Graph | EdgeFile:

@@ -9,8 +9,8 @@
 //! State: three words of 8 bytes per vertex up to 64 sources, of 16 beyond; 4 bytes per
 //! vertex and source for distances, or 12 for sums. Integers throughout.
 
-use super::Algorithm;
 use super::sources::sample;
+use super::{Algorithm, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -20,32 +20,43 @@ use crate::parallel::parallel_for;
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Sources at most: bits of the state.
 pub const MAX_SOURCES: usize = 128;
 
-/// Hop distances from several sources to all vertices, along out-edges.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Apsp {
-    /// Sources, at most 128.
-    pub sources: Vec<VertexId>,
-    /// Without given sources: how many to draw at random (default 16, at most 128).
-    pub sample: u32,
-    /// Seed of the draw (default 0).
-    pub seed: u64,
-    /// Whether the distances from each source are kept, one column per source (default:
-    /// yes). Otherwise each vertex has the mean distance from the sources that reach it.
-    pub distances: bool,
-}
-
-impl Default for Apsp {
-    fn default() -> Self {
-        Apsp { sources: Vec::new(), sample: 16, seed: 0, distances: true }
+algorithm! {
+    /// Distances in edges from up to 128 sources, in one traversal.
+    #[derive(Eq)]
+    pub struct Apsp = "apsp" {
+        /// Vertices to start from. At most 128.
+        pub sources: Vec<VertexId> = Vec::new() => Parameter::VERTICES;
+        /// Draw this many at random instead.
+        pub sample: u32 = 16 => Parameter::INTEGER.at_most(MAX_SOURCES as f64);
+        /// Seed of the draw.
+        pub seed: u64 = 0 => Parameter::INTEGER;
+        /// Keep the distances from each source. Otherwise each vertex has the mean distance from the
+        /// sources that reach it.
+        pub distances: bool = true => Parameter::FLAG.off_by("no-distances");
     }
+    citation: "M. Then et al., \"The more the merrier: efficient multi-source graph traversal\" (MS-BFS), \
+        PVLDB 8 (2014)";
+    columns: &[
+        Output::new("distance_*", "uint32", "distance from that source; missing where unreachable")
+            .when("distances"),
+        Output::new("mean_distance", "float64", "mean distance from the sources that reach the vertex")
+            .when("not distances"),
+    ];
+    summary: &[
+        Output::new("sources", "uint64", "number of sources"),
+        Output::new("mean_distance", "float64", "mean over all pairs that have a path"),
+        Output::new("max_distance", "uint64", "the longest distance"),
+        Output::new("reached", "list", "vertices that each source reaches"),
+        Output::new("eccentricities", "list", "the longest distance from each source"),
+        Output::new("source_*", "vertex", "the source of that number"),
+    ];
 }
 
 /// What one source reaches.
@@ -119,9 +130,6 @@ fn bits(values: impl Iterator<Item = bool>, len: usize) -> Bitmap {
 
 impl Algorithm for Apsp {
     type Output = HopDistances;
-    const NAME: &'static str = "apsp";
-    const ABOUT: &'static str = "hop distances from up to 128 sources in one traversal";
-    const VERTEX_PARAMETERS: &'static [&'static str] = &["sources"];
 
     fn needs(&self, _summary: &Summary) -> Needs {
         let count = if self.sources.is_empty() { self.sample as usize } else { self.sources.len() };

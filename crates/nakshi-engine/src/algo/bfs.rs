@@ -11,34 +11,46 @@
 //! their own over the lists, only when asked for. The variant in program form goes top-down
 //! throughout.
 
-use super::{Algorithm, Variant};
+use super::pulling::{self, Found, Pulls};
+use super::{Algorithm, Output, Parameter, Variant, algorithm};
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::{Graph, Heads};
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
+use crate::program::pull::programs::Levels;
 use crate::program::{Config, programs, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Breadth-first search from one source along out-edges.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Bfs {
-    /// Where the search starts.
-    pub source: VertexId,
-    /// Whether to find parents too: for each reached vertex the in-neighbour one level up
-    /// whose user id is smallest. Costs a pass over the lists of all reached vertices.
-    pub parents: bool,
-    /// How levels are found.
-    pub variant: Variant,
+algorithm! {
+    /// Breadth-first search along out-edges: levels, and parents if asked for.
+    #[derive(Eq)]
+    pub struct Bfs = "bfs" {
+        /// Vertex to start from.
+        pub source: VertexId = 0 => Parameter::VERTEX.required().pulls();
+        /// Find parents, too. For each reached vertex that is the in-neighbour one level up whose id is
+        /// smallest; it costs a pass over the edges of all reached vertices.
+        pub parents: bool = false => Parameter::FLAG;
+        /// How levels are found; the results are the same.
+        pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
+    }
+    citation: "S. Beamer, K. Asanović, D. Patterson, \"Direction-optimizing breadth-first search\", SC 2012";
+    columns: &[
+        Output::new("level", "uint32", "edges on a shortest path from the source; missing where unreachable"),
+        Output::new("parent", "vertex", "the vertex before it on such a path, the one with the smallest id \
+            if there are several; missing at the source and where unreachable").when("parents"),
+    ];
+    summary: &[
+        Output::new("reached", "uint64", "vertices that the search reached"),
+        Output::new("depth", "uint64", "the largest level"),
+    ];
 }
 
 /// Levels of a search, in internal order.
@@ -63,11 +75,8 @@ const SAMPLES: usize = 1024;
 
 impl Algorithm for Bfs {
     type Output = BfsOutput;
-    const NAME: &'static str = "bfs";
-    const ABOUT: &'static str = "breadth-first search: levels, and parents if asked for";
-    const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
-    fn needs(&self, _summary: &Summary) -> Needs {
+    fn needs(&self, summary: &Summary) -> Needs {
         // Parents, and ranks of the users' ids while they are found.
         let parents = if self.parents { 8.0 } else { 0.0 };
         if self.variant == Variant::Direct {
@@ -75,7 +84,10 @@ impl Algorithm for Bfs {
             let against = (!self.parents).then_some(Direction::In);
             return Needs { heads: Some(Direction::In), against, gathers: true, ..needs };
         }
-        let mut needs = Config::default().needs(&self.program());
+        if self.variant == Variant::PullProgram {
+            return pulling::needs(self, summary, 0.125);
+        }
+        let mut needs = Config::default().needs(&self.vertex_program());
         // What was reached, besides.
         needs.state_bytes_per_vertex += 0.125 + parents;
         needs.directions.extend(self.parents.then_some(Direction::In));
@@ -86,6 +98,10 @@ impl Algorithm for Bfs {
         let (levels, reached, stats) = match self.variant {
             Variant::Direct => self.direct(graph, cx)?,
             Variant::Vertex => self.by_program(graph, cx)?,
+            Variant::PullProgram => {
+                self.check_source(graph.num_vertices())?;
+                return pulling::run(self, graph, cx);
+            }
         };
         let mut output = BfsOutput { levels, reached, parents: None, source: self.source, stats };
         if self.parents {
@@ -98,18 +114,45 @@ impl Algorithm for Bfs {
     }
 }
 
+impl Pulls for Bfs {
+    type Program = Levels;
+
+    fn program(&self) -> Levels {
+        Levels { source: self.source }
+    }
+
+    fn from_pull(&self, found: Found<'_, u32>) -> Result<BfsOutput> {
+        let reached = reached(&found.values);
+        let (levels, source, stats) = (found.values, self.source, found.stats);
+        Ok(BfsOutput { levels, reached, parents: None, source, stats })
+    }
+}
+
+/// The vertices that have a level.
+fn reached(levels: &[u32]) -> Bitmap {
+    let mut reached = Bitmap::new(levels.len());
+    for (v, _) in levels.iter().enumerate().filter(|(_, level)| **level != UNREACHED) {
+        reached.set(v);
+    }
+    reached
+}
+
 impl Bfs {
-    fn program(&self) -> programs::Bfs {
+    fn check_source(&self, vertices: usize) -> Result<()> {
+        if self.source as usize >= vertices {
+            return Err(Error::UnknownVertex { id: self.source.to_string() });
+        }
+        Ok(())
+    }
+
+    fn vertex_program(&self) -> programs::Bfs {
         programs::Bfs { source: self.source }
     }
 
     /// Levels, what was reached, and statistics.
     fn by_program(&self, graph: &Graph, cx: &Context) -> Result<(Vec<u32>, Bitmap, RunStats)> {
-        let (levels, stats) = run_program(graph, &self.program(), &Config::default(), cx)?;
-        let mut reached = Bitmap::new(levels.len());
-        for (v, _) in levels.iter().enumerate().filter(|(_, level)| **level != UNREACHED) {
-            reached.set(v);
-        }
+        let (levels, stats) = run_program(graph, &self.vertex_program(), &Config::default(), cx)?;
+        let reached = reached(&levels);
         Ok((levels, reached, stats))
     }
 

@@ -10,32 +10,39 @@
 //!
 //! State: two labels of 4 bytes per vertex, which are ranks among the users' ids.
 
-use super::Algorithm;
 use super::both::{self, both_lists};
+use super::pulling::{self, Found, Pulls};
+use super::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
+use crate::program::pull::programs;
 use crate::shared::share_u32;
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Community detection by synchronous label propagation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Cdlp {
-    /// Rounds at most (default 10); fewer if a round changes nothing.
-    pub iterations: u32,
-}
-
-impl Default for Cdlp {
-    fn default() -> Self {
-        Cdlp { iterations: 10 }
+algorithm! {
+    /// Communities by synchronous label propagation (LDBC Graphalytics).
+    #[derive(Eq)]
+    pub struct Cdlp = "cdlp" {
+        /// Rounds at most. There are fewer if a round changes nothing.
+        pub iterations: u32 = 10 => Parameter::INTEGER.pulls();
+        /// How labels spread; the results are the same.
+        pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
     }
+    citation: "LDBC Graphalytics specification 1.0, section 2.3.4; U. Raghavan, R. Albert, S. Kumara, \
+        Phys. Rev. E 76 (2007)";
+    columns: &[
+        Output::new("label", "vertex", "the community, named by one of the vertex ids; ties go to the smallest"),
+    ];
+    summary: &[
+        Output::new("communities", "uint64", "number of communities"),
+        Output::new("iterations", "uint64", "rounds that were run"),
+    ];
 }
 
 /// Communities in internal order.
@@ -62,10 +69,12 @@ impl From<Communities> for Outcome {
 
 impl Algorithm for Cdlp {
     type Output = Communities;
-    const NAME: &'static str = "cdlp";
-    const ABOUT: &'static str = "communities by synchronous label propagation";
 
     fn needs(&self, summary: &Summary) -> Needs {
+        if self.variant == DirectOrPull::PullProgram {
+            // Ranks of ids as vertices, and a bit of each label.
+            return pulling::needs(self, summary, 8.125);
+        }
         let directions: &[Direction] =
             if summary.directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] };
         let mut needs = Needs::new(8.0 + 0.25, directions);
@@ -77,6 +86,9 @@ impl Algorithm for Cdlp {
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Communities> {
+        if self.variant == DirectOrPull::PullProgram {
+            return pulling::run(self, graph, cx);
+        }
         let mut log = IterationLog::new(graph);
         let n = graph.num_vertices();
         let mut labels = match graph.id_ranks(cx)? {
@@ -96,16 +108,36 @@ impl Algorithm for Cdlp {
                 break;
             }
         }
-        let mut used = Bitmap::new(n);
-        labels.iter().for_each(|&label| used.set(label as usize));
-        let count = used.count() as u64;
-        drop((used, next));
+        let count = different(&labels);
+        drop(next);
         if let Some(vertices) = graph.vertices_by_id(cx)? {
             for label in &mut labels {
                 *label = vertices.get(*label as usize).copied().unwrap_or(*label);
             }
         }
         Ok(Communities { labels, count, iterations, stats: log.finish() })
+    }
+}
+
+/// How many different ranks there are among these.
+fn different(labels: &[u32]) -> u64 {
+    let mut used = Bitmap::new(labels.len());
+    labels.iter().for_each(|&label| used.set(label as usize));
+    used.count() as u64
+}
+
+impl Pulls for Cdlp {
+    type Program = programs::Communities;
+
+    fn program(&self) -> programs::Communities {
+        programs::Communities { iterations: self.iterations }
+    }
+
+    fn from_pull(&self, mut found: Found<'_, u32>) -> Result<Communities> {
+        let ranks = std::mem::take(&mut found.values);
+        let count = different(&ranks);
+        let labels = found.vertices(ranks)?;
+        Ok(Communities { labels, count, iterations: found.steps, stats: found.stats })
     }
 }
 
@@ -206,7 +238,7 @@ mod tests {
             let ids: Vec<u64> = (0..sample.n as u64).collect();
             let expected = oracle::labels(&ids, &sample.arcs(), sample.directed, iterations);
             for (graph, cx) in sample.settings() {
-                let found = Cdlp { iterations }.run(&graph, &cx).unwrap();
+                let found = Cdlp { iterations, ..Cdlp::default() }.run(&graph, &cx).unwrap();
                 let labels: Vec<u64> = found.labels.iter().map(|&l| l.into()).collect();
                 prop_assert_eq!(&labels, &expected);
             }

@@ -8,8 +8,8 @@
 //!
 //! State: three bits per vertex; 4 bytes per vertex while the users' ids settle ties.
 
-use super::Algorithm;
 use super::reach::reach;
+use super::{Algorithm, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -18,28 +18,30 @@ use crate::outcome::Outcome;
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Estimates the diameter: the longest of all shortest paths, in hops.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Diameter {
-    /// Where the first sweep starts; without it at the vertex with the most neighbours (of
-    /// several, at the one with the smallest id).
-    pub source: Option<VertexId>,
-    /// Sweeps at most (default 10); fewer when one finds nothing longer.
-    pub sweeps: u32,
-    /// Whether edges are followed in both directions (default: yes, as FlashGraph does).
-    /// Otherwise sweeps alternate between out- and in-edges, and the bound is for directed
-    /// paths. Without effect on undirected graphs.
-    pub ignore_direction: bool,
-}
-
-impl Default for Diameter {
-    fn default() -> Self {
-        Diameter { source: None, sweeps: 10, ignore_direction: true }
+algorithm! {
+    /// Lower bound of the diameter by repeated sweeps.
+    #[derive(Eq)]
+    pub struct Diameter = "diameter" {
+        /// Breadth-first searches at most, each from the farthest vertex of the one before. There are fewer
+        /// when one finds nothing longer.
+        pub sweeps: u32 = 10 => Parameter::INTEGER;
+        /// Vertex to start from. By default that is the vertex with most neighbours, the one with the
+        /// smallest id among several.
+        pub source: Option<VertexId> = None => Parameter::VERTEX;
+        /// Follow edges both ways. Otherwise sweeps alternate between out- and in-edges, and the bound is
+        /// for directed paths.
+        pub ignore_direction: bool = true => Parameter::FLAG.off_by("directed");
     }
+    citation: "C. Magnien, M. Latapy, M. Habib, \"Fast computation of empirically tight bounds for the \
+        diameter of massive graphs\", J. Exp. Algorithmics 13 (2009)";
+    summary: &[
+        Output::new("diameter", "uint64", "edges of the longest shortest path that was found"),
+        Output::new("sweeps", "uint64", "sweeps that were run"),
+        Output::new("from", "vertex", "the beginning of that path"),
+        Output::new("to", "vertex", "the end of that path"),
+    ];
 }
 
 /// What [`Diameter`] finds.
@@ -67,9 +69,6 @@ impl From<DiameterBound> for Outcome {
 
 impl Algorithm for Diameter {
     type Output = DiameterBound;
-    const NAME: &'static str = "diameter";
-    const ABOUT: &'static str = "lower bound of the diameter by repeated sweeps";
-    const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
     fn needs(&self, _summary: &Summary) -> Needs {
         let needs = Needs::new(0.75 + 8.0, &[Direction::Out, Direction::In]);

@@ -9,7 +9,7 @@
 
 use super::triangles::oriented::{Census, Ranking};
 use super::triangles::{self, flagged};
-use crate::algo::Algorithm;
+use crate::algo::{Algorithm, Output, algorithm};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};
@@ -17,12 +17,16 @@ use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::shared::share_u64;
 use crate::stats::{IterationLog, RunStats};
-use serde::{Deserialize, Serialize};
 
-/// Local clustering coefficient of every vertex. No parameters.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Lcc {}
+algorithm! {
+    /// Local clustering coefficient (LDBC Graphalytics); self-loops never count.
+    pub struct Lcc = "lcc" {}
+    citation: "LDBC Graphalytics specification 1.0, section 2.3.5";
+    columns: &[
+        Output::new("lcc", "float64", "edges between neighbours, over the pairs of neighbours"),
+    ];
+    summary: &[Output::new("mean", "float64", "mean over all vertices")];
+}
 
 /// What [`Lcc`] finds.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +49,6 @@ impl From<Clustering> for Outcome {
 
 impl Algorithm for Lcc {
     type Output = Clustering;
-    const NAME: &'static str = "lcc";
-    const ABOUT: &'static str = "local clustering coefficient of every vertex";
 
     fn needs(&self, summary: &Summary) -> Needs {
         triangles::needs(summary, if summary.directed { 24.0 } else { 20.0 })

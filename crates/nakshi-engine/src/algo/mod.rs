@@ -1,19 +1,23 @@
 //! The built-in algorithms, one file each, and their registry.
 //!
-//! Each file holds the citation, the encoding of the state, the config struct with
-//! its defaults, and the kernel; `oracle/` verifies each by another method.
-//! [`REGISTRY`] is the one table from which Python and the command line take names.
+//! Each file holds the citation, the encoding of the state, the [`Declaration`] (parameters with their
+//! defaults, help, outputs) and the kernel; `oracle/` verifies each by another method. [`REGISTRY`] lists
+//! them; Python, the command line, estimates and clusters take everything else from the declarations.
 
 pub mod apsp;
 pub mod bc;
 pub mod bfs;
 pub(crate) mod both;
 pub mod cdlp;
+pub mod coloring;
+mod declaration;
 pub mod diameter;
 pub mod lcc;
+pub mod matching;
 pub mod oracle;
 pub mod pagerank;
 mod pagerank_delta;
+mod pulling;
 pub(crate) mod reach;
 pub mod scan_statistics;
 mod sources;
@@ -26,22 +30,19 @@ use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::Outcome;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use declaration::{algorithm, choices};
+use serde_json::{Value, json};
 
-/// An algorithm: its fields are its parameters, as Rust, Python and the command line
-/// know them (all with defaults, `#[serde(default, deny_unknown_fields)]`).
-pub trait Algorithm: DeserializeOwned {
+pub use declaration::{Choice, Declaration, Declared, Kind, Output, Parameter};
+pub use pulling::{Found, PullVisitor, Pulls, with_pull};
+
+/// An algorithm: its fields are its parameters, as its [`Declaration`] describes them to Rust, Python and
+/// the command line.
+pub trait Algorithm: Declared {
     /// What a run returns to Rust.
     type Output: Into<Outcome>;
     /// Name as users write it.
-    const NAME: &'static str;
-    /// One line on what it computes.
-    const ABOUT: &'static str;
-    /// Parameters that are vertices, or lists of vertices: users give their own ids, which
-    /// the registry turns into internal ids before the config is read.
-    const VERTEX_PARAMETERS: &'static [&'static str] = &[];
+    const NAME: &'static str = Self::DECLARATION.name;
 
     /// What a run needs of the engine.
     fn needs(&self, summary: &Summary) -> Needs;
@@ -53,16 +54,26 @@ pub trait Algorithm: DeserializeOwned {
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Self::Output>;
 }
 
-/// Which layer of the engine runs an algorithm that two of them can run; the results are
-/// the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// Scans and gathers, with what is known about the algorithm.
-    #[default]
-    Direct,
-    /// FlashGraph's vertex program of [`crate::program::programs`].
-    Vertex,
+choices! {
+    /// Layer of the engine that runs an algorithm; the results are the same.
+    pub enum Variant {
+        /// scans and gathers, with what is known about the algorithm
+        Direct = "direct",
+        /// FlashGraph's vertex program
+        Vertex = "vertex",
+        /// LFGraph's pull program, which also runs on several servers
+        PullProgram = "pull-program",
+    }
+}
+
+choices! {
+    /// Layer of the engine that runs an algorithm without a vertex program; the results are the same.
+    pub enum DirectOrPull {
+        /// scans and gathers, with what is known about the algorithm
+        Direct = "direct",
+        /// LFGraph's pull program, which also runs on several servers
+        PullProgram = "pull-program",
+    }
 }
 
 /// One line of the registry.
@@ -72,6 +83,12 @@ pub struct Entry {
     pub name: &'static str,
     /// One line on what it computes.
     pub about: &'static str,
+    /// Parameters, help and outputs.
+    pub declaration: Declaration,
+    /// Whether a pull program computes it, so that it runs on several servers.
+    pub pulls: bool,
+    /// The defaults of all parameters, as JSON.
+    pub defaults: fn() -> Value,
     /// What a run with these parameters (users' ids) needs.
     pub needs: fn(&Value, &Summary) -> Result<Needs>,
     /// Runs with these parameters (users' ids).
@@ -87,70 +104,159 @@ impl std::fmt::Debug for Entry {
 fn parse<A: Algorithm>(parameters: Value) -> Result<A> {
     let parameters =
         if parameters.is_null() { Value::Object(Default::default()) } else { parameters };
+    if let Value::Object(given) = &parameters {
+        A::DECLARATION.check(given, &defaults::<A>())?;
+    }
     serde_json::from_value(parameters).map_err(|e| Error::parameter(A::NAME, e.to_string()))
 }
 
-/// `parameters` with every vertex parameter replaced by what `translate` makes of it.
-fn with_vertices<A: Algorithm>(
-    parameters: &Value,
-    translate: impl Fn(&Value) -> Result<Value>,
-) -> Result<Value> {
-    let mut parameters = parameters.clone();
-    for name in A::VERTEX_PARAMETERS {
-        match parameters.get_mut(*name) {
-            None | Some(Value::Null) => {}
-            Some(Value::Array(ids)) => {
-                for id in ids {
-                    *id = translate(id)?;
+fn defaults<A: Declared>() -> Value {
+    serde_json::to_value(A::default()).unwrap_or_default()
+}
+
+impl Declaration {
+    /// `parameters` with every vertex replaced by what `translate` makes of it.
+    ///
+    /// # Errors
+    /// Those of `translate`.
+    pub fn with_vertices<E>(
+        &self,
+        parameters: &Value,
+        mut translate: impl FnMut(&Value) -> std::result::Result<Value, E>,
+    ) -> std::result::Result<Value, E> {
+        let mut parameters = parameters.clone();
+        let vertices =
+            |parameter: &&Parameter| matches!(parameter.kind, Kind::Vertex | Kind::Vertices);
+        for Parameter { name, .. } in self.parameters.iter().filter(vertices) {
+            match parameters.get_mut(*name) {
+                None | Some(Value::Null) => {}
+                Some(Value::Array(ids)) => {
+                    for id in ids {
+                        *id = translate(id)?;
+                    }
                 }
+                Some(id) => *id = translate(id)?,
             }
-            Some(id) => *id = translate(id)?,
         }
+        Ok(parameters)
     }
-    Ok(parameters)
 }
 
 const fn entry<A: Algorithm>() -> Entry {
     Entry {
         name: A::NAME,
-        about: A::ABOUT,
+        about: A::DECLARATION.headline(),
+        declaration: A::DECLARATION,
+        pulls: false,
+        defaults: defaults::<A>,
         needs: |parameters, summary| {
             // An estimate needs no graph: any vertex stands for any other.
-            let parameters = with_vertices::<A>(parameters, |_| Ok(Value::from(0u32)))?;
+            let any = |_: &Value| Ok::<_, Error>(Value::from(0u32));
+            let parameters = A::DECLARATION.with_vertices(parameters, any)?;
             Ok(parse::<A>(parameters)?.needs(summary))
         },
         run: |parameters, graph, cx| {
-            let parameters =
-                with_vertices::<A>(parameters, |id| graph.vertex_by_json(id, cx).map(Value::from))?;
+            let number = |id: &Value| graph.vertex_by_json(id, cx).map(Value::from);
+            let parameters = A::DECLARATION.with_vertices(parameters, number)?;
             Ok(parse::<A>(parameters)?.run(graph, cx)?.into())
         },
     }
 }
 
-/// All algorithms by name.
-pub const REGISTRY: &[Entry] = &[
-    entry::<apsp::Apsp>(),
-    entry::<bc::Bc>(),
-    entry::<bfs::Bfs>(),
-    entry::<cdlp::Cdlp>(),
-    entry::<diameter::Diameter>(),
-    entry::<lcc::Lcc>(),
-    entry::<pagerank::PageRank>(),
-    entry::<scan_statistics::ScanStatistics>(),
-    entry::<sssp::Sssp>(),
-    entry::<triangles::Triangles>(),
-    entry::<wcc::Wcc>(),
-];
+impl Entry {
+    const fn pulls(mut self) -> Self {
+        self.pulls = true;
+        self
+    }
+
+    /// The declaration as JSON, with the defaults, and for each variant its bytes of state a vertex on a
+    /// directed graph of a million vertices without weights.
+    pub fn json(&self) -> Value {
+        let defaults = (self.defaults)();
+        let mut all = self.declaration.json(&defaults);
+        let summary = Summary {
+            vertices: 1_000_000,
+            listed: 1_000_000,
+            arcs: 10_000_000,
+            directed: true,
+            out_bytes: 20_000_000,
+            in_bytes: 20_000_000,
+            longest_list: 100_000,
+            index_bytes: 4_000_000,
+            weight_width: 0,
+        };
+        let bytes = |parameters: &Value| {
+            let needs = (self.needs)(parameters, &summary);
+            needs.map_or(Value::Null, |needs| needs.state_bytes_per_vertex.into())
+        };
+        let words = match self.declaration.parameter("variant").map(|parameter| parameter.kind) {
+            Some(Kind::Choice(choices)) => choices,
+            _ => &[],
+        };
+        let memory: serde_json::Map<_, _> = if words.is_empty() {
+            [("".to_owned(), bytes(&json!({})))].into_iter().collect()
+        } else {
+            let of = |(word, _): &Choice| ((*word).to_owned(), bytes(&json!({ "variant": word })));
+            words.iter().map(of).collect()
+        };
+        all.insert("memory".to_owned(), memory.into());
+        all.insert("pulls".to_owned(), self.pulls.into());
+        all.into()
+    }
+}
+
+/// Declarations of all algorithms, as a JSON array: all that Python and the command line know of them.
+pub fn declarations() -> Value {
+    REGISTRY.iter().map(Entry::json).collect()
+}
+
+/// Writes [`REGISTRY`] and what turns a name into the type of an algorithm.
+macro_rules! algorithms {
+    ($($Config:ty $(, $pulls:ident)?;)*) => {
+        /// All algorithms by name.
+        pub const REGISTRY: &[Entry] = &[$(entry::<$Config>() $(.$pulls())?),*];
+
+        fn dispatch<V: PullVisitor>(name: &str, parameters: &Value, visitor: V) -> Result<V::Result> {
+            $($(
+                if name == <$Config as Algorithm>::NAME {
+                    return pulling::$pulls::<$Config, V>(parameters, visitor);
+                }
+            )?)*
+            let known = REGISTRY.iter().filter(|entry| entry.pulls).map(|entry| entry.name);
+            Err(unknown(name, known))
+        }
+    };
+}
+
+// The list: a line for each algorithm, in the order of names; `pulls` if it implements `Pulls`.
+algorithms! {
+    apsp::Apsp;
+    bc::Bc;
+    bfs::Bfs, pulls;
+    cdlp::Cdlp, pulls;
+    coloring::Coloring, pulls;
+    diameter::Diameter;
+    lcc::Lcc;
+    matching::Matching, pulls;
+    pagerank::PageRank, pulls;
+    scan_statistics::ScanStatistics;
+    sssp::Sssp, pulls;
+    triangles::Triangles, pulls;
+    wcc::Wcc, pulls;
+}
+
+fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> Error {
+    let known = known.collect::<Vec<_>>().join(", ");
+    Error::UnknownAlgorithm { name: name.to_owned(), known }
+}
 
 /// The registry's entry for `name`.
 ///
 /// # Errors
 /// [`Error::UnknownAlgorithm`].
 pub fn find(name: &str) -> Result<&'static Entry> {
-    REGISTRY.iter().find(|e| e.name == name).ok_or_else(|| Error::UnknownAlgorithm {
-        name: name.to_owned(),
-        known: REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
-    })
+    let known = REGISTRY.iter().map(|entry| entry.name);
+    REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| unknown(name, known))
 }
 
 /// Runs the algorithm `name` with JSON `parameters`, in which vertices are users' ids.
@@ -160,4 +266,146 @@ pub fn find(name: &str) -> Result<&'static Entry> {
 /// those of the run.
 pub fn run_named(name: &str, parameters: &Value, graph: &Graph, cx: &Context) -> Result<Outcome> {
     (find(name)?.run)(parameters, graph, cx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::oracle::sample;
+    use super::*;
+    use crate::Values;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(sample::cases(30)))]
+        /// The variants that the other tests compare with oracles, and the pull programs.
+        #[test]
+        fn pull_programs_find_the_same(sample in sample::graphs(40, 160)) {
+            for name in ["bfs", "cdlp", "pagerank", "sssp", "triangles", "wcc"] {
+                for (graph, cx) in sample.settings() {
+                    let of = |variant: Option<&str>| {
+                        let mut given = json!({ "tolerance": 0.0, "iterations": 7, "source": 0 });
+                        let known = find(name).unwrap().declaration;
+                        given.as_object_mut().unwrap().retain(|name, _| known.parameter(name).is_some());
+                        if let Some(variant) = variant {
+                            given["variant"] = variant.into();
+                        }
+                        run_named(name, &given, &graph, &cx).unwrap()
+                    };
+                    let (direct, mut pulled) = (of(None), of(Some("pull-program")));
+                    for (a, b) in direct.columns.iter().zip(&pulled.columns) {
+                        prop_assert_eq!((&a.name, &a.valid), (&b.name, &b.valid));
+                        match (&a.values, &b.values) {
+                            (Values::F64(a), Values::F64(b)) => {
+                                let close = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-9;
+                                prop_assert!(a.iter().zip(b).all(close), "{}", name);
+                            }
+                            (Values::U32(u), Values::U32(v)) => {
+                                let known = a.valid.as_ref().unwrap();
+                                prop_assert!(known.iter().all(|i| u[i] == v[i]));
+                            }
+                            (a, b) => prop_assert_eq!(a, b),
+                        }
+                    }
+                    if name == "pagerank" {
+                        // Without a tolerance the program does not look at changes.
+                        pulled.summary.insert("change".into(), direct.summary["change"].clone());
+                    }
+                    prop_assert_eq!(&direct.summary, &pulled.summary, "{}", name);
+                }
+            }
+        }
+    }
+
+    /// Every algorithm in every variant has the outputs that it declares. Seen red with a summary field
+    /// that the declaration lacks, and with a column declared under another name.
+    #[test]
+    fn outputs_are_those_declared() {
+        let graph = sample::power_law(200, 900, true, 5).graph();
+        let cx = Context::new().with_threads(1);
+        for entry in REGISTRY {
+            let words: Vec<Option<&str>> = match entry.declaration.parameter("variant") {
+                Some(Parameter { kind: Kind::Choice(all), .. }) => {
+                    all.iter().map(|(word, _)| Some(*word)).collect()
+                }
+                _ => vec![None],
+            };
+            for word in words {
+                let given = word.map_or(json!({}), |word| json!({ "variant": word }));
+                let found = run_named(entry.name, &given, &graph, &cx).unwrap();
+                check_outputs(entry, &found, false);
+            }
+            let flags = entry.declaration.parameters.iter().filter(|p| p.kind == Kind::Flag);
+            for flag in flags {
+                let given = json!({ flag.name: (entry.defaults)()[flag.name] == false });
+                let found = run_named(entry.name, &given, &graph, &cx).unwrap();
+                check_outputs(entry, &found, true);
+            }
+        }
+    }
+
+    fn check_outputs(entry: &Entry, found: &Outcome, asked: bool) {
+        let pattern = |name: &str| {
+            let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            if stem.len() < name.len() { format!("{stem}*") } else { name.to_owned() }
+        };
+        let kind = |values: &Values| match values {
+            Values::U32(_) => "uint32",
+            Values::U64(_) => "uint64",
+            Values::I64(_) => "int64",
+            Values::F64(_) => "float64",
+            Values::Vertex(_) => "vertex",
+        };
+        let declared = entry.declaration.columns;
+        for column in &found.columns {
+            let name = pattern(&column.name);
+            let known = declared.iter().find(|output| output.name == name);
+            assert_eq!(known.map(|output| output.kind), Some(kind(&column.values)), "{name}");
+        }
+        for output in declared {
+            let there = found.columns.iter().any(|column| pattern(&column.name) == output.name);
+            assert!(there || !output.when.is_empty(), "{}: {}", entry.name, output.name);
+            let default = output.when.starts_with("not ") || entry.name != "apsp";
+            assert!(asked || !there || output.when.is_empty() || !default, "{}", output.name);
+        }
+        let vertices = found.summary_vertices.iter().map(|(name, _)| name);
+        let told: BTreeSet<_> =
+            found.summary.keys().chain(vertices).map(|name| pattern(name)).collect();
+        let declared: BTreeSet<_> =
+            entry.declaration.summary.iter().map(|output| output.name.to_owned()).collect();
+        assert_eq!(told, declared, "{}", entry.name);
+    }
+
+    /// Declared parameters are the fields of the config struct, each with help, and `check` refuses what
+    /// is outside a range.
+    #[test]
+    fn declarations_are_whole() {
+        for entry in REGISTRY {
+            let names: BTreeSet<_> = entry.declaration.parameters.iter().map(|p| p.name).collect();
+            let defaults = (entry.defaults)();
+            let fields: BTreeSet<_> =
+                defaults.as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(names, fields, "{}", entry.name);
+            let about = entry.declaration;
+            assert!(!about.citation.is_empty() && !about.headline().is_empty(), "{}", entry.name);
+            let outputs = about.columns.iter().chain(about.summary);
+            assert!(outputs.clone().count() > 0 && outputs.clone().all(|o| !o.help.is_empty()));
+            assert!(about.parameters.iter().all(|p| !p.help.concat().is_empty()));
+            let pulls = matches!(about.parameter("variant"), Some(p) if
+                matches!(p.kind, Kind::Choice(all) if all.iter().any(|c| c.0 == "pull-program")));
+            assert!(entry.pulls == pulls || matches!(entry.name, "coloring" | "matching"));
+            for parameter in about.parameters.iter().filter(|p| p.greatest.is_some()) {
+                let given = json!({ parameter.name: parameter.greatest.unwrap() + 1.0 });
+                let error = (entry.needs)(&given, &summary()).unwrap_err().to_string();
+                assert!(error.contains(parameter.name), "{error}");
+            }
+        }
+        assert!(REGISTRY.is_sorted_by_key(|entry| entry.name));
+        let wrong = pagerank::PageRank { damping: f64::NAN, ..pagerank::PageRank::default() };
+        assert!(wrong.check().unwrap_err().to_string().contains("at least 0 and below 1"));
+    }
+
+    fn summary() -> Summary {
+        sample::power_law(10, 20, true, 1).graph().summary()
+    }
 }

@@ -18,8 +18,8 @@
 
 use super::triangles;
 use super::triangles::oriented::{Census, Ranking};
-use crate::algo::Algorithm;
 use crate::algo::both::both_lists;
+use crate::algo::{Algorithm, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -30,7 +30,6 @@ use crate::shared::{share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
@@ -42,12 +41,25 @@ const BATCH: usize = 64;
 /// all neighbours of its members, which can be most of the graph.
 const FEW: usize = 128 * BATCH;
 
-/// The largest number of edges in a closed neighbourhood, and whose it is.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ScanStatistics {
-    /// Whether the statistic of every vertex is computed (default: no, only the largest).
-    pub per_vertex: bool,
+algorithm! {
+    /// Scan statistic: the most edges inside the closed neighbourhood of a vertex.
+    ///
+    /// Edges are taken as undirected. Vertices are tried by descending degree, and the search stops as soon
+    /// as no other can win.
+    pub struct ScanStatistics = "scan-statistics" {
+        /// Compute it for every vertex, without stopping early.
+        pub per_vertex: bool = false => Parameter::FLAG;
+    }
+    method: "scan_statistics";
+    citation: "C. Priebe et al., \"Scan statistics on Enron graphs\", Comput. Math. Organ. Theory 11 (2005)";
+    columns: &[
+        Output::new("scan_statistic", "uint64", "edges inside the closed neighbourhood").when("per_vertex"),
+    ];
+    summary: &[
+        Output::new("max", "uint64", "the largest statistic"),
+        Output::new("vertex", "vertex", "the vertex that has it, the one with the smallest id among equals"),
+        Output::new("counted", "uint64", "neighbourhoods that were counted"),
+    ];
 }
 
 /// What [`ScanStatistics`] finds.
@@ -82,8 +94,6 @@ impl From<Locality> for Outcome {
 
 impl Algorithm for ScanStatistics {
     type Output = Locality;
-    const NAME: &'static str = "scan-statistics";
-    const ABOUT: &'static str = "largest number of edges in a closed neighbourhood";
 
     fn needs(&self, summary: &Summary) -> Needs {
         // Of all statistics: only the lists tell whether it comes to that. The census of a directed

@@ -17,31 +17,52 @@
 //! the number of threads. With integer weights it is exact, otherwise each distance is
 //! the smallest sum, in the order of the path, of doubles.
 
-use super::Algorithm;
+use super::pulling::{self, Found, Pulls};
+use super::{Algorithm, Declared, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
+use crate::program::pull::programs::ShortestPaths;
 use crate::source::weights::{WeightKind, Weights};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, List, VertexId};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Shortest paths from one source along out-edges.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Sssp {
-    /// Where the paths start.
-    pub source: VertexId,
-    /// Weight column; without one every edge has length 1.
-    pub weight: Option<String>,
-    /// Width of a step, in units of the weights; `None` (the default) starts at
-    /// the mean weight and adapts.
-    pub delta: Option<f64>,
+algorithm! {
+    /// Shortest paths along out-edges by non-negative weights.
+    pub struct Sssp = "sssp" {
+        /// Vertex to start from.
+        pub source: VertexId = 0 => Parameter::VERTEX.required().pulls();
+        /// Edge column with the weights. By default that is the store's only one; in a store without any,
+        /// and in Rust, every edge has length 1.
+        pub weight: Option<String> = None => Parameter::COLUMN.pulls();
+        /// Width of a step. Chosen from the weights by default.
+        pub delta: Option<f64> = None => Parameter::NUMBER.above(0.0).in_units_of("the weights");
+        /// How distances are found; they are the same, but for the rounding of doubles.
+        pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
+    }
+    citation: "U. Meyer, P. Sanders, \"Delta-stepping: a parallelizable shortest path algorithm\", \
+        J. Algorithms 49 (2003)";
+    outside: &[
+        Parameter::FLAG.pulls().named("unit", &["Count every edge as 1, whatever its weight."]),
+        Parameter::FLAG.command_line().named(
+            "weighted",
+            &["Fail if the store has no weights (without it, edges then count as 1)."],
+        ),
+    ];
+    columns: &[
+        Output::new("distance", "float64", "sum of weights on a shortest path; missing where unreachable"),
+    ];
+    summary: &[
+        Output::new("reached", "uint64", "vertices with a path from the source"),
+        Output::new("farthest", "float64", "the longest distance"),
+        Output::new("lengths", "text", "the column that was used, or \"unit\"").alone(),
+    ];
+    raises: "a negative or NaN weight, no such column, or several columns and none named.";
 }
 
 /// Distances in internal order.
@@ -71,11 +92,11 @@ impl From<Distances> for Outcome {
 
 impl Algorithm for Sssp {
     type Output = Distances;
-    const NAME: &'static str = "sssp";
-    const ABOUT: &'static str = "shortest paths from a source over non-negative weights";
-    const VERTEX_PARAMETERS: &'static [&'static str] = &["source"];
 
     fn needs(&self, summary: &Summary) -> Needs {
+        if self.variant == DirectOrPull::PullProgram {
+            return pulling::needs(self, summary, 0.125);
+        }
         // Distances as the kernel has them and as they are handed out, five bitmaps, and where
         // the weights of each list are.
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
@@ -90,6 +111,7 @@ impl Algorithm for Sssp {
         if self.source as usize >= graph.num_vertices() {
             return Err(Error::UnknownVertex { id: self.source.to_string() });
         }
+        self.check()?;
         if self.delta.is_some_and(|delta| !delta.is_finite() || delta <= 0.0) {
             return Err(Error::parameter("delta", "must be a finite number above 0"));
         }
@@ -101,6 +123,9 @@ impl Algorithm for Sssp {
             refuse_negative(graph, cx)?;
             log.end("check weights", graph.num_vertices() as u64);
         }
+        if self.variant == DirectOrPull::PullProgram {
+            return pulling::run(self, graph, cx);
+        }
         let whole = if integers { self.distances::<u32>(graph, &mut log, cx)? } else { None };
         let distances = match whole {
             Some(distances) => distances,
@@ -109,12 +134,23 @@ impl Algorithm for Sssp {
                 .distances::<Double>(graph, &mut log, cx)?
                 .ok_or_else(|| Error::parameter("weight", "path lengths are not finite"))?,
         };
-        let mut reached = Bitmap::new(distances.len());
-        for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {
-            reached.set(v);
-        }
-        let weight = self.weight.clone();
-        Ok(Distances { distances, reached, weight, stats: log.finish() })
+        Ok(self.output(distances, log.finish()))
+    }
+}
+
+impl Pulls for Sssp {
+    type Program = ShortestPaths;
+
+    fn program(&self) -> ShortestPaths {
+        ShortestPaths { source: self.source }
+    }
+
+    fn column(&self) -> Option<&str> {
+        self.weight.as_deref()
+    }
+
+    fn from_pull(&self, found: Found<'_, f64>) -> Result<Distances> {
+        Ok(self.output(found.values, found.stats))
     }
 }
 
@@ -302,6 +338,14 @@ impl Expanded {
 }
 
 impl Sssp {
+    fn output(&self, distances: Vec<f64>, stats: RunStats) -> Distances {
+        let mut reached = Bitmap::new(distances.len());
+        for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {
+            reached.set(v);
+        }
+        Distances { distances, reached, weight: self.weight.clone(), stats }
+    }
+
     /// Distances of all vertices, or `None` if one does not fit `L`.
     fn distances<L: Length>(
         &self,
@@ -494,7 +538,8 @@ mod tests {
             let expected = oracle::distances(sample.n, &arcs, source);
             let given = (!unit).then_some(weights.as_slice());
             let (n, edges, directed) = (sample.n, &sample.edges, sample.directed);
-            let config = Sssp { source, delta, weight: (!unit).then(|| "w".into()) };
+            let weight = (!unit).then(|| "w".into());
+            let config = Sssp { source, delta, weight, ..Sssp::default() };
             let ssd = Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
             for graph in [Graph::from_edges(n, edges, directed, given).unwrap(), ssd.unwrap()] {
                 for cx in contexts() {
@@ -510,7 +555,7 @@ mod tests {
     #[test]
     fn a_negative_weight_is_refused_even_out_of_reach() {
         let graph = Graph::from_edges(4, &[(0, 1), (2, 3)], true, Some(&[1.0, -2.0])).unwrap();
-        let config = Sssp { source: 0, weight: Some("w".into()), delta: None };
+        let config = Sssp { weight: Some("w".into()), ..Sssp::default() };
         let result = config.run(&graph, &Context::new());
         assert!(matches!(result, Err(Error::NegativeWeight { weight }) if weight == -2.0));
     }

@@ -10,27 +10,36 @@
 //! The result is the smallest of the users' ids in the component. The variant in program
 //! form propagates labels until none changes (12 bytes a vertex).
 
-use super::{Algorithm, Variant};
+use super::pulling::{self, Found, Pulls};
+use super::{Algorithm, Output, Parameter, Variant, algorithm};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks, parallel_for};
+use crate::program::pull::programs::Components as PullComponents;
 use crate::program::{Config, programs::Components, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, VertexId};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Weakly connected components; edges count in both directions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Wcc {
-    /// How components are found.
-    pub variant: Variant,
+algorithm! {
+    /// Weakly connected components: the direction of edges is ignored.
+    #[derive(Eq)]
+    pub struct Wcc = "wcc" {
+        /// How components are found; the results are the same.
+        pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
+    }
+    citation: "M. Sutton, T. Ben-Nun, A. Barak, \"Optimizing parallel graph connectivity computation via \
+        subgraph sampling\" (Afforest), IPDPS 2018";
+    columns: &[Output::new("component", "vertex", "the smallest vertex id of the component")];
+    summary: &[
+        Output::new("components", "uint64", "number of components"),
+        Output::new("largest", "uint64", "vertices in the largest"),
+    ];
 }
 
 /// Components in internal order.
@@ -51,15 +60,17 @@ const SAMPLES: usize = 1024;
 
 impl Algorithm for Wcc {
     type Output = WccOutput;
-    const NAME: &'static str = "wcc";
-    const ABOUT: &'static str = "weakly connected components, named by their smallest id";
 
-    fn needs(&self, _summary: &Summary) -> Needs {
+    fn needs(&self, summary: &Summary) -> Needs {
         if self.variant == Variant::Vertex {
             let mut needs = Config::default().needs(&Components);
             // Labels are taken out of the states; after that there is less.
             needs.state_bytes_per_vertex += 4.0;
             return needs;
+        }
+        if self.variant == Variant::PullProgram {
+            // Ranks of ids as vertices, and how many vertices a component has.
+            return pulling::needs(self, summary, 12.0);
         }
         // The forest, and at the end the ranks of the ids and the smallest of them.
         let needs = Needs::new(13.0, &[Direction::Out, Direction::In]);
@@ -69,6 +80,7 @@ impl Algorithm for Wcc {
     fn run(&self, graph: &Graph, cx: &Context) -> Result<WccOutput> {
         let (mut roots, mut stats) = match self.variant {
             Variant::Direct => forest(graph, cx)?,
+            Variant::PullProgram => return pulling::run(self, graph, cx),
             Variant::Vertex => {
                 let (states, stats) = run_program(graph, &Components, &Config::default(), cx)?;
                 (states.iter().map(|state| state.label).collect(), stats)
@@ -86,6 +98,28 @@ impl Algorithm for Wcc {
         log.end("names", graph.num_vertices() as u64);
         stats.append(log.finish());
         Ok(WccOutput { components: roots, count, largest, stats })
+    }
+}
+
+impl Pulls for Wcc {
+    type Program = PullComponents;
+
+    fn program(&self) -> PullComponents {
+        PullComponents
+    }
+
+    fn from_pull(&self, mut found: Found<'_, u32>) -> Result<WccOutput> {
+        let ranks = std::mem::take(&mut found.values);
+        let mut sizes = vec![0u32; ranks.len()];
+        for &rank in &ranks {
+            if let Some(size) = sizes.get_mut(rank as usize) {
+                *size += 1;
+            }
+        }
+        let count = sizes.iter().filter(|size| **size > 0).count();
+        let largest = sizes.iter().max().map_or(0, |size| *size as usize);
+        drop(sizes);
+        Ok(WccOutput { components: found.vertices(ranks)?, count, largest, stats: found.stats })
     }
 }
 

@@ -17,9 +17,9 @@
 //! once in each direction. Path counts are exact up to 2^53; beyond, scores carry the
 //! rounding of doubles.
 
-use super::Algorithm;
 use super::reach::reach;
 use super::sources::sample;
+use super::{Algorithm, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -30,26 +30,38 @@ use crate::shared::{SharedF64, share_f64};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
 use nakshi_store::{Direction, List, VertexId};
-use serde::{Deserialize, Serialize};
 
 mod levels;
 use levels::Levels;
 
-/// Betweenness: how many shortest paths lead through each vertex.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Bc {
-    /// Vertices at which paths start. Given sources are not scaled: the score is the sum
-    /// over the paths from them (halved if the graph is undirected).
-    pub sources: Vec<VertexId>,
-    /// Without given sources: how many to draw at random. Scores are then scaled by
-    /// vertices over sources, so that they estimate those from all. 0 (the default) takes
-    /// every vertex as a source, which is exact and takes a search for each.
-    pub sample: u32,
-    /// Seed of the draw (default 0).
-    pub seed: u64,
-    /// Whether scores are divided by the number of pairs of other vertices (default: no).
-    pub normalized: bool,
+algorithm! {
+    /// Betweenness centrality (Brandes) by unweighted shortest paths.
+    ///
+    /// With neither sources nor a sample every vertex is a source: exact, and expensive.
+    #[derive(Eq)]
+    pub struct Bc = "bc" {
+        /// Vertices to start from. Scores are then the sum over the shortest paths from these only.
+        pub sources: Vec<VertexId> = Vec::new() => Parameter::VERTICES;
+        /// Draw this many at random instead. The sum is then scaled by vertices over sources, so that it
+        /// estimates the one over all; 0 draws none.
+        pub sample: u32 = 0 => Parameter::INTEGER;
+        /// Seed of the draw.
+        pub seed: u64 = 0 => Parameter::INTEGER;
+        /// Divide by the number of pairs of other vertices.
+        pub normalized: bool = false => Parameter::FLAG;
+    }
+    method: "betweenness";
+    citation: "U. Brandes, \"A faster algorithm for betweenness centrality\", J. Math. Sociology 25 (2001)";
+    columns: &[
+        Output::new("betweenness", "float64", "the score; halved in an undirected graph, where each pair is \
+            found from both of its ends"),
+    ];
+    summary: &[
+        Output::new("sources", "uint64", "sources that were searched from"),
+        Output::new("scale", "float64", "factor by which the sum over the sources was multiplied"),
+        Output::new("depth", "uint64", "levels of the deepest search"),
+        Output::new("max", "float64", "the largest score"),
+    ];
 }
 
 /// Scores in internal order.
@@ -81,9 +93,6 @@ impl From<Betweenness> for Outcome {
 
 impl Algorithm for Bc {
     type Output = Betweenness;
-    const NAME: &'static str = "bc";
-    const ABOUT: &'static str = "betweenness centrality from given, sampled or all sources";
-    const VERTEX_PARAMETERS: &'static [&'static str] = &["sources"];
 
     fn needs(&self, _summary: &Summary) -> Needs {
         // Level, paths, score, and four bitmaps.

@@ -4,6 +4,8 @@ pub mod apsp;
 pub mod bc;
 pub mod bfs;
 pub mod cdlp;
+pub mod coloring;
+pub mod matching;
 pub mod pagerank;
 pub mod sssp;
 pub mod triangles;

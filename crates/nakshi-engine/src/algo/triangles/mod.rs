@@ -19,19 +19,20 @@ pub(crate) mod count;
 pub(crate) mod flagged;
 pub(crate) mod oriented;
 
-use crate::algo::Algorithm;
 use crate::algo::both;
+use crate::algo::pulling::{self, Found, Pulls};
+use crate::algo::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
+use crate::program::pull::programs;
 use crate::shared::share_u64;
 use crate::stats::{IterationLog, RunStats};
 use count::Core;
 use nakshi_store::Direction;
 use oriented::{Census, Part, Ranking};
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
 
 /// Memory for the bit rows of hubs.
@@ -39,13 +40,19 @@ const CORE_BYTES: u64 = 16 << 20;
 /// The smallest memory for oriented lists with which a run is worth starting.
 const LEAST_LISTS: u64 = 16 << 20;
 
-/// Counts triangles. Direction is ignored; self-loops and duplicates never count.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Triangles {
-    /// Whether the triangles of each vertex are counted too (default: no). It takes longer,
-    /// because each triangle must be named, not only counted.
-    pub per_vertex: bool,
+algorithm! {
+    /// Triangles, with edges taken as undirected; self-loops and duplicates never count.
+    pub struct Triangles = "triangles" {
+        /// Count those of each vertex, too. It takes longer, because each triangle must be named.
+        pub per_vertex: bool = false => Parameter::FLAG;
+        /// How triangles are counted; the results are the same.
+        pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
+    }
+    citation: "T. Schank, D. Wagner, \"Finding, Counting and Listing All Triangles in Large Graphs\", WEA 2005";
+    columns: &[
+        Output::new("triangles", "uint64", "how many contain the vertex").when("per_vertex"),
+    ];
+    summary: &[Output::new("triangles", "uint64", "how many there are in all")];
 }
 
 /// What [`Triangles`] finds.
@@ -73,14 +80,21 @@ impl From<TriangleCounts> for Outcome {
 
 impl Algorithm for Triangles {
     type Output = TriangleCounts;
-    const NAME: &'static str = "triangles";
-    const ABOUT: &'static str = "number of triangles, in all and through each vertex";
 
     fn needs(&self, summary: &Summary) -> Needs {
+        if self.variant == DirectOrPull::PullProgram {
+            // Lists of later neighbours, which may have room for twice as many.
+            let mut needs = pulling::needs(self, summary, 0.0);
+            needs.state_bytes_fixed += 8 * summary.arcs;
+            return needs;
+        }
         needs(summary, if self.per_vertex { 8.0 } else { 0.0 })
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<TriangleCounts> {
+        if self.variant == DirectOrPull::PullProgram {
+            return pulling::run(self, graph, cx);
+        }
         let mut log = IterationLog::new(graph);
         let by = Ranking::new(graph, cx)?;
         let mut census = Census::take(graph, &by, false, cx)?;
@@ -94,6 +108,19 @@ impl Algorithm for Triangles {
         drop(census);
         let per_vertex = self.per_vertex.then(|| by.by_vertex(counts));
         Ok(TriangleCounts { total, per_vertex, stats: log.finish() })
+    }
+}
+
+impl Pulls for Triangles {
+    type Program = programs::Triangles;
+
+    fn program(&self) -> programs::Triangles {
+        programs::Triangles
+    }
+
+    fn from_pull(&self, found: Found<'_, u64>) -> Result<TriangleCounts> {
+        let total = found.values.iter().sum();
+        Ok(TriangleCounts { total, per_vertex: None, stats: found.stats })
     }
 }
 
@@ -217,7 +244,7 @@ mod tests {
             let sample = if hub_first { sample.hub_first() } else { sample };
             let expected = oracle::per_vertex(&sample.adjacency());
             for (graph, cx) in sample.settings() {
-                let found = Triangles { per_vertex: true }.run(&graph, &cx).unwrap();
+                let found = Triangles { per_vertex: true, ..Triangles::default() }.run(&graph, &cx).unwrap();
                 prop_assert_eq!(found.total * 3, expected.iter().sum::<u64>());
                 prop_assert_eq!(found.per_vertex.as_ref(), Some(&expected));
                 prop_assert_eq!(Triangles::default().run(&graph, &cx).unwrap().total, found.total);
@@ -270,7 +297,8 @@ mod tests {
         let cx = Context::new().with_threads(2);
         for directed in [false, true] {
             let graph = Graph::from_edges(n as usize, &edges, directed, None).unwrap();
-            let found = Triangles { per_vertex: true }.run(&graph, &cx).unwrap();
+            let found =
+                Triangles { per_vertex: true, ..Triangles::default() }.run(&graph, &cx).unwrap();
             assert_eq!(found.total, u64::from(n) - 2);
             let counts = found.per_vertex.unwrap();
             assert_eq!((counts[hub as usize], counts[0], counts[5]), (u64::from(n) - 2, 1, 2));
@@ -288,7 +316,9 @@ mod tests {
         for (n, edges) in inputs {
             for directed in [false, true] {
                 let graph = Graph::from_edges(n, edges, directed, None).unwrap();
-                let found = Triangles { per_vertex: true }.run(&graph, &cx).unwrap();
+                let found = Triangles { per_vertex: true, ..Triangles::default() }
+                    .run(&graph, &cx)
+                    .unwrap();
                 assert_eq!((found.total, found.per_vertex), (0, Some(vec![0; n])));
             }
         }

@@ -217,6 +217,10 @@ impl<T: PullValue> PullVertex<T> for Running<'_, T> {
     fn add(&mut self, number: f64) {
         self.totals.add(number);
     }
+
+    fn add_apart(&mut self, number: f64) {
+        self.totals.add_apart(number);
+    }
 }
 
 /// Runs `program` until it is finished, or for `most` steps.

@@ -55,6 +55,11 @@ impl ExactSum {
         }
     }
 
+    /// Whether nothing was added since [`ExactSum::default`].
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0 && self.special == 0.0
+    }
+
     pub(super) fn merge(&mut self, other: &ExactSum) {
         let mut other = other.clone();
         other.carry();

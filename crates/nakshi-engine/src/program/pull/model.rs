@@ -67,6 +67,9 @@ pub trait PullVertex<T> {
 
     /// Adds a number to the totals that all vertices see in the next step.
     fn add(&mut self, number: f64);
+
+    /// Adds a number to a second sum, by which the program knows when it is finished.
+    fn add_apart(&mut self, number: f64);
 }
 
 /// A vertex's next value from its present one and those of its in-neighbours (Abstraction 2.1).

@@ -11,6 +11,8 @@ pub struct Totals {
     sum: ExactSum,
     min: f64,
     max: f64,
+    /// A second sum; only programs that ask for it have one.
+    apart: ExactSum,
 }
 
 /// Totals as vertices see them: rounded once, not by each vertex that looks.
@@ -29,7 +31,8 @@ pub struct Seen {
 impl Default for Totals {
     fn default() -> Self {
         let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
-        Totals { count: 0, sum: ExactSum::default(), min, max }
+        let apart = ExactSum::default();
+        Totals { count: 0, sum: ExactSum::default(), min, max, apart }
     }
 }
 
@@ -54,6 +57,11 @@ impl Totals {
         self.max
     }
 
+    /// The sum of the numbers that were added apart.
+    pub fn apart(&self) -> f64 {
+        self.apart.value()
+    }
+
     /// As vertices see them.
     pub fn seen(&self) -> Seen {
         Seen { count: self.count, sum: self.sum(), min: self.min, max: self.max }
@@ -68,12 +76,21 @@ impl Totals {
         self.max = self.max.max(number);
     }
 
+    /// Adds a number to the second sum, which [`PullProgram::finished`](super::PullProgram::finished) sees.
+    #[inline]
+    pub fn add_apart(&mut self, number: f64) {
+        self.apart.add(number);
+    }
+
     /// Adds what others have added.
     pub fn merge(&mut self, other: &Totals) {
         self.count += other.count;
         self.sum.merge(&other.sum);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+        if !other.apart.is_empty() {
+            self.apart.merge(&other.apart);
+        }
     }
 
     /// Appends its bytes.
@@ -82,6 +99,10 @@ impl Totals {
             out.extend_from_slice(&number.to_le_bytes());
         }
         self.sum.encode(out);
+        out.push(u8::from(!self.apart.is_empty()));
+        if !self.apart.is_empty() {
+            self.apart.encode(out);
+        }
     }
 
     /// Takes totals off the front of `bytes`; none if they are not the bytes of such.
@@ -92,7 +113,11 @@ impl Totals {
             Some(u64::from_le_bytes(*number))
         };
         let (count, min, max) = (number()?, f64::from_bits(number()?), f64::from_bits(number()?));
-        Some(Totals { count, min, max, sum: ExactSum::decode(bytes)? })
+        let sum = ExactSum::decode(bytes)?;
+        let (&second, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let apart = if second == 0 { ExactSum::default() } else { ExactSum::decode(bytes)? };
+        Some(Totals { count, min, max, sum, apart })
     }
 }
 
@@ -108,10 +133,13 @@ mod tests {
             let x = f64::from(i * 7 % 11) / 3.0 - 2.0;
             whole.add(x);
             parts[i as usize % 3].add(x);
+            whole.add_apart(x * x);
+            parts[i as usize % 3].add_apart(x * x);
         }
         let mut merged = Totals::default();
         parts.iter().for_each(|part| merged.merge(part));
-        let all = |t: &Totals| (t.count(), t.sum().to_bits(), t.min(), t.max());
+        let sums = |t: &Totals| (t.sum().to_bits(), t.apart().to_bits());
+        let all = |t: &Totals| (t.count(), sums(t), t.min(), t.max());
         assert_eq!(all(&merged), all(&whole));
         for totals in [whole, Totals::default()] {
             let mut bytes = Vec::new();

@@ -61,8 +61,13 @@ fn the_same_as_the_built_in_algorithms() {
     for directed in [true, false] {
         let input = skewed(1500, 9000, directed, 51);
         input.each_threads(|graph, cx| {
-            let ranks =
-                run_pull(graph, &PageRank { damping: 0.85, iterations: 15 }, None, cx).unwrap();
+            let ranks = run_pull(
+                graph,
+                &PageRank { damping: 0.85, iterations: 15, tolerance: 0.0 },
+                None,
+                cx,
+            )
+            .unwrap();
             let built_in = BuiltIn { iterations: 15, tolerance: 0.0, ..BuiltIn::default() };
             let want = built_in.run(graph, cx).unwrap().ranks;
             assert!(ranks.values.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -136,7 +141,7 @@ fn floats_are_the_same_for_any_number_of_threads_and_mode() {
     let input = skewed(3000, 20_000, true, 51);
     let reference = std::cell::RefCell::new(None);
     input.each_threads(|graph, cx| {
-        let program = PageRank { damping: 0.85, iterations: 15 };
+        let program = PageRank { damping: 0.85, iterations: 15, tolerance: 0.0 };
         let found = run_pull(graph, &program, None, cx).unwrap();
         let bits: Vec<u64> = found.values.iter().map(|v| v.to_bits()).collect();
         assert!(reference.borrow_mut().get_or_insert_with(|| bits.clone()) == &bits);
@@ -145,6 +150,6 @@ fn floats_are_the_same_for_any_number_of_threads_and_mode() {
     token.cancel();
     let graph = Graph::from_edges(input.n, &input.edges, true, None).unwrap();
     let cx = Context::new().with_cancel(token);
-    let program = PageRank { damping: 0.85, iterations: 15 };
+    let program = PageRank { damping: 0.85, iterations: 15, tolerance: 0.0 };
     assert!(matches!(run_pull(&graph, &program, None, &cx), Err(Error::Cancelled)));
 }

@@ -9,8 +9,10 @@ use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
 pub struct PageRank {
     /// Probability of following an edge, in `0..1`.
     pub damping: f64,
-    /// Steps.
+    /// Steps at most.
     pub iterations: u32,
+    /// Ends after a step in which ranks change by no more than this in sum (L1); 0 runs all steps.
+    pub tolerance: f64,
 }
 
 impl PageRank {
@@ -39,12 +41,16 @@ impl PullProgram for PageRank {
         let n = origin.vertices as f64;
         let rank = (1.0 - self.damping) / n + self.damping * (sum + dangling / n);
         let share = PageRank::share(rank, &origin, |mass| me.add(mass));
+        if self.tolerance > 0.0 {
+            let before = *me.value() * f64::from(origin.degree.max(1));
+            me.add_apart((rank - before).abs());
+        }
         me.put(share);
         Ok(())
     }
 
-    fn finished(&self, step: u32, _: &Totals, _: u64) -> bool {
-        step >= self.iterations
+    fn finished(&self, step: u32, totals: &Totals, _: u64) -> bool {
+        step >= self.iterations || self.tolerance > 0.0 && totals.apart() <= self.tolerance
     }
 
     fn output(&self, origin: &Origin, value: &f64) -> f64 {

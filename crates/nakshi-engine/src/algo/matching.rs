@@ -1,0 +1,93 @@
+//! A maximal matching, by LFGraph's pull program [`programs::Matching`].
+//!
+//! J. Hoepman, "Simple distributed weighted matchings", arXiv:cs/0410047 (2004). State: proposal and
+//! whether it was accepted, 8 bytes a vertex, in two versions.
+
+use super::pulling::{self, Found, Pulls};
+use super::{Algorithm, Output, algorithm};
+use crate::context::Context;
+use crate::error::Result;
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::outcome::{Column, Outcome, Values};
+use crate::program::pull::programs::{self, UNMATCHED};
+use crate::stats::RunStats;
+use crate::vertex_set::Bitmap;
+use nakshi_store::VertexId;
+
+algorithm! {
+    /// Maximal matching: pairs of neighbours, none in two pairs; the direction of edges is ignored.
+    #[derive(Eq)]
+    pub struct Matching = "matching" {}
+    citation: "J. Hoepman, \"Simple distributed weighted matchings\", arXiv:cs/0410047 (2004)";
+    columns: &[Output::new("partner", "vertex", "the other vertex of the pair; missing where there is none")];
+    summary: &[Output::new("pairs", "uint64", "number of pairs")];
+}
+
+/// Pairs in internal order.
+#[derive(Debug, Clone)]
+pub struct Pairs {
+    /// Partner of each vertex; meaningful where `matched`.
+    pub partners: Vec<VertexId>,
+    /// Vertices that have a partner.
+    pub matched: Bitmap,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl From<Pairs> for Outcome {
+    fn from(found: Pairs) -> Self {
+        let pairs = found.matched.count() as u64 / 2;
+        let column = Column::with_valid("partner", Values::Vertex(found.partners), found.matched);
+        Outcome { columns: vec![column], stats: found.stats, ..Outcome::default() }
+            .with_summary("pairs", pairs)
+    }
+}
+
+impl Algorithm for Matching {
+    type Output = Pairs;
+
+    fn needs(&self, summary: &Summary) -> Needs {
+        pulling::needs(self, summary, 0.125)
+    }
+
+    fn run(&self, graph: &Graph, cx: &Context) -> Result<Pairs> {
+        pulling::run(self, graph, cx)
+    }
+}
+
+impl Pulls for Matching {
+    type Program = programs::Matching;
+
+    fn program(&self) -> programs::Matching {
+        programs::Matching
+    }
+
+    fn from_pull(&self, found: Found<'_, u32>) -> Result<Pairs> {
+        let mut matched = Bitmap::new(found.values.len());
+        for (v, _) in found.values.iter().enumerate().filter(|(_, mate)| **mate != UNMATCHED) {
+            matched.set(v);
+        }
+        Ok(Pairs { partners: found.values, matched, stats: found.stats })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algo::oracle::{matching as oracle, sample};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(sample::cases(40)))]
+        #[test]
+        fn equals_the_heaviest_edges_first(sample in sample::graphs(40, 200)) {
+            let expected = oracle::partners(&sample.adjacency());
+            for (graph, cx) in sample.settings() {
+                let found = Matching {}.run(&graph, &cx).unwrap();
+                let of = |v: usize| found.matched.get(v).then(|| found.partners[v]);
+                prop_assert_eq!((0..sample.n).map(of).collect::<Vec<_>>(), expected.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Algorithms by pull programs: on one machine as a variant, on several servers the only way.
+
+use super::{Algorithm, parse};
+use crate::algo::both;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::estimate::{Needs, Summary};
+use crate::graph::Graph;
+use crate::program::pull::{Links, PullProgram, Totals, pull_needs, run_pull};
+use crate::stats::RunStats;
+use nakshi_store::VertexId;
+use serde_json::Value;
+
+/// An algorithm that a pull program computes, too.
+pub trait Pulls: Algorithm {
+    /// The program.
+    type Program: PullProgram;
+
+    /// The program with these parameters.
+    fn program(&self) -> Self::Program;
+
+    /// The weight column that the program reads.
+    fn column(&self) -> Option<&str> {
+        None
+    }
+
+    /// Steps at most, if the parameters say so.
+    fn steps(&self) -> Option<u32> {
+        None
+    }
+
+    /// The result, from what the program found.
+    ///
+    /// # Errors
+    /// Those of reading ids.
+    fn from_pull(&self, found: Found<'_, Values<Self>>) -> Result<Self::Output>;
+}
+
+/// What the program of an algorithm finds for a vertex.
+pub type Values<A> = <<A as Pulls>::Program as PullProgram>::Output;
+
+/// What a pull program found, on one machine or on several.
+pub struct Found<'a, T> {
+    /// One value a vertex, in internal order.
+    pub values: Vec<T>,
+    /// Steps that were run.
+    pub steps: u32,
+    /// What was added up in the last step; `None` on several servers, which keep it.
+    pub totals: Option<Totals>,
+    /// Vertices in the order of the users' ids; `None` if that is the internal order.
+    pub by_rank: &'a dyn Fn() -> Result<Option<Vec<VertexId>>>,
+    /// What the run did.
+    pub stats: RunStats,
+}
+
+impl<T> std::fmt::Debug for Found<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Found").field("steps", &self.steps).finish_non_exhaustive()
+    }
+}
+
+impl<T> Found<'_, T> {
+    /// The vertices that have these ranks among the users' ids.
+    pub(super) fn vertices(&self, ranks: Vec<u32>) -> Result<Vec<VertexId>> {
+        let Some(by_rank) = (self.by_rank)()? else { return Ok(ranks) };
+        let of = |rank: u32| by_rank.get(rank as usize).copied().unwrap_or_default();
+        Ok(ranks.into_iter().map(of).collect())
+    }
+}
+
+/// Runs the program of an algorithm on one machine.
+pub(super) fn run<A: Pulls>(algorithm: &A, graph: &Graph, cx: &Context) -> Result<A::Output> {
+    refuse_others(algorithm)?;
+    let pulled = run_pull(graph, &algorithm.program(), None, cx)?;
+    algorithm.from_pull(Found {
+        values: pulled.values,
+        steps: pulled.steps,
+        totals: Some(pulled.totals),
+        by_rank: &|| graph.vertices_by_id(cx),
+        stats: pulled.stats,
+    })
+}
+
+/// Fails for a parameter that the program does not know and that is not at its default.
+fn refuse_others<A: Pulls>(algorithm: &A) -> Result<()> {
+    let as_json = |config: &A| serde_json::to_value(config).unwrap_or_default();
+    let (given, defaults) = (as_json(algorithm), as_json(&A::default()));
+    for parameter in A::DECLARATION.parameters {
+        let name = parameter.name;
+        if name != "variant" && !parameter.pulls && given.get(name) != defaults.get(name) {
+            return Err(Error::parameter(name, "the variant pull-program does not know it"));
+        }
+    }
+    Ok(())
+}
+
+/// What [`run`] needs; `result` are bytes a vertex of what is made of the program's values.
+pub(super) fn needs<A: Pulls>(algorithm: &A, summary: &Summary, result: f64) -> Needs {
+    let mut needs = pull_needs(&algorithm.program(), algorithm.column());
+    needs.state_bytes_per_vertex += size_of::<Values<A>>() as f64 + result;
+    if A::Program::LINKS == Links::Both {
+        // A program may keep something for each link of the vertex that runs.
+        needs.state_bytes_fixed += 64 * summary.longest_list;
+        if summary.directed {
+            needs.state_bytes_fixed += both::state_bytes(summary.longest_list);
+        }
+    }
+    needs
+}
+
+/// What is done with an algorithm whose type only the list of algorithms knows.
+pub trait PullVisitor {
+    /// The result.
+    type Result;
+
+    /// Called with the algorithm.
+    fn visit<A: Pulls>(self, algorithm: &A) -> Self::Result;
+}
+
+/// Calls `visitor` with the algorithm `name`, if a pull program computes it; `parameters` are JSON with
+/// internal ids, without any that the program does not know.
+///
+/// # Errors
+/// [`Error::UnknownAlgorithm`], [`Error::Parameter`].
+pub fn with_pull<V: PullVisitor>(name: &str, parameters: &Value, visitor: V) -> Result<V::Result> {
+    super::dispatch(name, parameters, visitor)
+}
+
+/// Calls the visitor with parameters that have been read.
+pub(super) fn pulls<A: Pulls, V: PullVisitor>(parameters: &Value, visitor: V) -> Result<V::Result> {
+    let known: Vec<_> = A::DECLARATION.pulled_parameters().collect();
+    let given = parameters.as_object().into_iter().flatten();
+    if let Some((name, _)) = given.into_iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let message = format!("{} has no such parameter here; it has: {known}", A::NAME);
+        return Err(Error::parameter(name, message));
+    }
+    Ok(visitor.visit(&parse::<A>(parameters.clone())?))
+}

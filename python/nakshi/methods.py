@@ -1,0 +1,447 @@
+"""The algorithms as methods. Written by `make methods` from the engine's declarations; do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from typing_extensions import Unpack
+
+    from .graph import RunOptions
+    from .property import Id
+
+
+class Algorithms:
+    """What can be run on a graph."""
+
+    def run(self, algorithm: str, **arguments: Any) -> Result:
+        """Run an algorithm by its name."""
+        raise NotImplementedError
+
+    def apsp(
+        self,
+        *,
+        sources: Sequence[Id] | None = None,
+        sample: int | None = None,
+        seed: int | None = None,
+        distances: bool = True,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Distances in edges from up to 128 sources, in one traversal.
+
+        Args:
+            sources: vertices to start from. At most 128.
+            sample: draw this many at random instead. At least 0 and at most 128; default 16.
+            seed: seed of the draw. Default 0.
+            distances: keep the distances from each source. Otherwise each vertex has the mean
+                distance from the sources that reach it.
+
+        Returns:
+            ``distance_*`` (``uint32``), with ``distances``: distance from that source; missing
+                where unreachable.
+            ``mean_distance`` (``float64``), with ``distances=False``: mean distance from the
+                sources that reach the vertex.
+            Summary:
+                ``sources`` (``uint64``): number of sources.
+                ``mean_distance`` (``float64``): mean over all pairs that have a path.
+                ``max_distance`` (``uint64``): the longest distance.
+                ``reached``: vertices that each source reaches.
+                ``eccentricities``: the longest distance from each source.
+                ``source_*``: the source of that number.
+
+        M. Then et al., "The more the merrier: efficient multi-source graph traversal" (MS-BFS),
+        PVLDB 8 (2014).
+        """
+        return self.run(
+            "apsp",
+            sources=sources,
+            sample=sample,
+            seed=seed,
+            distances=distances,
+            **run,
+        )
+
+    def betweenness(
+        self,
+        *,
+        sources: Sequence[Id] | None = None,
+        sample: int | None = None,
+        seed: int | None = None,
+        normalized: bool = False,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Betweenness centrality (Brandes) by unweighted shortest paths.
+
+        With neither sources nor a sample every vertex is a source: exact, and expensive.
+
+        Args:
+            sources: vertices to start from. Scores are then the sum over the shortest paths from
+                these only.
+            sample: draw this many at random instead. The sum is then scaled by vertices over
+                sources, so that it estimates the one over all; 0 draws none.
+            seed: seed of the draw. Default 0.
+            normalized: divide by the number of pairs of other vertices.
+
+        Returns:
+            ``betweenness`` (``float64``): the score; halved in an undirected graph, where each pair
+                is found from both of its ends.
+            Summary:
+                ``sources`` (``uint64``): sources that were searched from.
+                ``scale`` (``float64``): factor by which the sum over the sources was multiplied.
+                ``depth`` (``uint64``): levels of the deepest search.
+                ``max`` (``float64``): the largest score.
+
+        U. Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 25 (2001).
+        """
+        return self.run(
+            "bc",
+            sources=sources,
+            sample=sample,
+            seed=seed,
+            normalized=normalized,
+            **run,
+        )
+
+    def bfs(
+        self,
+        *,
+        source: Id,
+        parents: bool = False,
+        variant: Literal["direct", "vertex", "pull-program"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Breadth-first search along out-edges: levels, and parents if asked for.
+
+        Args:
+            source: vertex to start from.
+            parents: find parents, too. For each reached vertex that is the in-neighbour one level
+                up whose id is smallest; it costs a pass over the edges of all reached vertices.
+            variant: how levels are found; the results are the same. ``"direct"`` (default): scans
+                and gathers, with what is known about the algorithm; ``"vertex"``: FlashGraph's
+                vertex program; ``"pull-program"``: LFGraph's pull program, which also runs on
+                several servers.
+
+        Returns:
+            ``level`` (``uint32``): edges on a shortest path from the source; missing where
+                unreachable.
+            ``parent``, with ``parents``: the vertex before it on such a path, the one with the
+                smallest id if there are several; missing at the source and where unreachable.
+            Summary:
+                ``reached`` (``uint64``): vertices that the search reached.
+                ``depth`` (``uint64``): the largest level.
+
+        S. Beamer, K. Asanović, D. Patterson, "Direction-optimizing breadth-first search", SC 2012.
+        """
+        return self.run(
+            "bfs",
+            source=source,
+            parents=parents,
+            variant=variant,
+            **run,
+        )
+
+    def cdlp(
+        self,
+        *,
+        iterations: int | None = None,
+        variant: Literal["direct", "pull-program"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Communities by synchronous label propagation (LDBC Graphalytics).
+
+        Args:
+            iterations: rounds at most. There are fewer if a round changes nothing. Default 10.
+            variant: how labels spread; the results are the same. ``"direct"`` (default): scans and
+                gathers, with what is known about the algorithm; ``"pull-program"``: LFGraph's pull
+                program, which also runs on several servers.
+
+        Returns:
+            ``label``: the community, named by one of the vertex ids; ties go to the smallest.
+            Summary:
+                ``communities`` (``uint64``): number of communities.
+                ``iterations`` (``uint64``): rounds that were run.
+
+        LDBC Graphalytics specification 1.0, section 2.3.4; U. Raghavan, R. Albert, S. Kumara, Phys.
+        Rev. E 76 (2007).
+        """
+        return self.run(
+            "cdlp",
+            iterations=iterations,
+            variant=variant,
+            **run,
+        )
+
+    def coloring(
+        self,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Proper colouring: neighbours never share a colour; the direction of edges is ignored.
+
+        Returns:
+            ``color`` (``uint32``): the colour, from 0.
+            Summary:
+                ``colors`` (``uint64``): number of colours.
+
+        M. Jones, P. Plassmann, "A parallel graph coloring heuristic", SIAM J. Sci. Comput. 14
+        (1993).
+        """
+        return self.run(
+            "coloring",
+            **run,
+        )
+
+    def diameter(
+        self,
+        *,
+        sweeps: int | None = None,
+        source: Id | None = None,
+        ignore_direction: bool = True,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Lower bound of the diameter by repeated sweeps.
+
+        Args:
+            sweeps: breadth-first searches at most, each from the farthest vertex of the one before.
+                There are fewer when one finds nothing longer. Default 10.
+            source: vertex to start from. By default that is the vertex with most neighbours, the
+                one with the smallest id among several.
+            ignore_direction: follow edges both ways. Otherwise sweeps alternate between out- and
+                in-edges, and the bound is for directed paths.
+
+        Returns:
+            Summary:
+                ``diameter`` (``uint64``): edges of the longest shortest path that was found.
+                ``sweeps`` (``uint64``): sweeps that were run.
+                ``from``: the beginning of that path.
+                ``to``: the end of that path.
+
+        C. Magnien, M. Latapy, M. Habib, "Fast computation of empirically tight bounds for the
+        diameter of massive graphs", J. Exp. Algorithmics 13 (2009).
+        """
+        return self.run(
+            "diameter",
+            sweeps=sweeps,
+            source=source,
+            ignore_direction=ignore_direction,
+            **run,
+        )
+
+    def lcc(
+        self,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Local clustering coefficient (LDBC Graphalytics); self-loops never count.
+
+        Returns:
+            ``lcc`` (``float64``): edges between neighbours, over the pairs of neighbours.
+            Summary:
+                ``mean`` (``float64``): mean over all vertices.
+
+        LDBC Graphalytics specification 1.0, section 2.3.5.
+        """
+        return self.run(
+            "lcc",
+            **run,
+        )
+
+    def matching(
+        self,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Maximal matching: pairs of neighbours, none in two pairs; the direction of edges is
+        ignored.
+
+        Returns:
+            ``partner``: the other vertex of the pair; missing where there is none.
+            Summary:
+                ``pairs`` (``uint64``): number of pairs.
+
+        J. Hoepman, "Simple distributed weighted matchings", arXiv:cs/0410047 (2004).
+        """
+        return self.run(
+            "matching",
+            **run,
+        )
+
+    def pagerank(
+        self,
+        *,
+        damping: float | None = None,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        variant: Literal["pull", "delta", "vertex", "pull-program"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """PageRank, normalised to sum 1, the rank of dangling vertices spread evenly.
+
+        Args:
+            damping: probability of following an edge. At least 0 and below 1; default 0.85.
+            iterations: most iterations. Without a tolerance exactly this many are run. Default 100;
+                given alone, it sets ``tolerance`` to 0.
+            tolerance: stop when the ranks change by less than this in sum (L1). 0 runs all
+                iterations. At least 0; default 1e-7.
+            variant: how ranks spread. ``"pull"`` (default): every vertex pulls from its
+                in-neighbours in every iteration; ``"delta"``: vertices whose rank changed send the
+                change along their out-edges (FlashGraph); ``"vertex"``: the same by FlashGraph's
+                vertex program; ``"pull-program"``: LFGraph's pull program, which also runs on
+                several servers.
+
+        Returns:
+            ``rank`` (``float64``): the rank; all sum to 1.
+            Summary:
+                ``iterations`` (``uint64``): iterations that were run.
+                ``change`` (``float64``): change in the last iteration (L1).
+
+        S. Brin, L. Page, "The anatomy of a large-scale hypertextual Web search engine", 1998.
+        """
+        return self.run(
+            "pagerank",
+            damping=damping,
+            iterations=iterations,
+            tolerance=tolerance,
+            variant=variant,
+            **run,
+        )
+
+    def scan_statistics(
+        self,
+        *,
+        per_vertex: bool = False,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Scan statistic: the most edges inside the closed neighbourhood of a vertex.
+
+        Edges are taken as undirected. Vertices are tried by descending degree, and the search stops
+        as soon as no other can win.
+
+        Args:
+            per_vertex: compute it for every vertex, without stopping early.
+
+        Returns:
+            ``scan_statistic`` (``uint64``), with ``per_vertex``: edges inside the closed
+                neighbourhood.
+            Summary:
+                ``max`` (``uint64``): the largest statistic.
+                ``vertex``: the vertex that has it, the one with the smallest id among equals.
+                ``counted`` (``uint64``): neighbourhoods that were counted.
+
+        C. Priebe et al., "Scan statistics on Enron graphs", Comput. Math. Organ. Theory 11 (2005).
+        """
+        return self.run(
+            "scan-statistics",
+            per_vertex=per_vertex,
+            **run,
+        )
+
+    def sssp(
+        self,
+        *,
+        source: Id,
+        weight: str | None = None,
+        delta: float | None = None,
+        unit: bool = False,
+        variant: Literal["direct", "pull-program"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Shortest paths along out-edges by non-negative weights.
+
+        Args:
+            source: vertex to start from.
+            weight: edge column with the weights. By default that is the store's only one; in a
+                store without any, and in Rust, every edge has length 1.
+            delta: width of a step. Chosen from the weights by default. Above 0; in units of the
+                weights.
+            unit: count every edge as 1, whatever its weight.
+            variant: how distances are found; they are the same, but for the rounding of doubles.
+                ``"direct"`` (default): scans and gathers, with what is known about the algorithm;
+                ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
+
+        Returns:
+            ``distance`` (``float64``): sum of weights on a shortest path; missing where
+                unreachable.
+            Summary:
+                ``reached`` (``uint64``): vertices with a path from the source.
+                ``farthest`` (``float64``): the longest distance.
+                ``lengths``: the column that was used, or "unit".
+
+        Raises:
+            ParameterError: a negative or NaN weight, no such column, or several columns and none
+                named.
+
+        U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J.
+        Algorithms 49 (2003).
+        """
+        return self.run(
+            "sssp",
+            source=source,
+            weight=weight,
+            delta=delta,
+            unit=unit,
+            variant=variant,
+            **run,
+        )
+
+    def triangles(
+        self,
+        *,
+        per_vertex: bool = False,
+        variant: Literal["direct", "pull-program"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Triangles, with edges taken as undirected; self-loops and duplicates never count.
+
+        Args:
+            per_vertex: count those of each vertex, too. It takes longer, because each triangle must
+                be named.
+            variant: how triangles are counted; the results are the same. ``"direct"`` (default):
+                scans and gathers, with what is known about the algorithm; ``"pull-program"``:
+                LFGraph's pull program, which also runs on several servers.
+
+        Returns:
+            ``triangles`` (``uint64``), with ``per_vertex``: how many contain the vertex.
+            Summary:
+                ``triangles`` (``uint64``): how many there are in all.
+
+        T. Schank, D. Wagner, "Finding, Counting and Listing All Triangles in Large Graphs", WEA
+        2005.
+        """
+        return self.run(
+            "triangles",
+            per_vertex=per_vertex,
+            variant=variant,
+            **run,
+        )
+
+    def wcc(
+        self,
+        *,
+        variant: Literal["direct", "vertex", "pull-program"] | None = None,
+        **run: Unpack[RunOptions],
+    ) -> Result:
+        """Weakly connected components: the direction of edges is ignored.
+
+        Args:
+            variant: how components are found; the results are the same. ``"direct"`` (default):
+                scans and gathers, with what is known about the algorithm; ``"vertex"``:
+                FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
+                runs on several servers.
+
+        Returns:
+            ``component``: the smallest vertex id of the component.
+            Summary:
+                ``components`` (``uint64``): number of components.
+                ``largest`` (``uint64``): vertices in the largest.
+
+        M. Sutton, T. Ben-Nun, A. Barak, "Optimizing parallel graph connectivity computation via
+        subgraph sampling" (Afforest), IPDPS 2018.
+        """
+        return self.run(
+            "wcc",
+            variant=variant,
+            **run,
+        )
