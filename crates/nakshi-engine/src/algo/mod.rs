@@ -85,7 +85,7 @@ pub struct Entry {
     pub about: &'static str,
     /// Parameters, help and outputs.
     pub declaration: Declaration,
-    /// Whether a pull program computes it, so that it runs on several servers.
+    /// True if a pull program computes it, so that it runs on several servers.
     pub pulls: bool,
     /// The defaults of all parameters, as JSON.
     pub defaults: fn() -> Value,

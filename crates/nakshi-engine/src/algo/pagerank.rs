@@ -45,7 +45,7 @@ algorithm! {
         /// a run by "pull" on more than 262,144 vertices keeps numbers of 64 bits instead of 32, which
         /// takes 4 to 8 bytes a vertex more and up to twice the time.
         pub tolerance: f64 = 1e-7 => Parameter::NUMBER.at_least(0.0).pulls();
-        /// How ranks spread.
+        /// Method that spreads the ranks.
         pub variant: Variant = Variant::Pull => Parameter::choice(Variant::CHOICES);
     }
     citation: "S. Brin, L. Page, \"The anatomy of a large-scale hypertextual Web search engine\", 1998";
@@ -63,7 +63,7 @@ algorithm! {
 }
 
 choices! {
-    /// How PageRank runs.
+    /// Methods of PageRank.
     pub enum Variant {
         /// every vertex pulls from its in-neighbours in every iteration
         Pull = "pull",
@@ -128,7 +128,7 @@ impl Pulls for PageRank {
         Some(self.iterations)
     }
 
-    fn from_pull(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
+    fn assemble(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
         // The program looks at changes only to know when to stop.
         let known = found.totals.filter(|_| self.tolerance > 0.0);
         let change = known.map_or(f64::NAN, |totals| totals.apart());
