@@ -41,9 +41,10 @@ algorithm! {
         pub damping: f64 = 0.85 => Parameter::NUMBER.at_least(0.0).below(1.0).pulls();
         /// Most iterations. Without a tolerance exactly this many are run.
         pub iterations: u32 = 100 => Parameter::INTEGER.implies("tolerance", 0.0).pulls();
-        /// Stop when the ranks change by less than this in sum (L1). 0 runs all iterations. Below 1e-7
-        /// a run by "pull" on more than 262,144 vertices keeps numbers of 64 bits instead of 32, which
-        /// takes 4 to 8 bytes a vertex more and up to twice the time.
+        /// Stop when the ranks change by less than this in sum (L1). 0 runs all iterations, of which
+        /// "pull" leaves out those that would change no rank. Below 1e-7 a run by "pull" on more than
+        /// 262,144 vertices keeps numbers of 64 bits instead of 32, which takes 4 to 8 bytes a vertex
+        /// more and up to twice the time.
         pub tolerance: f64 = 1e-7 => Parameter::NUMBER.at_least(0.0).pulls();
         /// Method that spreads the ranks.
         pub variant: Variant = Variant::Pull => Parameter::choice(Variant::CHOICES);
@@ -392,6 +393,7 @@ mod tests {
             (&small, Variant::Pull, 1e-9),
             (&small, Variant::Delta, 1e-9),
             (&small, Variant::Vertex, 1e-9),
+            (&small, Variant::PullProgram, 1e-9),
         ] {
             // What deltas leave shrinks by the damping in each iteration: over a hundred for 1e-9.
             let config = PageRank { iterations: 300, tolerance, variant, ..PageRank::default() };
