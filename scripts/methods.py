@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Algorithms:
-    """What can be run on a graph."""
+    """Methods that run an algorithm on a graph."""
 
     def run(self, algorithm: str, **arguments: Any) -> Result:
         """Run an algorithm by its name."""

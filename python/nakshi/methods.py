@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Algorithms:
-    """What can be run on a graph."""
+    """Methods that run an algorithm on a graph."""
 
     def run(self, algorithm: str, **arguments: Any) -> Result:
         """Run an algorithm by its name."""
@@ -121,10 +121,10 @@ class Algorithms:
             source: vertex to start from.
             parents: find parents, too. For each reached vertex that is the in-neighbour one level
                 up whose id is smallest; it costs a pass over the edges of all reached vertices.
-            variant: how levels are found; the results are the same. ``"direct"`` (default): scans
-                and gathers, with what is known about the algorithm; ``"vertex"``: FlashGraph's
-                vertex program; ``"pull-program"``: LFGraph's pull program, which also runs on
-                several servers.
+            variant: method that finds the levels; the results are the same. ``"direct"`` (default):
+                scans and gathers, with what is known about the algorithm; ``"vertex"``:
+                FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
+                runs on several servers.
 
         Returns:
             ``level`` (``uint32``): edges on a shortest path from the source; missing where
@@ -156,9 +156,9 @@ class Algorithms:
 
         Args:
             iterations: rounds at most. There are fewer if a round changes nothing. Default 10.
-            variant: how labels spread; the results are the same. ``"direct"`` (default): scans and
-                gathers, with what is known about the algorithm; ``"pull-program"``: LFGraph's pull
-                program, which also runs on several servers.
+            variant: method that spreads the labels; the results are the same. ``"direct"``
+                (default): scans and gathers, with what is known about the algorithm;
+                ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
 
         Returns:
             ``label``: the community, named by one of the vertex ids; ties go to the smallest.
@@ -284,20 +284,22 @@ class Algorithms:
             iterations: most iterations. Without a tolerance exactly this many are run. Default 100;
                 given alone, it sets ``tolerance`` to 0.
             tolerance: stop when the ranks change by less than this in sum (L1). 0 runs all
-                iterations. Below 1e-7 a run on more than 262,144 vertices keeps numbers of 64 bits
-                instead of 32, which takes 4 to 8 bytes a vertex more and up to twice the time. At
-                least 0; default 1e-7.
-            variant: how ranks spread. ``"pull"`` (default): every vertex pulls from its
-                in-neighbours in every iteration; ``"delta"``: vertices whose rank changed send the
-                change along their out-edges (FlashGraph); ``"vertex"``: the same by FlashGraph's
-                vertex program; ``"pull-program"``: LFGraph's pull program, which also runs on
-                several servers.
+                iterations, of which "pull" leaves out those that would change no rank. Below 1e-7 a
+                run by "pull" on more than 262,144 vertices keeps numbers of 64 bits instead of 32,
+                which takes 4 to 8 bytes a vertex more and up to twice the time. At least 0; default
+                1e-7.
+            variant: method that spreads the ranks. ``"pull"`` (default): every vertex pulls from
+                its in-neighbours in every iteration; ``"delta"``: vertices whose rank changed send
+                the change along their out-edges (FlashGraph); ``"vertex"``: the same by
+                FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
+                runs on several servers.
 
         Returns:
             ``rank`` (``float64``): the rank; all sum to 1.
             Summary:
                 ``iterations`` (``uint64``): iterations that were run.
-                ``change`` (``float64``): change in the last iteration (L1).
+                ``change`` (``float64``): change in the last iteration (L1); of "delta" and "vertex"
+                    the part of all rank that is not passed on yet.
 
         S. Brin, L. Page, "The anatomy of a large-scale hypertextual Web search engine", 1998.
         """
@@ -359,9 +361,10 @@ class Algorithms:
             delta: width of a step. Chosen from the weights by default. Above 0; in units of the
                 weights.
             unit: count every edge as 1, whatever its weight.
-            variant: how distances are found; they are the same, but for the rounding of doubles.
-                ``"direct"`` (default): scans and gathers, with what is known about the algorithm;
-                ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
+            variant: method that finds the distances; they are the same, but for the rounding of
+                doubles. ``"direct"`` (default): scans and gathers, with what is known about the
+                algorithm; ``"pull-program"``: LFGraph's pull program, which also runs on several
+                servers.
 
         Returns:
             ``distance`` (``float64``): sum of weights on a shortest path; missing where
@@ -400,7 +403,7 @@ class Algorithms:
         Args:
             per_vertex: count those of each vertex, too. It takes longer, because each triangle must
                 be named.
-            variant: how triangles are counted; the results are the same. ``"direct"`` (default):
+            variant: method that counts triangles; the results are the same. ``"direct"`` (default):
                 scans and gathers, with what is known about the algorithm; ``"pull-program"``:
                 LFGraph's pull program, which also runs on several servers.
 
@@ -428,8 +431,8 @@ class Algorithms:
         """Weakly connected components: the direction of edges is ignored.
 
         Args:
-            variant: how components are found; the results are the same. ``"direct"`` (default):
-                scans and gathers, with what is known about the algorithm; ``"vertex"``:
+            variant: method that finds the components; the results are the same. ``"direct"``
+                (default): scans and gathers, with what is known about the algorithm; ``"vertex"``:
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
 

@@ -30,7 +30,7 @@ def shown(value: Any) -> str:
 
 
 def differences(declarations: list[dict[str, Any]]) -> list[str]:
-    """What differs between the engine's declarations and what users see."""
+    """The differences between the engine's declarations and the surfaces of users."""
     found = []
     names = {declared["name"] for declared in declarations}
     for where, known in (

@@ -158,7 +158,7 @@ impl Task {
         Ok(with_pull(&self.algorithm, &self.parameters, visitor)?)
     }
 
-    /// What a server, the front-end and its caller know of the task before it runs.
+    /// The facts that a server, the front-end and its caller know of the task before it runs.
     fn known(&self) -> Facts {
         // A task whose parameters make no sense ends when it runs.
         self.with(Known).unwrap_or_default()
@@ -274,7 +274,7 @@ impl PullVisitor for Gathering<'_> {
         let Gathering { results, n, steps, by_rank } = self;
         let (values, stats) = (all(results, n)?, RunStats::default());
         let found = Pulled { values, steps, totals: None, by_rank, stats };
-        Ok(algorithm.output_of(found)?.into())
+        Ok(algorithm.assemble(found)?.into())
     }
 }
 

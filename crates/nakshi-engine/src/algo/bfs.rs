@@ -38,7 +38,7 @@ algorithm! {
         /// Find parents, too. For each reached vertex that is the in-neighbour one level up whose id is
         /// smallest; it costs a pass over the edges of all reached vertices.
         pub parents: bool = false => Parameter::FLAG;
-        /// How levels are found; the results are the same.
+        /// Method that finds the levels; the results are the same.
         pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     citation: "S. Beamer, K. Asanović, D. Patterson, \"Direction-optimizing breadth-first search\", SC 2012";
@@ -121,7 +121,7 @@ impl Pulls for Bfs {
         Levels { source: self.source }
     }
 
-    fn output_of(&self, found: Found<'_, u32>) -> Result<BfsOutput> {
+    fn assemble(&self, found: Found<'_, u32>) -> Result<BfsOutput> {
         let reached = reached(&found.values);
         let (levels, source, stats) = (found.values, self.source, found.stats);
         Ok(BfsOutput { levels, reached, parents: None, source, stats })

@@ -31,7 +31,7 @@ algorithm! {
     pub struct Cdlp = "cdlp" {
         /// Rounds at most. There are fewer if a round changes nothing.
         pub iterations: u32 = 10 => Parameter::INTEGER.pulls();
-        /// How labels spread; the results are the same.
+        /// Method that spreads the labels; the results are the same.
         pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
     }
     citation: "LDBC Graphalytics specification 1.0, section 2.3.4; U. Raghavan, R. Albert, S. Kumara, \
@@ -119,7 +119,7 @@ impl Algorithm for Cdlp {
     }
 }
 
-/// How many different ranks there are among these.
+/// Number of different ranks among these.
 fn different(labels: &[u32]) -> u64 {
     let mut used = Bitmap::new(labels.len());
     labels.iter().for_each(|&label| used.set(label as usize));
@@ -133,7 +133,7 @@ impl Pulls for Cdlp {
         programs::Communities { iterations: self.iterations }
     }
 
-    fn output_of(&self, mut found: Found<'_, u32>) -> Result<Communities> {
+    fn assemble(&self, mut found: Found<'_, u32>) -> Result<Communities> {
         let ranks = std::mem::take(&mut found.values);
         let count = different(&ranks);
         let labels = found.vertices(ranks)?;

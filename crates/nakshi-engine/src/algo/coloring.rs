@@ -60,7 +60,7 @@ impl Pulls for Coloring {
         programs::Coloring
     }
 
-    fn output_of(&self, found: Found<'_, u32>) -> Result<Colors> {
+    fn assemble(&self, found: Found<'_, u32>) -> Result<Colors> {
         let count = found.values.iter().max().map_or(0, |most| u64::from(*most) + 1);
         Ok(Colors { colors: found.values, count, stats: found.stats })
     }

@@ -42,23 +42,23 @@ pub struct Parameter {
     pub kind: Kind,
     /// The least value that works.
     pub least: Option<f64>,
-    /// Whether `least` itself works.
+    /// True if `least` itself works.
     pub least_works: bool,
     /// The greatest value that works.
     pub greatest: Option<f64>,
-    /// Whether `greatest` itself works.
+    /// True if `greatest` itself works.
     pub greatest_works: bool,
     /// Unit of the value.
     pub unit: Option<&'static str>,
-    /// Whether a call without it fails.
+    /// True if a call without it fails.
     pub required: bool,
-    /// Whether the pull program knows it, on one machine and on a cluster.
+    /// True if the pull program knows it, on one machine and on a cluster.
     pub pulls: bool,
     /// The command line's flag for `false`, of a parameter that is true by default.
     pub flag: Option<&'static str>,
     /// Another parameter and the value that it takes if this one is given and the other is not.
     pub implies: Option<(&'static str, f64)>,
-    /// Whether only the command line has it.
+    /// True if only the command line has it.
     pub command_line: bool,
 }
 
@@ -228,7 +228,7 @@ pub struct Output {
     pub help: &'static str,
     /// The condition under which it is there; empty if always.
     pub when: &'static str,
-    /// Whether it is missing from results of several servers.
+    /// True if results of several servers lack it.
     pub alone: bool,
 }
 

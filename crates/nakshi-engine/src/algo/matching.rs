@@ -63,7 +63,7 @@ impl Pulls for Matching {
         programs::Matching
     }
 
-    fn output_of(&self, found: Found<'_, u32>) -> Result<Pairs> {
+    fn assemble(&self, found: Found<'_, u32>) -> Result<Pairs> {
         let mut matched = Bitmap::new(found.values.len());
         for (v, _) in found.values.iter().enumerate().filter(|(_, mate)| **mate != UNMATCHED) {
             matched.set(v);

@@ -41,23 +41,30 @@ algorithm! {
         pub damping: f64 = 0.85 => Parameter::NUMBER.at_least(0.0).below(1.0).pulls();
         /// Most iterations. Without a tolerance exactly this many are run.
         pub iterations: u32 = 100 => Parameter::INTEGER.implies("tolerance", 0.0).pulls();
-        /// Stop when the ranks change by less than this in sum (L1). 0 runs all iterations. Below 1e-7 a
-        /// run on more than 262,144 vertices keeps numbers of 64 bits instead of 32, which takes 4 to 8
-        /// bytes a vertex more and up to twice the time.
+        /// Stop when the ranks change by less than this in sum (L1). 0 runs all iterations, of which
+        /// "pull" leaves out those that would change no rank. Below 1e-7 a run by "pull" on more than
+        /// 262,144 vertices keeps numbers of 64 bits instead of 32, which takes 4 to 8 bytes a vertex
+        /// more and up to twice the time.
         pub tolerance: f64 = 1e-7 => Parameter::NUMBER.at_least(0.0).pulls();
-        /// How ranks spread.
+        /// Method that spreads the ranks.
         pub variant: Variant = Variant::Pull => Parameter::choice(Variant::CHOICES);
     }
     citation: "S. Brin, L. Page, \"The anatomy of a large-scale hypertextual Web search engine\", 1998";
     columns: &[Output::new("rank", "float64", "the rank; all sum to 1")];
     summary: &[
         Output::new("iterations", "uint64", "iterations that were run"),
-        Output::new("change", "float64", "change in the last iteration (L1)").alone(),
+        Output::new(
+            "change",
+            "float64",
+            "change in the last iteration (L1); of \"delta\" and \"vertex\" the part of all rank that is \
+             not passed on yet",
+        )
+        .alone(),
     ];
 }
 
 choices! {
-    /// How PageRank runs.
+    /// Methods of PageRank.
     pub enum Variant {
         /// every vertex pulls from its in-neighbours in every iteration
         Pull = "pull",
@@ -122,7 +129,7 @@ impl Pulls for PageRank {
         Some(self.iterations)
     }
 
-    fn output_of(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
+    fn assemble(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
         // The program looks at changes only to know when to stop.
         let known = found.totals.filter(|_| self.tolerance > 0.0);
         let change = known.map_or(f64::NAN, |totals| totals.apart());
@@ -386,6 +393,7 @@ mod tests {
             (&small, Variant::Pull, 1e-9),
             (&small, Variant::Delta, 1e-9),
             (&small, Variant::Vertex, 1e-9),
+            (&small, Variant::PullProgram, 1e-9),
         ] {
             // What deltas leave shrinks by the damping in each iteration: over a hundred for 1e-9.
             let config = PageRank { iterations: 300, tolerance, variant, ..PageRank::default() };

@@ -33,19 +33,19 @@ pub trait Pulls: Algorithm {
     ///
     /// # Errors
     /// Those of reading ids.
-    fn output_of(&self, found: Found<'_, Values<Self>>) -> Result<Self::Output>;
+    fn assemble(&self, found: Found<'_, Values<Self>>) -> Result<Self::Output>;
 }
 
-/// What the program of an algorithm finds for a vertex.
+/// The value that the program of an algorithm finds for a vertex.
 pub type Values<A> = <<A as Pulls>::Program as PullProgram>::Output;
 
-/// What a pull program found, on one machine or on several.
+/// The results of a pull program, on one machine or on several.
 pub struct Found<'a, T> {
     /// One value a vertex, in internal order.
     pub values: Vec<T>,
     /// Steps that were run.
     pub steps: u32,
-    /// What was added up in the last step; `None` on several servers, which keep it.
+    /// Totals of the last step; `None` on several servers, which keep them.
     pub totals: Option<Totals>,
     /// Vertices in the order of the users' ids; `None` if that is the internal order.
     pub by_rank: &'a dyn Fn() -> Result<Option<Vec<VertexId>>>,
@@ -72,7 +72,7 @@ impl<T> Found<'_, T> {
 pub(super) fn run<A: Pulls>(algorithm: &A, graph: &Graph, cx: &Context) -> Result<A::Output> {
     refuse_others(algorithm)?;
     let pulled = run_pull(graph, &algorithm.program(), None, cx)?;
-    algorithm.output_of(Found {
+    algorithm.assemble(Found {
         values: pulled.values,
         steps: pulled.steps,
         totals: Some(pulled.totals),
@@ -94,7 +94,8 @@ fn refuse_others<A: Pulls>(algorithm: &A) -> Result<()> {
     Ok(())
 }
 
-/// What [`run`] needs; `result` are bytes a vertex of what is made of the program's values.
+/// Memory that [`run`] needs; `result` is the bytes a vertex of the result made from the program's
+/// values.
 pub(super) fn needs<A: Pulls>(algorithm: &A, summary: &Summary, result: f64) -> Needs {
     let mut needs = pull_needs(&algorithm.program(), algorithm.column());
     needs.state_bytes_per_vertex += size_of::<Values<A>>() as f64 + result;
@@ -108,7 +109,7 @@ pub(super) fn needs<A: Pulls>(algorithm: &A, summary: &Summary, result: f64) -> 
     needs
 }
 
-/// What is done with an algorithm whose type only the list of algorithms knows.
+/// An action on an algorithm whose type only the list of algorithms knows.
 pub trait PullVisitor {
     /// The result.
     type Result;

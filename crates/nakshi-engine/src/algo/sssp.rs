@@ -42,7 +42,7 @@ algorithm! {
         pub weight: Option<String> = None => Parameter::COLUMN.pulls();
         /// Width of a step. Chosen from the weights by default.
         pub delta: Option<f64> = None => Parameter::NUMBER.above(0.0).in_units_of("the weights");
-        /// How distances are found; they are the same, but for the rounding of doubles.
+        /// Method that finds the distances; they are the same, but for the rounding of doubles.
         pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
     }
     citation: "U. Meyer, P. Sanders, \"Delta-stepping: a parallelizable shortest path algorithm\", \
@@ -149,7 +149,7 @@ impl Pulls for Sssp {
         self.weight.as_deref()
     }
 
-    fn output_of(&self, found: Found<'_, f64>) -> Result<Distances> {
+    fn assemble(&self, found: Found<'_, f64>) -> Result<Distances> {
         Ok(self.output(found.values, found.stats))
     }
 }

@@ -30,7 +30,7 @@ algorithm! {
     /// Weakly connected components: the direction of edges is ignored.
     #[derive(Eq)]
     pub struct Wcc = "wcc" {
-        /// How components are found; the results are the same.
+        /// Method that finds the components; the results are the same.
         pub variant: Variant = Variant::Direct => Parameter::choice(Variant::CHOICES);
     }
     citation: "M. Sutton, T. Ben-Nun, A. Barak, \"Optimizing parallel graph connectivity computation via \
@@ -108,7 +108,7 @@ impl Pulls for Wcc {
         PullComponents
     }
 
-    fn output_of(&self, mut found: Found<'_, u32>) -> Result<WccOutput> {
+    fn assemble(&self, mut found: Found<'_, u32>) -> Result<WccOutput> {
         let ranks = std::mem::take(&mut found.values);
         let mut sizes = vec![0u32; ranks.len()];
         for &rank in &ranks {

@@ -45,7 +45,7 @@ algorithm! {
     pub struct Triangles = "triangles" {
         /// Count those of each vertex, too. It takes longer, because each triangle must be named.
         pub per_vertex: bool = false => Parameter::FLAG;
-        /// How triangles are counted; the results are the same.
+        /// Method that counts triangles; the results are the same.
         pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
     }
     citation: "T. Schank, D. Wagner, \"Finding, Counting and Listing All Triangles in Large Graphs\", WEA 2005";
@@ -118,7 +118,7 @@ impl Pulls for Triangles {
         programs::Triangles
     }
 
-    fn output_of(&self, found: Found<'_, u64>) -> Result<TriangleCounts> {
+    fn assemble(&self, found: Found<'_, u64>) -> Result<TriangleCounts> {
         let total = found.values.iter().sum();
         Ok(TriangleCounts { total, per_vertex: None, stats: found.stats })
     }

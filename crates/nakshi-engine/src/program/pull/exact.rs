@@ -55,7 +55,7 @@ impl ExactSum {
         }
     }
 
-    /// Whether nothing was added since [`ExactSum::default`].
+    /// Returns true if nothing was added since [`ExactSum::default`].
     pub(super) fn is_empty(&self) -> bool {
         self.waiting == 0 && self.special == 0.0
     }
