@@ -451,8 +451,10 @@ class Writable(Queries, Changes):
             try:
                 return write(properties)
             except StoreLockedError:
-                if properties is self._properties:
-                    raise
+                # A release retires the handle before it takes it away: wait until it has.
+                with self._loading:
+                    if properties is self._properties:
+                        raise
 
     def _change(self, *change: Any) -> int:
         return self._written(lambda properties: properties.commit([change]))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,6 +267,31 @@ def test_a_batch_does_not_say_what_it_cannot_know(store: Path) -> None:
         pass
     assert batch.changed == 0
     assert graph.delete_node(99) is False
+
+
+def test_a_change_waits_for_the_release_under_way(store: Path) -> None:
+    """Seen red with StoreLockedError, when the handle is retired and not yet taken away."""
+    graph = nakshi.open(store)
+    graph.append_node(100)
+    core = graph._queries
+    retired = threading.Event()
+
+    class Slow:
+        def __getattr__(self, name: str) -> object:
+            return getattr(core, name)
+
+        def release(self) -> None:
+            core.release()
+            retired.set()
+            time.sleep(0.3)
+
+    graph._properties = Slow()
+    releasing = threading.Thread(target=graph.release)
+    releasing.start()
+    assert retired.wait(10)
+    graph.append_node(101)
+    releasing.join()
+    assert graph.get_node_property(101, None) == {}
 
 
 def test_threads_compact_and_release(store: Path) -> None:
