@@ -4,8 +4,8 @@
     bench/by_turns.py --before DIR --scale 18 --runs 3   # a small try
     bench/by_turns.py --before DIR --scale 16 --instructions   # what noise does not reach
 
-DIR is the folder `python` of a checkout in which `make build` has run. Each run of a workload on the build
-before is followed by one on this build; the table shows medians and the median of the ratios of such pairs.
+DIR is the folder `python` of a checkout in which `make build` has run. A pair is one run of a workload on each
+build; which of them goes first alternates. The table shows medians and the median of the ratios of such pairs.
 Answers of both builds are compared before a time is printed. Prints a table; writes nothing but its data.
 
 `--instructions` counts the instructions of one thread under valgrind instead of taking times: those of a
@@ -47,6 +47,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--kernels", default=",".join(KERNELS), help="default: all")
     parser.add_argument("--mixes", default="tao,graph-search,linkbench", help="default: all")
     parser.add_argument("--runs", type=int, default=5, help="pairs of each workload; default: 5")
+    parser.add_argument("--queries", type=int, default=100_000, help="of a mix; default: 100000")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--instructions", action="store_true", help="count them; needs valgrind")
     parser.add_argument("--work", type=Path, default=root / "target" / "bench")
@@ -117,13 +118,13 @@ def answers_agree(chosen: argparse.Namespace, name: str, store: Path) -> None:
 
 def mix(build: Path, chosen: argparse.Namespace, name: str, store: Path) -> float:
     """Requests a second of a mix; LinkBench changes a copy of the store."""
+    words: list[object] = ["--queries", chosen.queries, "--threads"]
     if name != "linkbench":
-        return float(said(build, "bench", name, store, "--threads", chosen.threads)["rate"])
+        return float(said(build, "bench", name, store, *words, chosen.threads)["rate"])
     copy = store.with_name("turns-changed.nakshi")
     shutil.rmtree(copy, ignore_errors=True)
     said(build, "backup", store, copy)
-    words = ["--queries", 100_000, "--threads", 16]
-    rate = float(said(build, "bench", name, copy, *words)["rate"])
+    rate = float(said(build, "bench", name, copy, *words, 16)["rate"])
     shutil.rmtree(copy)
     return rate
 
@@ -162,11 +163,16 @@ def count(chosen: argparse.Namespace, kernels: list[str], mixes: list[str]) -> N
 
 
 def pairs(chosen: argparse.Namespace, once: Any) -> list[tuple[float, float]]:
-    """Figures of both builds, by turns; a first run of each is not counted."""
+    """Figures of both builds, by turns and each first in turn; a first run of each is not counted."""
     builds = (chosen.before, chosen.after)
     for build in builds:
         once(build)
-    return [(once(builds[0]), once(builds[1])) for _ in range(chosen.runs)]
+    found = []
+    for turn in range(chosen.runs):
+        order = builds if turn % 2 == 0 else builds[::-1]
+        figures = {build: once(build) for build in order}
+        found.append((figures[chosen.before], figures[chosen.after]))
+    return found
 
 
 def row(label: str, found: list[tuple[float, float]], higher_is_better: bool) -> list[str]:
