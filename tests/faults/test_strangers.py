@@ -166,7 +166,7 @@ def test_another_token(
     nakshi.assert_clean_error(nakshi.run(*words, token), "16 to 4096 bytes", "openssl rand")
     nakshi.assert_clean_error(nakshi.run(*words, tmp_path / "none"), "none", "No such file")
     token.write_text(workers.token + "\n")
-    assert nakshi.json(*words, token)["result"] == {"components": 1}
+    assert nakshi.json(*words, token)["result"]["components"] == 1
 
 
 def test_a_worker_that_other_machines_reach(nakshi: CommandLine) -> None:
@@ -188,7 +188,7 @@ def test_the_token_of_a_user(nakshi: CommandLine, store: Path, tmp_path: Path) -
         hosts = tmp_path / "hosts"
         hosts.write_text(line.split()[2].strip(","))
         words = ["cluster", "run", "wcc", store, "--hosts", hosts]
-        assert nakshi.json(*words, env=environment)["result"] == {"components": 1}
+        assert nakshi.json(*words, env=environment)["result"]["components"] == 1
         done = nakshi.run(*words, env={"XDG_CONFIG_HOME": str(tmp_path / "other")})
         nakshi.assert_clean_error(done, "another token")
     finally:
@@ -260,7 +260,7 @@ def test_files_that_are_not_allowed(
             assert str(options.get("checkpoints", path.name)) in told
         options = {"checkpoint_every": 1, "checkpoints": inside, "progress": False}
         found = cluster.run(edges, "wcc", **strict.known, **options)
-        assert found.summary == {"components": 1}
+        assert found.summary["components"] == 1
     done = nakshi.run("worker", "--listen", "127.0.0.1:0", "--allow", tmp_path / "nowhere")
     nakshi.assert_clean_error(done, "nowhere", "No such file")
 
