@@ -179,6 +179,88 @@ pub(crate) fn decode_block(
     Ok(at)
 }
 
+/// The integer at `place` of a block of integers that begins with `first`.
+///
+/// # Errors
+/// [`Error::BadList`] if the block ends before it.
+pub(crate) fn integer_at(bytes: &[u8], first: i128, place: u64) -> Result<i128> {
+    let mut gaps = Gaps::of(bytes)?;
+    while gaps.passed < place {
+        match gaps.eight(place) {
+            Some(sum) => gaps.pass_eight(sum),
+            None => gaps.pass_one()?,
+        }
+    }
+    Ok(first + i128::from(gaps.sum))
+}
+
+/// The place of `wanted` in a block of `count` integers that begins with `first`; `None` if it is not
+/// there.
+///
+/// # Errors
+/// [`Error::BadList`] if the block ends early.
+pub(crate) fn place_of(bytes: &[u8], first: i128, wanted: i128, count: u64) -> Result<Option<u64>> {
+    let Some(distance) = wanted.checked_sub(first).and_then(|d| u64::try_from(d).ok()) else {
+        return Ok(None);
+    };
+    let mut gaps = Gaps::of(bytes)?;
+    while gaps.sum < distance {
+        match gaps.eight(count - 1).filter(|sum| distance - gaps.sum >= *sum) {
+            Some(sum) => gaps.pass_eight(sum),
+            None if gaps.passed + 1 < count => gaps.pass_one()?,
+            None => return Ok(None),
+        }
+    }
+    Ok((gaps.sum == distance && gaps.passed < count).then_some(gaps.passed))
+}
+
+/// A walk over the gaps of a block of integers. A gap fits 64 bits, since all ids of a block are below
+/// 2^64 or all are within 64 bits with a sign; so does the sum of all gaps.
+struct Gaps<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Number of gaps behind the walk, and their sum.
+    passed: u64,
+    sum: u64,
+}
+
+impl<'a> Gaps<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self> {
+        let mut at = 0;
+        get_wide(bytes, &mut at).ok_or(Error::BadList(BAD))?;
+        Ok(Self { bytes, at, passed: 0, sum: 0 })
+    }
+
+    /// The sum of the next eight gaps, if each takes one byte and all of them are before `end`.
+    #[inline]
+    fn eight(&self, end: u64) -> Option<u64> {
+        const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+        let word = u64::from_le_bytes(*self.bytes.get(self.at..)?.first_chunk()?);
+        if self.passed + 8 > end || word & 0x8080_8080_8080_8080 != 0 {
+            return None;
+        }
+        // Pairs of bytes, then all pairs into the highest 16 bits.
+        let pairs = (word & EVEN) + (word >> 8 & EVEN);
+        Some(pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48)
+    }
+
+    #[inline]
+    fn pass_eight(&mut self, sum: u64) {
+        self.at += 8;
+        self.passed += 8;
+        self.sum = self.sum.wrapping_add(sum);
+    }
+
+    #[inline]
+    fn pass_one(&mut self) -> Result<()> {
+        let gap = varint::get_mixed(self.bytes, &mut self.at);
+        let sum = gap.and_then(|gap| self.sum.checked_add(gap));
+        self.sum = sum.ok_or(Error::BadList(BAD))?;
+        self.passed += 1;
+        Ok(())
+    }
+}
+
 impl Key<'_> {
     /// An owned id of `kind`.
     ///
@@ -224,6 +306,67 @@ impl Key<'_> {
             (Key::Bytes(a), ExternalId::Bytes(b)) => a.cmp(b.as_slice()),
             // another kind: `in_kind` never lets one through
             _ => Ordering::Less,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gaps of one byte, of several, and across most of the range.
+    fn gap() -> impl Strategy<Value = u64> {
+        prop_oneof![20 => 1..128u64, 2 => 1..100_000u64, 1 => 1..1u64 << 62]
+    }
+
+    fn block(first: u64, gaps: &[u64], kind: IdKind) -> (Vec<i128>, Vec<u8>) {
+        let lowest = if kind == IdKind::U64 { 0 } else { i128::from(i64::MIN) };
+        let mut ids = vec![lowest + i128::from(first)];
+        for gap in gaps {
+            let next = ids[ids.len() - 1] + i128::from(*gap);
+            if next > lowest + i128::from(u64::MAX) {
+                break;
+            }
+            ids.push(next);
+        }
+        let (mut encoder, mut bytes) = (KeyEncoder::new(kind), Vec::new());
+        for id in &ids {
+            let key = match kind {
+                IdKind::U64 => Key::U64(u64::try_from(*id).unwrap()),
+                _ => Key::I64(i64::try_from(*id).unwrap()),
+            };
+            encoder.push(key, &mut bytes).unwrap();
+        }
+        (ids, bytes)
+    }
+
+    proptest! {
+        /// Walks over gaps find what decoding the whole block finds; a block cut short is an error or an
+        /// answer, never a panic.
+        #[test]
+        fn walks_find_what_decoding_finds(
+            first in prop_oneof![0..1000u64, any::<u64>()],
+            gaps in prop::collection::vec(gap(), 0..63),
+            signed: bool,
+            other: u64,
+            cut in 0..200usize,
+        ) {
+            let kind = if signed { IdKind::I64 } else { IdKind::U64 };
+            let (ids, bytes) = block(first, &gaps, kind);
+            let count = ids.len() as u64;
+            let begin = ids[0];
+            for (place, id) in (0..).zip(&ids) {
+                prop_assert_eq!(integer_at(&bytes, begin, place).unwrap(), *id);
+                prop_assert_eq!(place_of(&bytes, begin, *id, count).unwrap(), Some(place));
+                let next = place_of(&bytes, begin, id + 1, count).unwrap();
+                prop_assert_eq!(next, ids.binary_search(&(id + 1)).ok().map(|at| at as u64));
+            }
+            let other = i128::from(other);
+            let expected = ids.binary_search(&other).ok().map(|at| at as u64);
+            prop_assert_eq!(place_of(&bytes, begin, other, count).unwrap(), expected);
+            let short = &bytes[..cut.min(bytes.len())];
+            let _ = (integer_at(short, begin, count - 1), place_of(short, begin, ids[ids.len() - 1], count));
         }
     }
 }

@@ -116,6 +116,14 @@ impl ResidentIds {
             let id = i64::try_from(i128::from(self.first) + i128::from(rank));
             return id.map(ExternalId::I64).map_err(|_| short());
         }
+        if let Some(first) = usize::try_from(rank / BLOCK).ok().and_then(|b| self.firsts.get(b)) {
+            let found = keys::integer_at(self.bytes(rank / BLOCK)?, *first, rank % BLOCK)?;
+            return match self.kind {
+                IdKind::U64 => u64::try_from(found).map(ExternalId::U64),
+                _ => i64::try_from(found).map(ExternalId::I64),
+            }
+            .map_err(|_| short());
+        }
         let mut found = None;
         self.block(rank / BLOCK, rank % BLOCK + 1, |at, key| {
             if at == rank {
@@ -128,11 +136,10 @@ impl ResidentIds {
 
     /// Rank of `id`: the last block that begins at or before it, and there one by one.
     fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
-        let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
         if let Some(id) = integer(id).filter(|_| !self.firsts.is_empty()) {
-            low = self.firsts.partition_point(|first| *first <= id) as u64;
-            high = low;
+            return self.search_integer(id);
         }
+        let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
         while low < high {
             let middle = low + (high - low) / 2;
             let mut order = Ordering::Greater;
@@ -153,6 +160,18 @@ impl ResidentIds {
         Ok(found)
     }
 
+    /// As [`search`](Self::search), by the first integers of the blocks.
+    fn search_integer(&self, id: i128) -> Result<Option<u64>> {
+        let after = self.firsts.partition_point(|first| *first <= id);
+        let Some((first, block)) = self.firsts[..after].last().zip(after.checked_sub(1)) else {
+            return Ok(None);
+        };
+        let begin = block as u64 * BLOCK;
+        let count = BLOCK.min(self.count - begin);
+        let place = keys::place_of(self.bytes(block as u64)?, *first, id, count)?;
+        Ok(place.map(|place| begin + place))
+    }
+
     /// Calls `f` with rank and id of the first `count` ids of a block.
     fn block(
         &self,
@@ -160,19 +179,24 @@ impl ResidentIds {
         count: u64,
         mut f: impl FnMut(u64, Key<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Some((keys, blocks)) = &self.keys else { return Ok(()) };
-        let offsets = blocks.as_chunks::<8>().0;
-        let offset = usize::try_from(block).ok().and_then(|block| offsets.get(block));
-        let offset = u64::from_le_bytes(*offset.ok_or_else(short)?);
-        let bytes = usize::try_from(offset).ok().and_then(|from| keys.get(from..));
         let mut rank = block * BLOCK;
         let count = count.min(self.count.saturating_sub(rank));
-        keys::decode_block(self.kind, bytes.ok_or_else(short)?, count, &mut Vec::new(), |key| {
+        keys::decode_block(self.kind, self.bytes(block)?, count, &mut Vec::new(), |key| {
             f(rank, key)?;
             rank += 1;
             Ok(())
         })?;
         Ok(())
+    }
+
+    /// The bytes of the keys from the beginning of a block.
+    fn bytes(&self, block: u64) -> Result<&[u8]> {
+        let (keys, blocks) = self.keys.as_ref().ok_or_else(short)?;
+        let offsets = blocks.as_chunks::<8>().0;
+        let offset = usize::try_from(block).ok().and_then(|block| offsets.get(block));
+        let offset = u64::from_le_bytes(*offset.ok_or_else(short)?);
+        let bytes = usize::try_from(offset).ok().and_then(|from| keys.get(from..));
+        bytes.ok_or_else(short)
     }
 }
 
