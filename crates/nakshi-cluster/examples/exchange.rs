@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use nakshi_cluster::exchange::channels::Channels;
 use nakshi_cluster::exchange::door::{Door, Keeping};
-use nakshi_cluster::exchange::sockets::{Identity, Waiting, Wire, connect};
-use nakshi_cluster::exchange::{Alarm, Batch, Session, Transport};
+use nakshi_cluster::exchange::sockets::{Waiting, connect};
+use nakshi_cluster::exchange::{Alarm, Batch, Identity, Session, Transport, Wire};
 use nakshi_cluster::{Result, Token};
 
 const FRAME: usize = 256 << 10;

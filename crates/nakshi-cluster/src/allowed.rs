@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::checkpoint::Place;
-use crate::control::{Input, Job};
+use crate::control::Job;
+use crate::task::Input;
 use crate::{EdgeFile, Error, Result};
 
 /// Folders and files of a server, below which a front-end may name stores, files of edges and folders for

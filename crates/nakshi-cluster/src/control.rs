@@ -2,17 +2,16 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::Checkpoints;
 use crate::checkpoint::State;
 use crate::exchange::Counters;
 use crate::job::Superstep;
-use crate::task::{Start, Task};
-use crate::{Checkpoints, EdgeFile};
+use crate::task::{Input, Start, Task};
 
 /// Lines are no longer than this.
 const LONGEST: u64 = 1 << 20;
@@ -58,20 +57,6 @@ pub(crate) struct Job {
     pub(crate) checkpoints: Option<Checkpoints>,
     /// For so long a server may be cut off.
     pub(crate) silence: Duration,
-}
-
-/// Where servers load the graph from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Input {
-    Store(PathBuf),
-    /// `source` is the id of the vertex that the task begins at: servers number vertices. `bytes` is how
-    /// long the file is.
-    Edges {
-        file: EdgeFile,
-        source: Option<u64>,
-        bytes: u64,
-    },
 }
 
 /// From a server.

@@ -10,11 +10,13 @@ use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
 use crate::checkpoint::{State, complete, remove};
-use crate::control::{Input, Job, Lines, Order, Report, Run, say};
+use crate::control::{Job, Lines, Order, Report, Run, say};
 use crate::exchange::Counters;
 use crate::exchange::greeting::{Caller as Greeted, LIMIT};
-use crate::exchange::sockets::{Check, Unheard, Wire, dial, greet, hear, watchful};
+use crate::exchange::sockets::{Check, Unheard, dial, greet, hear};
+use crate::exchange::{Wire, watchful};
 use crate::job::Superstep;
+use crate::task::Input;
 use crate::task::{Start, Task, ids};
 use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
 

@@ -16,7 +16,8 @@ use crate::checkpoint::{Keeper, Snapshot, State};
 use crate::exchange::Session;
 use crate::lists::{List, Source};
 use crate::{Result, Shard};
-use store::{BLOCK, Block, Said, Values};
+use store::{BLOCK, Block, Values};
+use wire::Said;
 
 /// What a step has done on this server and on all of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

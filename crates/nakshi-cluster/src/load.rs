@@ -6,11 +6,9 @@ use nakshi_engine::program::pull::{Links, Origins};
 use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
 use crate::exchange::{Batch, FRAME, Session};
+use crate::plan::SHARE;
 use crate::shard::{Building, Line, Own, Room};
 use crate::{Error, Partition, Result, Shard};
-
-/// Encoded bytes of lists that a loader reads at a time: they take several times as much on the wire.
-pub(crate) const SHARE: u64 = 1 << 20;
 
 /// The phase in which servers load, of their progress.
 pub(crate) const LOADING: &str = "loading";

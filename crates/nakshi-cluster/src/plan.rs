@@ -7,8 +7,10 @@ use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet, both_lists};
 use serde::Serialize;
 
 use crate::exchange::BATCH;
-use crate::load::SHARE;
 use crate::{Partition, Result};
+
+/// Encoded bytes of lists that a loader reads at a time: they take several times as much on the wire.
+pub(crate) const SHARE: u64 = 1 << 20;
 
 /// Values that are sent in an iteration in which all change, per vertex, by the equations of section
 /// 2.4.1 and by counting.

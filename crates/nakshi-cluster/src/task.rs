@@ -1,6 +1,6 @@
 //! Programs by name, and what comes out of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nakshi_engine::algo::{self, Declaration, Found as Pulled, PullVisitor, Pulls, with_pull};
 use nakshi_engine::program::pull::{PullProgram, PullValue};
@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::checkpoint::{Keeper, State};
-use crate::control::Input;
-use crate::edge_file::Numbering;
+use crate::edge_file::{EdgeFile, Numbering};
 use crate::exchange::Session;
 use crate::job::{self, Superstep, Terms};
 use crate::load::{Wanted, load, load_alone};
@@ -23,6 +22,20 @@ pub struct Task {
     algorithm: String,
     /// A JSON object; vertices are internal ids.
     parameters: Value,
+}
+
+/// Where servers load the graph from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Input {
+    Store(PathBuf),
+    /// `source` is the id of the vertex that the task begins at: servers number vertices. `bytes` is how
+    /// long the file is.
+    Edges {
+        file: EdgeFile,
+        source: Option<u64>,
+        bytes: u64,
+    },
 }
 
 /// Names of all tasks: the algorithms that a pull program computes.

@@ -111,9 +111,9 @@ impl Estimate {
         cx: &Context,
     ) -> Result<(Estimate, Option<CachePlan>)> {
         let mut estimate = Estimate::new(needs, &Summary::of_store(store), cx.threads());
-        let plan = pinned::plan(store, needs, cx)?;
+        let plan = pinned::plan(store, needs.takes_spare, cx)?;
         if let Some(plan) = &plan {
-            let pinned = Pinned::memory_of(store, needs, plan);
+            let pinned = Pinned::memory_of(store, &needs.directions, plan);
             estimate.parts.push(("static cache".to_owned(), pinned));
             estimate.minimum = estimate.minimum.saturating_add(pinned);
         }

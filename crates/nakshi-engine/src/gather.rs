@@ -332,7 +332,11 @@ impl<'g> ListReader<'g> {
         let Some(reader) = &mut self.ssd else { return Ok(()) };
         self.requests.clear();
         for (k, &(v, _)) in requests.iter().enumerate() {
-            match side.pinned.as_ref().and_then(|pinned| Some((pinned, pinned.find(side, v)?))) {
+            match side
+                .pinned
+                .as_ref()
+                .and_then(|pinned| Some((pinned, pinned.find(&side.index, v)?)))
+            {
                 Some((pinned, range)) => {
                     self.pinned_hits += 1;
                     visit(k, &side.list(pinned.bytes(), range)?)?;

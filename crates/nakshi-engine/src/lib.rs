@@ -12,6 +12,7 @@
 //! * [`Outcome`]: what an algorithm hands to the faces.
 
 pub mod algo;
+mod both;
 pub mod cache_plan;
 mod context;
 mod error;
@@ -29,7 +30,7 @@ mod source;
 mod stats;
 mod vertex_set;
 
-pub use algo::both::both_lists;
+pub use both::both_lists;
 pub use context::{Context, EngineMode, NoProgress, Progress};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Needs, Summary};

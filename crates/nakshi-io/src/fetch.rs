@@ -465,3 +465,10 @@ impl std::fmt::Debug for Fetcher {
             .finish()
     }
 }
+
+impl PagedFile {
+    pub(crate) fn fetcher(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<Fetcher> {
+        let queue = self.backend.queue(depth)?;
+        Ok(Fetcher::new(Arc::clone(self), queue, stats))
+    }
+}

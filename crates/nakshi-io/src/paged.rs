@@ -2,12 +2,8 @@
 
 use crate::backend::{Alignment, FileId, StorageBackend};
 use crate::checksum::{PageHasher, Salt};
-use crate::fetch::Fetcher;
-use crate::resident::Resident;
-use crate::scan::{BlockReader, ReaderOptions};
-use crate::stats::IoStats;
 use crate::stripe::Striping;
-use crate::{CancelToken, Error, Result};
+use crate::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -125,35 +121,6 @@ impl PagedFile {
     /// The (first physical) file, for messages.
     pub fn path(&self) -> &Path {
         self.spec.striping.paths.first().map_or(Path::new(""), |path| path.as_path())
-    }
-
-    /// A reader for scans by one worker, with up to `depth` reads in flight
-    /// and blocks of up to 256 KiB without allocation.
-    pub fn reader(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<BlockReader> {
-        self.reader_with(&ReaderOptions { depth, ..ReaderOptions::default() }, stats)
-    }
-
-    /// Like [`reader`](Self::reader), with all options.
-    pub fn reader_with(
-        self: &Arc<Self>,
-        options: &ReaderOptions,
-        stats: Arc<IoStats>,
-    ) -> Result<BlockReader> {
-        BlockReader::new(self, options, stats)
-    }
-
-    /// Reads and verifies the whole file into memory.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`] soon after `cancel` was cancelled;
-    /// [`Error::Budget`] if the system has no such memory; those of reading.
-    pub fn load(self: &Arc<Self>, cancel: &CancelToken) -> Result<Resident> {
-        Resident::load(self, cancel)
-    }
-
-    pub(crate) fn fetcher(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<Fetcher> {
-        let queue = self.backend.queue(depth)?;
-        Ok(Fetcher::new(Arc::clone(self), queue, stats))
     }
 
     /// Verifies whole pages, the first of which is page number `first`.

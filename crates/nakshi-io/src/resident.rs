@@ -93,3 +93,14 @@ impl Deref for Resident {
         self.memory.get(..self.len).unwrap_or_default()
     }
 }
+
+impl PagedFile {
+    /// Reads and verifies the whole file into memory.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] soon after `cancel` was cancelled;
+    /// [`Error::Budget`] if the system has no such memory; those of reading.
+    pub fn load(self: &Arc<Self>, cancel: &CancelToken) -> Result<Resident> {
+        Resident::load(self, cancel)
+    }
+}

@@ -238,3 +238,20 @@ impl BlockReader {
         AlignedBuf::zeroed(needed.max(self.capacity + 512))
     }
 }
+
+impl PagedFile {
+    /// A reader for scans by one worker, with up to `depth` reads in flight
+    /// and blocks of up to 256 KiB without allocation.
+    pub fn reader(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<BlockReader> {
+        self.reader_with(&ReaderOptions { depth, ..ReaderOptions::default() }, stats)
+    }
+
+    /// Like [`reader`](Self::reader), with all options.
+    pub fn reader_with(
+        self: &Arc<Self>,
+        options: &ReaderOptions,
+        stats: Arc<IoStats>,
+    ) -> Result<BlockReader> {
+        BlockReader::new(self, options, stats)
+    }
+}

@@ -6,7 +6,7 @@ use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::flat::Extent;
+use super::compressed_text::Extent;
 use super::monotone::Monotone;
 use super::packed::{Packed, width_of};
 use super::searchable::{self, Searchable};

@@ -1,19 +1,17 @@
 //! The queries of ZipG (Table 1) on a store.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
-use super::record::{EdgeRecord, Place};
 use super::replay::replay;
-use super::row::EdgeRow;
 use super::row::Values;
 use super::schema::Properties;
 use super::segment::Rows;
-use super::state::{NodeRow, Parts, State};
+use super::state::{NodeRow, State};
 use super::value::{PropertyType, Scalar, Value};
 use super::wanted::{Condition, Wanted};
 use super::{PropertyEntry, PropertySpec};
@@ -44,7 +42,7 @@ pub struct EdgeData<'g> {
 }
 
 /// The bytes of the properties of a node or an edge.
-enum Row<'r> {
+pub(super) enum Row<'r> {
     File(&'r Rows, u64),
     Log(&'r [u8]),
 }
@@ -261,7 +259,7 @@ impl PropertyGraph {
         }
     }
 
-    fn values<'g>(
+    pub(super) fn values<'g>(
         &'g self,
         row: &Row<'_>,
         known: &'g Properties,
@@ -333,145 +331,12 @@ impl PropertyGraph {
         Ok(found)
     }
 
-    /// The nodes that edges of a type, or of any, lead to from a node, and that meet all these
-    /// conditions. In the order of types and times, each once.
-    ///
-    /// # Errors
-    /// As [`PropertyGraph::get_node_ids`]; [`Error::NoNode`].
-    pub fn get_neighbor_ids(
-        &self,
-        id: &ExternalId,
-        edge_type: Option<&str>,
-        properties: &[(&str, Condition)],
-    ) -> Result<Vec<ExternalId>> {
-        let wanted = self.0.schema.nodes.wanted(properties)?;
-        let mut seen = HashSet::new();
-        let mut found = Vec::new();
-        for record in self.edge_records(id, edge_type)? {
-            for end in record.ends(0..record.len())? {
-                let narrow = u32::try_from(end);
-                let v = narrow.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
-                if seen.insert(end) && self.has(v, &wanted)? {
-                    found.push(self.0.external(end)?);
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    fn has(&self, v: VertexId, wanted: &[(u32, Wanted)]) -> Result<bool> {
+    pub(super) fn has(&self, v: VertexId, wanted: &[(u32, Wanted)]) -> Result<bool> {
         if wanted.is_empty() {
             return Ok(true);
         }
         let Some(row) = self.node_row(v)? else { return Ok(false) };
         row.has(wanted)
-    }
-
-    /// The edge record of a node and a type; empty if it has no such edges.
-    ///
-    /// # Errors
-    /// [`Error::NoNode`]; damage.
-    pub fn get_edge_record(&self, id: &ExternalId, edge_type: &str) -> Result<EdgeRecord> {
-        let node = self.0.node(id)?;
-        match self.0.schema.edge_type(edge_type) {
-            Some(ty) => Ok(self.edge_record(node, ty, self.0.record(node, ty)?)),
-            None => Ok(self.edge_record(node, u64::MAX, (0..0, None))),
-        }
-    }
-
-    pub(super) fn edge_record(&self, node: VertexId, ty: u64, parts: Parts<'_>) -> EdgeRecord {
-        EdgeRecord::new(self, node, ty, parts.0, parts.1.cloned())
-    }
-
-    /// The edge records of a node, one for each type of which it has edges.
-    ///
-    /// # Errors
-    /// As [`PropertyGraph::get_edge_record`].
-    pub fn get_edge_records(&self, id: &ExternalId) -> Result<Vec<EdgeRecord>> {
-        self.edge_records(id, None)
-    }
-
-    fn edge_records(&self, id: &ExternalId, edge_type: Option<&str>) -> Result<Vec<EdgeRecord>> {
-        if let Some(name) = edge_type {
-            return Ok(vec![self.get_edge_record(id, name)?]);
-        }
-        self.records_of(self.0.node(id)?)
-    }
-
-    pub(super) fn records_of(&self, node: VertexId) -> Result<Vec<EdgeRecord>> {
-        let records = self.0.records(node)?.into_iter();
-        let records = records.map(|(ty, parts)| self.edge_record(node, ty, parts));
-        Ok(records.filter(|record| !record.is_empty()).collect())
-    }
-
-    /// The edges of a record whose time is at least `t_lo` and less than `t_hi`, as the first and
-    /// the end of their places in it; without a bound, from the first or to the last.
-    ///
-    /// # Errors
-    /// Damage.
-    pub fn get_edge_range(
-        &self,
-        record: &EdgeRecord,
-        t_lo: Option<i64>,
-        t_hi: Option<i64>,
-    ) -> Result<Range<u64>> {
-        let begin = t_lo.map_or(Ok(0), |time| record.before(time))?;
-        let end = t_hi.map_or(Ok(record.len()), |time| record.before(time))?;
-        Ok(begin..end.max(begin))
-    }
-
-    /// The edge at place `i` of a record, 0 being the oldest.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if the record has no such place; damage.
-    pub fn get_edge_data<'r>(&self, record: &'r EdgeRecord, i: u64) -> Result<EdgeData<'r>> {
-        let place = record.place(i)?.ok_or_else(|| {
-            Error::Invalid(format!("there is no edge {i} in a record of {}", record.len()))
-        })?;
-        // Of another commit, its numbers may mean something else here.
-        record.graph().edge_data(record, place)
-    }
-
-    /// An edge of a record of this graph.
-    pub(super) fn edge_data(&self, record: &EdgeRecord, place: Place<'_>) -> Result<EdgeData<'_>> {
-        let row = match place {
-            Place::Log(edge) => Row::Log(&edge.values),
-            Place::Row(row) => {
-                let rows = &record.shard()?.edges.rows;
-                if let Some(edge) = rows.edges(row..row + 1)?.and_then(|mut edges| edges.pop()) {
-                    return self.edge_row(edge);
-                }
-                Row::File(rows, row)
-            }
-        };
-        Ok(EdgeData {
-            destination: self.0.external(record.end(place)?)?,
-            timestamp: record.time(place)?,
-            properties: self.values(&row, &self.0.schema.edges, None)?,
-        })
-    }
-
-    /// The edges at these places of a record of this graph, which has them.
-    pub(super) fn edges_data(
-        &self,
-        record: &EdgeRecord,
-        places: Range<u64>,
-    ) -> Result<Vec<EdgeData<'_>>> {
-        if let Some(rows) = record.file_rows(&places)
-            && let Some(edges) = record.shard()?.edges.rows.edges(rows)?
-        {
-            return edges.into_iter().map(|edge| self.edge_row(edge)).collect();
-        }
-        let places = places.map(|i| record.place(i)).filter_map(Result::transpose);
-        places.map(|place| self.edge_data(record, place?)).collect()
-    }
-
-    fn edge_row(&self, edge: EdgeRow) -> Result<EdgeData<'_>> {
-        Ok(EdgeData {
-            destination: self.0.external(edge.end)?,
-            timestamp: edge.time,
-            properties: self.values(&Row::Log(&edge.values), &self.0.schema.edges, None)?,
-        })
     }
 
     /// The value of a node property that a text stands for; see [`Value::parse`].
@@ -483,50 +348,6 @@ impl PropertyGraph {
         let of = PropertyType::of(spec.ty.scalar);
         Value::parse(of, text.as_bytes())
             .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
-    }
-
-    /// The edges that meet all these conditions, of which there is at least one: source, type, and the
-    /// rest.
-    ///
-    /// # Errors
-    /// As [`PropertyGraph::get_node_ids`].
-    pub fn find_edges(
-        &self,
-        properties: &[(&str, Condition)],
-    ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
-        let wanted = self.0.schema.edges.wanted(properties)?;
-        let mut found = Vec::new();
-        if wanted.is_empty() {
-            return Ok(found);
-        }
-        let shards = self.0.base.shards();
-        for (number, shard) in (0..).zip(shards) {
-            for row in shard.edges.rows.find(&wanted)? {
-                let (node, ty) = shard.edges.of_row(row)?;
-                let v = u32::try_from(node * shards.len() as u64 + number).unwrap_or(u32::MAX);
-                let hidden = self.0.log.record(v, ty).is_some_and(|fragment| fragment.hides(row));
-                if self.0.has_file_edges(v) && !hidden {
-                    found.push(self.found(v, ty, Place::Row(row))?);
-                }
-            }
-        }
-        for key in self.0.log.edge_candidates(&wanted) {
-            let Some(edge) = self.0.log.edge(key) else { continue };
-            if Row::Log(&edge.values).has(&wanted)? {
-                found.push(self.found(key.0, key.1, Place::Log(edge))?);
-            }
-        }
-        Ok(found)
-    }
-
-    fn found(
-        &self,
-        v: VertexId,
-        ty: u64,
-        place: Place<'_>,
-    ) -> Result<(ExternalId, &str, EdgeData<'_>)> {
-        let data = self.edge_data(&self.edge_record(v, ty, (0..0, None)), place)?;
-        Ok((self.0.external(v.into())?, self.0.schema.type_name(ty), data))
     }
 }
 
@@ -550,7 +371,7 @@ impl Row<'_> {
         }
     }
 
-    fn has(&self, wanted: &[(u32, Wanted)]) -> Result<bool> {
+    pub(super) fn has(&self, wanted: &[(u32, Wanted)]) -> Result<bool> {
         let mut bytes = Vec::new();
         for (property, wanted) in wanted {
             bytes.clear();

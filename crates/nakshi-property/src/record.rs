@@ -1,13 +1,17 @@
-//! An edge record: the edges of one type of a node, those of files and those of the log as one list.
+//! Edge records and the queries of edges. A record is the edges of one type of a node, those of files and
+//! those of the log as one list.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::base::Shard;
-use super::graph::PropertyGraph;
+use super::graph::{EdgeData, PropertyGraph, Row};
 use super::logstore::Fragment;
-use super::row::Values;
+use super::row::{EdgeRow, Values};
+use super::state::Parts;
 use super::timeline::LogEdge;
-use nakshi_store::{Result, VertexId};
+use super::wanted::Condition;
+use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// The edges of one type of a node, in the order of their times; those of one time in the order in
 /// which they came. It stays what it was when it was asked for, whatever is written later.
@@ -183,5 +187,186 @@ impl EdgeRecord {
                 Ok(())
             }
         }
+    }
+}
+
+/// Queries of edges.
+impl PropertyGraph {
+    /// The nodes that edges of a type, or of any, lead to from a node, and that meet all these
+    /// conditions. In the order of types and times, each once.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_ids`]; [`Error::NoNode`].
+    pub fn get_neighbor_ids(
+        &self,
+        id: &ExternalId,
+        edge_type: Option<&str>,
+        properties: &[(&str, Condition)],
+    ) -> Result<Vec<ExternalId>> {
+        let wanted = self.state().schema.nodes.wanted(properties)?;
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        for record in self.edge_records(id, edge_type)? {
+            for end in record.ends(0..record.len())? {
+                let narrow = u32::try_from(end);
+                let v = narrow.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
+                if seen.insert(end) && self.has(v, &wanted)? {
+                    found.push(self.state().external(end)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The edges that meet all these conditions, of which there is at least one: source, type, and the
+    /// rest.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_ids`].
+    pub fn find_edges(
+        &self,
+        properties: &[(&str, Condition)],
+    ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
+        let wanted = self.state().schema.edges.wanted(properties)?;
+        let mut found = Vec::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let shards = self.state().base.shards();
+        for (number, shard) in (0..).zip(shards) {
+            for row in shard.edges.rows.find(&wanted)? {
+                let (node, ty) = shard.edges.of_row(row)?;
+                let v = u32::try_from(node * shards.len() as u64 + number).unwrap_or(u32::MAX);
+                let hidden =
+                    self.state().log.record(v, ty).is_some_and(|fragment| fragment.hides(row));
+                if self.state().has_file_edges(v) && !hidden {
+                    found.push(self.found(v, ty, Place::Row(row))?);
+                }
+            }
+        }
+        for key in self.state().log.edge_candidates(&wanted) {
+            let Some(edge) = self.state().log.edge(key) else { continue };
+            if Row::Log(&edge.values).has(&wanted)? {
+                found.push(self.found(key.0, key.1, Place::Log(edge))?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn found(
+        &self,
+        v: VertexId,
+        ty: u64,
+        place: Place<'_>,
+    ) -> Result<(ExternalId, &str, EdgeData<'_>)> {
+        let data = self.edge_data(&self.edge_record(v, ty, (0..0, None)), place)?;
+        Ok((self.state().external(v.into())?, self.state().schema.type_name(ty), data))
+    }
+
+    /// The edge record of a node and a type; empty if it has no such edges.
+    ///
+    /// # Errors
+    /// [`Error::NoNode`]; damage.
+    pub fn get_edge_record(&self, id: &ExternalId, edge_type: &str) -> Result<EdgeRecord> {
+        let node = self.state().node(id)?;
+        match self.state().schema.edge_type(edge_type) {
+            Some(ty) => Ok(self.edge_record(node, ty, self.state().record(node, ty)?)),
+            None => Ok(self.edge_record(node, u64::MAX, (0..0, None))),
+        }
+    }
+
+    fn edge_record(&self, node: VertexId, ty: u64, parts: Parts<'_>) -> EdgeRecord {
+        EdgeRecord::new(self, node, ty, parts.0, parts.1.cloned())
+    }
+
+    /// The edge records of a node, one for each type of which it has edges.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_edge_record`].
+    pub fn get_edge_records(&self, id: &ExternalId) -> Result<Vec<EdgeRecord>> {
+        self.edge_records(id, None)
+    }
+
+    fn edge_records(&self, id: &ExternalId, edge_type: Option<&str>) -> Result<Vec<EdgeRecord>> {
+        if let Some(name) = edge_type {
+            return Ok(vec![self.get_edge_record(id, name)?]);
+        }
+        self.records_of(self.state().node(id)?)
+    }
+
+    pub(super) fn records_of(&self, node: VertexId) -> Result<Vec<EdgeRecord>> {
+        let records = self.state().records(node)?.into_iter();
+        let records = records.map(|(ty, parts)| self.edge_record(node, ty, parts));
+        Ok(records.filter(|record| !record.is_empty()).collect())
+    }
+
+    /// The edges of a record whose time is at least `t_lo` and less than `t_hi`, as the first and
+    /// the end of their places in it; without a bound, from the first or to the last.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn get_edge_range(
+        &self,
+        record: &EdgeRecord,
+        t_lo: Option<i64>,
+        t_hi: Option<i64>,
+    ) -> Result<Range<u64>> {
+        let begin = t_lo.map_or(Ok(0), |time| record.before(time))?;
+        let end = t_hi.map_or(Ok(record.len()), |time| record.before(time))?;
+        Ok(begin..end.max(begin))
+    }
+
+    /// The edge at place `i` of a record, 0 being the oldest.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the record has no such place; damage.
+    pub fn get_edge_data<'r>(&self, record: &'r EdgeRecord, i: u64) -> Result<EdgeData<'r>> {
+        let place = record.place(i)?.ok_or_else(|| {
+            Error::Invalid(format!("there is no edge {i} in a record of {}", record.len()))
+        })?;
+        // Of another commit, its numbers may mean something else here.
+        record.graph().edge_data(record, place)
+    }
+
+    /// An edge of a record of this graph.
+    pub(super) fn edge_data(&self, record: &EdgeRecord, place: Place<'_>) -> Result<EdgeData<'_>> {
+        let row = match place {
+            Place::Log(edge) => Row::Log(&edge.values),
+            Place::Row(row) => {
+                let rows = &record.shard()?.edges.rows;
+                if let Some(edge) = rows.edges(row..row + 1)?.and_then(|mut edges| edges.pop()) {
+                    return self.edge_row(edge);
+                }
+                Row::File(rows, row)
+            }
+        };
+        Ok(EdgeData {
+            destination: self.state().external(record.end(place)?)?,
+            timestamp: record.time(place)?,
+            properties: self.values(&row, &self.state().schema.edges, None)?,
+        })
+    }
+
+    /// The edges at these places of a record of this graph, which has them.
+    pub(super) fn edges_data(
+        &self,
+        record: &EdgeRecord,
+        places: Range<u64>,
+    ) -> Result<Vec<EdgeData<'_>>> {
+        if let Some(rows) = record.file_rows(&places)
+            && let Some(edges) = record.shard()?.edges.rows.edges(rows)?
+        {
+            return edges.into_iter().map(|edge| self.edge_row(edge)).collect();
+        }
+        let places = places.map(|i| record.place(i)).filter_map(Result::transpose);
+        places.map(|place| self.edge_data(record, place?)).collect()
+    }
+
+    fn edge_row(&self, edge: EdgeRow) -> Result<EdgeData<'_>> {
+        Ok(EdgeData {
+            destination: self.state().external(edge.end)?,
+            timestamp: edge.time,
+            properties: self.values(&Row::Log(&edge.values), &self.state().schema.edges, None)?,
+        })
     }
 }

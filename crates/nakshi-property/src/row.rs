@@ -53,3 +53,18 @@ pub(super) struct EdgeRow {
     /// As [`Values`] has them.
     pub(super) values: Vec<u8>,
 }
+
+/// What both ascending lists have.
+pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let mut long = long;
+    let mut both = Vec::new();
+    for row in short {
+        let skip = long.partition_point(|other| other < row);
+        long = long.get(skip..).unwrap_or_default();
+        if long.first() == Some(row) {
+            both.push(*row);
+        }
+    }
+    both
+}

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::entry::{PropertyEntry, PropertySpec};
+use super::entry::PropertyEntry;
 use super::row::Values;
+use super::spec::PropertySpec;
 use super::value::{PropertyType, Scalar, Value};
 use super::wanted::{Condition, Wanted};
 use nakshi_store::{Error, Result};

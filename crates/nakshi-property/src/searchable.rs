@@ -10,7 +10,7 @@ use nakshi_io::CancelToken;
 use nakshi_succinct::{Options, Succinct};
 
 use super::blob::Blob;
-use super::flat::{Extent, compress, wrong};
+use super::compressed_text::{Extent, compress, wrong};
 use super::monotone::Monotone;
 use nakshi_store::{Error, Result};
 

@@ -16,7 +16,7 @@ use super::column::{Column, Found, Layout};
 use super::flat::{self, FlatDirectory};
 use super::monotone::Monotone;
 use super::packed::Packed;
-use super::row::EdgeRow;
+use super::row::{EdgeRow, common};
 use super::value::plain_int;
 use super::wanted::Wanted;
 use nakshi_store::Result;
@@ -390,21 +390,6 @@ impl Columns {
         let times = group.times.as_ref().ok_or_else(wrong)?;
         times.number(&self.blob, row)?.map(plain_int).ok_or_else(wrong)
     }
-}
-
-/// What both ascending lists have.
-pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
-    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
-    let mut long = long;
-    let mut both = Vec::new();
-    for row in short {
-        let skip = long.partition_point(|other| other < row);
-        long = long.get(skip..).unwrap_or_default();
-        if long.first() == Some(row) {
-            both.push(*row);
-        }
-    }
-    both
 }
 
 /// The edges of a shard.

@@ -8,13 +8,25 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_io::run_beside;
 
 use crate::hooks::{Hooks, Progress};
-use crate::import::Duplicates;
 use crate::sort::bucket::{MergedRuns, Sorted, sort};
 use crate::sort::pairs::unsortable;
 use crate::sort::partition::Bucket;
 use crate::sort::radix::Record;
 use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
 use crate::{Error, ListBatch, Result, StoreBuilder, Values};
+
+/// What becomes of an edge that occurs more than once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// One stays, with the smallest of the weights (no order of input can change that).
+    #[default]
+    Drop,
+    /// All stay: a multigraph.
+    Keep,
+    /// One stays, with the sum of the weights; without weights, with their number.
+    Sum,
+}
 
 /// Vertices without a list that a batch may hold in a row.
 const GAP: u64 = 1 << 16;

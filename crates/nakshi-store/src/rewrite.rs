@@ -11,9 +11,9 @@ use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
 use crate::budget::{self, Budget};
-use crate::emit::{Place, Rules, emit};
+use crate::emit::{Duplicates, Place, Rules, emit};
 use crate::hooks::{Hooks, Progress};
-use crate::import::{Duplicates, STRIPE};
+use crate::import::STRIPE;
 use crate::sort::pairs::sortable;
 use crate::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
 use crate::sort::radix::{Record, Weighted};

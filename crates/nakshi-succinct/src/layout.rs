@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::options::{MAX_LEN, sample_width, samples};
-use crate::{Error, Options, Result, bits, marks, pointers};
+use crate::{Error, Options, Result, bits, marks};
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 56;
@@ -16,6 +16,9 @@ const VERSION: u64 = 1;
 const MAX_BODY: u64 = 1 << 40;
 /// Widest place of a block in its group.
 const MAX_PLACE: u32 = 32;
+
+/// Blocks of next pointers in a group of their directory.
+pub(crate) const GROUP: u64 = 16;
 
 /// Lengths, widths and extents of sections.
 #[derive(Clone, Debug)]
@@ -66,7 +69,7 @@ impl Layout {
         let row_bits = bits::width_of(len);
         let offset_bits = bits::width_of(body_bits);
         let position_bits = sample_width(len, options.sa_rate);
-        let directory_bits = pointers::directory_bits(rows, &options, row_bits + offset_bits, size);
+        let directory_bits = directory_bits(rows, &options, row_bits + offset_bits, size);
         let marked = samples(len, options.sa_rate);
         let mut at = HEADER as u64;
         let mut next = |bytes: u64| {
@@ -139,4 +142,10 @@ fn extent(from: u64, to: u64) -> Result<Range<usize>> {
         })
     };
     Ok(fits(from)?..fits(to)?)
+}
+
+/// Bits of the directory where a first pointer and a beginning take `fixed` bits together.
+fn directory_bits(rows: u64, options: &Options, fixed: u32, size: PointerSize) -> u64 {
+    let groups = rows.div_ceil(u64::from(options.psi_block) * GROUP);
+    groups * (u64::from(fixed) + (GROUP - 1) * u64::from(size.place_bits))
 }

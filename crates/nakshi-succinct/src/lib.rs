@@ -98,6 +98,7 @@ mod chunks;
 mod error;
 mod layout;
 mod marks;
+mod memory;
 mod options;
 mod pointers;
 mod succinct;

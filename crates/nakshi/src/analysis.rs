@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
-use crate::cluster::Servers;
 use crate::engine::{Context, Estimate, Graph, Iteration, ListAccess, Outcome, Summary, algo};
 use crate::names::{Names, json_id};
 use crate::store::Store;
 use crate::table::Table;
+use nakshi_cluster::front::Servers;
 
 /// What an algorithm found and how it ran.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The rules of the house as a program. What is inside:
 //!
 //! - [`layers`]: a crate uses only the crates above it;
+//! - [`modules`]: the modules of a crate use each other in the order of ARCHITECTURE, without circles;
 //! - [`size`]: files of at most 800 lines before their tests, functions of at most 70;
 //! - [`names`]: no module is called `utils`, `common`, `helper` or `manager`;
 //! - [`links`]: relative links in Markdown lead somewhere;
@@ -19,6 +20,7 @@ use std::process::{Command, ExitCode};
 mod layers;
 mod lexer;
 mod links;
+mod modules;
 mod names;
 mod promises;
 mod safety;
@@ -95,6 +97,7 @@ impl Finding {
 fn check(tree: &Tree) -> Vec<Finding> {
     let rules = [
         layers::check,
+        modules::check,
         size::check,
         names::check,
         links::check,

@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_engine::parallel::run_workers;
 use nakshi_engine::{Context, VertexId};
 
-use super::loader::Loader;
 use crate::{Error, Result};
 
 /// Lists of own vertices, ascending, without entries that come twice.
@@ -26,9 +25,9 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    pub(super) fn new(loader: &Loader<'_>, server: usize) -> Self {
-        let mut own = Owned { vertices: Vec::new(), places: vec![u32::MAX; loader.owners.len()] };
-        let owners = loader.owners.iter().zip(&mut own.places).zip(0..);
+    pub(super) fn new(owners: &[u16], server: usize) -> Self {
+        let mut own = Owned { vertices: Vec::new(), places: vec![u32::MAX; owners.len()] };
+        let owners = owners.iter().zip(&mut own.places).zip(0..);
         for ((_, place), v) in owners.filter(|((owner, _), _)| usize::from(**owner) == server) {
             *place = own.vertices.len() as u32;
             own.vertices.push(v);

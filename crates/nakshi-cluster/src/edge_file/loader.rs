@@ -3,8 +3,9 @@
 use nakshi_engine::program::pull::{Links, Origin};
 use nakshi_engine::{Context, VertexId};
 
+use super::file::{EdgeFile, Pieces, share_of};
 use super::lists::{Owned, SortedLists};
-use super::{EdgeFile, Numbering, Pieces, share_of};
+use super::numbering::Numbering;
 use crate::exchange::{BATCH, Batch, Session};
 use crate::load::Wanted;
 use crate::shard::{Building, Line, Own, Room};

@@ -5,87 +5,26 @@
 //! order, as an import with the original layout does; then they send edges by these numbers. Owners sort
 //! their lists and drop edges that come twice, so that what they keep is what a store would have given.
 
+mod file;
 mod lists;
 mod loader;
 mod numbering;
 
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-
 use nakshi_engine::Context;
-use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::Links;
-use nakshi_store::import::{EdgeReader, Edges, Format, ImportOptions, SelfLoops, Share};
-use serde::{Deserialize, Serialize};
 
 use crate::exchange::Session;
-use crate::load::{LOADING, Wanted};
+use crate::load::Wanted;
 use crate::shard::Room;
 use crate::{Error, Partition, Result, Shard};
+pub use file::EdgeFile;
+use file::{Pieces, share_of};
 use lists::Owned;
 use loader::Loader;
 use numbering::Distinct;
 pub(crate) use numbering::Numbering;
 
-/// A file of edges between whole numbers, which all servers can read under the same path.
-///
-/// Edges that come twice count once, with the smallest of their weights.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EdgeFile {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Whether edges lead one way only.
-    #[serde(default = "yes")]
-    pub directed: bool,
-    /// What is in it.
-    #[serde(default)]
-    pub format: Format,
-    /// As [`ImportOptions::columns`].
-    #[serde(default)]
-    pub columns: Option<Vec<String>>,
-    /// As [`ImportOptions::header`].
-    #[serde(default)]
-    pub header: Option<bool>,
-    /// As [`ImportOptions::separator`].
-    #[serde(default)]
-    pub separator: Option<u8>,
-    /// Whether edges have weights.
-    #[serde(default)]
-    pub weighted: bool,
-    /// A file with vertices that may have no edge.
-    #[serde(default)]
-    pub nodes: Option<PathBuf>,
-    /// Whether edges from a vertex to itself stay.
-    #[serde(default)]
-    pub self_loops: SelfLoops,
-}
-
-fn yes() -> bool {
-    true
-}
-
 impl EdgeFile {
-    fn reader(&self, weighted: bool, share: Share, cx: &Context) -> EdgeReader {
-        let options = ImportOptions {
-            directed: self.directed,
-            format: self.format,
-            columns: self.columns.clone(),
-            header: self.header,
-            separator: self.separator,
-            weighted,
-            nodes: self.nodes.clone(),
-            self_loops: self.self_loops,
-            ..ImportOptions::default()
-        };
-        EdgeReader::open(&self.path, &options, share, cx.cancel_token().clone())
-    }
-
-    /// Bytes of the file; 0 if that cannot be told.
-    pub(crate) fn bytes(&self) -> u64 {
-        std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
-    }
-
     /// Numbers all ids of the file, which has so many bytes for others: `server` together with the other
     /// servers, or alone.
     ///
@@ -137,7 +76,7 @@ impl EdgeFile {
         let alone = session.is_none().then_some(server);
         let loader = Loader::new(self, wanted, numbers, &partition, alone);
         let gathered = loader.gather(server, room, session.as_deref_mut(), cx)?;
-        let own = Owned::new(&loader, server);
+        let own = Owned::new(&loader.owners, server);
         let incoming = own.lists(gathered.incoming, loader.weighted, cx)?;
         let outgoing = own.lists(gathered.outgoing, false, cx)?;
         let degrees = match session.as_deref_mut() {
@@ -158,61 +97,5 @@ impl EdgeFile {
             room.check(&shard)?;
         }
         Ok(shard)
-    }
-}
-
-fn share_of(session: Option<&Session>) -> Share {
-    session.map_or(Share { number: 0, of: 1 }, |session| Share {
-        number: session.server(),
-        of: session.servers(),
-    })
-}
-
-/// A share of a file as threads take pieces of it.
-struct Pieces {
-    reader: EdgeReader,
-    ended: bool,
-    /// Bytes that were read, about: the share is read twice.
-    done: u64,
-    total: u64,
-}
-
-impl Pieces {
-    /// For the first or second time (`pass` is 0 or 1), of a share of so many bytes.
-    fn new(reader: EdgeReader, pass: u64, bytes: u64) -> Self {
-        Pieces { reader, ended: false, done: pass * bytes, total: 2 * bytes }
-    }
-
-    /// Lets `f` see the edges of the next pieces, at most so many; what each thread has made of them.
-    fn parse<T: Send>(
-        &mut self,
-        most: usize,
-        cx: &Context,
-        new: impl Fn() -> T + Sync,
-        f: impl Fn(&Edges, &mut T) -> nakshi_engine::Result<()> + Sync,
-    ) -> Result<Vec<T>> {
-        let shared = Mutex::new((self, most));
-        let work = |_: usize| {
-            let mut made = new();
-            loop {
-                cx.check()?;
-                let piece = {
-                    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                    let (pieces, left) = &mut *shared;
-                    if *left == 0 || pieces.ended {
-                        return Ok(made);
-                    }
-                    *left -= 1;
-                    let next = pieces.reader.next_piece()?;
-                    pieces.ended = next.is_none();
-                    pieces.done = pieces.total.min(pieces.done + EdgeReader::PIECE);
-                    cx.progress().update(LOADING, pieces.done, pieces.total);
-                    next
-                };
-                let Some(piece) = piece else { return Ok(made) };
-                f(&piece.parse()?, &mut made)?;
-            }
-        };
-        Ok(run_workers(cx.threads(), work)?)
     }
 }

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use timely_bytes::arc::Bytes;
@@ -18,7 +18,8 @@ use timely_communication::allocator::ProcessBuilder;
 use timely_communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely_communication::{Allocator, Bytesable, Hooks, Pull, Push};
 
-use super::sockets::{Guarded, Wire};
+use super::guarded::{Closing, Guarded};
+use super::wire::Wire;
 use super::{Alarm, Transport};
 use crate::{Error, Result};
 
@@ -64,15 +65,6 @@ impl Bytesable for Parcel {
         // A buffer with room for as many bytes as were asked for.
         let _ = writer.write_all(self.bytes());
     }
-}
-
-/// Whose connections have been closed by the other side, once all is said.
-#[derive(Debug, Default)]
-pub(super) struct Closing {
-    /// Set when this server has said all: others may hang up.
-    pub(super) begun: AtomicBool,
-    /// How many have.
-    pub(super) gone: AtomicUsize,
 }
 
 /// A server's channels to all others, for the thread of the server: while it computes, threads of the

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit};
 
+use super::greeting::Identity;
 use super::greeting::{Caller, Greeting, LIMIT, Said, Step};
-use super::sockets::{Identity, Wire};
+use super::wire::Wire;
 use crate::Result;
 use crate::token::Token;
 

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use super::sockets::Identity;
 use crate::Result;
 use crate::token::{PROOF, Token, nonce};
 
@@ -37,6 +36,40 @@ const fn hello(version: &str) -> [u8; 32] {
     }
     hello[31] = b'\n';
     hello
+}
+
+/// Who a server is and what it takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The server.
+    pub server: usize,
+    /// The run.
+    pub job: u64,
+    /// How often it was taken up again.
+    pub epoch: u32,
+}
+
+impl Identity {
+    /// As it is sent.
+    pub(super) fn bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        let (numbers, epoch) = bytes.split_at_mut(16);
+        numbers
+            .copy_from_slice([self.server as u64, self.job].map(u64::to_le_bytes).as_flattened());
+        epoch.copy_from_slice(&self.epoch.to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn of(bytes: &[u8; 20]) -> Self {
+        let [a, b, c, d, e, f, g, h, job @ ..] = *bytes;
+        let [i, j, k, l, m, n, o, p, epoch @ ..] = job;
+        let server = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        Identity {
+            server: usize::try_from(server).unwrap_or(usize::MAX),
+            job: u64::from_le_bytes([i, j, k, l, m, n, o, p]),
+            epoch: u32::from_le_bytes(epoch),
+        }
+    }
 }
 
 /// Who calls.

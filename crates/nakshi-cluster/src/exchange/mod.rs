@@ -11,12 +11,17 @@ pub mod channels;
 pub mod door;
 mod frame;
 pub(crate) mod greeting;
+mod guarded;
 mod session;
 pub mod simulated;
 pub mod sockets;
+mod wire;
 
 pub use alarm::Alarm;
+pub use greeting::Identity;
 pub use session::{Batch, Counters, Session, Sink};
+pub use wire::Wire;
+pub(crate) use wire::watchful;
 
 use crate::Result;
 

@@ -1,24 +1,18 @@
-//! Connections between the processes of a cluster: sockets of TCP, and of Unix on one machine, where they
-//! take half the time.
+//! Calls between the processes of a cluster, and the greeting of whoever is called.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::panic::resume_unwind;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
-use timely_communication::allocator::zero_copy::stream::Stream;
 
 use super::Alarm;
-use super::channels::Closing;
 use super::door::Arrivals;
-use super::greeting::{ANSWER, Caller, LIMIT, REFUSED, Said, foreign};
+use super::greeting::{ANSWER, Caller, Identity, LIMIT, REFUSED, Said, foreign};
+use super::wire::Wire;
 use crate::token::{PROOF, Token};
 use crate::{Error, Result};
 
@@ -26,40 +20,6 @@ use crate::{Error, Result};
 const PAUSE: Duration = Duration::from_millis(20);
 /// For so long one call lasts at most: the system would try for minutes.
 const CALL: Duration = Duration::from_secs(1);
-
-/// Who a server is and what it takes part in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The server.
-    pub server: usize,
-    /// The run.
-    pub job: u64,
-    /// How often it was taken up again.
-    pub epoch: u32,
-}
-
-impl Identity {
-    /// As it is sent.
-    pub(super) fn bytes(self) -> [u8; 20] {
-        let mut bytes = [0; 20];
-        let (numbers, epoch) = bytes.split_at_mut(16);
-        numbers
-            .copy_from_slice([self.server as u64, self.job].map(u64::to_le_bytes).as_flattened());
-        epoch.copy_from_slice(&self.epoch.to_le_bytes());
-        bytes
-    }
-
-    pub(super) fn of(bytes: &[u8; 20]) -> Self {
-        let [a, b, c, d, e, f, g, h, job @ ..] = *bytes;
-        let [i, j, k, l, m, n, o, p, epoch @ ..] = job;
-        let server = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-        Identity {
-            server: usize::try_from(server).unwrap_or(usize::MAX),
-            job: u64::from_le_bytes([i, j, k, l, m, n, o, p]),
-            epoch: u32::from_le_bytes(epoch),
-        }
-    }
-}
 
 /// For how long servers wait for each other.
 #[derive(Clone, Debug)]
@@ -70,105 +30,6 @@ pub struct Waiting {
     pub silence: Duration,
     /// Ends the waiting.
     pub alarm: Alarm,
-}
-
-/// A connection between two servers.
-#[derive(Debug)]
-pub enum Wire {
-    /// Between machines.
-    Tcp(TcpStream),
-    /// On one machine.
-    Unix(UnixStream),
-}
-
-macro_rules! either {
-    ($wire:expr, $socket:ident => $what:expr) => {
-        match $wire {
-            Wire::Tcp($socket) => $what,
-            Wire::Unix($socket) => $what,
-        }
-    };
-}
-
-impl Wire {
-    /// Another handle of it.
-    ///
-    /// # Errors
-    /// Those of the socket.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(match self {
-            Wire::Tcp(socket) => Wire::Tcp(socket.try_clone()?),
-            Wire::Unix(socket) => Wire::Unix(socket.try_clone()?),
-        })
-    }
-
-    /// Ends it.
-    ///
-    /// # Errors
-    /// Those of the socket.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        either!(self, socket => socket.shutdown(how))
-    }
-
-    pub(super) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        either!(self, socket => socket.set_nonblocking(nonblocking))
-    }
-
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        either!(self, socket => socket.as_fd())
-    }
-
-    /// Sends small messages at once.
-    pub(super) fn set_nodelay(&self) -> io::Result<()> {
-        match self {
-            Wire::Tcp(socket) => socket.set_nodelay(true),
-            Wire::Unix(_) => Ok(()),
-        }
-    }
-
-    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        either!(self, socket => socket.set_read_timeout(timeout))
-    }
-
-    fn watchful(&self, silence: Duration) -> io::Result<()> {
-        match self {
-            Wire::Tcp(socket) => watchful(socket, silence),
-            // Nothing lies between the two ends.
-            Wire::Unix(_) => Ok(()),
-        }
-    }
-}
-
-impl Read for Wire {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        either!(self, socket => socket.read(buffer))
-    }
-}
-
-impl Write for Wire {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        either!(self, socket => socket.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        either!(self, socket => socket.flush())
-    }
-}
-
-/// Makes a connection break once the other side has not answered for so long, as when a network is cut,
-/// and sends small messages at once.
-///
-/// # Errors
-/// Those of the socket.
-pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> {
-    socket.set_nodelay(true)?;
-    let socket = socket2::SockRef::from(socket);
-    let second = Duration::from_secs(1);
-    let probes = socket2::TcpKeepalive::new().with_time(second).with_interval(second);
-    socket.set_tcp_keepalive(&probes)?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(silence))?;
-    Ok(())
 }
 
 /// Why a call has led to nobody.
@@ -430,89 +291,6 @@ fn expect(wanted: Identity, found: Identity) -> Result<()> {
     Err(Error::Lost { server: wanted.server, why })
 }
 
-/// A connection to a server that rings the alarm when it breaks.
-///
-/// timely's threads panic then. Here the one that receives ends without a word, since the run ends with
-/// an error, and the one that sends goes on into nothing: when it panics for another reason, its buffer
-/// is written out on the way, and a second panic would end the process.
-#[derive(Debug)]
-pub(super) struct Guarded {
-    pub(super) socket: Wire,
-    pub(super) server: usize,
-    pub(super) alarm: Alarm,
-    /// When all is said, the other side may hang up.
-    pub(super) closing: Arc<Closing>,
-}
-
-impl Guarded {
-    fn broken(&self, why: &str) -> ! {
-        self.alarm.ring(self.server, why);
-        resume_unwind(Box::new("a connection broke"))
-    }
-
-    fn closing(&self) -> bool {
-        self.closing.begun.load(Ordering::Acquire)
-    }
-}
-
-impl Read for Guarded {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut read = self.socket.read(buffer);
-        while read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
-            read = self.socket.read(buffer);
-        }
-        match read {
-            Ok(0) | Err(_) if self.closing() => {
-                self.closing.gone.fetch_add(1, Ordering::AcqRel);
-                Ok(0)
-            }
-            Ok(0) => self.broken("it has hung up"),
-            Err(error) => self.broken(&error.to_string()),
-            Ok(read) => Ok(read),
-        }
-    }
-}
-
-impl Write for Guarded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.socket.write(bytes) {
-            // Whoever calls does so again.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                if !self.closing() {
-                    self.alarm.ring(self.server, error.to_string());
-                }
-                Ok(bytes.len())
-            }
-            written => written,
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
-    }
-}
-
-impl Stream for Guarded {
-    fn try_clone(&self) -> io::Result<Self> {
-        Ok(Guarded {
-            socket: self.socket.try_clone()?,
-            server: self.server,
-            alarm: self.alarm.clone(),
-            closing: Arc::clone(&self.closing),
-        })
-    }
-
-    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.socket.set_nonblocking(nonblocking)
-    }
-
-    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        // The other side may have hung up already; that it has too early is seen by who receives.
-        self.socket.shutdown(how).or(Ok(()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -580,25 +358,6 @@ mod tests {
         assert!(results.iter().all(Result::is_err));
         let why = results.into_iter().last().unwrap().unwrap_err().to_string();
         assert!(why.contains("another token"), "{why}");
-    }
-
-    /// A thread that panics with a buffer to be written out to a connection that has broken ends alone.
-    /// Seen red, as the end of the process, with connections that panic when they are written to.
-    #[test]
-    fn buffers_of_threads_that_panic() {
-        let (near, far) = UnixStream::pair().unwrap();
-        let (alarm, closing) = (Alarm::default(), Arc::default());
-        let guarded =
-            Guarded { socket: Wire::Unix(near), server: 7, alarm: alarm.clone(), closing };
-        let mut buffer = io::BufWriter::new(guarded);
-        buffer.write_all(b"the last word").unwrap();
-        drop(far);
-        let thread = std::thread::spawn(move || {
-            let _buffer = buffer;
-            resume_unwind(Box::new("poisoned"))
-        });
-        assert!(thread.join().is_err());
-        assert!(matches!(alarm.check(), Err(Error::Lost { server: 7, .. })));
     }
 
     /// A server of an earlier epoch, or of another run, takes part in nothing. Seen red with a greeting

@@ -8,7 +8,7 @@ use nakshi_engine::Bitmap;
 use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
-use super::wire::{self, Cursor};
+use super::wire::{self, Cursor, Said};
 use crate::exchange::{Batch, Session};
 use crate::{Error, Result, Shard};
 
@@ -55,17 +55,6 @@ impl<T> Block<'_, T> {
             *word |= 1 << (at % 64);
         }
     }
-}
-
-/// What a server tells all others besides values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Said {
-    /// Vertices that were given a value.
-    pub(super) updated: u64,
-    /// What they have added up.
-    pub(super) totals: Totals,
-    /// Whether its time is up.
-    pub(super) late: bool,
 }
 
 impl<T: PullValue> Values<T> {

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
-use super::store::Said;
 use crate::exchange::{BATCH, Batch, FRAME, Session};
 
 /// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
@@ -18,6 +17,17 @@ pub(super) const SAID: u8 = 3;
 
 /// Kind, first position, positions, bytes that follow: first values, then the names of their positions.
 const HEAD: usize = 1 + 4 + 4 + 4;
+
+/// What a server tells all others besides values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Said {
+    /// Vertices that were given a value.
+    pub(super) updated: u64,
+    /// What they have added up.
+    pub(super) totals: Totals,
+    /// Whether its time is up.
+    pub(super) late: bool,
+}
 
 /// How far publish lists have been sent by one communication worker.
 pub(super) struct Cursor {

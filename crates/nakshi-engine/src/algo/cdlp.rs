@@ -10,9 +10,9 @@
 //!
 //! State: two labels of 4 bytes per vertex, which are ranks among the users' ids.
 
-use super::both::{self, both_lists};
 use super::pulling::{self, Found, Pulls};
 use super::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
+use crate::both::{self, both_lists};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::{Needs, Summary};

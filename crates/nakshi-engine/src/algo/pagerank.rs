@@ -14,6 +14,7 @@
 //!
 //! The variants that send deltas are in [`super::pagerank_delta`].
 
+use super::pagerank_delta::{self, Deltas, Spread};
 use super::pulling::{self, Found, Pulls};
 use super::{Algorithm, Declared, Output, Parameter, algorithm, choices};
 use crate::context::Context;
@@ -98,7 +99,7 @@ impl Algorithm for PageRank {
         match self.variant {
             Variant::Pull => self.needs_of_pull(summary),
             Variant::Delta => Needs { gathers: true, ..Needs::new(24.25, &[Direction::Out]) },
-            Variant::Vertex => super::pagerank_delta::needs_of_program(self),
+            Variant::Vertex => pagerank_delta::needs_of_program(&self.deltas()),
             Variant::PullProgram => pulling::needs(self, summary, 0.0),
         }
     }
@@ -106,8 +107,17 @@ impl Algorithm for PageRank {
     fn run(&self, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
         self.check()?;
         match self.variant {
-            Variant::Delta => super::pagerank_delta::run(self, graph, cx),
-            Variant::Vertex => super::pagerank_delta::by_program(self, graph, cx),
+            Variant::Delta => {
+                let Spread { mut ranks, iterations, left, stats } =
+                    pagerank_delta::run(&self.deltas(), graph, cx)?;
+                normalise(cx, &mut ranks)?;
+                Ok(PageRankOutput { ranks, iterations, change: left, stats })
+            }
+            Variant::Vertex => {
+                let Spread { ranks, iterations, left, stats } =
+                    pagerank_delta::by_program(&self.deltas(), graph, cx)?;
+                Ok(PageRankOutput { ranks, iterations, change: left, stats })
+            }
             Variant::PullProgram => pulling::run(self, graph, cx),
             Variant::Pull if self.rounds(graph.num_vertices() as u64) => {
                 self.pull::<f32>(graph, cx)
@@ -178,6 +188,11 @@ impl PageRank {
     fn rounds(&self, vertices: u64) -> bool {
         let reachable = self.tolerance == 0.0 || self.tolerance >= SINGLE;
         vertices > EXACT as u64 && reachable
+    }
+
+    fn deltas(&self) -> Deltas {
+        let PageRank { damping, iterations, tolerance, .. } = *self;
+        Deltas { damping, iterations, tolerance }
     }
 
     fn needs_of_pull(&self, summary: &Summary) -> Needs {
@@ -284,7 +299,7 @@ fn ranks<C: Contribution>(cx: &Context, values: Vec<C>, degrees: &[u32]) -> Resu
 }
 
 /// Scales `ranks` to sum 1, the same for every thread count.
-pub(super) fn normalise(cx: &Context, ranks: &mut [f64]) -> Result<()> {
+fn normalise(cx: &Context, ranks: &mut [f64]) -> Result<()> {
     let blocks = {
         let ranks = &*ranks;
         map_blocks(cx, ranks.len(), |range| {

@@ -13,7 +13,6 @@
 //!
 //! The vertex program of [`programs::PageRank`] does the same by messages.
 
-use super::pagerank::{PageRank, PageRankOutput, normalise};
 use crate::context::Context;
 use crate::error::Result;
 use crate::estimate::Needs;
@@ -21,7 +20,7 @@ use crate::graph::Graph;
 use crate::parallel::{for_each_block_mut, map_blocks};
 use crate::program::{Config, programs, run_program};
 use crate::shared::{share_u64, zeroed};
-use crate::stats::IterationLog;
+use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, VertexSet};
 use nakshi_store::Direction;
 use std::sync::atomic::Ordering;
@@ -34,8 +33,25 @@ fn to_units(mass: f64) -> u64 {
     (mass * UNIT) as u64
 }
 
-/// Runs the delta variant: as [`PageRank`] says, `tolerance` bounds the mass that is left.
-pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+/// The parameters of PageRank that both variants read; `tolerance` bounds the mass that is left.
+pub(super) struct Deltas {
+    pub(super) damping: f64,
+    pub(super) iterations: u32,
+    pub(super) tolerance: f64,
+}
+
+/// The end of a run by deltas.
+pub(super) struct Spread {
+    /// One rank a vertex, up to a factor that all share.
+    pub(super) ranks: Vec<f64>,
+    pub(super) iterations: u32,
+    /// Mass that was received and not passed on, as a part of that of the ranks.
+    pub(super) left: f64,
+    pub(super) stats: RunStats,
+}
+
+/// Runs by scans and gathers.
+pub(super) fn run(config: &Deltas, graph: &Graph, cx: &Context) -> Result<Spread> {
     let n = graph.num_vertices();
     let mut log = IterationLog::new(graph);
     let start = to_units((1.0 - config.damping) / n.max(1) as f64);
@@ -61,7 +77,7 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
         std::mem::swap(&mut received, &mut next);
         log.end("deltas", active.count() as u64);
     }
-    let change = left(cx, &ranks, &received)?;
+    let left = left(cx, &ranks, &received)?;
     drop((received, next));
     let mut result = zeroed::<f64>(n, "PageRank's ranks")?;
     for_each_block_mut(cx, &mut result, |start, block| {
@@ -70,33 +86,31 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
         }
         Ok(())
     })?;
-    drop(ranks);
-    normalise(cx, &mut result)?;
-    Ok(PageRankOutput { ranks: result, iterations, change, stats: log.finish() })
+    Ok(Spread { ranks: result, iterations, left, stats: log.finish() })
 }
 
 /// What [`by_program`] needs: the states, and the ranks that are made of them.
-pub(super) fn needs_of_program(config: &PageRank) -> Needs {
+pub(super) fn needs_of_program(config: &Deltas) -> Needs {
     let mut needs = Config::default().needs(&program(config, 1));
     needs.state_bytes_per_vertex += 8.0;
     needs
 }
 
-fn program(config: &PageRank, vertices: usize) -> programs::PageRank {
+fn program(config: &Deltas, vertices: usize) -> programs::PageRank {
     // What each vertex may hold back, as above.
     programs::PageRank::new(vertices, config.damping, config.tolerance * (1.0 - config.damping))
 }
 
 /// Runs the vertex program.
-pub(super) fn by_program(config: &PageRank, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
+pub(super) fn by_program(config: &Deltas, graph: &Graph, cx: &Context) -> Result<Spread> {
     let program = program(config, graph.num_vertices());
     let settings = Config { max_iterations: Some(config.iterations), ..Config::default() };
     let (states, stats) = run_program(graph, &program, &settings, cx)?;
-    let change = programs::PageRank::left(&states);
+    let left = programs::PageRank::left(&states);
     let ranks = programs::PageRank::ranks(&states);
     // An iteration is logged for each of at most as many as a u32 says.
     let iterations = u32::try_from(stats.iterations.len()).unwrap_or(u32::MAX);
-    Ok(PageRankOutput { ranks, iterations, change, stats })
+    Ok(Spread { ranks, iterations, left, stats })
 }
 
 /// Mass that was received and not passed on, as a part of that of the ranks; infinite without ranks.

@@ -1,7 +1,7 @@
 //! Algorithms by pull programs: on one machine as a variant, on several servers the only way.
 
-use super::{Algorithm, parse};
-use crate::algo::both;
+use super::algorithm::{Algorithm, parse};
+use crate::both;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};
@@ -116,15 +116,6 @@ pub trait PullVisitor {
 
     /// Called with the algorithm.
     fn visit<A: Pulls>(self, algorithm: &A) -> Self::Result;
-}
-
-/// Calls `visitor` with the algorithm `name`, if a pull program computes it; `parameters` are JSON with
-/// internal ids, without any that the program does not know.
-///
-/// # Errors
-/// [`Error::UnknownAlgorithm`], [`Error::Parameter`].
-pub fn with_pull<V: PullVisitor>(name: &str, parameters: &Value, visitor: V) -> Result<V::Result> {
-    super::dispatch(name, parameters, visitor)
 }
 
 /// Calls the visitor with parameters that have been read.

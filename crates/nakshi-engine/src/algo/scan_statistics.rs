@@ -18,8 +18,8 @@
 
 use super::triangles;
 use super::triangles::oriented::{Census, Ranking};
-use crate::algo::both::both_lists;
 use crate::algo::{Algorithm, Output, Parameter, algorithm};
+use crate::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};

@@ -10,7 +10,7 @@
 //! Charges are integers, so that adding and taking away leaves exactly what counting anew would.
 //! State: charge, in-degree, page and a queue entry a vertex, about 40 bytes; lists are scanned.
 
-use super::{Charges, Lists};
+use super::charges::{Charges, Lists};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;

@@ -8,7 +8,7 @@
 //! State: two bytes a sample and a rate a vertex. A search reads the lists once; charges are
 //! counted from the samples.
 
-use super::{Charges, Lists};
+use super::charges::{Charges, Lists};
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;

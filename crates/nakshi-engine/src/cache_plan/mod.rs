@@ -11,6 +11,7 @@
 //! highest, which is right; and what a list takes of a page is its size in bytes, since lists are
 //! compressed.
 
+mod charges;
 mod gvs;
 mod levels;
 
@@ -20,6 +21,7 @@ use crate::estimate::Needs;
 use crate::graph::Graph;
 use crate::searches::SAMPLES;
 use crate::vertex_set::Bitmap;
+use charges::{Charges, Lists};
 use gvs::Neighbourhoods;
 use levels::Sampled;
 use nakshi_store::layout::mix;
@@ -27,7 +29,6 @@ use nakshi_store::{CachePlan, Direction, PlanInfo, PlanSide, Store, VertexId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// How vertices are chosen.
@@ -230,46 +231,6 @@ pub(crate) fn choose(
     }
     // Lossless: vertices.
     Ok(chosen.iter_in(0, n).map(|v| v as VertexId).collect())
-}
-
-/// Where the lists of a direction lie.
-struct Lists<'g> {
-    graph: &'g Graph,
-    direction: Direction,
-    page_size: u64,
-}
-
-impl<'g> Lists<'g> {
-    fn new(graph: &'g Graph, direction: Direction) -> Self {
-        let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
-        Lists { graph, direction, page_size }
-    }
-
-    fn extent(&self, v: VertexId) -> Range<u64> {
-        self.graph.extent(self.direction, v as usize)
-    }
-
-    fn bytes(&self, v: VertexId) -> u64 {
-        let extent = self.extent(v);
-        extent.end - extent.start
-    }
-
-    /// The page in which the list of `v` begins.
-    fn page(&self, v: VertexId) -> u64 {
-        self.extent(v).start / self.page_size
-    }
-}
-
-/// What lists are charged with.
-trait Charges {
-    /// Charges all lists outside `chosen`.
-    fn all(&mut self, chosen: &Bitmap) -> Result<()>;
-
-    /// Charges anew what changes by `news`, which are in `chosen` now.
-    fn update(&mut self, chosen: &Bitmap, news: &[VertexId]) -> Result<()>;
-
-    /// The charge of `v` for each of its bytes, of which there is at least one.
-    fn rate(&self, v: VertexId) -> f64;
 }
 
 /// Chooses the highest charges for their bytes, until `limit` bytes are taken (lines 12 to 16 of

@@ -103,7 +103,7 @@ impl Graph {
                 Direction::In => &mut graph.incoming,
             };
             if let Some(slot) = slot {
-                slot.pinned = Some(Pinned::load(slot, &side.vertices, cx)?);
+                slot.pinned = Some(Pinned::load((&slot.index, &slot.data), &side.vertices, cx)?);
             }
         }
         graph.keep(kept as f64 / lists.max(1) as f64);

@@ -1,20 +1,19 @@
 //! The iterations of a run: what all workers share, and who decides what is next.
 
 use super::config::Config;
-use super::cx::{Board, Wishes};
 use super::frontier::Frontier;
 use super::grid::Grid;
+use super::model::{Board, Wishes};
 use super::model::{Facts, Order, ProgramNeeds, Start, VertexProgram};
 use super::outbox::Bundle;
 use super::schedule::{self, Cursors, Queue, Split};
 use super::states::States;
-use super::team::{Team, caught};
-use super::worker::Worker;
+use super::team::Team;
+use crate::Direction;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::stats::{IterationLog, RunStats};
-use crate::{Direction, VertexId};
+use crate::stats::IterationLog;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -43,11 +42,11 @@ pub(super) enum Step {
 pub(super) struct Plan<'a, S> {
     pub(super) step: Step,
     /// Whether worker 0 should do it alone.
-    solo: bool,
+    pub(super) solo: bool,
     /// Whether worker 0 is doing so while the others wait at the barrier. Unlike all else
     /// this changes only while all workers are at the barrier: one that is late must not
     /// find a plan under which it would not wait.
-    alone: bool,
+    pub(super) alone: bool,
     pub(super) iteration: u32,
     /// The vertical partition that runs.
     pub(super) stage: u32,
@@ -59,7 +58,7 @@ pub(super) struct Plan<'a, S> {
     ending: bool,
     active: u64,
     active_next: u64,
-    log: Option<IterationLog<'a>>,
+    pub(super) log: Option<IterationLog<'a>>,
 }
 
 /// What the workers of one run share.
@@ -96,37 +95,8 @@ pub(super) struct Engine<'a, P: VertexProgram> {
     pub(super) activated: AtomicU64,
     /// Vertices drawn by workers and not yet run.
     pub(super) leftover: AtomicUsize,
-    plan: RwLock<Plan<'a, P::State>>,
-    team: Team,
-}
-
-/// Runs `program` on `graph` until no vertex is active, and returns the state of every vertex
-/// and what happened in each iteration.
-///
-/// Works on lists in memory and on the SSD alike: open the graph with
-/// [`Config::needs`]`(&program)`.
-///
-/// # Errors
-/// [`Error::Panicked`] if a callback panics, [`Error::UnknownVertex`] if one names a vertex
-/// that there is not, [`Error::Unsupported`] if the graph was opened without what the program
-/// needs, [`Error::Budget`] and [`Error::OutOfMemory`] if the states do not fit,
-/// [`Error::Cancelled`], [`Error::Deadline`], and errors of reading. In each case all threads
-/// have ended, and the graph can be used again.
-pub fn run_program<P: VertexProgram>(
-    graph: &Graph,
-    program: &P,
-    config: &Config,
-    cx: &Context,
-) -> Result<(Vec<P::State>, RunStats)> {
-    caught(|| {
-        let log = IterationLog::new(graph);
-        let facts = facts(graph, &program.needs(), cx)?;
-        let mut states = initial_states(&facts, program, config, cx)?;
-        let engine = Engine::new(graph, program, config, cx, facts, &mut states, log)?;
-        let stats = engine.run()?;
-        drop(engine);
-        Ok((states, stats))
-    })
+    pub(super) plan: RwLock<Plan<'a, P::State>>,
+    pub(super) team: Team,
 }
 
 pub(super) fn facts(graph: &Graph, needs: &ProgramNeeds, cx: &Context) -> Result<Facts> {
@@ -148,31 +118,8 @@ pub(super) fn facts(graph: &Graph, needs: &ProgramNeeds, cx: &Context) -> Result
     Ok(facts)
 }
 
-fn initial_states<P: VertexProgram>(
-    facts: &Facts,
-    program: &P,
-    config: &Config,
-    cx: &Context,
-) -> Result<Vec<P::State>> {
-    let n = facts.vertices;
-    let needs = config.needs(program);
-    let needed = (needs.state_bytes_per_vertex * n as f64) as u64;
-    if let Some(given) = cx.memory().filter(|&given| given < needed) {
-        return Err(Error::Budget { what: "vertex state".into(), needed, given });
-    }
-    let mut states = Vec::new();
-    let bytes = needed;
-    states.try_reserve_exact(n).map_err(|_| Error::OutOfMemory { what: "vertex state", bytes })?;
-    for from in (0..n).step_by(1 << 16) {
-        cx.check()?;
-        // Ids are 32 bits wide: the graph is no larger.
-        states.extend((from..n.min(from + (1 << 16))).map(|v| program.init(v as VertexId, facts)));
-    }
-    Ok(states)
-}
-
 impl<'a, P: VertexProgram> Engine<'a, P> {
-    fn new(
+    pub(super) fn new(
         graph: &'a Graph,
         program: &'a P,
         config: &'a Config,
@@ -252,50 +199,16 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
         Ok(())
     }
 
-    fn run(&self) -> Result<RunStats> {
-        self.team.run(|index| self.work(index))?;
-        let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(plan.log.take().map(IterationLog::finish).unwrap_or_default())
-    }
-
-    /// What worker `index` does from the start to the end of the run.
-    fn work(&self, index: usize) -> Result<()> {
-        let read = || self.plan.read().unwrap_or_else(PoisonError::into_inner);
-        let mut worker = Worker::new(self, index);
-        loop {
-            let plan = read();
-            let alone = plan.alone;
-            if alone && index != 0 {
-                drop(plan);
-                self.team.sync(|| self.settle())?;
-                continue;
-            }
-            if plan.step == Step::Done {
-                return Ok(());
-            }
-            worker.step(&plan)?;
-            drop(plan);
-            if alone {
-                self.advance()?;
-                if !read().solo {
-                    self.team.sync(|| self.settle())?;
-                }
-            } else {
-                self.team.sync(|| self.advance().and_then(|()| self.settle()))?;
-            }
-        }
-    }
-
     /// Lets worker 0 go on alone, or not, as planned; called while all others are waiting, and
     /// by whoever comes last: all who may meet at a barrier bring the same.
-    fn settle(&self) -> Result<()> {
+    pub(super) fn settle(&self) -> Result<()> {
         let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
         plan.alone = plan.solo;
         Ok(())
     }
 
     /// Decides what comes next; called by one worker while the others wait.
-    fn advance(&self) -> Result<()> {
+    pub(super) fn advance(&self) -> Result<()> {
         let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
         plan.active_next += self.activated.swap(0, Ordering::Relaxed);
         let leftover = self.leftover.swap(0, Ordering::Relaxed);

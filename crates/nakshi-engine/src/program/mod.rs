@@ -15,7 +15,6 @@
 //!   program form.
 
 mod config;
-mod cx;
 mod engine;
 mod frontier;
 mod grid;
@@ -24,17 +23,17 @@ mod model;
 mod outbox;
 pub mod programs;
 pub mod pull;
+mod run;
 mod schedule;
 mod states;
 mod team;
 mod worker;
 
 pub use config::Config;
-pub use cx::{RunContext, Signals};
-pub use engine::run_program;
 pub use grid::Grid;
 pub use lists::{EdgeList, ListKind};
-pub use model::{Facts, Order, ProgramNeeds, Start, Vertex, VertexProgram};
+pub use model::{Facts, Order, ProgramNeeds, RunContext, Signals, Start, Vertex, VertexProgram};
+pub use run::run_program;
 
 #[cfg(test)]
 mod tests;

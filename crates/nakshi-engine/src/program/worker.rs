@@ -1,8 +1,8 @@
 //! One worker: runs vertices in batches, delivers messages, tells the end of iterations.
 
-use super::cx::{Board, RunContext, Signals};
 use super::engine::{Engine, Plan, Step};
 use super::lists::{EdgeList, Fetcher, Pending, Waves};
+use super::model::{Board, RunContext, Signals};
 use super::model::{Vertex, VertexProgram};
 use super::outbox::Outbox;
 use super::schedule::{Queue, Split, Stand, Task};

@@ -1,57 +1,21 @@
-//! The chunks of a side, and reading ahead over them.
+//! Reading ahead over the chunks of a side.
 
+use super::data::Data;
+use super::division::{CHUNK_BYTES, Span};
 use super::kept::Kept;
 use super::weights::Weights;
-use super::{CHUNK_BYTES, Data, SCAN_DEPTH, Side, unit_weights, weight_block, within};
+use super::{SCAN_DEPTH, Side, unit_weights, weight_block, within};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::parallel::{BLOCK, Tickets};
+use crate::parallel::Tickets;
 use crate::vertex_set::Bitmap;
 use nakshi_io::{Block, BlockReader};
-use nakshi_store::{List, ListIndex, VertexId};
+use nakshi_store::{List, VertexId};
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Divides lists into chunks of at most [`CHUNK_BYTES`] and at most [`BLOCK`] vertices; a
-/// longer list is a chunk of its own. Returns the first vertex of each chunk, then the
-/// number of vertices.
-pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
-    let n = index.len();
-    let mut starts = vec![0];
-    let mut from = 0;
-    while from < n {
-        let limit = index.offset(from).saturating_add(CHUNK_BYTES);
-        // The last `to` in `from + 1 ..= from + BLOCK` whose offset is within the limit.
-        let (mut low, mut high) = (from + 1, n.min(from + BLOCK as u64));
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if index.offset(middle) <= limit {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        from = low;
-        starts.push(from);
-    }
-    starts
-}
-
-/// A chunk's vertices and bytes.
-#[derive(Debug, Clone)]
-pub(super) struct Span {
-    pub(super) vertices: Range<u64>,
-    pub(super) bytes: Range<u64>,
-}
-
-pub(super) fn span(side: &Side, chunk: usize) -> Option<Span> {
-    let &[from, to] = side.chunk_starts().get(chunk..chunk + 2)? else { return None };
-    let index = &side.index;
-    Some(Span { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
-}
 
 /// The lists of one chunk, in memory.
 #[derive(Debug)]
@@ -215,7 +179,7 @@ impl<'a> Feed<'a> {
 
     fn next_in_memory(&mut self, visit: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<bool> {
         let Some(chunk) = self.draw() else { return Ok(false) };
-        let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
+        let Some(Span { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
         let Data::Memory(lists) = &self.side.data else { return Ok(false) };
         let weights = match self.side.weights.as_ref().map(|c| &c.data) {
             Some(Data::Memory(weights)) => weights.with_slack(),
@@ -237,7 +201,7 @@ impl<'a> Feed<'a> {
     fn ahead(&mut self, ssd: &mut Ssd) -> Result<()> {
         while ssd.lists.pending() < ssd.depth && ssd.ready.len() < ssd.depth {
             let Some(chunk) = self.draw() else { break };
-            let Some(Span { vertices, bytes }) = span(self.side, chunk) else { break };
+            let Some(Span { vertices, bytes }) = self.side.span(chunk) else { break };
             if bytes.is_empty() || ssd.kept(chunk).is_some() {
                 ssd.ready.push_back(chunk);
                 continue;
@@ -271,7 +235,7 @@ impl<'a> Feed<'a> {
         if let Some(kept) = &ssd.kept {
             kept.put(chunk, &block, weights.as_ref());
         }
-        let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
+        let Some(Span { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
         visit(&View {
             side: self.side,
             chunk,
@@ -291,7 +255,7 @@ impl<'a> Feed<'a> {
         chunk: usize,
         visit: &mut dyn FnMut(&View<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Some(Span { vertices, bytes }) = span(self.side, chunk) else { return Ok(()) };
+        let Some(Span { vertices, bytes }) = self.side.span(chunk) else { return Ok(()) };
         let (buf, weights) = ssd.kept(chunk).unwrap_or_default();
         let pages = (bytes.end - bytes.start).div_ceil(self.side.page_size().into());
         self.side.shared.stats.pinned_hits.fetch_add(pages, Relaxed);
@@ -331,25 +295,4 @@ fn weights_of(
         early.insert(block.token, block);
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn chunks_cover_all_vertices(sizes in prop::collection::vec(prop_oneof![0u64..2000, Just(300_000u64)], 0..400)) {
-            let index = ListIndex::from_sizes(&sizes).unwrap();
-            let starts = divide(&index);
-            prop_assert_eq!(starts[0], 0);
-            prop_assert_eq!(*starts.last().unwrap(), sizes.len() as u64);
-            for pair in starts.windows(2) {
-                prop_assert!(pair[0] < pair[1]);
-                let bytes = index.offset(pair[1]) - index.offset(pair[0]);
-                prop_assert!(bytes <= CHUNK_BYTES || pair[1] == pair[0] + 1);
-            }
-        }
-    }
 }

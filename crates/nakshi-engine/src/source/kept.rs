@@ -7,10 +7,8 @@
 //! decode kept chunks while the reads of the others are under way. A chunk is copied when it
 //! is read for the second time: an algorithm that reads its lists once pays nothing.
 
-use super::{Side, chunks};
 use crate::vertex_set::{AtomicBitmap, Bitmap};
 use nakshi_io::{AlignedBuf, Block, SLACK};
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Memory beside the bytes of a kept chunk: what decoders may read behind them, and the
@@ -40,8 +38,12 @@ impl Keep {
         Keep { share, now: Mutex::new(State::Unused) }
     }
 
-    /// What is kept of `side`, if anything ever is.
-    pub(crate) fn kept(&self, side: &Side) -> Option<Arc<Kept>> {
+    /// The kept chunks of a side whose chunks have these sizes, of lists and of weights; `None` if
+    /// nothing is ever kept.
+    pub(crate) fn kept(
+        &self,
+        sizes: impl FnOnce() -> Vec<(u64, Option<u64>)>,
+    ) -> Option<Arc<Kept>> {
         if self.share <= 0.0 {
             return None;
         }
@@ -50,7 +52,7 @@ impl Keep {
             State::Released => None,
             State::Kept(kept) => Some(Arc::clone(kept)),
             State::Unused => {
-                let kept = Arc::new(Kept::new(side, self.share));
+                let kept = Arc::new(Kept::new(&sizes(), self.share));
                 *now = State::Kept(Arc::clone(&kept));
                 Some(kept)
             }
@@ -77,24 +79,24 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    fn new(side: &Side, share: f64) -> Self {
-        let count = side.chunk_starts().len().saturating_sub(1);
+    /// Chooses among chunks of these sizes, of lists and of weights, so that they take `share` of
+    /// the bytes.
+    fn new(sizes: &[(u64, Option<u64>)], share: f64) -> Self {
+        let count = sizes.len();
+        let weighted = sizes.iter().any(|(_, weights)| weights.is_some());
         let mut chosen = Bitmap::new(count);
         let (mut seen, mut kept) = (0u64, 0u64);
-        for chunk in 0..count {
-            let Some(span) = chunks::span(side, chunk) else { continue };
-            let weights = side.weights.as_ref().map(|column| column.bytes(span.vertices));
-            let bytes = |range: Range<u64>| range.end - range.start;
-            let (lists, weights) = (bytes(span.bytes), weights.map_or(0, bytes));
-            seen += lists + weights;
-            let taken = lists + weights + OVERHEAD * (1 + u64::from(side.weights.is_some()));
+        for (chunk, &(lists, weights)) in sizes.iter().enumerate() {
+            let bytes = lists + weights.unwrap_or(0);
+            seen += bytes;
+            let taken = bytes + OVERHEAD * (1 + u64::from(weighted));
             if lists > 0 && (kept + taken) as f64 <= share * seen as f64 {
                 kept += taken;
                 chosen.set(chunk);
             }
         }
         let cells = |count| std::iter::repeat_with(OnceLock::new).take(count).collect();
-        let weights = cells(if side.weights.is_some() { count } else { 0 });
+        let weights = cells(if weighted { count } else { 0 });
         Kept { chosen, seen: AtomicBitmap::new(count), lists: cells(count), weights }
     }
 

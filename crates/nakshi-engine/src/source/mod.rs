@@ -3,30 +3,30 @@
 //! Both hold the same bytes, so the same kernels run on both.
 //!
 //! * [`Side`]: the lists of one direction with their index and weight column;
-//! * [`chunks`]: the fixed division of a side into chunks, and reading ahead over them;
+//! * [`division`]: the fixed division of a side into chunks; [`chunks`]: reading ahead over them;
 //! * [`kept`]: chunks that stay in memory from one scan to the next;
 //! * [`pinned`]: the static cache, lists of chosen vertices that stay in memory;
 //! * [`weights`]: the weights beside one list.
 
 pub(crate) mod chunks;
+mod data;
+mod division;
 mod kept;
 pub(crate) mod pinned;
 pub(crate) mod weights;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+pub(crate) use data::Data;
+use division::{CHUNK_BYTES, Span};
 use kept::{Keep, Kept};
-use nakshi_io::{
-    CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions, Resident,
-};
+use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions};
 use nakshi_store::{Encoding, List, ListIndex};
 use pinned::Pinned;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use weights::{WeightKind, Weights};
 
-/// Bytes of lists per chunk of a scan.
-pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
 /// Reads in flight per worker of a scan.
 pub(crate) const SCAN_DEPTH: usize = 4;
 /// Reads in flight per worker of a gather.
@@ -34,15 +34,6 @@ const GATHER_DEPTH: usize = 32;
 /// A request costs about 5 us of processor time and a megabyte 0.45 ms (measured with
 /// io_uring and O_DIRECT), so up to this many bytes nobody wants are read along.
 const GATHER_GAP_BYTES: u32 = 12 << 10;
-
-/// Where bytes are.
-#[derive(Debug)]
-pub(crate) enum Data {
-    /// All of them in memory.
-    Memory(Resident),
-    /// On the SSD.
-    Ssd(Arc<PagedFile>),
-}
 
 /// A column of weights in the order of a side's list entries.
 #[derive(Debug)]
@@ -171,8 +162,24 @@ impl Side {
     pub(crate) fn kept(&self) -> Option<Arc<Kept>> {
         match self.data {
             Data::Memory(_) => None,
-            Data::Ssd(_) => self.keep.kept(self),
+            Data::Ssd(_) => self.keep.kept(|| self.chunk_sizes()),
         }
+    }
+
+    /// The vertices and bytes of a chunk.
+    fn span(&self, chunk: usize) -> Option<Span> {
+        division::span(self.chunk_starts(), &self.index, chunk)
+    }
+
+    /// Bytes of the lists of each chunk, and of their weights if there is a column.
+    fn chunk_sizes(&self) -> Vec<(u64, Option<u64>)> {
+        let bytes = |range: Range<u64>| range.end - range.start;
+        let spans = (0..self.chunk_starts().len().saturating_sub(1)).map_while(|k| self.span(k));
+        let size = |span: Span| {
+            let weights = self.weights.as_ref().map(|column| bytes(column.bytes(span.vertices)));
+            (bytes(span.bytes), weights)
+        };
+        spans.map(size).collect()
     }
 
     /// The key of the file of lists, if there is one.
@@ -206,7 +213,7 @@ impl Side {
     /// The chunks: fixed by the lists alone, so that sums by chunk do not depend on threads
     /// or mode.
     pub(crate) fn chunk_starts(&self) -> &[u64] {
-        self.chunks.get_or_init(|| chunks::divide(&self.index))
+        self.chunks.get_or_init(|| division::divide(&self.index))
     }
 }
 

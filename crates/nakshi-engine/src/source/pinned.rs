@@ -1,12 +1,11 @@
 //! The static cache: edge lists of chosen vertices that stay in memory (BASC, USENIX ATC 2019).
 
-use super::{Data, Side};
+use super::data::Data;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::estimate::Needs;
 use crate::vertex_set::Bitmap;
 use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, Request, SLACK};
-use nakshi_store::{CachePlan, Direction, Store, VertexId};
+use nakshi_store::{CachePlan, Direction, ListIndex, Store, VertexId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,10 +14,10 @@ const BATCH: usize = 4096;
 /// Page cache while lists are loaded.
 const CACHE: usize = 1 << 20;
 
-/// The cache plan of `store`, where `cx` asks for one and a run with `needs` has use for it.
-pub(crate) fn plan(store: &Store, needs: &Needs, cx: &Context) -> Result<Option<CachePlan>> {
-    // Who uses the spare memory itself reads lists in turn.
-    if !cx.static_cache() || needs.takes_spare {
+/// The cache plan of `store` where `cx` asks for one. An algorithm that takes the spare memory for
+/// itself reads lists in turn and has no use for it.
+pub(crate) fn plan(store: &Store, takes_spare: bool, cx: &Context) -> Result<Option<CachePlan>> {
+    if !cx.static_cache() || takes_spare {
         return Ok(None);
     }
     let plan = CachePlan::load(store)?.ok_or_else(|| {
@@ -42,22 +41,26 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// Bytes of memory that the lists of `plan` take in the directions that a run reads.
-    pub(crate) fn memory_of(store: &Store, needs: &Needs, plan: &CachePlan) -> u64 {
-        let wanted: Vec<Direction> = needs.directions.iter().map(|&d| store.resolve(d)).collect();
+    /// Bytes of memory that the lists of `plan` take in the `directions` that a run reads.
+    pub(crate) fn memory_of(store: &Store, directions: &[Direction], plan: &CachePlan) -> u64 {
+        let wanted: Vec<Direction> = directions.iter().map(|&d| store.resolve(d)).collect();
         let sides = plan.sides.iter().filter(|side| wanted.contains(&side.direction));
         sides.map(|side| store.num_vertices() / 4 + 16 + side.bytes + SLACK as u64).sum()
     }
 
-    /// Reads the lists of `vertices`, which ascend, from the SSD.
-    pub(crate) fn load(side: &Side, vertices: &[VertexId], cx: &Context) -> Result<Self> {
-        let n = usize::try_from(side.vertices).unwrap_or(usize::MAX);
+    /// Reads the lists of `vertices`, which ascend, from `data`, where `index` says.
+    pub(crate) fn load(
+        (index, data): (&ListIndex, &Data),
+        vertices: &[VertexId],
+        cx: &Context,
+    ) -> Result<Self> {
+        let n = usize::try_from(index.len()).unwrap_or(usize::MAX);
         let mut members = Bitmap::new(n);
         let mut starts = vec![0; n.div_ceil(64)];
         let mut end = 0;
         for &v in vertices {
             members.set(v as usize);
-            let extent = side.extent(v.into());
+            let extent = index.extent(v.into());
             end += extent.end - extent.start;
             if let Some(next) = starts.get_mut(v as usize / 64 + 1) {
                 *next = end;
@@ -75,7 +78,7 @@ impl Pinned {
         bytes.try_reserve_exact(len + SLACK).map_err(|_| refuse())?;
         bytes.resize(len + SLACK, 0);
         let mut pinned = Pinned { members, starts, bytes };
-        if let Data::Ssd(file) = &side.data {
+        if let Data::Ssd(file) = data {
             let page = file.page_size();
             let cache = PageCache::new(CACHE.max(8 * page as usize), page)?;
             let options = GatherOptions {
@@ -83,14 +86,14 @@ impl Pinned {
                 ..GatherOptions::default()
             };
             let mut reader = CachedReader::new(&cache, file, &options, Arc::new(IoStats::new()))?;
-            pinned.fill(side, &mut reader, vertices, cx)?;
+            pinned.fill(index, &mut reader, vertices, cx)?;
         }
         Ok(pinned)
     }
 
     fn fill(
         &mut self,
-        side: &Side,
+        index: &ListIndex,
         reader: &mut CachedReader,
         vertices: &[VertexId],
         cx: &Context,
@@ -102,7 +105,7 @@ impl Pinned {
             let requests: Vec<Request> = (0..)
                 .zip(batch)
                 .map(|(token, &v)| {
-                    let range = side.extent(v.into());
+                    let range = index.extent(v.into());
                     places.push(end);
                     // Lossless: within a vector.
                     end += (range.end - range.start) as usize;
@@ -125,9 +128,9 @@ impl Pinned {
         Ok(())
     }
 
-    /// Where the list of `v` of `side` lies in [`Pinned::bytes`], if it is here.
+    /// Where the list of `v` lies in [`Pinned::bytes`], if it is here.
     #[inline]
-    pub(crate) fn find(&self, side: &Side, v: VertexId) -> Option<Range<usize>> {
+    pub(crate) fn find(&self, index: &ListIndex, v: VertexId) -> Option<Range<usize>> {
         let v = v as usize;
         if !self.members.get(v) {
             return None;
@@ -136,10 +139,10 @@ impl Pinned {
         let mut start = *self.starts.get(word)?;
         let before = self.members.iter_in(word * 64, v);
         for other in before {
-            let extent = side.extent(other as u64);
+            let extent = index.extent(other as u64);
             start += extent.end - extent.start;
         }
-        let extent = side.extent(v as u64);
+        let extent = index.extent(v as u64);
         // Lossless: within a vector.
         Some(start as usize..(start + extent.end - extent.start) as usize)
     }

@@ -1,8 +1,8 @@
 //! Properties in the order of their names, and the delimiter of each (section 3.3).
 
-use super::FlatProperty;
+use super::directory::FlatProperty;
 use super::form::Form;
-use crate::PropertySpec;
+use crate::spec::PropertySpec;
 use nakshi_store::{Error, Result};
 
 /// First bytes of delimiters: not printable, and no white space, so that texts need few escapes.

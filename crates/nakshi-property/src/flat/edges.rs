@@ -9,29 +9,16 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use super::super::monotone::Monotone;
 use super::super::packed::Packed;
-use super::Places;
 use super::delimiter::Properties;
+use super::directory::{Parts, Places};
 use super::list::{Pending, decimal, decimals, put_decimal};
-use super::text::Text;
+use crate::compressed_text::Text;
 use nakshi_store::{Error, Result};
 
 /// Bits of a number of digits; 20 is the most.
 const WIDTH: u8 = 5;
-
-/// Where the parts of records lie, and what every access to them needs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Parts {
-    /// First row of each in the group, and the number of rows.
-    rows: Monotone,
-    /// Where the times of each begin.
-    times: Monotone,
-    /// The digits of each, as they stand in its head: `WIDTH` bits each, those of times lowest.
-    digits: Packed,
-}
 
 /// Edges that wait to be written.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use super::super::row::Values;
 use super::super::wanted::Wanted;
 use super::delimiter::Properties;
 use super::form::{Form, escape};
-use super::text::Text;
+use crate::compressed_text::Text;
 use nakshi_store::{Error, Result};
 
 /// Lists that wait to be written: how many digits a length takes depends on all of them.

@@ -1,8 +1,8 @@
 //! The NodeFile: the lists of nodes, one after another (section 3.3).
 
 use super::super::monotone::Monotone;
-use super::Places;
 use super::delimiter::Properties;
+use super::directory::Places;
 use super::list::Pending;
 
 /// Appends the lists to `text`; where each begins, and the last ends.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::super::blob::Blob;
 use super::super::row::EdgeRow;
 use super::super::row::Values;
-use super::super::segment::common;
+use super::super::row::common;
 use super::super::wanted::Wanted;
 use super::delimiter::Properties;
+use super::directory::{FlatDirectory, Places};
 use super::list::Lists;
-use super::text::Text;
-use super::{FlatDirectory, Places};
+use crate::compressed_text::Text;
 use nakshi_store::Result;
 
 /// Another pattern is looked for only if it occurs at most so often for every row that is left; to

@@ -6,11 +6,12 @@ use nakshi_succinct::Options;
 use super::super::row::{Edge, GROUP, Values};
 use super::super::value::plain_int;
 use super::delimiter::Properties;
+use super::directory::{FlatDirectory, FlatGroup};
 use super::edges::PendingEdges;
 use super::list::Pending;
-use super::text::{Extent, compress};
-use super::{FlatDirectory, FlatGroup, nodes};
+use super::nodes;
 use crate::PropertySpec;
+use crate::compressed_text::{Extent, compress};
 use nakshi_store::Result;
 use nakshi_store::Sink;
 

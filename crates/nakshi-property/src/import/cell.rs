@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::entry::PropertySpec;
+use super::super::spec::PropertySpec;
 use super::super::value::{PropertyType, Scalar, Value};
 use nakshi_store::{Error, Result, varint};
 

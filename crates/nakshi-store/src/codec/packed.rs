@@ -25,13 +25,11 @@
 
 use std::ops::ControlFlow;
 
-use super::simd::{self, Coded};
-use super::{BLOCK, NO_VERTEX, Term};
+use super::lanes::{BLOCK, GROUP, NO_VERTEX};
+use super::simd::{self, Coded, Term};
 use crate::varint;
 use crate::{Error, Result, VertexId};
 
-/// Gaps that share one width.
-pub(crate) const GROUP: usize = 8;
 const SHORT: Error = Error::BadList("it ends before its degree is reached");
 
 /// Degree and header length. The degree is checked against the length: each group of eight

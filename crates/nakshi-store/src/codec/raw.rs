@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::{BLOCK, Lanes, NO_VERTEX, Term, bound};
+use super::lanes::{BLOCK, Lanes, NO_VERTEX, bound};
+use super::simd::Term;
 use crate::{Error, Result, VertexId};
 
 /// Degree and header length of a list of `len` bytes.

@@ -15,9 +15,13 @@
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 
-use super::packed::GROUP;
-use super::{BLOCK, Lanes, Term, bound};
+use super::lanes::{BLOCK, GROUP, Lanes, bound};
 use crate::VertexId;
+
+/// A number that [`crate::List::sum`] can add.
+pub trait Term: Copy + Into<f64> + Load {}
+impl Term for f32 {}
+impl Term for f64 {}
 
 /// Room for a block, for the first neighbour before it, and for what the last store of eight
 /// lanes writes behind it.

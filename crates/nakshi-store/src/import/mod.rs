@@ -23,9 +23,10 @@ pub mod read;
 mod share;
 
 pub use crate::budget::{Budget, MINIMUM_MEMORY, least_memory};
+pub use crate::emit::Duplicates;
 pub use crate::hooks::{Hooks, Progress};
 pub use input::{Input, Ints, Numbers};
-pub use options::{Duplicates, Format, ImportOptions, Layout, Report, SelfLoops};
+pub use options::{Format, ImportOptions, Layout, Report, SelfLoops};
 pub(crate) use pipeline::STRIPE;
 #[doc(hidden)]
 pub use pipeline::import_tightly;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::emit::Duplicates;
+
 /// Input formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -49,19 +51,6 @@ impl std::str::FromStr for Format {
             }
         })
     }
-}
-
-/// What becomes of an edge that occurs more than once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Duplicates {
-    /// One stays, with the smallest of the weights (no order of input can change that).
-    #[default]
-    Drop,
-    /// All stay: a multigraph.
-    Keep,
-    /// One stays, with the sum of the weights; without weights, with their number.
-    Sum,
 }
 
 /// What becomes of an edge from a vertex to itself.

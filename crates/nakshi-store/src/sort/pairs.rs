@@ -1,8 +1,8 @@
 //! Edges between provisional ids, spooled while the input is read.
 
 use super::spill::{Extent, Spill, put_words, words};
+use super::weights::{Weights, as_float};
 use crate::Result;
-use crate::import::read::{Weights, as_float};
 
 /// Edges in a chunk.
 const CHUNK: usize = 32 << 10;

@@ -6,7 +6,7 @@
 //! the high bits as unary gaps. The high bits of a block have at most two zeros for each one, so
 //! that a look-up counts over a few words and needs no directory within.
 
-use super::Block;
+use super::block::Block;
 use crate::bits::{self, WIDEST};
 
 /// Bits of the width.

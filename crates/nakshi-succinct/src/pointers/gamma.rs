@@ -6,7 +6,7 @@
 //! (`RUNS`) the length of the run plus one is itself a number, the gap less one follows unless
 //! the block ends with the run.
 
-use super::Block;
+use super::block::Block;
 use crate::bits::{self, WIDEST};
 
 /// Most ones that a look at a word takes; a word read at any bit has one more.

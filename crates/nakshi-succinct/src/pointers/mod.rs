@@ -17,24 +17,18 @@
 use std::ops::Range;
 
 use crate::bits;
-use crate::layout::{Layout, PointerSize};
-use crate::{Error, Options, Psi, Result};
+use crate::layout::{GROUP, Layout};
+use crate::{Error, Psi, Result};
 
+mod block;
 mod elias_fano;
 mod gamma;
 mod write;
 
+use block::Block;
 pub(crate) use write::{size, write};
 
 const WRONG: Error = Error::corrupt("its next pointers do not decode");
-/// Blocks of a group.
-const GROUP: u64 = 16;
-
-/// Bits of the directory where a first pointer and a beginning take `fixed` bits together.
-pub(crate) fn directory_bits(rows: u64, options: &Options, fixed: u32, size: PointerSize) -> u64 {
-    let groups = rows.div_ceil(u64::from(options.psi_block) * GROUP);
-    groups * (u64::from(fixed) + (GROUP - 1) * u64::from(size.place_bits))
-}
 
 /// Next pointers as they lie in a compressed text.
 #[derive(Clone, Copy, Debug)]
@@ -42,15 +36,6 @@ pub(crate) struct Pointers<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) body: &'a [u8],
     pub(crate) directory: &'a [u8],
-}
-
-/// The code of a block: what stands for the pointers behind its first one, as distances from it.
-#[derive(Clone, Copy)]
-struct Block<'a> {
-    body: &'a [u8],
-    at: u64,
-    /// Pointers behind the first one.
-    count: u64,
 }
 
 impl<'a> Pointers<'a> {

@@ -1,8 +1,8 @@
 //! Writes the next pointers of all rows, in two passes: their length, then they themselves.
 
-use super::{GROUP, elias_fano, gamma};
+use super::{elias_fano, gamma};
 use crate::error::reserve;
-use crate::layout::{Layout, PointerSize};
+use crate::layout::{GROUP, Layout, PointerSize};
 use crate::{Options, Psi, Result, bits};
 
 /// What these pointers take.

@@ -19,9 +19,9 @@ pub(crate) mod count;
 pub(crate) mod flagged;
 pub(crate) mod oriented;
 
-use crate::algo::both;
 use crate::algo::pulling::{self, Found, Pulls};
 use crate::algo::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
+use crate::both;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::{Needs, Summary};

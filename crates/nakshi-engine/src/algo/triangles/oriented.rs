@@ -6,7 +6,7 @@
 //! power-law graph cost little more than two bytes and lets a byte per hub, 64 KiB in
 //! all, answer whether a list has it.
 
-use crate::algo::both::both_lists;
+use crate::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;

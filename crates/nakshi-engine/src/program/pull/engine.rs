@@ -3,7 +3,7 @@
 use super::model::{Links, Origin, PullProgram, PullVertex};
 use super::totals::{Seen, Totals};
 use super::value::PullValue;
-use crate::algo::both::both_lists;
+use crate::both::both_lists;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;

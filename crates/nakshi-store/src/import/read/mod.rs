@@ -42,8 +42,9 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+pub(crate) use crate::sort::weights::{Weights, as_float};
 pub use arrow::{Whole, whole};
-pub(crate) use batch::{Batch, Weights, as_float, canonical_u64};
+pub(crate) use batch::{Batch, canonical_u64};
 pub(crate) use blocks::BLOCK;
 pub(crate) use format::{detect, graphalytics_vertices, has_lines};
 pub use open::{Counters, Opened, open};

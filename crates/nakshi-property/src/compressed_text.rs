@@ -9,7 +9,7 @@ use nakshi_io::CancelToken;
 use nakshi_succinct::{Options, Succinct};
 use serde::{Deserialize, Serialize};
 
-use super::super::blob::Blob;
+use super::blob::Blob;
 use nakshi_store::{Error, Result};
 
 /// Time between two looks at a cancel token while a text is compressed.
@@ -85,32 +85,32 @@ impl AsRef<[u8]> for Slice {
 
 /// A compressed text.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(crate) struct Text {
     blob: Arc<Blob>,
     at: usize,
     succinct: Succinct<Slice>,
 }
 
 impl Text {
-    pub(super) fn open(blob: &Arc<Blob>, extent: Extent) -> Result<Self> {
+    pub(crate) fn open(blob: &Arc<Blob>, extent: Extent) -> Result<Self> {
         let (from, len) = (extent.at as usize, extent.len as usize);
         let slice = Slice { blob: Arc::clone(blob), from, to: from.saturating_add(len) };
         let succinct = Succinct::open_lazily(slice).map_err(|error| wrong(blob, from, &error))?;
         Ok(Text { blob: Arc::clone(blob), at: from, succinct })
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.succinct.len()
     }
 
     /// Whether the directories of the compressed text ascend.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let checked = Succinct::open(self.succinct.as_bytes());
         checked.map(drop).map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
     /// The `len` bytes from `from` on, in place of what `out` has.
-    pub(super) fn read(&self, from: u64, len: u64, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read(&self, from: u64, len: u64, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if from.checked_add(len).is_none_or(|end| end > self.len()) {
             return Err(self.damaged("an offset leads behind its text"));
@@ -120,7 +120,7 @@ impl Text {
     }
 
     /// The bytes of ranges, one after another, in place of what `out` has.
-    pub(super) fn read_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if ranges.iter().any(|range| range.start > range.end || range.end > self.len()) {
             return Err(self.damaged("an offset leads behind its text"));
@@ -130,21 +130,21 @@ impl Text {
     }
 
     /// How often a pattern occurs.
-    pub(super) fn count(&self, pattern: &[u8]) -> Result<u64> {
+    pub(crate) fn count(&self, pattern: &[u8]) -> Result<u64> {
         self.succinct.count(pattern).map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
     /// Where a pattern occurs, ascending.
-    pub(super) fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
+    pub(crate) fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
         self.succinct.search(pattern).map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
     #[cold]
-    pub(super) fn damaged(&self, what: &str) -> Error {
+    pub(crate) fn damaged(&self, what: &str) -> Error {
         self.blob.damaged(self.at, what)
     }
 
-    pub(super) fn blob(&self) -> &Blob {
+    pub(crate) fn blob(&self) -> &Blob {
         &self.blob
     }
 }

@@ -1,0 +1,67 @@
+//! The fixed division of lists into chunks.
+
+use crate::parallel::BLOCK;
+use nakshi_store::ListIndex;
+use std::ops::Range;
+
+/// Bytes of lists per chunk of a scan.
+pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
+
+/// Divides lists into chunks of at most [`CHUNK_BYTES`] and at most [`BLOCK`] vertices; a
+/// longer list is a chunk of its own. Returns the first vertex of each chunk, then the
+/// number of vertices.
+pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
+    let n = index.len();
+    let mut starts = vec![0];
+    let mut from = 0;
+    while from < n {
+        let limit = index.offset(from).saturating_add(CHUNK_BYTES);
+        // The last `to` in `from + 1 ..= from + BLOCK` whose offset is within the limit.
+        let (mut low, mut high) = (from + 1, n.min(from + BLOCK as u64));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if index.offset(middle) <= limit {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        from = low;
+        starts.push(from);
+    }
+    starts
+}
+
+/// A chunk's vertices and bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
+    pub(super) vertices: Range<u64>,
+    pub(super) bytes: Range<u64>,
+}
+
+/// The chunk of this number, of a division that begins chunks at `starts`.
+pub(super) fn span(starts: &[u64], index: &ListIndex, chunk: usize) -> Option<Span> {
+    let &[from, to] = starts.get(chunk..chunk + 2)? else { return None };
+    Some(Span { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn chunks_cover_all_vertices(sizes in prop::collection::vec(prop_oneof![0u64..2000, Just(300_000u64)], 0..400)) {
+            let index = ListIndex::from_sizes(&sizes).unwrap();
+            let starts = divide(&index);
+            prop_assert_eq!(starts[0], 0);
+            prop_assert_eq!(*starts.last().unwrap(), sizes.len() as u64);
+            for pair in starts.windows(2) {
+                prop_assert!(pair[0] < pair[1]);
+                let bytes = index.offset(pair[1]) - index.offset(pair[0]);
+                prop_assert!(bytes <= CHUNK_BYTES || pair[1] == pair[0] + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The declaration of a property.
+
+use serde::{Deserialize, Serialize};
+
+use super::value::PropertyType;
+
+/// Name and type of a property, and how it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertySpec {
+    /// Its name, unique among nodes or among edges.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: PropertyType,
+    /// Whether columns of it are compressed text in which substrings are found without reading all
+    /// values. Of strings and bytes only. In [`PropertyLayout::Zipg`](crate::PropertyLayout::Zipg) everything is such text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub searchable: bool,
+}
+
+impl PropertySpec {
+    /// A property that is not searchable.
+    pub fn new(name: impl Into<String>, ty: PropertyType) -> Self {
+        Self { name: name.into(), ty, searchable: false }
+    }
+}
