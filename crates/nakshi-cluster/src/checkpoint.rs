@@ -43,7 +43,7 @@ pub(crate) struct Snapshot {
 
 /// What a server can take a run up with, as it tells the front-end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct RecoveryState {
     /// Whether it can go on with what it has. One that was stopped before it could has to be told again
     /// what the others want of it, as one that takes another's place.
     pub(crate) ready: bool,
@@ -58,7 +58,7 @@ pub(crate) struct State {
 /// The step from which a run can be taken up; none if it has to begin anew. `states` are what the servers
 /// have, none for those that are lost; `told` are the steps that each is known to have saved.
 pub(crate) fn complete(
-    states: &[Option<State>],
+    states: &[Option<RecoveryState>],
     told: &[Vec<u32>],
     checkpoints: Option<&Checkpoints>,
 ) -> Option<u32> {
@@ -84,7 +84,7 @@ pub(crate) fn complete(
 
 /// Checkpoints of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Keeper {
+pub(crate) struct CheckpointStore {
     checkpoints: Option<Checkpoints>,
     job: u64,
     /// The last two of this server, and of the one before it.
@@ -107,9 +107,9 @@ fn push(to: &mut VecDeque<Snapshot>, snapshot: Snapshot) {
     }
 }
 
-impl Keeper {
+impl CheckpointStore {
     pub(crate) fn new(job: u64, checkpoints: Option<Checkpoints>) -> Self {
-        Keeper { checkpoints, job, ..Keeper::default() }
+        CheckpointStore { checkpoints, job, ..CheckpointStore::default() }
     }
 
     /// Whether values are to be saved before the communication of a step. Those of step 0 are made anew
@@ -129,10 +129,10 @@ impl Keeper {
         (self.own, self.others, self.passed) = Default::default();
     }
 
-    pub(crate) fn state(&self, ready: bool) -> State {
+    pub(crate) fn state(&self, ready: bool) -> RecoveryState {
         let steps = |of: &VecDeque<Snapshot>| of.iter().map(|snapshot| snapshot.step).collect();
         let (saved, held) = (steps(&self.own), steps(&self.others));
-        State { ready, saved, held, passed: self.passed }
+        RecoveryState { ready, saved, held, passed: self.passed }
     }
 
     /// Keeps a checkpoint, and brings it where it outlives this server.
@@ -331,9 +331,9 @@ fn ship(
 mod tests {
     use super::*;
 
-    fn state(saved: &[u32], held: &[u32], passed: u32) -> Option<State> {
+    fn state(saved: &[u32], held: &[u32], passed: u32) -> Option<RecoveryState> {
         let (saved, held) = (saved.to_vec(), held.to_vec());
-        Some(State { ready: true, saved, held, passed: Some(passed) })
+        Some(RecoveryState { ready: true, saved, held, passed: Some(passed) })
     }
 
     /// Seen red with names whose numbers are read and not compared as they are written.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::State;
+use crate::checkpoint::RecoveryState;
 use crate::exchange::Counters;
 use crate::job::Superstep;
 use crate::task::{Start, Task};
@@ -19,9 +19,9 @@ const LONGEST: u64 = 1 << 20;
 /// From the front-end, once it is known.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Order {
+pub(crate) enum Command {
     /// What to do, and where all servers listen.
-    Run(Box<Run>),
+    Run(Box<RunCommand>),
     /// To stop, because the run will be taken up again.
     Halt,
     /// That all servers are done.
@@ -32,10 +32,10 @@ pub(crate) enum Order {
 
 /// What a server does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct RunCommand {
     pub(crate) server: usize,
     pub(crate) addresses: Vec<String>,
-    pub(crate) job: Job,
+    pub(crate) job: ClusterJob,
     /// How often the run was taken up again.
     pub(crate) epoch: u32,
     pub(crate) start: Start,
@@ -45,9 +45,9 @@ pub(crate) struct Run {
 
 /// A run, as all its servers know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Job {
+pub(crate) struct ClusterJob {
     pub(crate) id: u64,
-    pub(crate) input: Input,
+    pub(crate) input: GraphInput,
     pub(crate) task: Task,
     /// Computation workers of each server.
     pub(crate) threads: usize,
@@ -57,13 +57,13 @@ pub(crate) struct Job {
     pub(crate) memory: Option<u64>,
     pub(crate) checkpoints: Option<Checkpoints>,
     /// For so long a server may be cut off.
-    pub(crate) silence: Duration,
+    pub(crate) peer_timeout: Duration,
 }
 
 /// Where servers load the graph from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Input {
+pub(crate) enum GraphInput {
     Store(PathBuf),
     /// `source` is the id of the vertex that the task begins at: servers number vertices. `bytes` is how
     /// long the file is.
@@ -87,9 +87,9 @@ pub(crate) enum Report {
     /// Supersteps are over; the steps whose checkpoints are there.
     Steps { done: Vec<Superstep>, saved: Vec<u32> },
     /// The run is over; so many bytes of results follow.
-    Done { bytes: u64, cut: bool, counters: Counters, peak_rss: u64, state: State },
+    Done { bytes: u64, cut: bool, counters: Counters, peak_rss: u64, state: RecoveryState },
     /// It cannot go on.
-    Failed { why: String, lost: Option<usize>, state: State },
+    Failed { why: String, lost: Option<usize>, state: RecoveryState },
 }
 
 /// Writes a line.
@@ -113,8 +113,8 @@ impl Lines {
 
     /// The next line; none at the end. After an error because nothing has come in time, more can come.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let room = LONGEST.saturating_sub(self.line.len() as u64);
-        self.reader.by_ref().take(room).read_until(b'\n', &mut self.line)?;
+        let left = LONGEST.saturating_sub(self.line.len() as u64);
+        self.reader.by_ref().take(left).read_until(b'\n', &mut self.line)?;
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return Ok(None);

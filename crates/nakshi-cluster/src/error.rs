@@ -60,9 +60,6 @@ pub enum Error {
     /// A folder that a server was told to allow cannot be found.
     #[error("a front-end cannot be allowed what is below {0}: {1}")]
     Allowed(String, std::io::Error),
-    /// The system starts no further thread.
-    #[error("a thread cannot be started: {0}; raise the limit on processes, or take fewer threads")]
-    Thread(std::io::Error),
     /// The engine or the store failed.
     #[error(transparent)]
     Engine(#[from] nakshi_engine::Error),

@@ -9,23 +9,23 @@ use std::time::{Duration, Instant, SystemTime};
 use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
-use crate::checkpoint::{State, complete, remove};
-use crate::control::{Input, Job, Lines, Order, Report, Run, say};
+use crate::checkpoint::{RecoveryState, complete, remove};
+use crate::control::{ClusterJob, Command, GraphInput, Lines, Report, RunCommand, say};
 use crate::exchange::Counters;
-use crate::exchange::greeting::{Caller as Greeted, LIMIT};
-use crate::exchange::sockets::{Check, Unheard, Wire, dial, greet, hear, watchful};
+use crate::exchange::greeting::{GREETING_TIMEOUT, Peer as Greeted};
+use crate::exchange::sockets::{Check, PeerSocket, Unheard, dial, greet, hear, watchful};
 use crate::job::Superstep;
 use crate::task::{Start, Task, ids};
 use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
 
 /// For so long the front-end waits for a connection.
-const CONNECTING: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often it looks whether it shall stop.
-const NAP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// For so long it waits for the cause when one server has lost another.
-const ECHO: Duration = Duration::from_millis(500);
+const CAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// For so long it waits for servers to hang up.
-const PARTING: Duration = Duration::from_secs(2);
+const HANGUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What servers have done, besides results.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -79,7 +79,7 @@ pub struct Settings {
     /// The run ends after a superstep before this, with the values that there are then.
     pub deadline: Option<Duration>,
     /// For so long a server may say nothing.
-    pub silence: Duration,
+    pub peer_timeout: Duration,
 }
 
 impl Settings {
@@ -93,7 +93,7 @@ impl Settings {
             checkpoints: None,
             restarts: 8,
             deadline: None,
-            silence: Duration::from_secs(10),
+            peer_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -154,15 +154,15 @@ pub fn run(
     Partition::new(addresses.len())?;
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let input = match given {
-        Given::Store(path, _) => Input::Store(absolute(path)),
+        Given::Store(path, _) => GraphInput::Store(absolute(path)),
         Given::Edges(file, source) => {
             let nodes = file.nodes.as_deref().map(absolute);
             let file = EdgeFile { path: absolute(&file.path), nodes, ..file.clone() };
-            Input::Edges { bytes: file.bytes(), file, source }
+            GraphInput::Edges { bytes: file.bytes(), file, source }
         }
     };
     let mut front = Front::connect(addresses, settings, cx)?;
-    let job = Job {
+    let job = ClusterJob {
         id: job_id(),
         input,
         task: task.clone(),
@@ -170,7 +170,7 @@ pub fn run(
         senders: settings.senders,
         memory: settings.memory,
         checkpoints: settings.checkpoints.clone(),
-        silence: settings.silence,
+        peer_timeout: settings.peer_timeout,
     };
     let ended = front.go(&job, cx, caller);
     front.end(job.id, ended.as_ref().err());
@@ -203,7 +203,7 @@ fn job_id() -> u64 {
 }
 
 /// What a server said, or that its connection ended.
-type Said = io::Result<Option<(Report, Vec<u8>)>>;
+type Received = io::Result<Option<(Report, Vec<u8>)>>;
 
 /// The connection to a server.
 struct Link {
@@ -226,8 +226,8 @@ impl Drop for Link {
 struct Front<'s> {
     settings: &'s Settings,
     links: Vec<Link>,
-    sender: Sender<(usize, u32, Said)>,
-    heard: Receiver<(usize, u32, Said)>,
+    sender: Sender<(usize, u32, Received)>,
+    heard: Receiver<(usize, u32, Received)>,
     epoch: u32,
     watched: Watched,
 }
@@ -235,7 +235,7 @@ struct Front<'s> {
 impl<'s> Front<'s> {
     fn connect(addresses: &[String], settings: &'s Settings, cx: &Context) -> Result<Self> {
         let (sender, heard) = channel();
-        let watched = Watched::new(addresses.len(), settings.silence);
+        let watched = Watched::new(addresses.len(), settings.peer_timeout);
         let mut front = Front { settings, links: Vec::new(), sender, heard, epoch: 0, watched };
         for (server, address) in addresses.iter().enumerate() {
             let link = front.join((server, 0), address, Duration::ZERO, cx)?;
@@ -244,24 +244,24 @@ impl<'s> Front<'s> {
         Ok(front)
     }
 
-    /// Makes a server part of the run; `patience` is for how long one that does not answer is called.
+    /// Makes a server part of the run; `timeout` is for how long one that does not answer is called.
     fn join(
         &self,
         (server, number): (usize, u32),
         address: &str,
-        patience: Duration,
+        timeout: Duration,
         cx: &Context,
     ) -> Result<Link> {
         let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
         let failed = |error: io::Error| lost(error.to_string());
         let check = || Ok(cx.check()?);
-        let socket = match call(address, patience, &self.settings.token, &check) {
+        let socket = match call(address, timeout, &self.settings.token, &check) {
             Ok(socket) => socket,
             Err(Unheard::Ended(error)) => return Err(error),
             Err(Unheard::Never(why)) => return Err(lost(why)),
             Err(Unheard::Again(error)) => return Err(failed(error)),
         };
-        watchful(&socket, self.settings.silence).map_err(failed)?;
+        watchful(&socket, self.settings.peer_timeout).map_err(failed)?;
         let mut lines = Lines::of(&socket).map_err(failed)?;
         let began = Instant::now();
         let port = loop {
@@ -273,9 +273,9 @@ impl<'s> Front<'s> {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                     return Err(failed(error));
                 }
-                Err(_) if began.elapsed() < CONNECTING => {}
+                Err(_) if began.elapsed() < CONNECT_TIMEOUT => {}
                 Err(_) => {
-                    let seconds = CONNECTING.as_secs();
+                    let seconds = CONNECT_TIMEOUT.as_secs();
                     let why = format!("it has served another front-end for {seconds} s");
                     return Err(lost(why));
                 }
@@ -297,7 +297,7 @@ impl<'s> Front<'s> {
     }
 
     /// Runs the task until it is done, with other servers in the place of those that are lost.
-    fn go(&mut self, job: &Job, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
+    fn go(&mut self, job: &ClusterJob, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
         let mut start = Start::Fresh;
         loop {
             let ended = self.start(job, &start).and_then(|()| self.follow(cx, caller));
@@ -312,12 +312,12 @@ impl<'s> Front<'s> {
         }
     }
 
-    fn start(&self, job: &Job, start: &Start) -> Result<()> {
+    fn start(&self, job: &ClusterJob, start: &Start) -> Result<()> {
         let addresses: Vec<_> = self.links.iter().map(|link| link.address.clone()).collect();
         let mut gone = None;
         let left = |deadline: Duration| deadline.saturating_sub(self.watched.began.elapsed());
         for (server, link) in self.links.iter().enumerate() {
-            let run = Run {
+            let run = RunCommand {
                 server,
                 addresses: addresses.clone(),
                 job: job.clone(),
@@ -326,7 +326,7 @@ impl<'s> Front<'s> {
                 seconds: self.settings.deadline.map(|deadline| left(deadline).as_secs_f64()),
             };
             // All of them are told, so that those that are there can be stopped.
-            if let Err(error) = say(&link.socket, &Order::Run(Box::new(run))) {
+            if let Err(error) = say(&link.socket, &Command::Run(Box::new(run))) {
                 gone.get_or_insert(Error::Lost { server, why: error.to_string() });
             }
         }
@@ -337,11 +337,11 @@ impl<'s> Front<'s> {
     fn end(&self, job: u64, error: Option<&Error>) {
         for link in &self.links {
             let order = match error {
-                None => Order::End,
+                None => Command::End,
                 Some(Error::Lost { server, why }) => {
-                    Order::Abort { server: Some(*server), why: why.clone() }
+                    Command::Abort { server: Some(*server), why: why.clone() }
                 }
-                Some(error) => Order::Abort { server: None, why: error.to_string() },
+                Some(error) => Command::Abort { server: None, why: error.to_string() },
             };
             // One that is gone hears nothing.
             let _ = say(&link.socket, &order);
@@ -358,8 +358,8 @@ impl<'s> Front<'s> {
     /// Waits until servers hang up, after which they write no more files; not for long.
     fn part(&self) {
         let (began, mut left) = (Instant::now(), self.links.len());
-        while left > 0 && began.elapsed() < PARTING {
-            if let Ok((server, number, Ok(None) | Err(_))) = self.heard.recv_timeout(NAP)
+        while left > 0 && began.elapsed() < HANGUP_TIMEOUT {
+            if let Ok((server, number, Ok(None) | Err(_))) = self.heard.recv_timeout(POLL_INTERVAL)
                 && self.links.get(server).is_some_and(|link| link.number == number)
             {
                 left -= 1;
@@ -379,7 +379,7 @@ impl<'s> Front<'s> {
     /// Takes what a server says, if one does.
     fn hear(&mut self, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
         cx.check()?;
-        match self.heard.recv_timeout(NAP) {
+        match self.heard.recv_timeout(POLL_INTERVAL) {
             Ok((server, number, said))
                 if self.links.get(server).is_some_and(|link| link.number == number) =>
             {
@@ -394,7 +394,7 @@ impl<'s> Front<'s> {
         &mut self,
         server: usize,
         why: String,
-        job: &Job,
+        job: &ClusterJob,
         cx: &Context,
         caller: &mut Caller<'_>,
     ) -> Result<Start> {
@@ -444,7 +444,7 @@ impl<'s> Front<'s> {
             let gone = || Error::Lost { server, why: why.into() };
             let address = (caller.replace)(server)?.ok_or_else(gone)?;
             left = left.saturating_sub(1);
-            match self.join((server, number), &address, CONNECTING, cx) {
+            match self.join((server, number), &address, CONNECT_TIMEOUT, cx) {
                 Err(Error::Lost { .. }) if left > 0 && before.as_ref() != Some(&address) => {
                     before = Some(address);
                 }
@@ -461,20 +461,20 @@ impl<'s> Front<'s> {
             // One that does not hear it is found below.
             let _ = match lost.contains(&server) {
                 true => link.socket.shutdown(std::net::Shutdown::Both),
-                false => say(&link.socket, &Order::Halt),
+                false => say(&link.socket, &Command::Halt),
             };
         }
         let began = Instant::now();
         loop {
             let states = self.watched.states.iter().enumerate();
-            let missing = |(server, state): (usize, &Option<State>)| {
+            let missing = |(server, state): (usize, &Option<RecoveryState>)| {
                 (state.is_none() && !lost.contains(&server)).then_some(server)
             };
             let missing: Vec<_> = states.filter_map(missing).collect();
             if missing.is_empty() {
                 return Ok(());
             }
-            if began.elapsed() > self.settings.silence {
+            if began.elapsed() > self.settings.peer_timeout {
                 lost.extend(missing);
                 return Ok(());
             }
@@ -493,7 +493,7 @@ impl<'s> Front<'s> {
 
 /// What is known of a run that goes on.
 struct Watched {
-    silence: Duration,
+    peer_timeout: Duration,
     began: Instant,
     /// How far each server is with its share.
     loading: Vec<(u64, u64)>,
@@ -503,7 +503,7 @@ struct Watched {
     heard: Vec<Instant>,
     done: Vec<bool>,
     /// What servers have that have stopped.
-    states: Vec<Option<State>>,
+    states: Vec<Option<RecoveryState>>,
     /// Steps whose checkpoints each server has.
     saved: Vec<Vec<u32>>,
     servers: Servers,
@@ -513,10 +513,10 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(servers: usize, silence: Duration) -> Self {
+    fn new(servers: usize, peer_timeout: Duration) -> Self {
         let began = Instant::now();
         Watched {
-            silence,
+            peer_timeout,
             began,
             loading: vec![(0, 0); servers],
             loaded: None,
@@ -551,7 +551,7 @@ impl Watched {
         reached
     }
 
-    fn hear(&mut self, server: usize, said: Said, caller: &mut Caller<'_>) -> Result<()> {
+    fn hear(&mut self, server: usize, said: Received, caller: &mut Caller<'_>) -> Result<()> {
         put(&mut self.heard, server, Instant::now());
         match said {
             Ok(Some((Report::Loaded, _))) => {
@@ -601,13 +601,14 @@ impl Watched {
     /// Whether somebody is lost or says nothing.
     fn check(&mut self) -> Result<()> {
         match self.echo.take() {
-            Some((at, error)) if at.elapsed() > ECHO => return Err(error),
+            Some((at, error)) if at.elapsed() > CAUSE_TIMEOUT => return Err(error),
             echo => self.echo = echo,
         }
-        match self.heard.iter().position(|at| at.elapsed() > self.silence) {
+        match self.heard.iter().position(|at| at.elapsed() > self.peer_timeout) {
             None => Ok(()),
             Some(server) => {
-                let why = format!("it has said nothing for {:.0} s", self.silence.as_secs_f64());
+                let why =
+                    format!("it has said nothing for {:.0} s", self.peer_timeout.as_secs_f64());
                 Err(Error::Lost { server, why })
             }
         }
@@ -620,32 +621,32 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
     }
 }
 
-/// Calls a worker until it knows this front-end. Nobody may be there for `patience`; whoever is has
-/// [`CONNECTING`] to say who it is, since it may be busy with strangers.
+/// Calls a worker until it knows this front-end. Nobody may be there for `timeout`; whoever is has
+/// [`CONNECT_TIMEOUT`] to say who it is, since it may be busy with strangers.
 fn call(
     address: &str,
-    patience: Duration,
+    timeout: Duration,
     token: &Token,
     check: Check<'_>,
 ) -> std::result::Result<TcpStream, Unheard> {
-    let (began, until) = (Instant::now(), Instant::now() + CONNECTING);
+    let (began, until) = (Instant::now(), Instant::now() + CONNECT_TIMEOUT);
     loop {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
-        let mut patience = patience;
+        let mut timeout = timeout;
         for place in address.to_socket_addrs()? {
             match dial(place, until, check).and_then(|socket| {
-                patience = CONNECTING;
+                timeout = CONNECT_TIMEOUT;
                 known(socket, token, check)
             }) {
                 Err(Unheard::Again(error)) => last = error,
                 ended => return ended,
             }
         }
-        if began.elapsed() >= patience {
+        if began.elapsed() >= timeout {
             return Err(last.into());
         }
         check()?;
-        std::thread::sleep(NAP);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -657,17 +658,17 @@ fn known(
     check: Check<'_>,
 ) -> std::result::Result<TcpStream, Unheard> {
     socket.set_nodelay(true)?;
-    let mut wire = Wire::Tcp(socket);
+    let mut wire = PeerSocket::Tcp(socket);
     let said = greet(&mut wire, Greeted::FrontEnd, token, check)?;
-    let [] = hear(&mut wire, (&said, token), Instant::now() + LIMIT, check)?;
+    let [] = hear(&mut wire, (&said, token), Instant::now() + GREETING_TIMEOUT, check)?;
     match wire {
-        Wire::Tcp(socket) => Ok(socket),
-        Wire::Unix(_) => unreachable!("it was called by TCP"),
+        PeerSocket::Tcp(socket) => Ok(socket),
+        PeerSocket::Unix(_) => unreachable!("it was called by TCP"),
     }
 }
 
 /// Passes on what a server says until its connection ends.
-fn listen(place: (usize, u32), mut lines: Lines, heard: &Sender<(usize, u32, Said)>) {
+fn listen(place: (usize, u32), mut lines: Lines, heard: &Sender<(usize, u32, Received)>) {
     loop {
         let said = lines.next().and_then(|line| match line {
             Some(done @ Report::Done { bytes, .. }) => Ok(Some((done, lines.bytes(bytes)?))),

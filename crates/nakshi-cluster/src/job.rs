@@ -1,7 +1,7 @@
 //! A JobServer's run: steps of computation, then communication (2.3.3, 2.3.4).
 
+mod publish_lists;
 mod store;
-mod wire;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use nakshi_engine::shared::prefetch;
 use nakshi_engine::{Context, VertexId};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Keeper, Snapshot, State};
+use crate::checkpoint::{CheckpointStore, RecoveryState, Snapshot};
 use crate::exchange::Session;
-use crate::lists::{List, Source};
+use crate::lists::{LinkList, LinkReader};
 use crate::{Result, Shard};
-use store::{BLOCK, Block, Said, Values};
+use store::{BLOCK, ShadowBlock, StepReport, ValueStore};
 
 /// What a step has done on this server and on all of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -79,8 +79,8 @@ pub fn run<P: PullProgram>(
     cx: &Context,
     watch: &mut dyn FnMut(&Superstep),
 ) -> Result<Finished<P::Output>> {
-    let mut watch = |step: &Superstep, _: &State| watch(step);
-    let kept = (&mut Keeper::default(), None);
+    let mut watch = |step: &Superstep, _: &RecoveryState| watch(step);
+    let kept = (&mut CheckpointStore::default(), None);
     run_from(shard, program, session, kept, terms, cx, &mut watch)
 }
 
@@ -89,22 +89,22 @@ pub(crate) fn run_from<P: PullProgram>(
     shard: &Shard,
     program: &P,
     session: &mut Session,
-    kept: (&mut Keeper, Option<Snapshot>),
+    kept: (&mut CheckpointStore, Option<Snapshot>),
     terms: Terms,
     cx: &Context,
-    watch: &mut dyn FnMut(&Superstep, &State),
+    watch: &mut dyn FnMut(&Superstep, &RecoveryState),
 ) -> Result<Finished<P::Output>> {
     let (keeper, from) = kept;
-    let mut said = Said::default();
+    let mut said = StepReport::default();
     let mut values = match &from {
         Some(snapshot) => {
-            let (values, totals) = Values::restore(&snapshot.bytes, shard, session)?;
+            let (values, totals) = ValueStore::restore(&snapshot.bytes, shard, session)?;
             said.totals = totals;
             values
         }
         None => {
             let first = |slot| program.init(&shard.origin(slot), &mut said.totals);
-            Values::new(shard, (0..shard.own).map(first))
+            ValueStore::new(shard, (0..shard.own).map(first))
         }
     };
     let first = from.map_or(0, |snapshot| snapshot.step);
@@ -156,15 +156,15 @@ pub(crate) fn run_from<P: PullProgram>(
 
 /// The computation of a step: every own vertex runs; what was added up here.
 fn compute<P: PullProgram>(
-    (shard, sources): (&Shard, &[Mutex<Source<'_>>]),
+    (shard, sources): (&Shard, &[Mutex<LinkReader<'_>>]),
     program: &P,
-    values: &mut Values<P::Value>,
+    values: &mut ValueStore<P::Value>,
     (step, totals): (u32, &Seen),
     cx: &Context,
 ) -> Result<Totals> {
     let (real, blocks) = values.versions(shard.own);
     let blocks = Mutex::new(blocks);
-    let seen = Seeing { shard, real: &real, step, totals };
+    let seen = StepView { shard, real: &real, step, totals };
     let parts = run_workers(sources.len(), |thread| {
         let mut added = Totals::default();
         let Some(source) = sources.get(thread) else { return Ok(added) };
@@ -182,7 +182,7 @@ fn compute<P: PullProgram>(
 }
 
 /// What all vertices see in a step.
-struct Seeing<'a, T> {
+struct StepView<'a, T> {
     shard: &'a Shard,
     real: &'a store::Real<'a, T>,
     step: u32,
@@ -194,9 +194,9 @@ struct Seeing<'a, T> {
 #[inline(never)]
 fn run_block<P: PullProgram>(
     program: &P,
-    seen: &Seeing<'_, P::Value>,
-    source: &mut Source<'_>,
-    block: &mut Block<'_, P::Value>,
+    seen: &StepView<'_, P::Value>,
+    source: &mut LinkReader<'_>,
+    block: &mut ShadowBlock<'_, P::Value>,
     added: &mut Totals,
 ) -> nakshi_engine::Result<()> {
     let slots = block.slots();
@@ -204,7 +204,7 @@ fn run_block<P: PullProgram>(
     source.begin(ends)?;
     for slot in slots {
         let list = source.next(seen.shard.range(slot))?;
-        let mut me = Running { seen, slot, list, put: None, added };
+        let mut me = ShardVertex { seen, slot, list, put: None, added };
         program.step(&mut me)?;
         if let Some(value) = me.put {
             block.put(slot, value);
@@ -214,15 +214,15 @@ fn run_block<P: PullProgram>(
 }
 
 /// A vertex in a step.
-struct Running<'a, T> {
-    seen: &'a Seeing<'a, T>,
+struct ShardVertex<'a, T> {
+    seen: &'a StepView<'a, T>,
     slot: usize,
-    list: List<'a>,
+    list: LinkList<'a>,
     put: Option<T>,
     added: &'a mut Totals,
 }
 
-impl<T> Running<'_, T> {
+impl<T> ShardVertex<'_, T> {
     /// Every wanted link. Values of later links are on their way meanwhile.
     #[inline]
     fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
@@ -230,7 +230,7 @@ impl<T> Running<'_, T> {
             f(id, value, weight);
             false
         };
-        let List { links, weights, .. } = self.list;
+        let LinkList { links, weights, .. } = self.list;
         let Some(ahead) = self.list.ahead() else {
             self.any(wanted, every);
             return;
@@ -255,7 +255,7 @@ impl<T> Running<'_, T> {
         wanted: impl Fn(u32) -> bool,
         mut f: impl FnMut(VertexId, &T, f64) -> bool,
     ) -> bool {
-        let List { links, weights, .. } = self.list;
+        let LinkList { links, weights, .. } = self.list;
         let mut one = self.one(wanted, &mut f);
         if weights.is_empty() {
             links.iter().any(|&link| one(link, 1.0))
@@ -271,7 +271,7 @@ impl<T> Running<'_, T> {
         wanted: impl Fn(u32) -> bool,
         f: &mut impl FnMut(VertexId, &T, f64) -> bool,
     ) -> impl FnMut(u32, f64) -> bool {
-        let Seeing { shard, real, .. } = self.seen;
+        let StepView { shard, real, .. } = self.seen;
         let values = real.values;
         // As long as the values: one comparison does for both.
         let ids = shard.ids.get(..values.len()).unwrap_or_default();
@@ -282,7 +282,7 @@ impl<T> Running<'_, T> {
     }
 }
 
-impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T> {
+impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for ShardVertex<'_, T> {
     fn origin(&self) -> Origin {
         self.seen.shard.origin(self.slot)
     }

@@ -39,6 +39,6 @@ pub use checkpoint::{Checkpoints, Place};
 pub use edge_file::EdgeFile;
 pub use error::{Error, Result};
 pub use partition::Partition;
-pub use shard::{Room, Shard};
+pub use shard::{MemoryBudget, Shard};
 pub use task::{Task, names};
 pub use token::Token;

@@ -268,7 +268,7 @@ fn count(graph: &Graph, partition: &Partition, cx: &Context) -> Result<Counts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nakshi_engine::program::pull::programs::PageRank;
+    use nakshi_engine::program::pull::programs::PullPageRank;
 
     fn graph(n: u32, directed: bool) -> Graph {
         let mut state = 7u64;
@@ -291,7 +291,7 @@ mod tests {
             for servers in [1, 2, 3, 8] {
                 let rows = plan(&graph, &[servers], 8, &cx).unwrap();
                 let [row] = rows.as_slice() else { panic!("a row") };
-                let program = PageRank { damping: 0.85, iterations: 3, tolerance: 0.0 };
+                let program = PullPageRank { damping: 0.85, iterations: 3, tolerance: 0.0 };
                 let run = crate::local::run(&graph, &program, servers, None, &cx).unwrap();
                 for step in 0..4 {
                     let sent: u64 = run.steps.iter().map(|steps| steps[step].sent).sum();

@@ -7,7 +7,7 @@ use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::Origin;
 
 use crate::exchange::{Batch, Session};
-use crate::lists::{Filling, Lists};
+use crate::lists::{LinkBuilder, LinkStore};
 use crate::{Error, Partition, Result, plan};
 
 /// The vertices of one server, the links to them, and who wants their values.
@@ -28,7 +28,7 @@ pub struct Shard {
     /// Where the links of each own vertex begin, and the end of the last.
     pub(crate) offsets: Vec<u64>,
     /// Slots, and weights where the program reads them.
-    pub(crate) lists: Lists,
+    pub(crate) lists: LinkStore,
     /// Slots of each server's values.
     pub(crate) remote: Vec<Range<usize>>,
     /// Own slots whose values each server has asked for, in the order of its slots.
@@ -40,7 +40,7 @@ pub struct Shard {
 pub(crate) struct Building {
     shard: Shard,
     weighted: bool,
-    lists: Filling,
+    lists: LinkBuilder,
     /// Where the next list of each own vertex goes.
     next: Vec<u64>,
     /// Vertices that are in a list, a bit each.
@@ -57,14 +57,14 @@ pub(crate) struct Own {
 
 impl Building {
     /// Of the vertices of a server, ascending, among so many of the graph. Lists go to files of a folder
-    /// where `room` is too small for them.
+    /// where `budget` is too small for them.
     pub(crate) fn new(
         server: usize,
         partition: &Partition,
         vertices: usize,
         own: impl Iterator<Item = Own>,
         weighted: bool,
-        room: &Room,
+        budget: &MemoryBudget,
     ) -> Result<Self> {
         let mut shard = Shard { server, vertices: vertices as u64, ..Shard::default() };
         let mut end = 0;
@@ -79,8 +79,8 @@ impl Building {
         shard.publish = vec![Vec::new(); partition.servers()];
         shard.offsets.push(end);
         let next = shard.offsets.clone();
-        let folder = room.folder(&shard, end, weighted, partition);
-        let lists = Filling::new(end as usize, weighted, folder)?;
+        let folder = budget.folder(&shard, end, weighted, partition);
+        let lists = LinkBuilder::new(end as usize, weighted, folder)?;
         Ok(Building { shard, weighted, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
     }
 
@@ -156,7 +156,7 @@ impl Building {
 
 /// What memory there is for a shard and its values, and where lists go that do not fit.
 #[derive(Clone, Debug, Default)]
-pub struct Room {
+pub struct MemoryBudget {
     /// Bytes; as much as it takes, without.
     pub memory: Option<u64>,
     /// A folder for lists, on an SSD.
@@ -167,7 +167,7 @@ pub struct Room {
     pub threads: usize,
 }
 
-impl Room {
+impl MemoryBudget {
     fn folder(
         &self,
         shard: &Shard,

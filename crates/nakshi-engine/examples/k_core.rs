@@ -22,7 +22,7 @@
 //! it reads the list of a vertex only when that vertex leaves, at most once.
 
 use nakshi_engine::program::{
-    Config, EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Signals, Start, Vertex,
+    EdgeList, Facts, ListKind, ProgramConfig, ProgramNeeds, RunContext, Signals, Start, Vertex,
     VertexProgram, run_program,
 };
 use nakshi_engine::{Context, Direction, Graph, Result, VertexId};
@@ -104,12 +104,12 @@ impl VertexProgram for KCore {
 /// # Errors
 /// Those of [`run_program`].
 pub fn k_core(graph: &Graph, k: u32, cx: &Context) -> Result<Vec<VertexId>> {
-    let (states, _stats) = run_program(graph, &KCore { k }, &Config::default(), cx)?;
+    let (states, _stats) = run_program(graph, &KCore { k }, &ProgramConfig::default(), cx)?;
     Ok((0..).zip(states).filter(|(_, member)| !member.left).map(|(v, _)| v).collect())
 }
 
 /// A graph in memory for the tour: a clique of five with a tail. A store on disk goes in the
-/// same way: `Graph::open(&store, &Config::default().needs(&program), &cx)`.
+/// same way: `Graph::open(&store, &ProgramConfig::default().needs(&program), &cx)`.
 #[allow(dead_code)]
 fn main() -> Result<()> {
     let edges = [

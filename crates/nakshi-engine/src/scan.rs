@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::parallel::{Tickets, run_workers};
 use crate::source::Side;
-use crate::source::chunks::{Feed, View};
+use crate::source::chunks::{ChunkFeed, View};
 use crate::source::weights::Weights;
 use nakshi_store::{Direction, List, VertexId};
 
@@ -113,7 +113,7 @@ where
     run_workers(threads, |worker| {
         let mut w = init(worker);
         let mut work = || -> Result<()> {
-            let mut feed = Feed::new(side, weighted, &tickets, order, cx)?;
+            let mut feed = ChunkFeed::new(side, weighted, &tickets, order, cx)?;
             loop {
                 cx.check()?;
                 if !feed.next(&mut |view| visit(&mut w, view))? {

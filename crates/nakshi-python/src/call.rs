@@ -62,10 +62,10 @@ impl Bell {
         self.changed.notify_all();
     }
 
-    /// Whether it has rung, after at most `patience`.
-    fn wait(&self, patience: Duration) -> bool {
+    /// Whether it has rung, after at most `timeout`.
+    fn wait(&self, timeout: Duration) -> bool {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let rung = self.changed.wait_timeout_while(rung, patience, |rung| !*rung);
+        let rung = self.changed.wait_timeout_while(rung, timeout, |rung| !*rung);
         *rung.unwrap_or_else(PoisonError::into_inner).0
     }
 }

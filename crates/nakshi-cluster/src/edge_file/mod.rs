@@ -19,8 +19,8 @@ use nakshi_store::import::{EdgeReader, Edges, Format, ImportOptions, SelfLoops, 
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::Session;
-use crate::load::{LOADING, Wanted};
-use crate::shard::Room;
+use crate::load::{LOADING, WantedLinks};
+use crate::shard::MemoryBudget;
 use crate::{Error, Partition, Result, Shard};
 use lists::Owned;
 use loader::Loader;
@@ -125,9 +125,9 @@ impl EdgeFile {
     /// Those of reading and of sending; [`nakshi_engine::Error::Budget`].
     pub(crate) fn load(
         &self,
-        wanted: Wanted,
+        wanted: WantedLinks,
         numbers: &Numbering,
-        room: &Room,
+        budget: &MemoryBudget,
         place: (usize, usize),
         mut session: Option<&mut Session>,
         cx: &Context,
@@ -136,7 +136,7 @@ impl EdgeFile {
         let partition = Partition::new(servers)?;
         let alone = session.is_none().then_some(server);
         let loader = Loader::new(self, wanted, numbers, &partition, alone);
-        let gathered = loader.gather(server, room, session.as_deref_mut(), cx)?;
+        let gathered = loader.gather(server, budget, session.as_deref_mut(), cx)?;
         let own = Owned::new(&loader, server);
         let incoming = own.lists(gathered.incoming, loader.weighted, cx)?;
         let outgoing = own.lists(gathered.outgoing, false, cx)?;
@@ -152,10 +152,10 @@ impl EdgeFile {
             Links::Both => vec![outgoing, incoming],
             Links::In => vec![incoming],
         };
-        let mut shard = loader.build((&own, &degrees), &lists, &partition, (server, room))?;
+        let mut shard = loader.build((&own, &degrees), &lists, &partition, (server, budget))?;
         if let Some(session) = session {
             shard.exchange(None, session)?;
-            room.check(&shard)?;
+            budget.check(&shard)?;
         }
         Ok(shard)
     }

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::token::{PROOF, Token, nonce};
 
 /// Time in which a caller has to finish its greeting.
-pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// First bytes on a connection, in [`HELLO`].
 const NAME: &[u8] = b"nakshi-cluster ";
 /// First bytes on a connection; processes of other versions do not understand each other.
@@ -41,23 +41,23 @@ const fn hello(version: &str) -> [u8; 32] {
 
 /// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub(crate) enum Peer {
     FrontEnd,
     Server(Identity),
 }
 
-impl Caller {
+impl Peer {
     /// The key that such a caller knows.
     pub(crate) fn key(self, token: &Token) -> Token {
         match self {
-            Caller::FrontEnd => token.clone(),
-            Caller::Server(Identity { job, .. }) => token.of_run(job),
+            Peer::FrontEnd => token.clone(),
+            Peer::Server(Identity { job, .. }) => token.of_run(job),
         }
     }
 
     fn bytes(self) -> [u8; WHO] {
         let mut bytes = [0; WHO];
-        if let Caller::Server(identity) = self {
+        if let Peer::Server(identity) = self {
             let [kind, rest @ ..] = &mut bytes;
             *kind = 1;
             *rest = identity.bytes();
@@ -67,8 +67,8 @@ impl Caller {
 
     fn of(bytes: &[u8; WHO]) -> Option<Self> {
         match bytes {
-            [0, ..] => Some(Caller::FrontEnd),
-            [1, rest @ ..] => Some(Caller::Server(Identity::of(rest))),
+            [0, ..] => Some(Peer::FrontEnd),
+            [1, rest @ ..] => Some(Peer::Server(Identity::of(rest))),
             _ => None,
         }
     }
@@ -76,14 +76,14 @@ impl Caller {
 
 /// The part of a greeting that comes before the proofs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct Transcript {
     pub(crate) call: [u8; CALL],
     pub(crate) answer: [u8; ANSWER],
 }
 
-impl Said {
+impl Transcript {
     /// The first bytes that a caller sends.
-    pub(crate) fn call(caller: Caller) -> Result<[u8; CALL]> {
+    pub(crate) fn call(caller: Peer) -> Result<[u8; CALL]> {
         let mut call = [0; CALL];
         let parts = [&HELLO[..], &caller.bytes(), &nonce()?].concat();
         call.copy_from_slice(&parts);
@@ -134,12 +134,12 @@ pub(crate) struct Greeting {
     bytes: [u8; CALL],
     found: usize,
     /// The greeting so far, once only the caller's proof is missing.
-    said: Option<(Caller, Said)>,
+    said: Option<(Peer, Transcript)>,
 }
 
 /// Result of the bytes that a stranger has sent.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum GreetingStep {
     /// More must come.
     Wait,
     /// This must be sent, then more must come.
@@ -147,7 +147,7 @@ pub(crate) enum Step {
     /// This may be sent, then there is no more to say.
     Refuse(Vec<u8>),
     /// The caller is known.
-    Known(Caller, Box<Said>),
+    Known(Peer, Box<Transcript>),
 }
 
 impl Greeting {
@@ -156,44 +156,44 @@ impl Greeting {
     }
 
     /// Where the next bytes go, and no more than are still missing.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
+    pub(crate) fn free(&mut self) -> &mut [u8] {
         let most = if self.said.is_some() { PROOF } else { CALL };
         self.bytes.get_mut(self.found..most).unwrap_or_default()
     }
 
-    /// Goes on with so many bytes that have come into [`Greeting::room`].
+    /// Goes on with so many bytes that have come into [`Greeting::free`].
     ///
     /// # Errors
     /// [`crate::Error::Token`] if there are no random numbers.
-    pub(crate) fn take(&mut self, more: usize, token: &Token) -> Result<Step> {
+    pub(crate) fn take(&mut self, more: usize, token: &Token) -> Result<GreetingStep> {
         self.found = (self.found + more).min(CALL);
         let found = self.bytes.get(..self.found).unwrap_or_default();
         let Some((caller, said)) = &self.said else {
             // Whoever babbles is told so by its first wrong byte, but for one of another version.
             let known = found.iter().zip(NAME).all(|(a, b)| a == b);
             if !known {
-                return Ok(Step::Refuse(Vec::new()));
+                return Ok(GreetingStep::Refuse(Vec::new()));
             }
             if self.found < CALL {
-                return Ok(Step::Wait);
+                return Ok(GreetingStep::Wait);
             }
-            let answer = Said::answer()?;
+            let answer = Transcript::answer()?;
             let (hello, rest) = self.bytes.split_at(HELLO.len());
-            let caller = rest.first_chunk().and_then(Caller::of);
+            let caller = rest.first_chunk().and_then(Peer::of);
             let Some(caller) = caller.filter(|_| hello == HELLO) else {
-                return Ok(Step::Refuse(answer.to_vec()));
+                return Ok(GreetingStep::Refuse(answer.to_vec()));
             };
-            self.said = Some((caller, Said { call: self.bytes, answer }));
+            self.said = Some((caller, Transcript { call: self.bytes, answer }));
             self.found = 0;
-            return Ok(Step::Answer(answer));
+            return Ok(GreetingStep::Answer(answer));
         };
         if self.found < PROOF {
-            return Ok(Step::Wait);
+            return Ok(GreetingStep::Wait);
         }
         if !said.is_callers(&caller.key(token), found) {
-            return Ok(Step::Refuse(REFUSED.to_vec()));
+            return Ok(GreetingStep::Refuse(REFUSED.to_vec()));
         }
-        Ok(Step::Known(*caller, Box::new(*said)))
+        Ok(GreetingStep::Known(*caller, Box::new(*said)))
     }
 }
 
@@ -207,22 +207,29 @@ mod tests {
     }
 
     /// Feeds bytes in pieces; the last step.
-    fn feed(greeting: &mut Greeting, bytes: &[u8], piece: usize, token: &Token) -> Step {
-        let mut last = Step::Wait;
+    fn feed(greeting: &mut Greeting, bytes: &[u8], piece: usize, token: &Token) -> GreetingStep {
+        let mut last = GreetingStep::Wait;
         for piece in bytes.chunks(piece) {
-            let room = greeting.room();
-            room[..piece.len()].copy_from_slice(piece);
+            let free = greeting.free();
+            free[..piece.len()].copy_from_slice(piece);
             last = greeting.take(piece.len(), token).unwrap();
         }
         last
     }
 
-    fn greet(mine: &Token, theirs: &Token, caller: Caller, piece: usize) -> (Step, Said) {
+    fn greet(
+        mine: &Token,
+        theirs: &Token,
+        caller: Peer,
+        piece: usize,
+    ) -> (GreetingStep, Transcript) {
         let mut greeting = Greeting::new();
-        let call = Said::call(caller).unwrap();
-        let Step::Answer(answer) = feed(&mut greeting, &call, piece, theirs) else { panic!() };
+        let call = Transcript::call(caller).unwrap();
+        let GreetingStep::Answer(answer) = feed(&mut greeting, &call, piece, theirs) else {
+            panic!()
+        };
         assert_eq!(foreign(&answer), None);
-        let said = Said { call, answer };
+        let said = Transcript { call, answer };
         let proof = said.callers(&caller.key(mine));
         (feed(&mut greeting, &proof, piece, theirs), said)
     }
@@ -230,11 +237,11 @@ mod tests {
     #[test]
     fn callers_are_known_by_the_secret() {
         let (one, other) = (token("0123456789abcdef"), token("0123456789abcdeF"));
-        let server = Caller::Server(Identity { server: 3, job: 7, epoch: 1 });
-        for caller in [Caller::FrontEnd, server] {
+        let server = Peer::Server(Identity { server: 3, job: 7, epoch: 1 });
+        for caller in [Peer::FrontEnd, server] {
             for piece in [1, 32] {
                 let (step, said) = greet(&one, &one, caller, piece);
-                assert!(matches!(step, Step::Known(found, _) if found == caller));
+                assert!(matches!(step, GreetingStep::Known(found, _) if found == caller));
                 let key = caller.key(&one);
                 let proof = said.listeners(&key, b"me");
                 assert!(said.is_listeners(&key, b"me", &proof));
@@ -242,7 +249,7 @@ mod tests {
                 assert!(!said.is_listeners(&key, b"", &said.callers(&key)));
                 assert!(!said.is_listeners(&key, b"me", &REFUSED));
                 let (step, _) = greet(&other, &one, caller, piece);
-                assert!(matches!(step, Step::Refuse(bytes) if bytes == REFUSED));
+                assert!(matches!(step, GreetingStep::Refuse(bytes) if bytes == REFUSED));
             }
         }
     }
@@ -251,19 +258,19 @@ mod tests {
     #[test]
     fn a_recorded_greeting_is_refused() {
         let token = token("0123456789abcdef");
-        let (_, said) = greet(&token, &token, Caller::FrontEnd, 99);
+        let (_, said) = greet(&token, &token, Peer::FrontEnd, 99);
         let mut again = Greeting::new();
-        assert!(matches!(feed(&mut again, &said.call, 99, &token), Step::Answer(_)));
+        assert!(matches!(feed(&mut again, &said.call, 99, &token), GreetingStep::Answer(_)));
         let step = feed(&mut again, &said.callers(&token), 99, &token);
-        assert!(matches!(step, Step::Refuse(_)));
+        assert!(matches!(step, GreetingStep::Refuse(_)));
     }
 
     #[test]
     fn other_versions_are_told_ours() {
-        let mut call = Said::call(Caller::FrontEnd).unwrap();
+        let mut call = Transcript::call(Peer::FrontEnd).unwrap();
         call[NAME.len()] = b'9';
         let step = feed(&mut Greeting::new(), &call, 99, &token("0123456789abcdef"));
-        let Step::Refuse(answer) = step else { panic!("{step:?}") };
+        let GreetingStep::Refuse(answer) = step else { panic!("{step:?}") };
         assert!(answer.starts_with(&HELLO));
         let theirs = [&call[..32], &[0; 32]].concat();
         let why = foreign(&theirs).unwrap();
@@ -277,15 +284,15 @@ mod tests {
         #[test]
         fn strangers_are_refused(bytes in prop::collection::vec(any::<u8>(), 1..200), right in 0usize..CALL) {
             let (mut greeting, token) = (Greeting::new(), token("0123456789abcdef"));
-            let mut text = Said::call(Caller::FrontEnd).unwrap()[..right].to_vec();
+            let mut text = Transcript::call(Peer::FrontEnd).unwrap()[..right].to_vec();
             text.extend(bytes);
             for byte in text {
-                let Some(place) = greeting.room().first_mut() else { panic!("no room") };
+                let Some(place) = greeting.free().first_mut() else { panic!("no room") };
                 *place = byte;
                 match greeting.take(1, &token).unwrap() {
-                    Step::Wait | Step::Answer(_) => {}
-                    Step::Refuse(_) => return Ok(()),
-                    Step::Known(..) => panic!("a stranger is known"),
+                    GreetingStep::Wait | GreetingStep::Answer(_) => {}
+                    GreetingStep::Refuse(_) => return Ok(()),
+                    GreetingStep::Known(..) => panic!("a stranger is known"),
                 }
             }
             prop_assert!(right > 0 || greeting.found <= NAME.len());

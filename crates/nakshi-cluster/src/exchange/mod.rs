@@ -6,7 +6,7 @@
 //! with faults. The [`door`] is where a worker is called, and the greeting there tells strangers from
 //! front-ends and servers.
 
-mod alarm;
+mod abort_flag;
 pub mod channels;
 pub mod door;
 mod frame;
@@ -15,7 +15,7 @@ mod session;
 pub mod simulated;
 pub mod sockets;
 
-pub use alarm::Alarm;
+pub use abort_flag::AbortFlag;
 pub use session::{Batch, Counters, Session, Sink};
 
 use crate::Result;

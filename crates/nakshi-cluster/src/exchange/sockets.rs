@@ -15,17 +15,17 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use timely_communication::allocator::zero_copy::stream::Stream;
 
-use super::Alarm;
+use super::AbortFlag;
 use super::channels::Closing;
 use super::door::Arrivals;
-use super::greeting::{ANSWER, Caller, LIMIT, REFUSED, Said, foreign};
+use super::greeting::{ANSWER, GREETING_TIMEOUT, Peer, REFUSED, Transcript, foreign};
 use crate::token::{PROOF, Token};
 use crate::{Error, Result};
 
 /// For so long a server waits before it tries a connection again.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// For so long one call lasts at most: the system would try for minutes.
-const CALL: Duration = Duration::from_secs(1);
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Who a server is and what it takes part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,18 +63,18 @@ impl Identity {
 
 /// For how long servers wait for each other.
 #[derive(Clone, Debug)]
-pub struct Waiting {
+pub struct ConnectLimits {
     /// When they give up calling.
     pub until: Instant,
     /// For so long another one may be cut off later.
-    pub silence: Duration,
+    pub peer_timeout: Duration,
     /// Ends the waiting.
-    pub alarm: Alarm,
+    pub abort: AbortFlag,
 }
 
 /// A connection between two servers.
 #[derive(Debug)]
-pub enum Wire {
+pub enum PeerSocket {
     /// Between machines.
     Tcp(TcpStream),
     /// On one machine.
@@ -84,21 +84,21 @@ pub enum Wire {
 macro_rules! either {
     ($wire:expr, $socket:ident => $what:expr) => {
         match $wire {
-            Wire::Tcp($socket) => $what,
-            Wire::Unix($socket) => $what,
+            PeerSocket::Tcp($socket) => $what,
+            PeerSocket::Unix($socket) => $what,
         }
     };
 }
 
-impl Wire {
+impl PeerSocket {
     /// Another handle of it.
     ///
     /// # Errors
     /// Those of the socket.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
-            Wire::Tcp(socket) => Wire::Tcp(socket.try_clone()?),
-            Wire::Unix(socket) => Wire::Unix(socket.try_clone()?),
+            PeerSocket::Tcp(socket) => PeerSocket::Tcp(socket.try_clone()?),
+            PeerSocket::Unix(socket) => PeerSocket::Unix(socket.try_clone()?),
         })
     }
 
@@ -121,8 +121,8 @@ impl Wire {
     /// Sends small messages at once.
     pub(super) fn set_nodelay(&self) -> io::Result<()> {
         match self {
-            Wire::Tcp(socket) => socket.set_nodelay(true),
-            Wire::Unix(_) => Ok(()),
+            PeerSocket::Tcp(socket) => socket.set_nodelay(true),
+            PeerSocket::Unix(_) => Ok(()),
         }
     }
 
@@ -130,22 +130,22 @@ impl Wire {
         either!(self, socket => socket.set_read_timeout(timeout))
     }
 
-    fn watchful(&self, silence: Duration) -> io::Result<()> {
+    fn watchful(&self, peer_timeout: Duration) -> io::Result<()> {
         match self {
-            Wire::Tcp(socket) => watchful(socket, silence),
+            PeerSocket::Tcp(socket) => watchful(socket, peer_timeout),
             // Nothing lies between the two ends.
-            Wire::Unix(_) => Ok(()),
+            PeerSocket::Unix(_) => Ok(()),
         }
     }
 }
 
-impl Read for Wire {
+impl Read for PeerSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         either!(self, socket => socket.read(buffer))
     }
 }
 
-impl Write for Wire {
+impl Write for PeerSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         either!(self, socket => socket.write(bytes))
     }
@@ -160,14 +160,14 @@ impl Write for Wire {
 ///
 /// # Errors
 /// Those of the socket.
-pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> {
+pub(crate) fn watchful(socket: &TcpStream, peer_timeout: Duration) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let socket = socket2::SockRef::from(socket);
     let second = Duration::from_secs(1);
     let probes = socket2::TcpKeepalive::new().with_time(second).with_interval(second);
     socket.set_tcp_keepalive(&probes)?;
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(silence))?;
+    socket.set_tcp_user_timeout(Some(peer_timeout))?;
     Ok(())
 }
 
@@ -208,8 +208,8 @@ pub(crate) fn dial(
         Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => loop {
             check()?;
             let mut places = [PollFd::new(&socket, PollFlags::OUT)];
-            let nap = Timespec { tv_sec: 0, tv_nsec: PAUSE.subsec_nanos().into() };
-            if poll(&mut places, Some(&nap)).is_ok_and(|ready| ready > 0) {
+            let interval = Timespec { tv_sec: 0, tv_nsec: RETRY_INTERVAL.subsec_nanos().into() };
+            if poll(&mut places, Some(&interval)).is_ok_and(|ready| ready > 0) {
                 socket.take_error()?.map_or(Ok(()), Err)?;
                 break;
             }
@@ -225,14 +225,14 @@ pub(crate) fn dial(
 
 /// Says who calls, and proves it; what was said.
 pub(crate) fn greet(
-    wire: &mut Wire,
-    caller: Caller,
+    wire: &mut PeerSocket,
+    caller: Peer,
     token: &Token,
     check: Check<'_>,
-) -> std::result::Result<Said, Unheard> {
-    let call = Said::call(caller)?;
+) -> std::result::Result<Transcript, Unheard> {
+    let call = Transcript::call(caller)?;
     wire.write_all(&call)?;
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + GREETING_TIMEOUT;
     let mut answer = [0; ANSWER];
     let (mut found, mut read) = (0, Ok(()));
     while found < ANSWER && read.is_ok() {
@@ -243,15 +243,15 @@ pub(crate) fn greet(
         }
     }
     read?;
-    let said = Said { call, answer };
+    let said = Transcript { call, answer };
     wire.write_all(&said.callers(&caller.key(token)))?;
     Ok(said)
 }
 
 /// Hears the proof of the one who was called, and what it says of itself.
 pub(crate) fn hear<const N: usize>(
-    wire: &mut Wire,
-    (said, key): (&Said, &Token),
+    wire: &mut PeerSocket,
+    (said, key): (&Transcript, &Token),
     until: Instant,
     check: Check<'_>,
 ) -> std::result::Result<[u8; N], Unheard> {
@@ -270,7 +270,7 @@ pub(crate) fn hear<const N: usize>(
 }
 
 fn read_all(
-    wire: &mut Wire,
+    wire: &mut PeerSocket,
     mut bytes: &mut [u8],
     until: Instant,
     check: Check<'_>,
@@ -284,12 +284,12 @@ fn read_all(
 
 /// Reads at least one byte.
 fn read_some(
-    wire: &mut Wire,
+    wire: &mut PeerSocket,
     bytes: &mut [u8],
     until: Instant,
     check: Check<'_>,
 ) -> std::result::Result<usize, Unheard> {
-    wire.set_read_timeout(Some(PAUSE))?;
+    wire.set_read_timeout(Some(RETRY_INTERVAL))?;
     loop {
         match wire.read(bytes) {
             Ok(0) => {
@@ -318,23 +318,23 @@ pub fn connect(
     addresses: &[String],
     me: Identity,
     token: &Token,
-    waiting: &Waiting,
-) -> Result<Vec<Option<Wire>>> {
-    let mut sockets: Vec<Option<Wire>> = addresses.iter().map(|_| None).collect();
+    waiting: &ConnectLimits,
+) -> Result<Vec<Option<PeerSocket>>> {
+    let mut sockets: Vec<Option<PeerSocket>> = addresses.iter().map(|_| None).collect();
     for (server, address) in addresses.iter().enumerate().take(me.server) {
         let socket = call((server, address), me, token, waiting)?;
         if let Some(place) = sockets.get_mut(server) {
             *place = Some(socket);
         }
     }
-    let missing = |sockets: &[Option<Wire>]| {
+    let missing = |sockets: &[Option<PeerSocket>]| {
         (me.server + 1..sockets.len())
             .find(|server| sockets.get(*server).is_some_and(Option::is_none))
     };
     let failed = |why: io::Error| Error::Lost { server: me.server, why: why.to_string() };
     let key = token.of_run(me.job);
     while let Some(server) = missing(&sockets) {
-        if let Some(mut arrived) = arrivals.server(me, PAUSE) {
+        if let Some(mut arrived) = arrivals.server(me, RETRY_INTERVAL) {
             let proof = arrived.said.listeners(&key, &me.bytes());
             let told = [&proof[..], &me.bytes()].concat();
             if arrived.who.server > me.server
@@ -346,14 +346,14 @@ pub fn connect(
             }
             continue;
         }
-        waiting.alarm.check()?;
+        waiting.abort.check()?;
         if Instant::now() >= waiting.until {
             return Err(Error::Lost { server, why: "it has not called in time".into() });
         }
     }
     for socket in sockets.iter().flatten() {
         socket
-            .watchful(waiting.silence)
+            .watchful(waiting.peer_timeout)
             .and_then(|()| socket.set_read_timeout(None))
             .map_err(failed)?;
     }
@@ -365,8 +365,8 @@ fn call(
     (server, address): (usize, &str),
     me: Identity,
     token: &Token,
-    waiting: &Waiting,
-) -> Result<Wire> {
+    waiting: &ConnectLimits,
+) -> Result<PeerSocket> {
     let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
     for attempt in 0_u32.. {
         let error = match call_once(address, attempt, me, token, waiting) {
@@ -381,8 +381,8 @@ fn call(
         if Instant::now() >= waiting.until {
             return Err(lost(error.to_string()));
         }
-        std::thread::sleep(PAUSE);
-        waiting.alarm.check()?;
+        std::thread::sleep(RETRY_INTERVAL);
+        waiting.abort.check()?;
     }
     Err(lost("it does not answer".into()))
 }
@@ -392,27 +392,27 @@ fn call_once(
     attempt: u32,
     me: Identity,
     token: &Token,
-    waiting: &Waiting,
-) -> std::result::Result<(Wire, Identity), Unheard> {
-    let check = || waiting.alarm.check();
+    waiting: &ConnectLimits,
+) -> std::result::Result<(PeerSocket, Identity), Unheard> {
+    let check = || waiting.abort.check();
     let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
     let place = address.to_socket_addrs()?.next().ok_or_else(none)?;
     // Anybody on this machine may have taken the name of a Unix socket: every second call is by TCP.
     let mut wire = match near(place).filter(|_| attempt.is_multiple_of(2)) {
         Some(wire) => wire,
-        None => Wire::Tcp(dial(place, Instant::now() + CALL, &check)?),
+        None => PeerSocket::Tcp(dial(place, Instant::now() + CALL_TIMEOUT, &check)?),
     };
     wire.set_nodelay()?;
-    let caller = Caller::Server(me);
+    let caller = Peer::Server(me);
     let said = greet(&mut wire, caller, token, &check)?;
     let who = hear(&mut wire, (&said, &caller.key(token)), waiting.until, &check)?;
     Ok((wire, Identity::of(&who)))
 }
 
 /// A connection to a server of this machine, which is twice as fast as by TCP.
-fn near(place: SocketAddr) -> Option<Wire> {
+fn near(place: SocketAddr) -> Option<PeerSocket> {
     #[cfg(target_os = "linux")]
-    return UnixStream::connect_addr(&super::door::near(place)?.ok()?).ok().map(Wire::Unix);
+    return UnixStream::connect_addr(&super::door::near(place)?.ok()?).ok().map(PeerSocket::Unix);
     #[cfg(not(target_os = "linux"))]
     None
 }
@@ -437,16 +437,16 @@ fn expect(wanted: Identity, found: Identity) -> Result<()> {
 /// is written out on the way, and a second panic would end the process.
 #[derive(Debug)]
 pub(super) struct Guarded {
-    pub(super) socket: Wire,
+    pub(super) socket: PeerSocket,
     pub(super) server: usize,
-    pub(super) alarm: Alarm,
+    pub(super) abort: AbortFlag,
     /// When all is said, the other side may hang up.
     pub(super) closing: Arc<Closing>,
 }
 
 impl Guarded {
     fn broken(&self, why: &str) -> ! {
-        self.alarm.ring(self.server, why);
+        self.abort.raise(self.server, why);
         resume_unwind(Box::new("a connection broke"))
     }
 
@@ -480,7 +480,7 @@ impl Write for Guarded {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
                 if !self.closing() {
-                    self.alarm.ring(self.server, error.to_string());
+                    self.abort.raise(self.server, error.to_string());
                 }
                 Ok(bytes.len())
             }
@@ -498,7 +498,7 @@ impl Stream for Guarded {
         Ok(Guarded {
             socket: self.socket.try_clone()?,
             server: self.server,
-            alarm: self.alarm.clone(),
+            abort: self.abort.clone(),
             closing: Arc::clone(&self.closing),
         })
     }
@@ -521,10 +521,14 @@ mod tests {
     use super::super::door::{Door, Keeping};
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const TIMEOUT: Duration = Duration::from_secs(2);
 
-    fn waiting(silence: Duration) -> Waiting {
-        Waiting { until: Instant::now() + silence, silence, alarm: Alarm::default() }
+    fn waiting(peer_timeout: Duration) -> ConnectLimits {
+        ConnectLimits {
+            until: Instant::now() + peer_timeout,
+            peer_timeout,
+            abort: AbortFlag::default(),
+        }
     }
 
     fn token(secret: &str) -> Token {
@@ -532,7 +536,7 @@ mod tests {
     }
 
     /// Three servers that connect, each as it believes to be, among strangers.
-    fn all(identities: [Identity; 3], secrets: [&str; 3]) -> Vec<Result<Vec<Option<Wire>>>> {
+    fn all(identities: [Identity; 3], secrets: [&str; 3]) -> Vec<Result<Vec<Option<PeerSocket>>>> {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let addresses = listeners.each_ref().map(|one| one.local_addr().unwrap().to_string());
         let (overs, all) = ([const { AtomicBool::new(false) }; 3], [0, 1, 2]);
@@ -544,7 +548,7 @@ mod tests {
         strangers[0].write_all(text).unwrap();
         let one = |k: usize| {
             let (door, token) = (&doors[k], token(secrets[k]));
-            connect(door.arrivals(), &addresses, identities[k], &token, &waiting(PATIENCE))
+            connect(door.arrivals(), &addresses, identities[k], &token, &waiting(TIMEOUT))
         };
         let one = &one;
         std::thread::scope(|scope| {
@@ -570,7 +574,7 @@ mod tests {
             let expected: Vec<bool> = (0..3).map(|other| other != server).collect();
             assert_eq!(there, expected);
         }
-        assert!(began.elapsed() < LIMIT);
+        assert!(began.elapsed() < GREETING_TIMEOUT);
     }
 
     /// A server with another token is told so, and takes part in nothing.
@@ -587,9 +591,9 @@ mod tests {
     #[test]
     fn buffers_of_threads_that_panic() {
         let (near, far) = UnixStream::pair().unwrap();
-        let (alarm, closing) = (Alarm::default(), Arc::default());
+        let (abort, closing) = (AbortFlag::default(), Arc::default());
         let guarded =
-            Guarded { socket: Wire::Unix(near), server: 7, alarm: alarm.clone(), closing };
+            Guarded { socket: PeerSocket::Unix(near), server: 7, abort: abort.clone(), closing };
         let mut buffer = io::BufWriter::new(guarded);
         buffer.write_all(b"the last word").unwrap();
         drop(far);
@@ -598,7 +602,7 @@ mod tests {
             resume_unwind(Box::new("poisoned"))
         });
         assert!(thread.join().is_err());
-        assert!(matches!(alarm.check(), Err(Error::Lost { server: 7, .. })));
+        assert!(matches!(abort.check(), Err(Error::Lost { server: 7, .. })));
     }
 
     /// A server of an earlier epoch, or of another run, takes part in nothing. Seen red with a greeting
@@ -612,7 +616,7 @@ mod tests {
             let began = Instant::now();
             let results = all([first, odd, last], [SECRET; 3]);
             assert!(results.iter().all(|result| matches!(result, Err(Error::Lost { .. }))));
-            assert!(began.elapsed() < 5 * PATIENCE);
+            assert!(began.elapsed() < 5 * TIMEOUT);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! State: two labels of 4 bytes per vertex, which are ranks among the users' ids.
 
 use super::both::{self, both_lists};
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::Result;
@@ -127,13 +127,13 @@ fn different(labels: &[u32]) -> u64 {
 }
 
 impl Pulls for Cdlp {
-    type Program = programs::Communities;
+    type Program = programs::PullCommunities;
 
-    fn program(&self) -> programs::Communities {
-        programs::Communities { iterations: self.iterations }
+    fn program(&self) -> programs::PullCommunities {
+        programs::PullCommunities { iterations: self.iterations }
     }
 
-    fn assemble(&self, mut found: Found<'_, u32>) -> Result<Communities> {
+    fn assemble(&self, mut found: PulledResult<'_, u32>) -> Result<Communities> {
         let ranks = std::mem::take(&mut found.values);
         let count = different(&ranks);
         let labels = found.vertices(ranks)?;

@@ -34,7 +34,7 @@ use declaration::{algorithm, choices};
 use serde_json::{Value, json};
 
 pub use declaration::{Choice, Declaration, Declared, Kind, Output, Parameter};
-pub use pulling::{Found, PullVisitor, Pulls, with_pull};
+pub use pulling::{PullVisitor, PulledResult, Pulls, with_pull};
 
 /// An algorithm: its fields are its parameters, as its [`Declaration`] describes them to Rust, Python and
 /// the command line.

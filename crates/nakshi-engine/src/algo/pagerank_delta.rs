@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::estimate::Needs;
 use crate::graph::Graph;
 use crate::parallel::{for_each_block_mut, map_blocks};
-use crate::program::{Config, programs, run_program};
+use crate::program::{ProgramConfig, programs, run_program};
 use crate::shared::{share_u64, zeroed};
 use crate::stats::IterationLog;
 use crate::vertex_set::{AtomicBitmap, VertexSet};
@@ -77,7 +77,7 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
 
 /// What [`by_program`] needs: the states, and the ranks that are made of them.
 pub(super) fn needs_of_program(config: &PageRank) -> Needs {
-    let mut needs = Config::default().needs(&program(config, 1));
+    let mut needs = ProgramConfig::default().needs(&program(config, 1));
     needs.state_bytes_per_vertex += 8.0;
     needs
 }
@@ -90,7 +90,8 @@ fn program(config: &PageRank, vertices: usize) -> programs::PageRank {
 /// Runs the vertex program.
 pub(super) fn by_program(config: &PageRank, graph: &Graph, cx: &Context) -> Result<PageRankOutput> {
     let program = program(config, graph.num_vertices());
-    let settings = Config { max_iterations: Some(config.iterations), ..Config::default() };
+    let settings =
+        ProgramConfig { max_iterations: Some(config.iterations), ..ProgramConfig::default() };
     let (states, stats) = run_program(graph, &program, &settings, cx)?;
     let change = programs::PageRank::left(&states);
     let ranks = programs::PageRank::ranks(&states);

@@ -17,7 +17,7 @@
 //! the number of threads. With integer weights it is exact, otherwise each distance is
 //! the smallest sum, in the order of the path, of doubles.
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Declared, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
-use crate::program::pull::programs::ShortestPaths;
+use crate::program::pull::programs::PullShortestPaths;
 use crate::source::weights::{WeightKind, Weights};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -139,17 +139,17 @@ impl Algorithm for Sssp {
 }
 
 impl Pulls for Sssp {
-    type Program = ShortestPaths;
+    type Program = PullShortestPaths;
 
-    fn program(&self) -> ShortestPaths {
-        ShortestPaths { source: self.source }
+    fn program(&self) -> PullShortestPaths {
+        PullShortestPaths { source: self.source }
     }
 
     fn column(&self) -> Option<&str> {
         self.weight.as_deref()
     }
 
-    fn assemble(&self, found: Found<'_, f64>) -> Result<Distances> {
+    fn assemble(&self, found: PulledResult<'_, f64>) -> Result<Distances> {
         Ok(self.output(found.values, found.stats))
     }
 }
@@ -358,7 +358,7 @@ impl Sssp {
         if let Some(cell) = cells.get(self.source as usize) {
             L::lower(cell, L::get(&L::cell(0.0)));
         }
-        let search = Search::<L> {
+        let search = SsspSearch::<L> {
             cells,
             improved: AtomicBitmap::new(n),
             expanded: AtomicBitmap::new(n),
@@ -433,7 +433,7 @@ impl Pace {
 }
 
 /// What the workers of a step share.
-struct Search<L: Length> {
+struct SsspSearch<L: Length> {
     cells: Vec<L::Cell>,
     /// Whose distance has improved since they were last expanded.
     improved: AtomicBitmap,
@@ -443,11 +443,11 @@ struct Search<L: Length> {
     misfit: AtomicBool,
 }
 
-impl<L: Length> Search<L> {
+impl<L: Length> SsspSearch<L> {
     /// Takes the improved vertices with distances of at most `threshold` out of `improved`;
     /// the second value is the least distance of those that stay.
     fn take(&self, threshold: f64, cx: &Context) -> Result<(VertexSet, Option<f64>)> {
-        let Search { cells, improved, .. } = self;
+        let SsspSearch { cells, improved, .. } = self;
         let n = cells.len();
         let frontier = AtomicBitmap::new(n);
         let least = map_blocks(cx, n, |block| {

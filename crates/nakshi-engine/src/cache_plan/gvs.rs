@@ -10,7 +10,7 @@
 //! Charges are integers, so that adding and taking away leaves exactly what counting anew would.
 //! State: charge, in-degree, page and a queue entry a vertex, about 40 bytes; lists are scanned.
 
-use super::{Charges, Lists};
+use super::{Charges, ListExtents};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -25,7 +25,7 @@ pub(super) const ONE: f64 = (1u64 << 62) as f64;
 
 /// What every list is charged with.
 pub(super) struct Neighbourhoods<'g> {
-    at: Lists<'g>,
+    at: ListExtents<'g>,
     cx: &'g Context,
     /// Edges to each vertex: between them the request for its list is shared.
     requests: Vec<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Neighbourhoods<'g> {
 
 impl<'g> Neighbourhoods<'g> {
     pub(super) fn new(graph: &'g Graph, direction: Direction, cx: &'g Context) -> Result<Self> {
-        let at = Lists::new(graph, direction);
+        let at = ListExtents::new(graph, direction);
         let pages = graph.total_bytes(direction)? / at.page_size + 1;
         let pages = usize::try_from(pages)
             .map_err(|_| Error::Unsupported { what: "so many pages on this machine".into() })?;

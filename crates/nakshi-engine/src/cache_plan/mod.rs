@@ -61,7 +61,7 @@ impl Select {
 
 /// How a plan is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Config {
+pub struct CachePlanConfig {
     /// Share of the bytes of all lists that the plan may keep, above 0 and at most 1.
     pub share: f64,
     /// K: the more, the more often charges follow what was chosen. Default 50.
@@ -72,13 +72,13 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for CachePlanConfig {
     fn default() -> Self {
-        Config { share: 0.2, iterations: 50, select: Select::default(), seed: 1 }
+        CachePlanConfig { share: 0.2, iterations: 50, select: Select::default(), seed: 1 }
     }
 }
 
-impl Config {
+impl CachePlanConfig {
     fn iterates(&self) -> bool {
         matches!(self.select, Select::Gvs | Select::Levels)
     }
@@ -100,7 +100,7 @@ impl Config {
 /// # Errors
 /// [`Error::Parameter`] for a share that cannot be; [`Error::Budget`]; those of reading;
 /// [`Error::Cancelled`].
-pub fn make(store: &Arc<Store>, config: &Config, cx: &Context) -> Result<CachePlan> {
+pub fn make(store: &Arc<Store>, config: &CachePlanConfig, cx: &Context) -> Result<CachePlan> {
     if !(config.share > 0.0 && config.share <= 1.0) {
         return Err(Error::parameter("size", "must be above 0 % and at most 100 % of the lists"));
     }
@@ -185,11 +185,11 @@ pub(crate) fn choose(
     graph: &Graph,
     direction: Direction,
     budget: u64,
-    config: &Config,
+    config: &CachePlanConfig,
     cx: &Context,
 ) -> Result<Vec<VertexId>> {
     let n = graph.num_vertices();
-    let lists = Lists::new(graph, direction);
+    let lists = ListExtents::new(graph, direction);
     let bytes = |v: VertexId| lists.bytes(v);
     let mut chosen = Bitmap::new(n);
     if config.iterates() {
@@ -233,16 +233,16 @@ pub(crate) fn choose(
 }
 
 /// Where the lists of a direction lie.
-struct Lists<'g> {
+struct ListExtents<'g> {
     graph: &'g Graph,
     direction: Direction,
     page_size: u64,
 }
 
-impl<'g> Lists<'g> {
+impl<'g> ListExtents<'g> {
     fn new(graph: &'g Graph, direction: Direction) -> Self {
         let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
-        Lists { graph, direction, page_size }
+        ListExtents { graph, direction, page_size }
     }
 
     fn extent(&self, v: VertexId) -> Range<u64> {
@@ -276,7 +276,7 @@ trait Charges {
 /// Algorithm 1); returns the new ones.
 fn highest(
     charges: &dyn Charges,
-    lists: &Lists<'_>,
+    lists: &ListExtents<'_>,
     chosen: &mut Bitmap,
     taken: &mut u64,
     limit: u64,
@@ -389,7 +389,7 @@ mod tests {
             for graph in [sample.graph(), sample.graph_on_ssd()] {
                 let budget = (graph.total_bytes(Direction::Out).unwrap() as f64 * share) as u64;
                 let expected = plainly(&sample, &graph, budget, k);
-                let config = Config { iterations: k, select: Select::Gvs, ..Config::default() };
+                let config = CachePlanConfig { iterations: k, select: Select::Gvs, ..CachePlanConfig::default() };
                 for cx in contexts() {
                     let found = choose(&graph, Direction::Out, budget, &config, &cx).unwrap();
                     prop_assert_eq!(&found, &expected);
@@ -407,14 +407,14 @@ mod tests {
             let cx = Context::new().with_threads(2);
             for direction in [Direction::Out, Direction::In] {
                 let neighbourhoods = Neighbourhoods::new(&graph, direction, &cx).unwrap();
-                let lists = Lists::new(&graph, direction);
+                let lists = ListExtents::new(&graph, direction);
                 updates_as_anew(neighbourhoods, &lists);
                 updates_as_anew(Sampled::new(&graph, direction, 1, &cx).unwrap(), &lists);
             }
         }
     }
 
-    fn updates_as_anew(mut charges: impl Charges, lists: &Lists<'_>) {
+    fn updates_as_anew(mut charges: impl Charges, lists: &ListExtents<'_>) {
         let n = lists.graph.num_vertices();
         let mut chosen = Bitmap::new(n);
         charges.all(&chosen).unwrap();
@@ -440,7 +440,7 @@ mod tests {
         let degree = |v: VertexId| sample.adjacency()[v as usize].len();
         let whole = graph.total_bytes(Direction::Out).unwrap();
         for select in [Select::Gvs, Select::Levels, Select::HighD, Select::LowD, Select::Random] {
-            let config = Config { select, ..Config::default() };
+            let config = CachePlanConfig { select, ..CachePlanConfig::default() };
             let choose = |budget| choose(&graph, Direction::Out, budget, &config, &cx).unwrap();
             assert!(choose(0).is_empty());
             let some = choose(whole / 5);

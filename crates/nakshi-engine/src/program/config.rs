@@ -9,7 +9,7 @@ use std::mem::size_of;
 /// Settings of a run; the defaults are the paper's where it gives any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct ProgramConfig {
     /// Vertices of one worker that are running at the same time, at most. More lets more
     /// requests merge; beyond 4,000 the paper sees no gain (section 3.7).
     pub running: usize,
@@ -29,9 +29,9 @@ pub struct Config {
     pub order: Option<Order>,
 }
 
-impl Default for Config {
+impl Default for ProgramConfig {
     fn default() -> Self {
-        Config {
+        ProgramConfig {
             running: 4000,
             range_bits: None,
             batch_bytes: 1 << 20,
@@ -42,7 +42,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl ProgramConfig {
     /// What the engine needs to run `P`, for [`crate::Graph::open`] and for an estimate.
     pub fn needs<P: VertexProgram>(&self, program: &P) -> Needs {
         let ProgramNeeds { lists, degrees, column } = program.needs();

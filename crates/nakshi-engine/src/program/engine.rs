@@ -1,6 +1,6 @@
 //! The iterations of a run: what all workers share, and who decides what is next.
 
-use super::config::Config;
+use super::config::ProgramConfig;
 use super::cx::{Board, Wishes};
 use super::frontier::Frontier;
 use super::grid::Grid;
@@ -9,7 +9,7 @@ use super::outbox::Bundle;
 use super::schedule::{self, Cursors, Queue, Split};
 use super::states::States;
 use super::team::{Team, caught};
-use super::worker::Worker;
+use super::worker::ProgramWorker;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -27,7 +27,7 @@ const WORDS: usize = 64;
 
 /// What the team does between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TeamStep {
     /// Runs vertices.
     Run,
     /// Delivers the messages that were handed over in the last step.
@@ -41,7 +41,7 @@ pub(super) enum Step {
 /// The present step and what belongs to it; changes only at barriers.
 #[derive(Debug)]
 pub(super) struct Plan<'a, S> {
-    pub(super) step: Step,
+    pub(super) step: TeamStep,
     /// Whether worker 0 should do it alone.
     solo: bool,
     /// Whether worker 0 is doing so while the others wait at the barrier. Unlike all else
@@ -67,7 +67,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
     pub(super) program: &'a P,
     pub(super) graph: &'a Graph,
     pub(super) cx: &'a Context,
-    pub(super) config: &'a Config,
+    pub(super) config: &'a ProgramConfig,
     pub(super) needs: ProgramNeeds,
     order: Cow<'a, Order>,
     pub(super) facts: Facts,
@@ -104,7 +104,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
 /// and what happened in each iteration.
 ///
 /// Works on lists in memory and on the SSD alike: open the graph with
-/// [`Config::needs`]`(&program)`.
+/// [`ProgramConfig::needs`]`(&program)`.
 ///
 /// # Errors
 /// [`Error::Panicked`] if a callback panics, [`Error::UnknownVertex`] if one names a vertex
@@ -115,7 +115,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
 pub fn run_program<P: VertexProgram>(
     graph: &Graph,
     program: &P,
-    config: &Config,
+    config: &ProgramConfig,
     cx: &Context,
 ) -> Result<(Vec<P::State>, RunStats)> {
     caught(|| {
@@ -151,7 +151,7 @@ pub(super) fn facts(graph: &Graph, needs: &ProgramNeeds, cx: &Context) -> Result
 fn initial_states<P: VertexProgram>(
     facts: &Facts,
     program: &P,
-    config: &Config,
+    config: &ProgramConfig,
     cx: &Context,
 ) -> Result<Vec<P::State>> {
     let n = facts.vertices;
@@ -175,7 +175,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
     fn new(
         graph: &'a Graph,
         program: &'a P,
-        config: &'a Config,
+        config: &'a ProgramConfig,
         cx: &'a Context,
         facts: Facts,
         states: &'a mut [P::State],
@@ -210,7 +210,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             activated: AtomicU64::new(0),
             leftover: AtomicUsize::new(0),
             plan: RwLock::new(Plan {
-                step: Step::Done,
+                step: TeamStep::Done,
                 solo: false,
                 alone: false,
                 iteration: 0,
@@ -261,7 +261,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
     /// What worker `index` does from the start to the end of the run.
     fn work(&self, index: usize) -> Result<()> {
         let read = || self.plan.read().unwrap_or_else(PoisonError::into_inner);
-        let mut worker = Worker::new(self, index);
+        let mut worker = ProgramWorker::new(self, index);
         loop {
             let plan = read();
             let alone = plan.alone;
@@ -270,7 +270,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
                 self.team.sync(|| self.settle())?;
                 continue;
             }
-            if plan.step == Step::Done {
+            if plan.step == TeamStep::Done {
                 return Ok(());
             }
             worker.step(&plan)?;
@@ -304,7 +304,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             for claimed in &self.claimed {
                 claimed.store(false, Ordering::Relaxed);
             }
-            plan.step = Step::Deliver;
+            plan.step = TeamStep::Deliver;
             return Ok(());
         }
         if !plan.ending {
@@ -314,14 +314,14 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             let stop = self.wishes.stop.load(Ordering::Relaxed);
             let more = || self.cursors.left(&plan.queue, words_per_block);
             if leftover > 0 || !stop && (more() || self.next_stage(&mut plan)) {
-                plan.step = Step::Run;
+                plan.step = TeamStep::Run;
                 return Ok(());
             }
             plan.ending = true;
             plan.words = schedule::words_of(&self.notify);
             if !plan.words.is_empty() {
                 self.drawn.store(0, Ordering::Relaxed);
-                plan.step = Step::Notify;
+                plan.step = TeamStep::Notify;
                 return Ok(());
             }
         }
@@ -372,7 +372,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
     fn plan_iteration(&self, plan: &mut Plan<'a, P::State>, iteration: u32) {
         plan.active = std::mem::take(&mut plan.active_next);
         if plan.active == 0 || self.config.max_iterations.is_some_and(|cap| iteration >= cap) {
-            plan.step = Step::Done;
+            plan.step = TeamStep::Done;
             plan.solo = false;
             return;
         }
@@ -385,7 +385,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
                 self.program.key(v, iteration, &self.facts)
             });
         self.cursors.reset();
-        plan.step = Step::Run;
+        plan.step = TeamStep::Run;
         plan.solo = plan.active <= SOLO;
     }
 

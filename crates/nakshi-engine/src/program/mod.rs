@@ -29,7 +29,7 @@ mod states;
 mod team;
 mod worker;
 
-pub use config::Config;
+pub use config::ProgramConfig;
 pub use cx::{RunContext, Signals};
 pub use engine::run_program;
 pub use grid::Grid;

@@ -49,7 +49,7 @@ pub trait VertexProgram: Sync + Sized {
     }
 
     /// In which order the active vertices of an iteration are run, unless
-    /// [`Config::order`](super::Config::order) says otherwise.
+    /// [`ProgramConfig::order`](super::Config::order) says otherwise.
     fn order(&self) -> Order {
         Order::Alternating
     }

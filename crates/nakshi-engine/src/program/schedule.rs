@@ -14,7 +14,7 @@ struct Counter(AtomicUsize);
 
 /// A vertex, or a part of one, that a worker shall run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
+pub(super) struct VertexTask {
     pub(super) vertex: VertexId,
     /// The part; 0 for whole vertices too.
     pub(super) part: u32,
@@ -157,7 +157,7 @@ impl Cursors {
         frontier: &Frontier,
         worker: usize,
         stand: &mut Stand,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<VertexTask>,
         mut bytes_of: impl FnMut(Range<usize>) -> u64,
     ) -> bool {
         match queue {
@@ -196,14 +196,14 @@ impl Cursors {
                 tasks.extend(list.iter().map(|&vertex| {
                     let v = vertex as usize;
                     let bytes = u32::try_from(bytes_of(v..v + 1)).unwrap_or(u32::MAX);
-                    Task { vertex, part: 0, split: 0, bytes }
+                    VertexTask { vertex, part: 0, split: 0, bytes }
                 }));
                 true
             }
             Queue::Parts { splits, part } => {
                 let Some(range) = self.advance_guided(splits.len()) else { return false };
                 let list = splits.get(range).unwrap_or(&[]);
-                let task = |&split| Task { vertex: 0, part: *part, split, bytes: 0 };
+                let task = |&split| VertexTask { vertex: 0, part: *part, split, bytes: 0 };
                 tasks.extend(list.iter().map(task));
                 true
             }
@@ -232,7 +232,7 @@ fn members(
     mut bits: u64,
     word: usize,
     down: bool,
-    tasks: &mut Vec<Task>,
+    tasks: &mut Vec<VertexTask>,
     bytes_of: &mut impl FnMut(Range<usize>) -> u64,
 ) {
     if bits == 0 {
@@ -245,7 +245,7 @@ fn members(
         bits ^= 1 << bit;
         // A frontier has at most 2^32 members.
         let vertex = word as VertexId * 64 + bit;
-        tasks.push(Task { vertex, part: 0, split: 0, bytes });
+        tasks.push(VertexTask { vertex, part: 0, split: 0, bytes });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The chunks of a side, and reading ahead over them.
 
-use super::kept::Kept;
+use super::kept::KeptChunks;
 use super::weights::Weights;
 use super::{CHUNK_BYTES, Data, SCAN_DEPTH, Side, unit_weights, weight_block, within};
 use crate::context::Context;
@@ -42,15 +42,15 @@ pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
 
 /// A chunk's vertices and bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub(super) struct ChunkSpan {
     pub(super) vertices: Range<u64>,
     pub(super) bytes: Range<u64>,
 }
 
-pub(super) fn span(side: &Side, chunk: usize) -> Option<Span> {
+pub(super) fn span(side: &Side, chunk: usize) -> Option<ChunkSpan> {
     let &[from, to] = side.chunk_starts().get(chunk..chunk + 2)? else { return None };
     let index = &side.index;
-    Some(Span { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
+    Some(ChunkSpan { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
 }
 
 /// The lists of one chunk, in memory.
@@ -138,7 +138,7 @@ fn id(v: u64) -> Result<VertexId> {
 }
 
 /// Hands one worker chunk after chunk, drawn from `tickets`, reading ahead on the SSD.
-pub(crate) struct Feed<'a> {
+pub(crate) struct ChunkFeed<'a> {
     side: &'a Side,
     tickets: &'a Tickets,
     /// Chunk numbers behind the tickets; all chunks in order if `None`.
@@ -150,7 +150,7 @@ pub(crate) struct Feed<'a> {
 struct Ssd {
     /// Chunks that need no read: they are kept, or have no bytes.
     ready: VecDeque<usize>,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<KeptChunks>>,
     weighted: bool,
     lists: BlockReader,
     weights: Option<BlockReader>,
@@ -159,7 +159,7 @@ struct Ssd {
     depth: usize,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> ChunkFeed<'a> {
     pub(crate) fn new(
         side: &'a Side,
         weighted: bool,
@@ -193,7 +193,7 @@ impl<'a> Feed<'a> {
                 })
             }
         };
-        Ok(Feed { side, tickets, order, ssd })
+        Ok(ChunkFeed { side, tickets, order, ssd })
     }
 
     fn draw(&self) -> Option<usize> {
@@ -215,7 +215,7 @@ impl<'a> Feed<'a> {
 
     fn next_in_memory(&mut self, visit: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<bool> {
         let Some(chunk) = self.draw() else { return Ok(false) };
-        let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
+        let Some(ChunkSpan { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
         let Data::Memory(lists) = &self.side.data else { return Ok(false) };
         let weights = match self.side.weights.as_ref().map(|c| &c.data) {
             Some(Data::Memory(weights)) => weights.with_slack(),
@@ -237,7 +237,7 @@ impl<'a> Feed<'a> {
     fn ahead(&mut self, ssd: &mut Ssd) -> Result<()> {
         while ssd.lists.pending() < ssd.depth && ssd.ready.len() < ssd.depth {
             let Some(chunk) = self.draw() else { break };
-            let Some(Span { vertices, bytes }) = span(self.side, chunk) else { break };
+            let Some(ChunkSpan { vertices, bytes }) = span(self.side, chunk) else { break };
             if bytes.is_empty() || ssd.kept(chunk).is_some() {
                 ssd.ready.push_back(chunk);
                 continue;
@@ -271,7 +271,7 @@ impl<'a> Feed<'a> {
         if let Some(kept) = &ssd.kept {
             kept.put(chunk, &block, weights.as_ref());
         }
-        let Some(Span { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
+        let Some(ChunkSpan { vertices, .. }) = span(self.side, chunk) else { return Ok(false) };
         visit(&View {
             side: self.side,
             chunk,
@@ -291,7 +291,7 @@ impl<'a> Feed<'a> {
         chunk: usize,
         visit: &mut dyn FnMut(&View<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Some(Span { vertices, bytes }) = span(self.side, chunk) else { return Ok(()) };
+        let Some(ChunkSpan { vertices, bytes }) = span(self.side, chunk) else { return Ok(()) };
         let (buf, weights) = ssd.kept(chunk).unwrap_or_default();
         let pages = (bytes.end - bytes.start).div_ceil(self.side.page_size().into());
         self.side.shared.stats.pinned_hits.fetch_add(pages, Relaxed);

@@ -15,7 +15,7 @@ pub(crate) mod weights;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use kept::{Keep, Kept};
+use kept::{Keep, KeptChunks};
 use nakshi_io::{
     CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions, Resident,
 };
@@ -168,7 +168,7 @@ impl Side {
     }
 
     /// What is kept in memory of lists on the SSD.
-    pub(crate) fn kept(&self) -> Option<Arc<Kept>> {
+    pub(crate) fn kept(&self) -> Option<Arc<KeptChunks>> {
         match self.data {
             Data::Memory(_) => None,
             Data::Ssd(_) => self.keep.kept(self),

@@ -113,7 +113,7 @@ impl Algorithm for Bc {
             self.sources.clone()
         };
         let count = if sources.is_empty() { n } else { sources.len() };
-        let mut state = State::new(n);
+        let mut state = BcState::new(n);
         let mut depth = 0;
         for i in 0..count {
             // Without a list of sources all vertices are; there are at most 2^32.
@@ -147,16 +147,16 @@ impl Bc {
     }
 }
 
-struct State {
+struct BcState {
     levels: Levels,
     /// Shortest paths from the source; on the way back (1 + dependency) / paths.
     paths: Vec<f64>,
     scores: Vec<f64>,
 }
 
-impl State {
+impl BcState {
     fn new(n: usize) -> Self {
-        State { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n] }
+        BcState { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n] }
     }
 
     /// Levels and path counts from `source`; returns the number of levels.

@@ -280,7 +280,7 @@ impl Census {
 }
 
 /// Oriented lists of a range of ranks.
-pub(crate) struct Part {
+pub(crate) struct OrientedPart {
     /// The ranks whose lists are here.
     pub(crate) ranks: Range<u32>,
     /// First entry of each list in `low` and, 32 bits up, in `high`; then their ends. One
@@ -320,7 +320,7 @@ fn zeroed<T: Clone + Default>(len: usize, what: &'static str) -> Result<Vec<T>> 
     Ok(v)
 }
 
-impl Part {
+impl OrientedPart {
     /// Reads the lists of `ranks`; `flags` keeps which edges have both directions. When
     /// the range is all there is, the counts of `census` are turned into the index.
     pub(crate) fn build(
@@ -371,7 +371,7 @@ impl Part {
             }
         })?;
         let (low_mutual, high_mutual) = (low_mutual.into_bitmap(), high_mutual.into_bitmap());
-        Ok(Part { ranks, at, low, high, low_mutual, high_mutual })
+        Ok(OrientedPart { ranks, at, low, high, low_mutual, high_mutual })
     }
 
     /// Where the two lists of `rank` are; empty outside the part.

@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, Order, ProgramNeeds, RunContext, Vertex, VertexProgram,
+    EdgeList, Facts, ListKind, Order, ProgramConfig, ProgramNeeds, RunContext, Vertex,
+    VertexProgram,
 };
 use crate::{Direction, VertexId};
 use std::ops::ControlFlow;
@@ -40,8 +41,8 @@ impl ScanStatistics {
 
     /// Settings with few running vertices: what running ones find comes too late for those
     /// that are running already.
-    pub fn config() -> Config {
-        Config { running: 16, ..Config::default() }
+    pub fn config() -> ProgramConfig {
+        ProgramConfig { running: 16, ..ProgramConfig::default() }
     }
 
     fn bound(degree: u64) -> u64 {

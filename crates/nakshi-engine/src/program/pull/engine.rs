@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::parallel::{BLOCK, run_workers};
-use crate::program::config::Config;
+use crate::program::config::ProgramConfig;
 use crate::program::grid::Grid;
 use crate::program::states::States;
 use crate::program::team::caught;
@@ -108,33 +108,33 @@ impl Origins {
 }
 
 /// The lists of the vertex that runs.
-enum Lists<'a> {
+enum LinkLists<'a> {
     Plain(&'a List<'a>),
     Weighted(&'a List<'a>, &'a Weights<'a>),
     Both(&'a [VertexId], &'a [VertexId]),
 }
 
-struct Running<'a, T> {
+struct GraphVertex<'a, T> {
     vertex: VertexId,
-    lists: Lists<'a>,
+    lists: LinkLists<'a>,
     real: &'a Real<'a, T>,
     put: Option<T>,
     totals: &'a mut Totals,
 }
 
-impl<T> Running<'_, T> {
+impl<T> GraphVertex<'_, T> {
     #[inline]
     fn each(&self, mut f: impl FnMut(VertexId, f64)) -> Result<()> {
         match &self.lists {
-            Lists::Plain(list) => list.for_each(|u| f(u, 1.0))?,
-            Lists::Weighted(list, weights) => {
+            LinkLists::Plain(list) => list.for_each(|u| f(u, 1.0))?,
+            LinkLists::Weighted(list, weights) => {
                 let mut i = 0;
                 list.for_each(|u| {
                     f(u, weights.get(i));
                     i += 1;
                 })?;
             }
-            Lists::Both(one, other) => one.iter().chain(*other).for_each(|&u| f(u, 1.0)),
+            LinkLists::Both(one, other) => one.iter().chain(*other).for_each(|&u| f(u, 1.0)),
         }
         Ok(())
     }
@@ -144,14 +144,14 @@ impl<T> Running<'_, T> {
     fn any(&self, mut f: impl FnMut(VertexId, f64) -> bool) -> Result<bool> {
         let mut i = 0;
         let weight = |i: &mut usize| match &self.lists {
-            Lists::Weighted(_, weights) => {
+            LinkLists::Weighted(_, weights) => {
                 *i += 1;
                 weights.get(*i - 1)
             }
             _ => 1.0,
         };
         match &self.lists {
-            Lists::Plain(list) | Lists::Weighted(list, _) => {
+            LinkLists::Plain(list) | LinkLists::Weighted(list, _) => {
                 let mut found = false;
                 list.blocks(|block| {
                     found = block.iter().any(|&u| f(u, weight(&mut i)));
@@ -159,12 +159,12 @@ impl<T> Running<'_, T> {
                 })?;
                 Ok(found)
             }
-            Lists::Both(one, other) => Ok(one.iter().chain(*other).any(|&u| f(u, 1.0))),
+            LinkLists::Both(one, other) => Ok(one.iter().chain(*other).any(|&u| f(u, 1.0))),
         }
     }
 }
 
-impl<T: PullValue> PullVertex<T> for Running<'_, T> {
+impl<T: PullValue> PullVertex<T> for GraphVertex<'_, T> {
     fn origin(&self) -> Origin {
         self.real.origins.get(self.vertex)
     }
@@ -252,10 +252,10 @@ fn run<P: PullProgram>(
     let origins = Origins::of(graph, P::LINKS, cx)?;
     let n = graph.num_vertices();
     let mut totals = Totals::default();
-    let mut values = room(n)?;
+    let mut values = reserved(n)?;
     // Ids are 32 bits wide: the graph is no larger.
     values.extend((0..n).map(|v| program.init(&origins.get(v as VertexId), &mut totals)));
-    let mut shadow = room(n)?;
+    let mut shadow = reserved(n)?;
     shadow.resize(n, P::Value::default());
     let mut updated = Bitmap::full(n);
     let (mut step, cap) = (0, most.unwrap_or(u32::MAX));
@@ -284,7 +284,7 @@ fn run<P: PullProgram>(
     Ok(Pulled { values, steps: step, totals, stats: log.finish() })
 }
 
-fn room<T>(n: usize) -> Result<Vec<T>> {
+fn reserved<T>(n: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     let bytes = (n * size_of::<T>()) as u64;
     let too_much = |_| Error::OutOfMemory { what: "vertex values", bytes };
@@ -301,10 +301,10 @@ fn advance<P: PullProgram>(
     cx: &Context,
 ) -> Result<(Bitmap, Totals)> {
     let n = real.values.len();
-    let grid = Grid::new(n, cx.threads(), Config::default().running, None);
+    let grid = Grid::new(n, cx.threads(), ProgramConfig::default().running, None);
     let shadow = Shadow { values: States::new(shadow, grid), updated: AtomicBitmap::new(n) };
     let totals = Mutex::new(Totals::default());
-    let worker = |_| Worker {
+    let worker = |_| PullWorker {
         program,
         real,
         shadow: &shadow,
@@ -315,17 +315,17 @@ fn advance<P: PullProgram>(
     match P::LINKS {
         Links::In if P::WEIGHTED => {
             graph.scan_weighted(Direction::In, cx, worker, |worker, v, list, weights| {
-                worker.run(v, Lists::Weighted(list, weights))
+                worker.run(v, LinkLists::Weighted(list, weights))
             })?;
         }
         Links::In => {
             graph.scan(Direction::In, cx, worker, |worker, v, list| {
-                worker.run(v, Lists::Plain(list))
+                worker.run(v, LinkLists::Plain(list))
             })?;
         }
         Links::Both => {
             both_lists(graph, &VertexSet::full(n), cx, worker, |worker, v, one, other| {
-                worker.run(v, Lists::Both(one, other))
+                worker.run(v, LinkLists::Both(one, other))
             })?;
         }
     }
@@ -333,7 +333,7 @@ fn advance<P: PullProgram>(
 }
 
 /// Runs vertices of one thread.
-struct Worker<'a, 's, P: PullProgram> {
+struct PullWorker<'a, 's, P: PullProgram> {
     program: &'a P,
     real: &'a Real<'a, P::Value>,
     shadow: &'a Shadow<'s, P::Value>,
@@ -343,10 +343,10 @@ struct Worker<'a, 's, P: PullProgram> {
     all: &'a Mutex<Totals>,
 }
 
-impl<P: PullProgram> Worker<'_, '_, P> {
-    fn run(&mut self, vertex: VertexId, lists: Lists<'_>) -> Result<()> {
+impl<P: PullProgram> PullWorker<'_, '_, P> {
+    fn run(&mut self, vertex: VertexId, lists: LinkLists<'_>) -> Result<()> {
         let totals = &mut self.totals;
-        let mut me = Running { vertex, lists, real: self.real, put: None, totals };
+        let mut me = GraphVertex { vertex, lists, real: self.real, put: None, totals };
         self.program.step(&mut me)?;
         if let Some(value) = me.put {
             self.written.push((vertex, value));
@@ -369,7 +369,7 @@ impl<P: PullProgram> Worker<'_, '_, P> {
     }
 }
 
-impl<P: PullProgram> Drop for Worker<'_, '_, P> {
+impl<P: PullProgram> Drop for PullWorker<'_, '_, P> {
     fn drop(&mut self) {
         self.flush();
         self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(&self.totals);

@@ -9,7 +9,7 @@ const DIGIT: u32 = 32;
 /// Covers the largest float, shifted, and a sign.
 const DIGITS: usize = 68;
 /// Additions after which carries must be moved on: each adds less than 2^32 to a digit.
-const PATIENCE: u32 = 1 << 30;
+const MAX_UNCARRIED: u32 = 1 << 30;
 /// The exponent of the lowest bit.
 const LOWEST: i32 = -1074;
 
@@ -50,7 +50,7 @@ impl ExactSum {
             *digit += if negative { -part } else { part };
         }
         self.waiting += 1;
-        if self.waiting >= PATIENCE {
+        if self.waiting >= MAX_UNCARRIED {
             self.carry();
         }
     }

@@ -4,7 +4,7 @@ use super::graphs::{Edges, skewed};
 use super::model::tight;
 use crate::Graph;
 use crate::program::programs::{Bfs, Components, PageRank, ScanStatistics, Triangles, UNREACHED};
-use crate::program::{Config, run_program};
+use crate::program::{ProgramConfig, run_program};
 use std::collections::VecDeque;
 
 fn inputs() -> Vec<Edges> {
@@ -37,7 +37,7 @@ fn bfs_levels() {
             }
         }
         input.each_threads(|graph, cx| {
-            for config in [tight(), Config::default()] {
+            for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &Bfs { source: 1 }, &config, cx).unwrap();
                 assert_eq!(states, level);
             }
@@ -63,7 +63,7 @@ fn components_are_those_of_union_find() {
         }
         let expected: Vec<u32> = (0..input.n as u32).map(|v| find(&mut root, v)).collect();
         input.each_threads(|graph, cx| {
-            for config in [tight(), Config::default()] {
+            for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &Components, &config, cx).unwrap();
                 assert!(states.iter().map(|s| s.label).eq(expected.iter().copied()));
             }
@@ -97,7 +97,7 @@ fn pagerank_is_right_and_the_same_for_any_number_of_threads() {
         let program = PageRank::new(input.n, 0.85, 1e-9);
         let reference = std::cell::RefCell::new(None);
         input.each_threads(|graph, cx| {
-            for config in [tight(), Config::default()] {
+            for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &program, &config, cx).unwrap();
                 let ranks = PageRank::ranks(&states);
                 assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -131,7 +131,7 @@ fn triangles_with_and_without_parts() {
         }
         input.each_threads(|graph, cx| {
             for split_degree in [5, 1 << 15] {
-                for config in [tight(), Config::default()] {
+                for config in [tight(), ProgramConfig::default()] {
                     let program = Triangles { split_degree };
                     let (states, _) = run_program(graph, &program, &config, cx).unwrap();
                     assert_eq!(states, expected);
@@ -157,7 +157,7 @@ fn scan_statistics_stop_early() {
         };
         let expected = lists.iter().map(statistic).max().unwrap();
         input.each_threads(|graph: &Graph, cx| {
-            for config in [ScanStatistics::config(), Config { running: 4, ..tight() }] {
+            for config in [ScanStatistics::config(), ProgramConfig { running: 4, ..tight() }] {
                 let program = ScanStatistics::new();
                 let (states, _) = run_program(graph, &program, &config, cx).unwrap();
                 assert_eq!(program.largest(), expected);

@@ -3,7 +3,7 @@
 use super::graphs::skewed;
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Signals, Start, Vertex,
+    EdgeList, Facts, ListKind, ProgramConfig, ProgramNeeds, RunContext, Signals, Start, Vertex,
     VertexProgram, run_program,
 };
 use crate::{Direction, VertexId};
@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Small batches, ranges and buffers, so that every boundary is crossed on a small graph.
-pub(super) fn tight() -> Config {
-    Config {
+pub(super) fn tight() -> ProgramConfig {
+    ProgramConfig {
         running: 37,
         range_bits: Some(6),
         batch_bytes: 700,
@@ -113,7 +113,7 @@ impl VertexProgram for Exact {
 fn run_once_per_active_vertex_and_iteration_never_two_at_once() {
     let input = skewed(1500, 6000, true, 1);
     input.each_threads(|graph, cx| {
-        for config in [tight(), Config::default()] {
+        for config in [tight(), ProgramConfig::default()] {
             let program = Exact::new(input.n);
             run_program(graph, &program, &config, cx).unwrap();
             // The same by hand.

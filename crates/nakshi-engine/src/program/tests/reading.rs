@@ -3,8 +3,8 @@
 use super::graphs::{Edges, Lcg};
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, Order, ProgramNeeds, RunContext, Vertex, VertexProgram,
-    run_program,
+    EdgeList, Facts, ListKind, Order, ProgramConfig, ProgramNeeds, RunContext, Vertex,
+    VertexProgram, run_program,
 };
 use crate::{Context, Direction, Graph, RunStats, VertexId};
 use std::sync::Mutex;
@@ -39,7 +39,7 @@ impl Reader {
     }
 
     fn run(&self, graph: &Graph, running: usize) -> RunStats {
-        let config = Config { running, max_iterations: Some(2), ..Config::default() };
+        let config = ProgramConfig { running, max_iterations: Some(2), ..ProgramConfig::default() };
         let cx = Context::new().with_threads(1);
         run_program(graph, self, &config, &cx).unwrap().1
     }

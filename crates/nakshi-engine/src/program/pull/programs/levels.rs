@@ -9,12 +9,12 @@ pub const UNREACHED: u32 = u32::MAX;
 
 /// How many edges away vertices are.
 #[derive(Clone, Copy, Debug)]
-pub struct Levels {
+pub struct PullLevels {
     /// From here.
     pub source: VertexId,
 }
 
-impl PullProgram for Levels {
+impl PullProgram for PullLevels {
     type Value = u32;
     type Output = u32;
 

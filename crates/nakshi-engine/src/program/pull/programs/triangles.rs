@@ -11,13 +11,13 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
 /// Triangles of the graph without directions, self-loops and parallel edges. The sum of
 /// [`PullProgram::Output`] is their number; each is counted at its vertex of the fewest edges.
 #[derive(Clone, Copy, Debug)]
-pub struct Triangles;
+pub struct PullTriangles;
 
 fn order(degree: u32, vertex: VertexId) -> (u32, VertexId) {
     (degree, vertex)
 }
 
-impl PullProgram for Triangles {
+impl PullProgram for PullTriangles {
     /// Edges, then triangles; neighbours that come after it.
     type Value = (u64, Vec<u32>);
     type Output = u64;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
-use super::store::Said;
+use super::store::StepReport;
 use crate::exchange::{BATCH, Batch, FRAME, Session};
 
 /// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
@@ -20,7 +20,7 @@ pub(super) const SAID: u8 = 3;
 const HEAD: usize = 1 + 4 + 4 + 4;
 
 /// How far publish lists have been sent by one communication worker.
-pub(super) struct Cursor {
+pub(super) struct PublishCursor {
     /// Its servers, in the order of sending.
     order: Vec<usize>,
     at: usize,
@@ -29,7 +29,7 @@ pub(super) struct Cursor {
     most: usize,
 }
 
-impl Cursor {
+impl PublishCursor {
     /// For `senders` workers, or as many as there are servers to send to; at least one.
     pub(super) fn new(server: usize, servers: usize, senders: usize) -> Vec<Mutex<Self>> {
         let senders = senders.min(servers - 1).max(1);
@@ -37,7 +37,7 @@ impl Cursor {
             // The server after this first, so that not all send to the same.
             let order = (1 + sender..servers).step_by(senders).map(|k| (server + k) % servers);
             let most = BATCH / senders;
-            Mutex::new(Cursor { order: order.collect(), at: 0, position: 0, most })
+            Mutex::new(PublishCursor { order: order.collect(), at: 0, position: 0, most })
         };
         (0..senders).map(part).collect()
     }
@@ -192,7 +192,7 @@ pub(super) fn take<T: PullValue>(
 }
 
 /// A frame of what a server says.
-pub(super) fn say(said: &Said) -> Vec<u8> {
+pub(super) fn say(said: &StepReport) -> Vec<u8> {
     let mut frame = Session::frame(0);
     frame.push(SAID);
     frame.push(said.late.into());
@@ -201,12 +201,12 @@ pub(super) fn say(said: &Said) -> Vec<u8> {
     frame
 }
 
-pub(super) fn hear(body: &mut &[u8]) -> Option<Said> {
+pub(super) fn hear(body: &mut &[u8]) -> Option<StepReport> {
     let (late, rest) = body.split_first()?;
     let (updated, rest) = rest.split_first_chunk()?;
     *body = rest;
     let totals = Totals::decode(body)?;
-    Some(Said { updated: u64::from_le_bytes(*updated), totals, late: *late != 0 })
+    Some(StepReport { updated: u64::from_le_bytes(*updated), totals, late: *late != 0 })
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
 
     /// What is sent of a list, by position.
     fn sent<T: PullValue>(list: &[u32], values: &[T], new: &Bitmap) -> Vec<(usize, T)> {
-        let cursors = Cursor::new(0, 2, 3);
+        let cursors = PublishCursor::new(0, 2, 3);
         assert_eq!(cursors.len(), 1);
         let mut cursor = cursors[0].lock().unwrap();
         let (mut found, publish) = (Vec::new(), [Vec::new(), list.to_vec()]);

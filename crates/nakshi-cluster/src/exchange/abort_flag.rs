@@ -6,11 +6,11 @@ use crate::{Error, Result};
 
 /// What a watcher says when the run cannot go on.
 #[derive(Clone, Debug, Default)]
-pub struct Alarm(Arc<Mutex<Option<(usize, String)>>>);
+pub struct AbortFlag(Arc<Mutex<Option<(usize, String)>>>);
 
-impl Alarm {
+impl AbortFlag {
     /// Says that a server is lost: whoever waits for a round stops waiting.
-    pub fn ring(&self, server: usize, why: impl Into<String>) {
+    pub fn raise(&self, server: usize, why: impl Into<String>) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.get_or_insert_with(|| (server, why.into()));
     }
