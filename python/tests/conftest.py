@@ -83,6 +83,18 @@ def diamond(tmp_path: Path) -> nakshi.Graph:
     return nakshi.build(tmp_path / "diamond.nakshi", path, weighted=True)
 
 
+def content(graph: nakshi.Graph) -> dict[Any, Any]:
+    """Everything that a store holds, by node."""
+    found = {}
+    for id in graph.get_node_ids():
+        edges = {
+            record.edge_type: [graph.get_edge_data(record, i) for i in range(len(record))]
+            for record in graph.get_edge_record(id)
+        }
+        found[id] = graph.get_node_property(id), edges
+    return found
+
+
 def random_edges(rng: random.Random, vertices: int, edges: int) -> list[tuple[int, int]]:
     """Edges with skewed degrees, self-loops and duplicates among them."""
 

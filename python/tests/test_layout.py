@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import nakshi
 import numpy as np
@@ -16,21 +17,11 @@ from nakshi.errors import (
     ParameterError,
     StoreExistsError,
 )
+from nakshi.orders import Layout
 
 from .conftest import run_cli
 
-ORDERS = [
-    "original",
-    "random",
-    "degree",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-]
+ORDERS = [order for order in get_args(Layout) if order != "auto"]
 
 
 @pytest.fixture(scope="module")

@@ -25,26 +25,18 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import nakshi
 import networkx as nx
 import pytest
+from nakshi.orders import Layout
 
 from .conftest import SCALE, random_edges
 
 #: Orders of an import, and those of a second store, of which each graph has one.
 LAYOUTS = ["original", "degree", "random"]
-ORDERS = [
-    "auto",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-]
+ORDERS = [order for order in get_args(Layout) if order not in LAYOUTS]
 GRAPHS = 200 * SCALE
 CHUNKS = 10
 

@@ -182,11 +182,7 @@ fn called(graph: &Graph, addresses: &[String]) -> Result<(Outcome, Servers), Err
 
 /// PageRank that runs all of so many iterations.
 fn ranks(iterations: u32) -> Task {
-    Task::of(&pagerank::PageRank {
-        iterations,
-        tolerance: 0.0,
-        ..pagerank::PageRank::default()
-    })
+    Task::of(&pagerank::PageRank { iterations, tolerance: 0.0, ..pagerank::PageRank::default() })
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::source::weights::WeightKind;
 use crate::source::{Shared, Side};
 use crate::vertex_set::{AtomicBitmap, Bitmap};
 use nakshi_io::IoSnapshot;
-use nakshi_store::{Direction, ExternalId, Store, VertexId, codec};
+use nakshi_store::{Direction, ExternalId, IdMap, Store, VertexId, codec};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -327,15 +327,7 @@ impl Graph {
     /// # Errors
     /// Of reading the id files.
     pub fn id_ranks(&self, cx: &Context) -> Result<Option<Vec<u32>>> {
-        cx.check()?;
-        let Some(store) = &self.store else { return Ok(None) };
-        let ids = store.ids()?.until(cx.cancel_token());
-        if ids.ranks_are_internal() {
-            return Ok(None);
-        }
-        let ranks = ids.rank_of()?;
-        self.shared.stats.bytes_read.fetch_add(4 * ranks.len() as u64, Relaxed);
-        Ok(Some(ranks))
+        self.by_ids(cx, IdMap::rank_of)
     }
 
     /// The vertices in the ascending order of the users' ids, the inverse of
@@ -344,15 +336,24 @@ impl Graph {
     /// # Errors
     /// As [`Graph::id_ranks`].
     pub fn vertices_by_id(&self, cx: &Context) -> Result<Option<Vec<VertexId>>> {
+        self.by_ids(cx, IdMap::internal_by_rank)
+    }
+
+    /// Reads a permutation between ranks and vertices from the id files; `None` if it is the identity.
+    fn by_ids(
+        &self,
+        cx: &Context,
+        read: impl FnOnce(&IdMap) -> nakshi_store::Result<Vec<u32>>,
+    ) -> Result<Option<Vec<u32>>> {
         cx.check()?;
         let Some(store) = &self.store else { return Ok(None) };
         let ids = store.ids()?.until(cx.cancel_token());
         if ids.ranks_are_internal() {
             return Ok(None);
         }
-        let vertices = ids.internal_by_rank()?;
-        self.shared.stats.bytes_read.fetch_add(4 * vertices.len() as u64, Relaxed);
-        Ok(Some(vertices))
+        let numbers = read(&ids)?;
+        self.shared.stats.bytes_read.fetch_add(4 * numbers.len() as u64, Relaxed);
+        Ok(Some(numbers))
     }
 
     /// The internal id of a vertex that a user names in JSON: a number, a string (also for

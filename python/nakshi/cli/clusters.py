@@ -96,20 +96,8 @@ def cluster() -> None:
     metavar="FILE",
     help='Write every superstep as a line of JSON; "-" is standard output.',
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1, max=1024),
-    default=1,
-    show_default=True,
-    help="Computation workers of each server.",
-)
-@click.option(
-    "--senders",
-    type=click.IntRange(min=1, max=1024),
-    default=1,
-    show_default=True,
-    help="Communication workers of each server.",
-)
+@options.threads_of("--threads", "Computation workers of each server.")
+@options.threads_of("--senders", "Communication workers of each server.")
 @options.memory
 @options.quiet
 @options.as_json

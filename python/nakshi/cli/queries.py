@@ -139,7 +139,9 @@ def bench(
     from ..graph import Graph
 
     if workload in ("linkbench", "append") and (access or exponent is not None):
-        raise click.UsageError(f"{workload} draws by laws of its own; leave out --access and --exponent")
+        raise click.UsageError(
+            f"{workload} draws by laws of its own; leave out --access and --exponent"
+        )
     graph = Graph(store)
     if workload == "list-friends":
         found = graph.bench_list_friends(memory=memory, seed=seed, progress=progress)

@@ -2,7 +2,7 @@
 
 use super::graphs::{Edges, skewed};
 use crate::algo::cdlp::Cdlp;
-use crate::algo::pagerank::PullPageRank as BuiltIn;
+use crate::algo::pagerank::PageRank as BuiltIn;
 use crate::algo::wcc::Wcc;
 use crate::algo::{Algorithm, triangles};
 use crate::program::pull::programs::{
@@ -79,7 +79,7 @@ fn the_same_as_the_built_in_algorithms() {
                 run_pull(graph, &PullCommunities { iterations: 10 }, None, cx).unwrap().values;
             assert_eq!(found, Cdlp::default().run(graph, cx).unwrap().labels);
             let count: u64 = run_pull(graph, &PullTriangles, None, cx).unwrap().values.iter().sum();
-            assert_eq!(count, triangles::PullTriangles::default().run(graph, cx).unwrap().total);
+            assert_eq!(count, triangles::Triangles::default().run(graph, cx).unwrap().total);
         });
     }
 }
