@@ -46,7 +46,7 @@ _FORMS = (
 
 
 class Input(NamedTuple):
-    """What the compiled half imports: edges of files, of a stream, and of a sparse matrix."""
+    """Edges as the extension module imports them: of files, of a stream, and of a sparse matrix."""
 
     paths: list[str]
     batches: _core.Batches | None = None

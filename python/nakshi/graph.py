@@ -76,7 +76,7 @@ class Graph(Algorithms, Benches):
 
     @property
     def path(self) -> str:
-        """Where the store is."""
+        """Path of the store."""
         return os.fspath(self._core.path)
 
     @property
@@ -91,12 +91,12 @@ class Graph(Algorithms, Benches):
 
     @property
     def directed(self) -> bool:
-        """Whether edges have a direction."""
+        """True if edges have a direction."""
         return self._core.directed
 
     @property
     def weighted(self) -> bool:
-        """Whether the edges carry a weight."""
+        """True if the edges carry a weight."""
         return bool(self.weights)
 
     @property
@@ -105,7 +105,7 @@ class Graph(Algorithms, Benches):
         return self._core.columns
 
     def info(self) -> dict[str, Any]:
-        """What the store holds: counts, layout, files and sizes in bytes, format version."""
+        """Summary of the store: counts, layout, files and sizes in bytes, format version."""
         return _object(self._core.info())
 
     def close(self) -> None:

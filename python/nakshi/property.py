@@ -49,13 +49,13 @@ Property = Scalar | Sequence[Scalar] | None
 
 @dataclass(frozen=True)
 class Contains:
-    """What :func:`contains` returns."""
+    """A condition that :func:`contains` returns."""
 
     pattern: str | bytes
 
 
 Condition = Property | Contains
-"""What a property has to be: a value, or :func:`contains`. A list is it if one of its items is."""
+"""A condition on a property: a value, or :func:`contains`. A list matches if any of its items matches."""
 
 
 def contains(pattern: str | bytes) -> Contains:
@@ -383,14 +383,14 @@ class Batch(Changes):
 
 
 class Writable(Queries, Changes):
-    """What :class:`nakshi.Graph` has of a store with properties."""
+    """The methods of :class:`nakshi.Graph` for a store with properties."""
 
     _core: Store
     _properties: Properties | None
     #: Held by the thread that loads the properties or lets go of them, and where the core changes.
     _loading: threading.Lock
     _closed: bool
-    #: Of a projection that has no other place.
+    #: Folder of a projection that has no other place.
     _folder: tempfile.TemporaryDirectory[str] | None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

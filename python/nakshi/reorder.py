@@ -47,7 +47,7 @@ def in_order(
 
 @contextlib.contextmanager
 def aside(path: Path, suffix: str, work: str) -> Iterator[Path]:
-    """Where another store is built; afterwards, and after a killed run, it is removed."""
+    """A folder for a temporary store; it is removed afterwards, and also after a killed run."""
     if path.exists():
         raise StoreExistsError(f"{path} exists already; choose another name or remove it first")
     first = path.parent / f".{path.name}.{suffix}"

@@ -1,4 +1,4 @@
-"""What an algorithm found, in the user's own vertex ids."""
+"""Results of algorithms, in the user's own vertex ids."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Result:
         text = _html_table(None, rows)
         if self.columns:
             head, best = self.best(10)
-            text += _html_table(head, [(_id(row[0]), *map(_show, row[1:])) for row in best])
+            text += _html_table(head, [(_id(row[0]), *map(readable, row[1:])) for row in best])
         return f"<div>{text}</div>"
 
     def best(self, count: int) -> tuple[list[str], list[tuple[Any, ...]]]:

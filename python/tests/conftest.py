@@ -1,4 +1,4 @@
-"""What the tests share: small graphs, and the command line as a user runs it."""
+"""Fixtures of the tests: small graphs, and the command line as a user runs it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "matching": {},
 }
 
-#: What a run says about its reads.
+#: Fields of a run's report about its reads.
 IO_FIELDS = {"bytes_read", "requests", "hits", "misses", "pinned_hits", "page_utilisation"}
 
 
 @dataclass
 class Outcome:
-    """What a command printed and how it ended."""
+    """Output and exit code of a command."""
 
     code: int
     out: str

@@ -190,7 +190,7 @@ def test_a_plan_is_carried_over(tmp_path: Path, step: int) -> None:
 
 
 def test_plans_that_do_not_fit(store: Path, tmp_path: Path) -> None:
-    """Of another store, of another layout, damaged; sizes that cannot be."""
+    """Plans of another store, of another layout, damaged; sizes that cannot be."""
     home = tmp_path / "s"
     shutil.copytree(store, home)
     graph = nakshi.open(home)

@@ -94,7 +94,7 @@ def random_graph(seed: int) -> Sample:
 
 
 def expected(graph: nx.Graph, source: Id) -> dict[str, dict[Id, Any]]:
-    """What NetworkX says, by algorithm."""
+    """The results of NetworkX, by algorithm."""
     plain = nx.Graph(graph)
     plain.remove_edges_from(nx.selfloop_edges(plain))
     levels = nx.single_source_shortest_path_length(graph, source)
@@ -159,7 +159,7 @@ def agree(name: str, found: dict[int, Any], wanted: dict[int, Any]) -> None:
 
 @pytest.fixture
 def places(tmp_path: Path) -> Iterator[Path]:
-    """Where stores go: in memory if possible, as syncing hundreds of them would take minutes."""
+    """A folder for stores: in memory if possible, as syncing hundreds of them would take minutes."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return

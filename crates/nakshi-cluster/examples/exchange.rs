@@ -1,4 +1,4 @@
-//! What a round takes by timely's channels, and by plain sockets with the same frames and checks.
+//! Time of a round by timely's channels, and by plain sockets with the same frames and checks.
 //!
 //! `cargo run --release -p nakshi-cluster --example exchange [SERVERS] [ROUNDS]`
 //!

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::exchange::{BATCH, Batch, FRAME, Session};
 use crate::{Error, Result};
 
-/// Where checkpoints are beside the memory of their server.
+/// Second place of checkpoints, besides the memory of their server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
@@ -25,26 +25,27 @@ pub enum Place {
     Folder(PathBuf),
 }
 
-/// When checkpoints are made, and where.
+/// Interval and place of checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoints {
     /// Supersteps from one to the next.
     pub every: u32,
-    /// Where.
+    /// Second place of each checkpoint.
     pub place: Place,
 }
 
-/// What a server has before it communicates in a step.
+/// State of a server before it communicates in a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) step: u32,
     pub(crate) bytes: Arc<Vec<u8>>,
 }
 
-/// What a server can take a run up with, as it tells the front-end.
+/// Checkpoints with which a server can take a run up, as it reports them to the front-end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecoveryState {
-    /// Whether it can go on with what it has. One that was stopped before it could has to be told again
+    /// True if the server can go on with the data that it has. One that was stopped before it could has
+    /// to be told again
     /// what the others want of it, as one that takes another's place.
     pub(crate) ready: bool,
     /// Steps whose checkpoints it has of itself.
@@ -93,7 +94,7 @@ pub(crate) struct CheckpointStore {
     passed: Option<u32>,
 }
 
-/// Of those that are kept.
+/// Number of checkpoints that are kept.
 const KEPT: usize = 2;
 /// First bytes of a file.
 const MAGIC: &[u8; 8] = b"NKCKPT01";
@@ -112,7 +113,8 @@ impl CheckpointStore {
         CheckpointStore { checkpoints, job, ..CheckpointStore::default() }
     }
 
-    /// Whether values are to be saved before the communication of a step. Those of step 0 are made anew
+    /// Returns true if values are to be saved before the communication of a step. Those of step 0 are
+    /// made anew
     /// as fast as they are read.
     pub(crate) fn due(&self, step: u32) -> bool {
         let every = self.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.every);

@@ -1,9 +1,9 @@
-//! What can go wrong between servers.
+//! Errors between servers.
 
 /// Result of the cluster's calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong, each variant one that a caller can act on.
+/// Errors of a cluster; a caller can act on each variant.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,7 +20,7 @@ pub enum Error {
     Lost {
         /// The server.
         server: usize,
-        /// What was seen of it.
+        /// The observation that shows the loss.
         why: String,
     },
     /// The front-end of a server was lost, or never called.
@@ -43,7 +43,7 @@ pub enum Error {
     Damaged {
         /// The server it says it is from; none if it does not say.
         server: Option<usize>,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
     /// A server cannot go on by itself.
@@ -51,7 +51,7 @@ pub enum Error {
     Failed {
         /// The server.
         server: usize,
-        /// What it says.
+        /// The reason that the server states.
         why: String,
     },
     /// A secret that cannot be read, made or used.

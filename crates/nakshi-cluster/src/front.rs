@@ -18,16 +18,16 @@ use crate::job::Superstep;
 use crate::task::{Start, Task, ids};
 use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
 
-/// For so long the front-end waits for a connection.
+/// Longest wait of the front-end for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often it looks whether it shall stop.
+/// Interval at which the process looks whether it shall stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// For so long it waits for the cause when one server has lost another.
+/// Longest wait for the cause when one server has lost another.
 const CAUSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// For so long it waits for servers to hang up.
+/// Longest wait for servers to hang up.
 const HANGUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What servers have done, besides results.
+/// Statistics of all servers.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Servers {
     /// Supersteps of each server; what a connection that was cut has swallowed is missing.
@@ -40,9 +40,9 @@ pub struct Servers {
     pub load: f64,
     /// Seconds from then on.
     pub run: f64,
-    /// How often servers were lost.
+    /// Recoveries from lost servers.
     pub recoveries: Vec<Recovery>,
-    /// Whether time was up before the program was finished.
+    /// True if the time was up before the program was finished.
     pub cut: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Servers {
 pub struct Recovery {
     /// The servers.
     pub lost: Vec<usize>,
-    /// What was seen of the first of them.
+    /// Observation that showed the loss of the first of them.
     pub why: String,
     /// The last superstep that was over by then.
     pub reached: Option<u32>,
@@ -61,7 +61,7 @@ pub struct Recovery {
     pub seconds: f64,
 }
 
-/// How servers run a task.
+/// Settings of a run on servers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The secret that the servers know.
@@ -72,13 +72,14 @@ pub struct Settings {
     pub senders: usize,
     /// Bytes that each may use; lists that do not fit are in files of its `TMPDIR`.
     pub memory: Option<u64>,
-    /// What a run is taken up from; without, it begins anew on the servers that are left.
+    /// Checkpoints from which a run is taken up; without them it begins anew on the servers that are
+    /// left.
     pub checkpoints: Option<Checkpoints>,
-    /// How often it is taken up at most.
+    /// Most times that a run is taken up.
     pub restarts: usize,
     /// The run ends after a superstep before this, with the values that there are then.
     pub deadline: Option<Duration>,
-    /// For so long a server may say nothing.
+    /// Time after which a silent server is lost.
     pub peer_timeout: Duration,
 }
 
@@ -98,10 +99,10 @@ impl Settings {
     }
 }
 
-/// What the front-end tells of a run that goes on.
+/// Event of a run in progress.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'e> {
-    /// Servers have loaded so much, of so much; in what unit is theirs.
+    /// Loading: units done by all servers, and in all.
     Loading(u64, u64),
     /// A superstep of a server is over.
     Step(usize, &'e Superstep),
@@ -109,9 +110,9 @@ pub enum Event<'e> {
     Recovered(&'e Recovery),
 }
 
-/// What the front-end asks of its caller.
+/// Callbacks of the front-end.
 pub struct Caller<'c> {
-    /// Told what happens.
+    /// Receives the events of the run.
     pub watch: &'c mut dyn FnMut(Event<'_>),
     /// Ends a server that was lost, if it is still there, and says where another one listens in its
     /// place; none if there is no other.
@@ -127,14 +128,14 @@ pub enum Given<'g> {
     Edges(&'g EdgeFile, Option<u64>),
 }
 
-/// What comes out of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// Results, a row for each vertex.
     pub outcome: Outcome,
     /// The ids of the vertices of an [`EdgeFile`], ascending as the rows are.
     pub ids: Option<Vec<u64>>,
-    /// What servers have done.
+    /// Statistics of all servers.
     pub servers: Servers,
 }
 
@@ -202,17 +203,17 @@ fn job_id() -> u64 {
     RandomState::new().hash_one((SystemTime::now(), std::process::id()))
 }
 
-/// What a server said, or that its connection ended.
+/// A report of a server with its results, or the end of its connection.
 type Received = io::Result<Option<(Report, Vec<u8>)>>;
 
 /// The connection to a server.
 struct Link {
-    /// How many servers were in this place before.
+    /// Number of servers that had this place before.
     number: u32,
     socket: TcpStream,
-    /// Where it was called.
+    /// Address at which the worker was called.
     called: String,
-    /// Where it listens for the others.
+    /// Address at which the other servers reach it.
     address: String,
 }
 
@@ -491,18 +492,18 @@ impl<'s> Front<'s> {
     }
 }
 
-/// What is known of a run that goes on.
+/// State of a run in progress.
 struct Watched {
     peer_timeout: Duration,
     began: Instant,
-    /// How far each server is with its share.
+    /// Progress of loading, by server.
     loading: Vec<(u64, u64)>,
     /// When the first server had its part of the graph.
     loaded: Option<Instant>,
     /// When each server was heard last.
     heard: Vec<Instant>,
     done: Vec<bool>,
-    /// What servers have that have stopped.
+    /// Checkpoints of the servers that have stopped.
     states: Vec<Option<RecoveryState>>,
     /// Steps whose checkpoints each server has.
     saved: Vec<Vec<u32>>,
@@ -598,7 +599,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Whether somebody is lost or says nothing.
+    /// Fails if a server is lost or silent for too long.
     fn check(&mut self) -> Result<()> {
         match self.echo.take() {
             Some((at, error)) if at.elapsed() > CAUSE_TIMEOUT => return Err(error),

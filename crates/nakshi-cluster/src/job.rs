@@ -1,4 +1,4 @@
-//! A JobServer's run: steps of computation, then communication (2.3.3, 2.3.4).
+//! A server's run: steps of computation, then communication (2.3.3, 2.3.4).
 
 mod publish_lists;
 mod store;
@@ -18,7 +18,7 @@ use crate::lists::{LinkList, LinkReader};
 use crate::{Result, Shard};
 use store::{BLOCK, ShadowBlock, StepReport, ValueStore};
 
-/// What a step has done on this server and on all of them.
+/// Counts and times of a step, on this server and on all of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Superstep {
     /// Its number; 0 sends the first values.
@@ -35,20 +35,20 @@ pub struct Superstep {
     pub communication: f64,
 }
 
-/// What is left on a server after a run.
+/// Result of a run on one server.
 #[derive(Clone, Debug)]
 pub struct Finished<T> {
-    /// What came out for this server's vertices, ascending.
+    /// Results of this server's vertices, ascending.
     pub values: Vec<T>,
     /// Every step, from 0, or from where the run was taken up.
     pub steps: Vec<Superstep>,
-    /// What was added up in the last one.
+    /// Totals of the last step.
     pub totals: Totals,
-    /// Whether the run ended before the program was finished, because its time was up.
+    /// True if the time was up before the program was finished.
     pub cut: bool,
 }
 
-/// How a run communicates, and when it ends at the latest.
+/// Communication threads of a run, and its limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     /// Communication workers: threads that put values into frames, each for some of the other servers.
@@ -181,7 +181,7 @@ fn compute<P: PullProgram>(
     Ok(all)
 }
 
-/// What all vertices see in a step.
+/// The state that all vertices see in a step.
 struct StepView<'a, T> {
     shard: &'a Shard,
     real: &'a store::Real<'a, T>,
@@ -248,7 +248,7 @@ impl<T> ShardVertex<'_, T> {
         }
     }
 
-    /// Whether `f` is true of a wanted link; those after it are not read.
+    /// Returns true if `f` is true of a wanted link; later links are not read.
     #[inline]
     fn any(
         &self,
@@ -264,7 +264,7 @@ impl<T> ShardVertex<'_, T> {
         }
     }
 
-    /// What is done with a link and its weight.
+    /// The closure that handles a link and its weight.
     #[inline]
     fn one(
         &self,

@@ -106,7 +106,7 @@ fn io(error: nakshi_io::Error) -> Error {
 }
 
 impl LinkBuilder {
-    /// Room for so many links: in memory, or in files of a folder.
+    /// Reserves space for `links` links: in memory, or in files of a folder.
     pub(crate) fn new(links: usize, weighted: bool, folder: Option<&Path>) -> Result<Self> {
         let weights = if weighted { links } else { 0 };
         Ok(match folder {
@@ -170,7 +170,7 @@ pub(crate) struct LinkList<'l> {
     pub(crate) links: &'l [u32],
     /// Those and the links of later lists, as far as they are known.
     onwards: &'l [u32],
-    /// Where there are some.
+    /// Weights of the links; empty if the program reads none.
     pub(crate) weights: &'l [f64],
 }
 
@@ -260,7 +260,7 @@ impl DiskLinks {
 pub(crate) struct ReadAhead {
     path: PathBuf,
     reader: BlockReader,
-    /// What is taken next, and what is asked for next.
+    /// Offset of the next byte to take, and of the next piece to request.
     at: u64,
     asked: u64,
     end: u64,

@@ -15,12 +15,12 @@ pub(crate) const SHARE: u64 = 1 << 20;
 /// The phase in which servers load, of their progress.
 pub(crate) const LOADING: &str = "loading";
 
-/// Which links a program wants, and whether with weights.
+/// Links that a program reads, with or without weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedLinks {
     /// Which edges.
     pub links: Links,
-    /// Whether weights come along.
+    /// True if links have weights.
     pub weighted: bool,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn load_alone(
     building.finish(&partition)
 }
 
-/// What a loader knows of the graph.
+/// Loads lists of the graph for their owners.
 struct Loader<'g> {
     graph: &'g Graph,
     wanted: WantedLinks,

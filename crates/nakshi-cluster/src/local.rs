@@ -15,13 +15,13 @@ use crate::job::{self, Superstep, Terms};
 use crate::load::{WantedLinks, load};
 use crate::{Error, MemoryBudget, Partition, Result};
 
-/// For so long a server waits for another thread of its process.
+/// Longest wait for a frame from another thread of the process.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a run on several servers hands out.
+/// Result of a run on several servers.
 #[derive(Clone, Debug)]
 pub struct LocalOutcome<T> {
-    /// For each vertex.
+    /// The result of each vertex.
     pub values: Vec<T>,
     /// Steps of each server.
     pub steps: Vec<Vec<Superstep>>,
@@ -79,7 +79,7 @@ struct LocalRun<'a, P> {
     cx: &'a Context,
 }
 
-/// What a server's thread ends with: what came out for its vertices.
+/// Result of one server's thread: values of its vertices, steps and counters.
 type Ended<T> = (Vec<(VertexId, T)>, Vec<Superstep>, Counters);
 
 impl<P: PullProgram> LocalRun<'_, P> {

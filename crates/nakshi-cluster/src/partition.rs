@@ -1,4 +1,4 @@
-//! Who owns a vertex.
+//! The hash partition: the server that owns each vertex.
 
 use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::mixed;

@@ -1,4 +1,4 @@
-//! What a partition costs before anything runs (2.4, 2.5).
+//! Predicted costs of a partition, without a run (2.4, 2.5).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub struct Communication {
     pub powergraph: f64,
     /// Equation 2.7: every server that has an out-neighbour.
     pub lfgraph: f64,
-    /// What equation 2.7 expects, counted for this hash.
+    /// The count of equation 2.7 with this hash.
     pub exact: f64,
 }
 
@@ -53,7 +53,7 @@ impl Spread {
     }
 }
 
-/// A number of servers, and what it means.
+/// Predicted costs of a number of servers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Servers.
@@ -75,7 +75,7 @@ pub struct Row {
 /// Bytes of a buffer that timely sends from, or receives to.
 const SLAB: u64 = 1 << 20;
 
-/// What a server of a partition has.
+/// Numbers of vertices, links and values of one server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
     /// Servers of the cluster.
@@ -107,7 +107,7 @@ pub fn memory(part: Part, value: u64) -> u64 {
     shard + values + exchanged + loading
 }
 
-/// What servers of a partition have and send.
+/// Vertices and links of all servers, and the values between them.
 #[derive(Debug)]
 struct Counts {
     own: Vec<u64>,
@@ -150,10 +150,10 @@ pub fn plan(graph: &Graph, servers: &[usize], value: u64, cx: &Context) -> Resul
     Ok(rows)
 }
 
-/// How many vertices have so many neighbours.
+/// Number of vertices by number of neighbours.
 type Histogram = BTreeMap<u64, u64>;
 
-/// Neighbours of all vertices.
+/// Degree histograms of the graph.
 struct Degrees {
     vertices: u64,
     out: Histogram,
@@ -282,7 +282,8 @@ mod tests {
         Graph::from_edges(n as usize, &edges, directed, None).unwrap()
     }
 
-    /// What is counted is what a run sends when all values change, and what its shards hold.
+    /// The plan counts exactly the values that a run sends when all change, and the contents of its
+    /// shards.
     #[test]
     fn counts_are_those_of_a_run() {
         let cx = Context::new().with_threads(2);

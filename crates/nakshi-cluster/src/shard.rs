@@ -1,4 +1,4 @@
-//! What a server keeps of the graph (2.3.2).
+//! The part of the graph that a server keeps (2.3.2).
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct Shard {
     pub(crate) own: usize,
     pub(crate) ranks: Vec<u32>,
     pub(crate) degrees: Vec<u32>,
-    /// Where the links of each own vertex begin, and the end of the last.
+    /// Offset at which the links of each own vertex begin, and the end of the last.
     pub(crate) offsets: Vec<u64>,
     /// Slots, and weights where the program reads them.
     pub(crate) lists: LinkStore,
@@ -41,7 +41,7 @@ pub(crate) struct Building {
     shard: Shard,
     weighted: bool,
     lists: LinkBuilder,
-    /// Where the next list of each own vertex goes.
+    /// Offset of the next list of each own vertex.
     next: Vec<u64>,
     /// Vertices that are in a list, a bit each.
     wanted: Vec<u64>,
@@ -51,12 +51,13 @@ pub(crate) struct Building {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub(crate) origin: Origin,
-    /// How long its list is.
+    /// Length of its list.
     pub(crate) links: u64,
 }
 
 impl Building {
-    /// Of the vertices of a server, ascending, among so many of the graph. Lists go to files of a folder
+    /// Begins the shard of a server's own vertices, ascending, of a graph of `vertices`. Lists go to
+    /// files of a folder
     /// where `budget` is too small for them.
     pub(crate) fn new(
         server: usize,
@@ -154,7 +155,7 @@ impl Building {
     }
 }
 
-/// What memory there is for a shard and its values, and where lists go that do not fit.
+/// Memory for a shard and its values, and the folder of lists that do not fit.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryBudget {
     /// Bytes; as much as it takes, without.
@@ -246,14 +247,14 @@ impl Shard {
         })
     }
 
-    /// Where the links of an own vertex are.
+    /// Range of the links of an own vertex.
     #[inline]
     pub(crate) fn range(&self, slot: usize) -> Range<usize> {
         let at = |slot: usize| self.offsets.get(slot).map_or(0, |at| *at as usize);
         at(slot)..at(slot + 1)
     }
 
-    /// What an own vertex is.
+    /// Constant properties of an own vertex.
     #[inline]
     pub(crate) fn origin(&self, slot: usize) -> Origin {
         let at = |numbers: &[u32]| numbers.get(slot).copied().unwrap_or_default();

@@ -30,19 +30,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     algo::REGISTRY.iter().filter(|entry| entry.pulls).map(|entry| entry.name)
 }
 
-/// What a server keeps while a run is taken up again.
+/// Data that a server keeps while a run is taken up again.
 #[derive(Debug, Default)]
 pub(crate) struct RetainedState {
     pub(crate) shard: Option<Shard>,
-    /// Whether the others have told it which values of the shard they want, and it has the checkpoint
+    /// True once the others have told the server which values of the shard they want, and it has the
+    /// checkpoint
     /// that it began with.
     pub(crate) ready: bool,
-    /// Of a file of edges.
+    /// Ids of an edge file.
     pub(crate) numbered: Option<Numbered>,
     pub(crate) keeper: CheckpointStore,
 }
 
-/// What a server knows of the ids in a file of edges.
+/// The numbered ids of an edge file.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     /// The number of the vertex that the task begins at.
@@ -51,7 +52,7 @@ pub(crate) struct Numbered {
     own: Vec<u64>,
 }
 
-/// How a server begins.
+/// The start of a server: with all others, or in the place of a lost one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Start {
@@ -62,7 +63,7 @@ pub(crate) enum Start {
     Again { new: Vec<usize>, step: Option<u32> },
 }
 
-/// What a server does of a task: what it has, who may see its steps, and where.
+/// One server's part of a task: its input, its session and the callbacks of its steps.
 pub(crate) struct ServerTask<'p> {
     pub(crate) input: &'p GraphInput,
     /// Opens a store, for a server that has to load.
@@ -78,12 +79,12 @@ pub(crate) struct ServerTask<'p> {
     pub(crate) watch: &'p mut dyn FnMut(&Superstep, &RecoveryState),
 }
 
-/// What a server's part ends with.
+/// Results of a server's part of a task.
 #[derive(Debug, Default)]
 pub(crate) struct TaskResult {
     /// Results of this server's vertices, ascending; with a file of edges, their ids before them.
     pub(crate) bytes: Vec<u8>,
-    /// Whether time was up before the program was finished.
+    /// True if the time was up before the program was finished.
     pub(crate) cut: bool,
 }
 
@@ -164,7 +165,7 @@ impl Task {
         self.with(FactsVisitor).unwrap_or_default()
     }
 
-    /// What a server needs of a store to load its part.
+    /// Lists and columns that a server needs of a store to load its part.
     pub fn needs(&self) -> Needs {
         let column = self.known().column;
         Needs { column, gathers: true, ..Needs::new(8.0, &[Direction::In, Direction::Out]) }

@@ -1,4 +1,4 @@
-//! A server of a cluster: waits for a front-end and does what it says.
+//! The worker: a process that waits for front-ends and takes part in their runs as a server.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -23,22 +23,22 @@ use crate::load::LOADING;
 use crate::task::{RetainedState, ServerTask, TaskResult};
 use crate::{Allowed, Error, MemoryBudget, Result, Token};
 
-/// How often a server says that it lives.
+/// Interval between heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
-/// How often it looks whether it shall stop.
+/// Interval at which the process looks whether it shall stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// So often at most it tells of supersteps.
+/// Shortest interval between two reports of supersteps.
 const REPORT_INTERVAL: Duration = Duration::from_millis(5);
-/// For so long a server waits for the others to listen.
+/// Longest wait for the other servers to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// For so long a round lasts at most without a frame: a front-end notices a server that hangs earlier.
+/// Longest silence in a round: a front-end notices a server that hangs earlier.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long a front-end may be cut off before it has said how long.
+/// Time after which a silent front-end is lost, until its first command states another one.
 const FRONT_END_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time in which an interrupted server tells its front-end so.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(200);
-/// For so long a server that serves once waits for a front-end: what started it may be gone.
+/// Longest wait of a worker that serves once for a front-end: the process that started it may be gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The front-ends that a worker obeys, and the files that they may name.
@@ -100,7 +100,7 @@ fn broken(error: io::Error) -> Error {
     Error::FrontEnd(error.to_string())
 }
 
-/// Does what one front-end says.
+/// Serves one front-end until it has gone.
 fn front_end(
     socket: &TcpStream,
     (door, rules): (&Door, &Rules),
@@ -154,7 +154,7 @@ fn front_end(
     served
 }
 
-/// Ends the other threads of a server, whatever ends the one that has this.
+/// Guard that ends the other threads of a session when the main one ends.
 struct EndGuard<'s>(&'s WorkerSession<'s>);
 
 impl Drop for EndGuard<'_> {
@@ -166,7 +166,7 @@ impl Drop for EndGuard<'_> {
     }
 }
 
-/// How far loading is.
+/// Bytes loaded so far, and in all.
 #[derive(Debug, Default)]
 struct LoadProgress(Mutex<(u64, u64)>);
 
@@ -192,10 +192,10 @@ struct RunRequest {
     stop: CancelToken,
 }
 
-/// A server while a front-end is connected, as its threads see it.
+/// The session of a worker with one front-end, shared by the worker's threads.
 struct WorkerSession<'s> {
     socket: &'s TcpStream,
-    /// Where other servers call.
+    /// The sockets at which other servers call.
     door: &'s Door,
     rules: &'s Rules,
     /// Lines of several threads do not mix.
@@ -203,7 +203,7 @@ struct WorkerSession<'s> {
     now: Mutex<Option<CurrentRun>>,
     loading: Arc<LoadProgress>,
     ended: Mutex<bool>,
-    /// Tells of `ended`.
+    /// Signalled when `ended` is set.
     ends: Condvar,
     /// The front-end has said that the run is over, whatever came of it. One that is only silent may go
     /// on with another server in this one's place.
@@ -255,7 +255,7 @@ impl WorkerSession<'_> {
         }
     }
 
-    /// Says that it lives until the front-end has gone.
+    /// Sends heartbeats until the front-end has gone.
     fn beat(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         while !*ended {
@@ -283,14 +283,14 @@ impl WorkerSession<'_> {
         }
     }
 
-    /// Waits for the end, not for long; whether it has come.
+    /// Waits for the end of the session until the time-out; the flag that says whether it has come.
     fn until_ended(&self, timeout: Duration) -> MutexGuard<'_, bool> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.ends.wait_timeout_while(ended, timeout, |ended| !*ended);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Runs what it is asked to until nobody asks any more; how the last run has ended.
+    /// Runs every request until the channel closes; returns the result of the last run.
     fn serve(&self, asked: &Receiver<RunRequest>) -> Result<()> {
         let (mut kept, mut last) = (RetainedState::default(), Ok(()));
         let (mut job, mut number) = (None, None);

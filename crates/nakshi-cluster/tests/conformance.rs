@@ -30,7 +30,7 @@ fn same<P: PullProgram>(graph: &Graph, program: &P, servers: usize) {
     same_within(graph, program, servers, None);
 }
 
-/// Where each server may use so much memory.
+/// As `run`, with a memory budget for each server.
 fn same_within<P: PullProgram>(graph: &Graph, program: &P, servers: usize, memory: Option<u64>) {
     let cx = Context::new().with_threads(2);
     let alone = run_pull(graph, program, None, &cx).unwrap();
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// What a net does to frames is an error or has no effect. Seen red with frames that are not numbered,
+/// Faults of the net are errors or have no effect. Seen red with frames that are not numbered,
 /// with rounds that are over without their last frames, and with late frames that count.
 #[test]
 fn a_bad_net_gives_the_exact_result_or_an_error() {

@@ -63,7 +63,7 @@ fn rules() -> Rules {
 
 /// A server in a thread of its own.
 struct Server {
-    /// Where the front-end calls.
+    /// Address at which the front-end calls.
     address: String,
     /// Ends it as Ctrl-C would.
     cancel: CancelToken,
@@ -286,7 +286,7 @@ fn a_store_that_is_damaged() {
     });
 }
 
-/// What every superstep of every server was.
+/// Every superstep of every server.
 fn done(servers: &Servers) -> Vec<Vec<(u32, u64, u64)>> {
     let one = |step: &Superstep| (step.step, step.active, step.sent);
     servers.steps.iter().map(|steps| steps.iter().map(one).collect()).collect()
@@ -382,7 +382,7 @@ fn servers_lost_one_after_the_other() {
     }
 }
 
-/// What cannot be replaced is an error, and so is a checkpoint that cannot be written.
+/// A server that cannot be replaced is an error, and so is a checkpoint that cannot be written.
 #[test]
 fn runs_that_cannot_go_on() {
     let folder = tempfile::tempdir().unwrap();

@@ -39,13 +39,13 @@ pub struct KCore {
 pub struct Member {
     /// Neighbours that have not left.
     pub neighbours: u32,
-    /// Whether the vertex itself has left.
+    /// True once the vertex itself has left.
     pub left: bool,
 }
 
 impl VertexProgram for KCore {
     type State = Member;
-    /// How many neighbours have left.
+    /// The number of neighbours that have left.
     type Message = u32;
     /// Nothing is kept between `run` and `run_on_vertex`.
     type Scratch = ();

@@ -1,4 +1,4 @@
-//! What the order of vertices and the merging of their requests are worth (FlashGraph, figure 12).
+//! Gain by the order of vertices and by the merging of their requests (FlashGraph, figure 12).
 //!
 //! ```text
 //! schedule STORE bfs|wcc random|sequential|merged THREADS

@@ -82,7 +82,7 @@ impl Graph {
     /// A reader for one worker that fetches lists of arbitrary vertices in batches.
     ///
     /// # Errors
-    /// Of setting up the reads.
+    /// Errors of setting up the reads.
     pub fn reader<'g>(&'g self, direction: Direction, cx: &Context) -> Result<ListReader<'g>> {
         cx.check()?;
         ListReader::new(self.side(direction)?, cx)
@@ -93,7 +93,7 @@ impl Graph {
 struct Plan {
     dense: Vec<usize>,
     sparse: Vec<usize>,
-    /// Whether there is too little to do for a second thread.
+    /// True if there is too little work for a second thread.
     small: bool,
 }
 

@@ -5,7 +5,7 @@
 /// 512 bits of a row: one vector register where there is one so wide.
 pub type Unit = [u64; 8];
 
-/// How rows are counted on this processor; choose once, pass along.
+/// The instructions that count rows on this processor; choose once, pass along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AndCount {
     width: Width,

@@ -30,7 +30,7 @@ pub struct Searches {
 }
 
 impl Searches {
-    /// What these searches, and then counting, need in memory.
+    /// Memory that these searches and then the counting of pages need.
     pub fn needs() -> Needs {
         // Steps, the order of sources; the order and its inverse, sizes; visited, frontier, next.
         let state = 2.0 * SAMPLES as f64 + 4.0 + 12.0 + 1.0;

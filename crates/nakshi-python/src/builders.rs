@@ -35,13 +35,13 @@ impl Batches {
 
 #[pymethods]
 impl Batches {
-    /// Of any object with `__arrow_c_stream__`.
+    /// A stream of any object with `__arrow_c_stream__`.
     #[staticmethod]
     fn from_stream(table: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self::new(arrow_stream::import(table)?))
     }
 
-    /// Of arrays, or lists of `str`, of equal length, by name.
+    /// A stream of arrays, or lists of `str`, of equal length, by name.
     #[staticmethod]
     fn from_arrays(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
         Ok(Self::new(arrays::import(&columns)?))

@@ -121,13 +121,13 @@ pub fn run_on_servers(
     }
 }
 
-/// What a run on servers calls.
+/// Python callbacks of a run on servers.
 struct Calls {
     /// Gives the address of another server in the place of one that was lost.
     replace: Option<Py<PyAny>>,
     /// Is told of every superstep.
     watch: Option<Py<PyAny>>,
-    /// What one of them has raised.
+    /// The exception that a callback has raised.
     raised: Option<PyErr>,
 }
 

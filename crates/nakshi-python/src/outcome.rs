@@ -58,7 +58,7 @@ impl Outcome {
         Ok(serde_json::to_string(&self.answer.summary).map_err(Failure::from)?)
     }
 
-    /// How it ran as JSON.
+    /// Statistics of the run as JSON.
     fn stats(&self) -> PyResult<String> {
         Ok(serde_json::to_string(&self.answer.stats).map_err(Failure::from)?)
     }

@@ -125,7 +125,7 @@ fn record(record: EdgeRecord) -> Record {
     Record { record, edge_type }
 }
 
-/// Of a compaction.
+/// Options of a compaction.
 fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
     let usual = LoadOptions::default();
     LoadOptions {

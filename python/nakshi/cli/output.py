@@ -1,4 +1,4 @@
-"""How commands print: one JSON object, or aligned text."""
+"""Output of the commands: one JSON object, or aligned text."""
 
 from __future__ import annotations
 

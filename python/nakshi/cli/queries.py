@@ -21,7 +21,7 @@ _WHERE = click.option(
     metavar="NAME=VALUE",
     help="Only nodes that have this value, or with NAME~PART this part of it; once for each.",
 )
-#: What a single query keeps of property files, if nothing is said: larger ones stay on disk.
+#: Default memory of a single query for property files: larger ones stay on disk.
 _MEMORY = 256 << 20
 _TYPE = click.option("--type", "edge_type", metavar="TYPE", help="Edges of this type only.")
 
@@ -139,9 +139,7 @@ def bench(
     from ..graph import Graph
 
     if workload in ("linkbench", "append") and (access or exponent is not None):
-        raise click.UsageError(
-            f"{workload} draws by laws of its own; leave out --access and --exponent"
-        )
+        raise click.UsageError(f"{workload} draws by laws of its own; leave out --access and --exponent")
     graph = Graph(store)
     if workload == "list-friends":
         found = graph.bench_list_friends(memory=memory, seed=seed, progress=progress)

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Lists of own vertices, ascending, without entries that come twice.
 #[derive(Debug, Default)]
 pub(super) struct SortedLists {
-    /// Where the list of each begins, and the end of the last.
+    /// Offset at which the list of each vertex begins, and the end of the last.
     offsets: Vec<usize>,
     pub(super) links: Vec<VertexId>,
     weights: Vec<f64>,
@@ -21,7 +21,7 @@ pub(super) struct SortedLists {
 pub(super) struct Owned {
     /// Ascending.
     pub(super) vertices: Vec<VertexId>,
-    /// Where each vertex of the graph is among them.
+    /// For each vertex of the graph, its index in `vertices`.
     places: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What turns edges of a file into lists of their owners.
+//! Loader of an edge file: edges become lists of their owners.
 
 use nakshi_engine::program::pull::{Links, Origin};
 use nakshi_engine::{Context, VertexId};
@@ -17,15 +17,15 @@ const PIECES: usize = 8;
 const INCOMING: u8 = 0;
 const OUTGOING: u8 = 1;
 
-/// What turns edges of the file into entries of lists.
+/// Converts edges of the file into list entries for their owners.
 pub(super) struct Loader<'l> {
     file: &'l EdgeFile,
     numbers: &'l Numbering,
     servers: usize,
-    /// Of each vertex.
+    /// The owner of each vertex.
     pub(super) owners: Vec<u16>,
     pub(super) weighted: bool,
-    /// Whether lists of out-neighbours are wanted too.
+    /// True if lists of out-neighbours are wanted too.
     out: bool,
     /// The server whose lists only are wanted.
     alone: Option<usize>,

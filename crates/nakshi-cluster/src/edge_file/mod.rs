@@ -33,12 +33,12 @@ pub(crate) use numbering::Numbering;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EdgeFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether edges lead one way only.
+    /// True if edges lead one way only.
     #[serde(default = "yes")]
     pub directed: bool,
-    /// What is in it.
+    /// Format of the file.
     #[serde(default)]
     pub format: Format,
     /// As [`ImportOptions::columns`].
@@ -50,13 +50,13 @@ pub struct EdgeFile {
     /// As [`ImportOptions::separator`].
     #[serde(default)]
     pub separator: Option<u8>,
-    /// Whether edges have weights.
+    /// True if edges have weights.
     #[serde(default)]
     pub weighted: bool,
     /// A file with vertices that may have no edge.
     #[serde(default)]
     pub nodes: Option<PathBuf>,
-    /// Whether edges from a vertex to itself stay.
+    /// Rule for edges from a vertex to itself.
     #[serde(default)]
     pub self_loops: SelfLoops,
 }

@@ -1,6 +1,7 @@
 //! Frames by the channels of timely dataflow (D. Murray et al., *Naiad*, SOSP 2013).
 //!
-//! Of timely, its communication alone: threads that send and receive, buffers of a mebibyte that many
+//! The transport uses only timely's communication: threads that send and receive, buffers of a mebibyte
+//! that many
 //! small frames share, and frames as opaque bytes, so that nothing is serialised record by record. The
 //! barrier is not its progress tracking, which took 2.7 times as long as plain sockets for a round
 //! without frames, but a last word of every server to every other: channels keep the order of
@@ -22,10 +23,10 @@ use super::sockets::{Guarded, PeerSocket};
 use super::{AbortFlag, Transport};
 use crate::{Error, Result};
 
-/// For so long a server sleeps at most before it looks whether it should go on waiting.
+/// Longest sleep of a waiting server between two looks at the abort flag and the time-out.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A frame on its way, or the last word of a server in a round: its number alone.
+/// A frame on its way, or the last message of a server in a round: its number alone.
 enum Message {
     Leaving(Vec<u8>),
     Arrived(Bytes),
@@ -37,7 +38,7 @@ impl Message {
         Message::Leaving((server as u32).to_le_bytes().to_vec())
     }
 
-    /// Whose last word it is: frames are longer.
+    /// The server whose last message this is; `None` for frames, which are longer.
     fn is_last_word(&self) -> Option<usize> {
         let number = <[u8; 4]>::try_from(self.bytes()).ok()?;
         Some(u32::from_le_bytes(number) as usize)
@@ -66,12 +67,12 @@ impl Bytesable for Message {
     }
 }
 
-/// Whose connections have been closed by the other side, once all is said.
+/// Counts the connections that other servers have closed after the last round.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
-    /// Set when this server has said all: others may hang up.
+    /// Set when this server has sent everything: others may hang up.
     pub(super) begun: AtomicBool,
-    /// How many have.
+    /// Number of servers that have hung up.
     pub(super) gone: AtomicUsize,
 }
 
@@ -90,7 +91,8 @@ pub struct Channels {
     sockets: Vec<PeerSocket>,
 }
 
-/// What timely has of them. The allocator goes last: when the connections end, what is still to be sent
+/// Timely's ends of the channels. The allocator goes last: when the connections end, what is still to be
+/// sent
 /// is closed before it panics for what was to be received.
 struct Endpoints {
     /// By server.
@@ -99,7 +101,7 @@ struct Endpoints {
     allocator: Allocator,
 }
 
-/// A server's place among others that are threads of the same process, which its thread takes.
+/// Endpoint of a server among others that are threads of the same process; its thread takes it.
 pub struct ThreadEndpoint {
     builder: ProcessBuilder,
     abort: AbortFlag,
@@ -150,7 +152,7 @@ impl Channels {
             initialize_networking_from_sockets(inner, sockets, server, 1, hooks)
                 .map_err(|error| refused(server, known.len(), &error))?;
         // Its threads end with the connections. To join them would be to panic with those whose
-        // connection has broken, of which the alarm tells.
+        // connection has broken, which sets the abort flag.
         std::mem::forget(comms);
         let builder = builders.into_iter().next();
         let builder = builder.ok_or_else(|| failed("it has no threads".into()))?;
@@ -180,7 +182,7 @@ impl Channels {
         done.ok_or_else(|| self.abort.check().err().unwrap_or_else(closed))
     }
 
-    /// Says that this server has sent all of a round.
+    /// Sends the last message of a round to every other server.
     fn end_round(&mut self) -> Result<()> {
         let me = self.server;
         // This server is one of all.
@@ -207,7 +209,7 @@ impl Channels {
         Ok(None)
     }
 
-    /// How many servers have not ended the round that this one has.
+    /// Number of servers that have not ended the round that this one has.
     fn missing(&self) -> usize {
         let mine = self.ended.get(self.server).copied().unwrap_or_default();
         self.ended.iter().filter(|ended| **ended < mine).count()
@@ -317,13 +319,13 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is one of timely's, or does something for it: it panics when a connection breaks.
+/// Returns true on timely's threads and in calls of timely, which panic when a connection breaks.
 pub(crate) fn is_quiet() -> bool {
     let thread = std::thread::current();
     QUIET.get() || thread.name().is_some_and(|name| name.starts_with("timely:"))
 }
 
-/// What comes of something, if it does not panic.
+/// Result of `f`; `None` if it panics.
 fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
     QUIET.set(true);
     let done = catch_unwind(AssertUnwindSafe(f)).ok();

@@ -1,4 +1,4 @@
-//! Where a worker is called: strangers wait here until they are known, and delay nobody.
+//! The door of a worker: callers wait here until they have proved the secret, and delay nobody.
 //!
 //! One thread accepts and greets, over sockets that do not block. A stranger has [`GREETING_TIMEOUT`] to prove
 //! that it knows the secret and takes a few hundred bytes until then; where there are too many of
@@ -21,7 +21,7 @@ use super::sockets::{Identity, PeerSocket};
 use crate::Result;
 use crate::token::Token;
 
-/// How often the thread looks whether it shall end.
+/// Interval at which the thread looks whether it shall end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Most strangers at a time, where the process may have files enough: an eighth of them.
 const STRANGERS: u64 = 128;
@@ -30,7 +30,7 @@ const FEWEST: u64 = 4;
 const BACKLOG: i32 = 1024;
 /// Front-ends that wait for their turn.
 const FRONT_ENDS: usize = 16;
-/// How long a server waits for this one to take part in its run, and how many such servers.
+/// Longest wait of a server for this one to take part in its run, and the most such servers.
 const HELD_TIMEOUT: Duration = Duration::from_secs(30);
 const SERVERS: usize = 1 << 16;
 
@@ -103,7 +103,7 @@ impl Arrivals {
     }
 }
 
-/// Where a worker listens.
+/// The listening sockets of a worker.
 #[derive(Debug)]
 pub struct Door {
     tcp: TcpListener,
@@ -124,7 +124,7 @@ struct Stranger {
 }
 
 impl Door {
-    /// Opens where a socket listens.
+    /// Opens the door at a listening socket.
     ///
     /// # Errors
     /// Those of the sockets.
@@ -145,7 +145,7 @@ impl Door {
         })
     }
 
-    /// Where it listens.
+    /// Address at which the worker listens.
     ///
     /// # Errors
     /// Those of the socket.

@@ -1,6 +1,6 @@
 //! Headers of frames.
 
-/// What a frame says of itself, in front of its body.
+/// Header in front of the body of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     /// The run it belongs to.
@@ -18,11 +18,11 @@ pub(super) struct FrameHeader {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameKind {
-    /// What the caller sends.
+    /// A frame with a body.
     Body,
     /// The last frame of the round: its number is how many there were before it.
     End {
-        /// Whether its server has something for the next round.
+        /// True if its server has frames for the next round.
         more: bool,
     },
 }

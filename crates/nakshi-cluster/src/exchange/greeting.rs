@@ -1,4 +1,5 @@
-//! How two processes of a cluster come to know each other, before anything else is read.
+//! The greeting, by which two processes of a cluster prove a shared secret before they read anything
+//! else.
 //!
 //! Four messages of fixed lengths: the caller's version, who it is and a number that is used once;
 //! the other side's version and number; the caller's proof that it knows the secret; and the other
@@ -39,7 +40,7 @@ const fn hello(version: &str) -> [u8; 32] {
     hello
 }
 
-/// Who calls.
+/// The kind of process that calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     FrontEnd,
@@ -155,7 +156,7 @@ impl Greeting {
         Greeting { bytes: [0; CALL], found: 0, said: None }
     }
 
-    /// Where the next bytes go, and no more than are still missing.
+    /// Buffer for the next bytes, no longer than what is still missing.
     pub(crate) fn free(&mut self) -> &mut [u8] {
         let most = if self.said.is_some() { PROOF } else { CALL };
         self.bytes.get_mut(self.found..most).unwrap_or_default()

@@ -25,7 +25,7 @@ pub(crate) const FRAME: usize = 256 << 10;
 /// Bytes of all frames of a batch, about.
 pub(crate) const BATCH: usize = 8 << 20;
 
-/// What carries frames between servers.
+/// Carrier of frames between servers.
 pub trait Transport {
     /// This server.
     fn server(&self) -> usize;

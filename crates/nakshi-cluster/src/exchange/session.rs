@@ -8,7 +8,7 @@ use super::Transport;
 use super::frame::{FrameHeader, FrameKind, HEADER};
 use crate::{Error, Result};
 
-/// What a session has sent and refused.
+/// Counts of frames that a session has sent and refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Frames to other servers, those included that end rounds.
@@ -21,7 +21,7 @@ pub struct Counters {
     pub late: u64,
 }
 
-/// What has come from one server in a round.
+/// Frames that have arrived from one server in a round.
 #[derive(Debug, Default)]
 struct Arrived {
     numbers: HashSet<u32>,
@@ -54,18 +54,18 @@ impl std::fmt::Debug for Session {
 pub struct Batch {
     /// To which server, and the frame, begun by [`Session::frame`].
     pub frames: Vec<(usize, Vec<u8>)>,
-    /// Whether there is another batch.
+    /// True if there is another batch.
     pub more: bool,
 }
 
-/// What to do with the bodies of frames.
+/// Receiver of the bodies of frames.
 pub type Sink<'s> = &'s mut dyn FnMut(usize, &[u8]) -> Result<()>;
 
 impl Session {
     /// Bytes in front of a body, which [`Session::frame`] leaves room for.
     pub const HEADER: usize = HEADER;
 
-    /// Of run `job`, taken up again `epoch` times.
+    /// Session of run `job`, which was taken up again `epoch` times.
     pub fn new(transport: Box<dyn Transport>, job: u64, epoch: u32) -> Self {
         Session {
             transport,
@@ -87,7 +87,7 @@ impl Session {
         self.transport.servers()
     }
 
-    /// What was sent and refused.
+    /// Counts of frames sent and refused.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -26,7 +26,7 @@ pub struct Faults {
     pub dies: Option<(u64, usize)>,
 }
 
-/// For so long a server waits for the others.
+/// Longest wait for the other servers.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A net that all servers share.

@@ -22,19 +22,19 @@ use super::greeting::{ANSWER, GREETING_TIMEOUT, Peer, REFUSED, Transcript, forei
 use crate::token::{PROOF, Token};
 use crate::{Error, Result};
 
-/// For so long a server waits before it tries a connection again.
+/// Pause before a server tries a connection again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-/// For so long one call lasts at most: the system would try for minutes.
+/// Longest duration of one call: the system would try for minutes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who a server is and what it takes part in.
+/// Identity of a server in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The server.
     pub server: usize,
     /// The run.
     pub job: u64,
-    /// How often it was taken up again.
+    /// Number of times that the run was taken up again.
     pub epoch: u32,
 }
 
@@ -61,12 +61,12 @@ impl Identity {
     }
 }
 
-/// For how long servers wait for each other.
+/// Time-outs of the connections between servers.
 #[derive(Clone, Debug)]
 pub struct ConnectLimits {
-    /// When they give up calling.
+    /// Time at which servers give up calling.
     pub until: Instant,
-    /// For so long another one may be cut off later.
+    /// Time after which a silent peer is lost.
     pub peer_timeout: Duration,
     /// Ends the waiting.
     pub abort: AbortFlag,
@@ -312,7 +312,7 @@ fn read_some(
 ///
 /// # Errors
 /// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run, and
-/// when the alarm rings.
+/// when the abort flag is set.
 pub fn connect(
     arrivals: &Arrivals,
     addresses: &[String],
@@ -417,7 +417,7 @@ fn near(place: SocketAddr) -> Option<PeerSocket> {
     None
 }
 
-/// Whether another call may go well: nothing has come yet, or a signal came first.
+/// Returns true if another read may succeed: nothing has come yet, or a signal came first.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -430,7 +430,7 @@ fn expect(wanted: Identity, found: Identity) -> Result<()> {
     Err(Error::Lost { server: wanted.server, why })
 }
 
-/// A connection to a server that rings the alarm when it breaks.
+/// A connection to a server that sets the abort flag when it breaks.
 ///
 /// timely's threads panic then. Here the one that receives ends without a word, since the run ends with
 /// an error, and the one that sends goes on into nothing: when it panics for another reason, its buffer

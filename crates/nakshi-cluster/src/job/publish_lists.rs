@@ -19,7 +19,7 @@ pub(super) const SAID: u8 = 3;
 /// Kind, first position, positions, bytes that follow: first values, then the names of their positions.
 const HEAD: usize = 1 + 4 + 4 + 4;
 
-/// How far publish lists have been sent by one communication worker.
+/// Position of one communication worker in the publish lists that it sends.
 pub(super) struct PublishCursor {
     /// Its servers, in the order of sending.
     order: Vec<usize>,
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is sent of a list, by position.
+    /// The values of a list that are sent, by position.
     fn sent<T: PullValue>(list: &[u32], values: &[T], new: &Bitmap) -> Vec<(usize, T)> {
         let cursors = PublishCursor::new(0, 2, 3);
         assert_eq!(cursors.len(), 1);

@@ -22,20 +22,20 @@ pub(super) const BLOCK: usize = 1 << 12;
 pub(super) struct ValueStore<T> {
     /// Real versions, by slot.
     real: Vec<T>,
-    /// Whether they were new in the step before.
+    /// Flags: the value was new in the step before.
     updated: Bitmap,
     shadow: Vec<T>,
     /// Which of the shadows are written.
     written: Bitmap,
 }
 
-/// What a step reads.
+/// Values and flags that a step reads.
 pub(super) struct Real<'v, T> {
     pub(super) values: &'v [T],
     pub(super) updated: &'v Bitmap,
 }
 
-/// What one thread writes.
+/// Values and flags that one thread writes.
 pub(super) struct ShadowBlock<'v, T> {
     first: usize,
     shadow: &'v mut [T],
@@ -57,14 +57,14 @@ impl<T> ShadowBlock<'_, T> {
     }
 }
 
-/// What a server tells all others besides values.
+/// Report of one server to all others in a step, besides values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct StepReport {
     /// Vertices that were given a value.
     pub(super) updated: u64,
-    /// What they have added up.
+    /// The totals of these vertices.
     pub(super) totals: Totals,
-    /// Whether its time is up.
+    /// True if the time of the server is up.
     pub(super) late: bool,
 }
 
@@ -124,7 +124,7 @@ impl<T: PullValue> ValueStore<T> {
         self.real.get(..self.shadow.len()).unwrap_or_default()
     }
 
-    /// What is read in a step, and what is written, by blocks.
+    /// The values that a step reads, and the blocks that it writes.
     pub(super) fn versions(
         &mut self,
         own: usize,

@@ -4,7 +4,7 @@
 //! breadth-first search", SC 2012. A bottom-up step first looks at the heads of each
 //! unvisited vertex, which are in memory and in a hub-first layout are its largest
 //! neighbours; only where neither is in the frontier the list is read, up to the first hit.
-//! Whether a step goes top-down or bottom-up is decided by what either would read,
+//! A step goes top-down or bottom-up, by the bytes that either would read,
 //! estimated from the frontier's lists and a sample of the unvisited vertices.
 //!
 //! State: the level, 4 bytes a vertex, and three bitmaps. Parents are found in a pass of
@@ -62,9 +62,9 @@ pub struct BfsOutput {
     pub reached: Bitmap,
     /// For each reached vertex except the source its parent; other entries mean nothing.
     pub parents: Option<Vec<VertexId>>,
-    /// Where the search started.
+    /// The vertex at which the search started.
     pub source: VertexId,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

@@ -54,7 +54,7 @@ pub struct Communities {
     pub count: u64,
     /// Rounds that were run.
     pub iterations: u32,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

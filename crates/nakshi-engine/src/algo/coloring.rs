@@ -29,7 +29,7 @@ pub struct Colors {
     pub colors: Vec<u32>,
     /// Number of colours.
     pub count: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

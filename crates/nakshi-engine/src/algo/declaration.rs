@@ -265,7 +265,7 @@ pub struct Declaration {
     pub method: &'static str,
     /// Lines of the description, the first of which is a sentence of its own.
     pub about: &'static [&'static str],
-    /// Where it was published.
+    /// Citation of the publication.
     pub citation: &'static str,
     /// Fields of the config struct.
     pub parameters: &'static [Parameter],

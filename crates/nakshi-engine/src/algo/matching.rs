@@ -31,7 +31,7 @@ pub struct Pairs {
     pub partners: Vec<VertexId>,
     /// Vertices that have a partner.
     pub matched: Bitmap,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

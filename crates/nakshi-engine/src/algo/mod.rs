@@ -39,12 +39,12 @@ pub use pulling::{PullVisitor, PulledResult, Pulls, with_pull};
 /// An algorithm: its fields are its parameters, as its [`Declaration`] describes them to Rust, Python and
 /// the command line.
 pub trait Algorithm: Declared {
-    /// What a run returns to Rust.
+    /// The result that a run returns to Rust.
     type Output: Into<Outcome>;
     /// Name as users write it.
     const NAME: &'static str = Self::DECLARATION.name;
 
-    /// What a run needs of the engine.
+    /// The memory and lists that a run needs of the engine.
     fn needs(&self, summary: &Summary) -> Needs;
 
     /// Runs on `graph`.
@@ -89,7 +89,7 @@ pub struct Entry {
     pub pulls: bool,
     /// The defaults of all parameters, as JSON.
     pub defaults: fn() -> Value,
-    /// What a run with these parameters (users' ids) needs.
+    /// The memory and lists that a run with these parameters (users' ids) needs.
     pub needs: fn(&Value, &Summary) -> Result<Needs>,
     /// Runs with these parameters (users' ids).
     pub run: fn(&Value, &Graph, &Context) -> Result<Outcome>,

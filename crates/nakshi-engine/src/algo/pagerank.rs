@@ -87,7 +87,7 @@ pub struct PageRankOutput {
     /// Change in the last iteration (L1). Of the variants with deltas: the mass, as a part of all,
     /// that vertices hold back in the end, more than which another iteration would not move.
     pub change: f64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -161,7 +161,7 @@ impl Contribution for f64 {
     }
 }
 
-/// What a chunk of vertices adds up to.
+/// Sums over a chunk of vertices.
 #[derive(Default, Clone, Copy)]
 struct ChunkSums {
     dangling: f64,

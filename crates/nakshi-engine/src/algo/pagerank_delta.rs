@@ -75,7 +75,7 @@ pub(super) fn run(config: &PageRank, graph: &Graph, cx: &Context) -> Result<Page
     Ok(PageRankOutput { ranks: result, iterations, change, stats: log.finish() })
 }
 
-/// What [`by_program`] needs: the states, and the ranks that are made of them.
+/// Memory that [`by_program`] needs: the states, and the ranks that are made of them.
 pub(super) fn needs_of_program(config: &PageRank) -> Needs {
     let mut needs = ProgramConfig::default().needs(&program(config, 1));
     needs.state_bytes_per_vertex += 8.0;

@@ -49,7 +49,7 @@ pub struct PulledResult<'a, T> {
     pub totals: Option<Totals>,
     /// Vertices in the order of the users' ids; `None` if that is the internal order.
     pub by_rank: &'a dyn Fn() -> Result<Option<Vec<VertexId>>>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

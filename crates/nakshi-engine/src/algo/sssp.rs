@@ -74,7 +74,7 @@ pub struct Distances {
     pub reached: Bitmap,
     /// The column with the lengths; `None` if every edge had length 1.
     pub weight: Option<String>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -305,7 +305,7 @@ impl Length for Double {
 /// Weights of a step that are enough for their mean.
 const WEIGHED: u64 = 4096;
 
-/// What a worker has seen in a step.
+/// Counts of one worker in a step.
 #[derive(Default, Clone, Copy)]
 struct Expanded {
     edges: u64,
@@ -432,14 +432,14 @@ impl Pace {
     }
 }
 
-/// What the workers of a step share.
+/// State that the workers of a step share.
 struct SsspSearch<L: Length> {
     cells: Vec<L::Cell>,
-    /// Whose distance has improved since they were last expanded.
+    /// Vertices whose distance has improved since they were last expanded.
     improved: AtomicBitmap,
-    /// Who has been expanded.
+    /// Vertices that have been expanded.
     expanded: AtomicBitmap,
-    /// Whether a length did not fit.
+    /// True if a length did not fit.
     misfit: AtomicBool,
 }
 

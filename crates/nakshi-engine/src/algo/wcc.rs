@@ -51,7 +51,7 @@ pub struct WccOutput {
     pub count: usize,
     /// Number of vertices in the largest component.
     pub largest: usize,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A charge of 1.
 pub(super) const ONE: f64 = (1u64 << 62) as f64;
 
-/// What every list is charged with.
+/// The charge of every list.
 pub(super) struct Neighbourhoods<'g> {
     at: ListExtents<'g>,
     cx: &'g Context,
@@ -59,7 +59,7 @@ impl<'g> Neighbourhoods<'g> {
         Ok(charges)
     }
 
-    /// What an edge to `v` costs, when `used` bytes of its page are asked for together.
+    /// The cost of an edge to `v`, when `used` bytes of its page are requested together.
     fn term(&self, v: VertexId, page: u64, used: u64) -> u64 {
         let lists = self.lists.get(page as usize).copied().unwrap_or(1);
         let requests = self.requests.get(v as usize).copied().unwrap_or(1);

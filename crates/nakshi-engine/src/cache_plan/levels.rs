@@ -18,7 +18,7 @@ use crate::vertex_set::Bitmap;
 use nakshi_store::{Direction, VertexId};
 use std::ops::Range;
 
-/// What every list is charged with.
+/// The charge of every list.
 pub(super) struct Sampled<'g> {
     at: ListExtents<'g>,
     cx: &'g Context,

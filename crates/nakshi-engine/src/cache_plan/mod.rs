@@ -30,7 +30,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How vertices are chosen.
+/// The rule by which vertices are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Select {
@@ -59,16 +59,16 @@ impl Select {
     }
 }
 
-/// How a plan is made.
+/// Parameters of a cache plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CachePlanConfig {
     /// Share of the bytes of all lists that the plan may keep, above 0 and at most 1.
     pub share: f64,
     /// K: the more, the more often charges follow what was chosen. Default 50.
     pub iterations: u32,
-    /// How vertices are chosen. Default [`Select::Levels`].
+    /// The rule by which vertices are chosen. Default [`Select::Levels`].
     pub select: Select,
-    /// Of [`Select::Random`] and [`Select::Levels`]. Default 1.
+    /// Seed of [`Select::Random`] and [`Select::Levels`]. Default 1.
     pub seed: u64,
 }
 
@@ -83,7 +83,7 @@ impl CachePlanConfig {
         matches!(self.select, Select::Gvs | Select::Levels)
     }
 
-    /// What making a plan needs in memory.
+    /// Memory that making a plan needs.
     pub fn needs(&self) -> Needs {
         let state = match self.select {
             // Steps, charge, queue and sets.
@@ -232,7 +232,7 @@ pub(crate) fn choose(
     Ok(chosen.iter_in(0, n).map(|v| v as VertexId).collect())
 }
 
-/// Where the lists of a direction lie.
+/// Positions of the lists of a direction in their file.
 struct ListExtents<'g> {
     graph: &'g Graph,
     direction: Direction,
@@ -260,7 +260,7 @@ impl<'g> ListExtents<'g> {
     }
 }
 
-/// What lists are charged with.
+/// Charges of lists, by one of two methods.
 trait Charges {
     /// Charges all lists outside `chosen`.
     fn all(&mut self, chosen: &Bitmap) -> Result<()>;

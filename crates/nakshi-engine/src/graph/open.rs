@@ -18,7 +18,7 @@ const LEAST_CACHE: u64 = 1 << 20;
 const LEAST_PAGES: u64 = 8;
 
 impl Summary {
-    /// What an estimate knows about a store.
+    /// Summary of a store, for an estimate.
     pub fn of_store(store: &Store) -> Summary {
         let manifest = store.manifest();
         let entry = |d| store.entry(d).ok();
@@ -164,7 +164,7 @@ fn too_large(store: &Store) -> Error {
     Error::Unsupported { what: format!("{} vertices on this machine", store.num_vertices()) }
 }
 
-/// What a run leaves of its budget.
+/// Bytes that a run leaves of its budget.
 fn spare(needs: &Needs, minimum: u64, cx: &Context) -> u64 {
     match cx.memory() {
         _ if needs.takes_spare => 0,
@@ -183,7 +183,7 @@ fn divide(needs: &Needs, spare: u64, selective: bool, summary: &Summary) -> (u64
     (spare - kept, kept.saturating_add(late as u64))
 }
 
-/// Where the lists shall be.
+/// Chooses whether the lists are loaded into memory or stay on the SSD.
 fn choose(estimate: &Estimate, cx: &Context) -> Result<EngineMode> {
     let short =
         |needed| Error::Budget { what: "this run".into(), needed, given: cx.memory().unwrap_or(0) };

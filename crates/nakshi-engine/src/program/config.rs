@@ -1,4 +1,4 @@
-//! How a program is run.
+//! Settings of a program's run.
 
 use super::frontier::Frontier;
 use super::model::{Order, ProgramNeeds, VertexProgram};
@@ -43,7 +43,7 @@ impl Default for ProgramConfig {
 }
 
 impl ProgramConfig {
-    /// What the engine needs to run `P`, for [`crate::Graph::open`] and for an estimate.
+    /// Memory and lists that a run of `P` needs, for [`crate::Graph::open`] and for an estimate.
     pub fn needs<P: VertexProgram>(&self, program: &P) -> Needs {
         let ProgramNeeds { lists, degrees, column } = program.needs();
         // Three bitmaps: active now, active next, to be told of the end of the iteration.

@@ -1,4 +1,4 @@
-//! What a callback can do besides changing its state.
+//! Operations of a callback besides changes of its state.
 
 use super::frontier::Frontier;
 use super::lists::{EdgeList, ListKind, Pending};
@@ -18,7 +18,7 @@ pub(super) struct Wishes {
     pub(super) last: AtomicBool,
 }
 
-/// What callbacks of one iteration share.
+/// State that callbacks of one iteration share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Board<'a> {
     pub(super) facts: &'a Facts,
@@ -28,7 +28,7 @@ pub(super) struct Board<'a> {
     pub(super) iteration: u32,
 }
 
-/// What every callback can do: send, activate, look things up, ask for the end of the iteration.
+/// Operations of every callback: send, activate, look up facts, ask for the end of the iteration.
 pub struct Signals<'a, P: VertexProgram> {
     program: &'a P,
     board: Board<'a>,
@@ -59,7 +59,7 @@ impl<'a, P: VertexProgram> Signals<'a, P> {
         self.board.iteration
     }
 
-    /// What is known about the graph: size, direction, degrees.
+    /// Facts about the graph: size, direction, degrees.
     #[inline]
     pub fn facts(&self) -> &'a Facts {
         self.board.facts
@@ -88,7 +88,7 @@ impl<'a, P: VertexProgram> Signals<'a, P> {
     /// Activates all neighbours in a list.
     ///
     /// # Errors
-    /// Of decoding the list.
+    /// Errors of decoding the list.
     #[inline]
     pub fn activate_list(&mut self, list: &EdgeList<'_>) -> Result<()> {
         list.blocks(|block| {
@@ -117,7 +117,7 @@ impl<'a, P: VertexProgram> Signals<'a, P> {
     /// Sends the same message to all neighbours in a list.
     ///
     /// # Errors
-    /// Of decoding the list.
+    /// Errors of decoding the list.
     #[inline]
     pub fn multicast_list(&mut self, list: &EdgeList<'_>, message: P::Message) -> Result<()> {
         self.out.begin_multicast();
@@ -147,7 +147,7 @@ impl<'a, P: VertexProgram> Signals<'a, P> {
     }
 }
 
-/// What a running vertex can do: all of [`Signals`], and ask for edge lists.
+/// Operations of a running vertex: all of [`Signals`], and requests for edge lists.
 pub struct RunContext<'a, P: VertexProgram> {
     signals: Signals<'a, P>,
     requests: &'a mut Vec<Pending>,

@@ -25,7 +25,7 @@ const SOLO: u64 = 64;
 /// Words of the notification set that a worker draws at once.
 const WORDS: usize = 64;
 
-/// What the team does between two barriers.
+/// The work of the team between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TeamStep {
     /// Runs vertices.
@@ -42,9 +42,9 @@ pub(super) enum TeamStep {
 #[derive(Debug)]
 pub(super) struct Plan<'a, S> {
     pub(super) step: TeamStep,
-    /// Whether worker 0 should do it alone.
+    /// True if worker 0 should do the step alone.
     solo: bool,
-    /// Whether worker 0 is doing so while the others wait at the barrier. Unlike all else
+    /// True while worker 0 does the step alone and the others wait at the barrier. Unlike all else
     /// this changes only while all workers are at the barrier: one that is late must not
     /// find a plan under which it would not wait.
     alone: bool,
@@ -55,14 +55,14 @@ pub(super) struct Plan<'a, S> {
     pub(super) splits: Vec<Split<S>>,
     /// Words with vertices that want to be told of the end of the iteration.
     words: Vec<u32>,
-    /// Whether all vertices of the iteration have run.
+    /// True once all vertices of the iteration have run.
     ending: bool,
     active: u64,
     active_next: u64,
     log: Option<IterationLog<'a>>,
 }
 
-/// What the workers of one run share.
+/// State that the workers of one run share.
 pub(super) struct Engine<'a, P: VertexProgram> {
     pub(super) program: &'a P,
     pub(super) graph: &'a Graph,
@@ -86,7 +86,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
     claimed: Vec<AtomicBool>,
     /// Split vertices of this iteration, as they are met.
     met: Mutex<Vec<Split<P::State>>>,
-    /// How much of [`Plan::words`] is given out.
+    /// The number of [`Plan::words`] that workers have drawn.
     drawn: AtomicUsize,
     /// Bytes of messages that wait in the outboxes, about.
     pub(super) queued: AtomicUsize,
@@ -258,7 +258,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
         Ok(plan.log.take().map(IterationLog::finish).unwrap_or_default())
     }
 
-    /// What worker `index` does from the start to the end of the run.
+    /// Runs worker `index` from the start to the end of the run.
     fn work(&self, index: usize) -> Result<()> {
         let read = || self.plan.read().unwrap_or_else(PoisonError::into_inner);
         let mut worker = ProgramWorker::new(self, index);
@@ -395,7 +395,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
         if iteration.is_multiple_of(2) { even } else { odd }
     }
 
-    /// What callbacks of this iteration see.
+    /// The state that callbacks of this iteration see.
     pub(super) fn board(&self, iteration: u32) -> Board<'_> {
         Board {
             facts: &self.facts,

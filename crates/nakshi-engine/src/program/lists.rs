@@ -30,7 +30,7 @@ impl ListKind {
         self.direction
     }
 
-    /// Whether the attribute column comes with the list.
+    /// True if the attribute column comes with the list.
     pub fn has_column(self) -> bool {
         self.column
     }
@@ -55,7 +55,7 @@ impl<'a> EdgeList<'a> {
         self.vertex
     }
 
-    /// What was asked for.
+    /// The kind of list that was requested.
     pub fn kind(&self) -> ListKind {
         self.kind
     }
@@ -187,7 +187,7 @@ pub(super) struct Fetcher<'g> {
     graph: &'g Graph,
     readers: [Option<ListReader<'g>>; 2],
     asked: Vec<(VertexId, u64)>,
-    /// Whether lists have led to further requests.
+    /// True once lists have led to further requests.
     expands: bool,
 }
 
@@ -206,7 +206,7 @@ impl<'g> Fetcher<'g> {
         self.graph.extent(direction, last).end.saturating_sub(first)
     }
 
-    /// How many of `wave` are served next: of one kind, and not too many.
+    /// The number of requests of `wave` that are served next: of one kind, and within the limits.
     fn portion(&self, wave: &[Pending]) -> usize {
         let Some(first) = wave.first() else { return 0 };
         let mut bytes = 0;

@@ -26,18 +26,18 @@ use std::ops::ControlFlow;
 /// iteration, and moves the field over in `run_on_iteration_end`; [`super::programs::PageRank`]
 /// is written so, and its result is the same, to the bit, for any number of threads.
 pub trait VertexProgram: Sync + Sized {
-    /// What the engine keeps in memory for each vertex; of constant size.
+    /// State of each vertex, which the engine keeps in memory; of constant size.
     type State: Copy + Send + Sync;
-    /// What vertices tell each other; of constant size.
+    /// Message from one vertex to another; of constant size.
     type Message: Copy + Send;
-    /// What a vertex holds only while it runs, such as its own edge list when it is to be
+    /// Data that a vertex holds only while it runs, such as its own edge list when it is to be
     /// compared with others. It is made anew for every `run`, and may allocate.
     type Scratch: Default;
 
-    /// Whether [`combine`](Self::combine) may be used.
+    /// True if the engine may use [`combine`](Self::combine).
     const COMBINES: bool = false;
 
-    /// What the engine must prepare.
+    /// Lists, degrees and columns that the engine must prepare.
     fn needs(&self) -> ProgramNeeds;
 
     /// The state of a vertex before the first iteration.
@@ -111,7 +111,7 @@ pub trait VertexProgram: Sync + Sized {
     }
 }
 
-/// What a program needs of the engine.
+/// Lists, degrees and columns that a program reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramNeeds {
     /// Directions whose lists are asked for.
@@ -154,7 +154,7 @@ pub enum Order {
     Vector(Vec<VertexId>),
 }
 
-/// What is known about the graph besides its lists.
+/// Facts about the graph besides its lists.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub(super) vertices: usize,
@@ -169,7 +169,7 @@ impl Facts {
         self.vertices
     }
 
-    /// Whether edges have a direction; without, lists of both directions are the same.
+    /// True if edges have a direction; otherwise the lists of both directions are the same.
     pub fn directed(&self) -> bool {
         self.directed
     }
@@ -190,7 +190,7 @@ impl Facts {
 pub struct Vertex<P: VertexProgram> {
     /// The state: the vertex's own, or a part's copy.
     pub state: P::State,
-    /// What the vertex holds only while it runs.
+    /// Data that the vertex holds only while it runs.
     pub scratch: P::Scratch,
     pub(super) id: VertexId,
     pub(super) part: u32,

@@ -33,7 +33,7 @@ pub(super) struct Split<S> {
     pub(super) state: S,
 }
 
-/// What is to be run in the present stage of an iteration: the first parts of all active
+/// Vertices or parts to run in the present stage of an iteration: the first parts of all active
 /// vertices (stage 0), or parts `j` of the split ones (stage `j`).
 #[derive(Debug)]
 pub(super) enum Queue {
@@ -41,7 +41,7 @@ pub(super) enum Queue {
     Blocks {
         /// Blocks of each partition, ascending.
         blocks: Vec<Vec<u32>>,
-        /// Whether to go downwards.
+        /// True if the blocks are run in descending order.
         down: bool,
     },
     /// In this order, for all workers.
@@ -80,7 +80,8 @@ impl Queue {
     }
 }
 
-/// How far the queue of a stage is given out. Whoever advances a counter owns what it passed:
+/// Positions up to which the queue of a stage is given out. A worker that advances a counter owns the
+/// range that it passed:
 /// this is all there is to stealing.
 #[derive(Debug)]
 pub(super) struct Cursors {
@@ -88,7 +89,7 @@ pub(super) struct Cursors {
     workers: usize,
 }
 
-/// Where one worker stands in a stage.
+/// Position of one worker in a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stand {
     /// Partitions that were found empty.
@@ -121,7 +122,7 @@ impl Cursors {
         }
     }
 
-    /// Whether something is left to be given out.
+    /// Returns true if something is left to be given out.
     pub(super) fn left(&self, queue: &Queue, words_per_block: usize) -> bool {
         let at = |i: usize| self.counters.get(i).map_or(0, |c| c.0.load(Ordering::Relaxed));
         match queue {

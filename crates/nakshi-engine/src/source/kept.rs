@@ -40,7 +40,7 @@ impl Keep {
         Keep { share, now: Mutex::new(KeepState::Unused) }
     }
 
-    /// What is kept of `side`, if anything ever is.
+    /// The kept chunks of `side`; `None` if the run keeps none.
     pub(crate) fn kept(&self, side: &Side) -> Option<Arc<KeptChunks>> {
         if self.share <= 0.0 {
             return None;

@@ -1,4 +1,4 @@
-//! Where edge lists come from: encoded lists in memory, or pages of a file on the SSD.
+//! Sources of edge lists: encoded lists in memory, or pages of a file on the SSD.
 //!
 //! Both hold the same bytes, so the same kernels run on both.
 //!
@@ -35,12 +35,12 @@ const GATHER_DEPTH: usize = 32;
 /// io_uring and O_DIRECT), so up to this many bytes nobody wants are read along.
 const GATHER_GAP_BYTES: u32 = 12 << 10;
 
-/// Where bytes are.
+/// Bytes in memory or on the SSD.
 #[derive(Debug)]
 pub(crate) enum Data {
-    /// All of them in memory.
+    /// All bytes in memory.
     Memory(Resident),
-    /// On the SSD.
+    /// Pages of a file on the SSD.
     Ssd(Arc<PagedFile>),
 }
 
@@ -61,12 +61,12 @@ impl WeightColumn {
     }
 }
 
-/// What the sides of a graph share when they read from the SSD.
+/// Statistics, options and page cache that the sides of a graph share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stats: Arc<IoStats>,
     pub(crate) cache_bytes: usize,
-    /// Whether pages of single lists are all that is read.
+    /// True if only pages of single lists are read.
     pub(crate) selective: bool,
     cache: OnceLock<Arc<PageCache>>,
 }
@@ -167,7 +167,7 @@ impl Side {
         self.keep.release();
     }
 
-    /// What is kept in memory of lists on the SSD.
+    /// The chunks of lists on the SSD that are kept in memory.
     pub(crate) fn kept(&self) -> Option<Arc<KeptChunks>> {
         match self.data {
             Data::Memory(_) => None,
@@ -210,7 +210,7 @@ impl Side {
     }
 }
 
-/// Where `range` of the file lies in a buffer that begins at `base` of the file.
+/// The position of `range` of the file in a buffer that begins at `base` of the file.
 #[inline]
 pub(crate) fn within(range: &Range<u64>, base: u64) -> Result<Range<usize>> {
     let at = |offset: u64| offset.checked_sub(base).and_then(|o| usize::try_from(o).ok());

@@ -35,7 +35,7 @@ pub(crate) fn plan(store: &Store, needs: &Needs, cx: &Context) -> Result<Option<
 #[derive(Debug)]
 pub(crate) struct Pinned {
     members: Bitmap,
-    /// Where the lists of the members in each word of the bitmap begin in `bytes`.
+    /// For each word of the bitmap, the offset in `bytes` at which the lists of its members begin.
     starts: Vec<u64>,
     /// The lists, and what decoders may read behind them.
     bytes: Vec<u8>,
@@ -125,7 +125,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// Where the list of `v` of `side` lies in [`Pinned::bytes`], if it is here.
+    /// The range of the list of `v` of `side` in [`Pinned::bytes`]; `None` if the list is not pinned.
     #[inline]
     pub(crate) fn find(&self, side: &Side, v: VertexId) -> Option<Range<usize>> {
         let v = v as usize;

@@ -5,7 +5,7 @@
 //! dependencies flow back level by level. Both phases pull: a vertex sums over its own
 //! list, in list order, what its neighbours one level away hold. So there are no atomic
 //! additions, and the result is the same to the last bit for any number of threads.
-//! Where a frontier is small it first marks the vertices that it reaches, and only those
+//! For a small frontier a step first marks the vertices that the frontier reaches, and only those
 //! read their lists.
 //!
 //! State per vertex: the level (2 bytes), the number of shortest paths as a double, which
@@ -75,7 +75,7 @@ pub struct Betweenness {
     pub scale: f64,
     /// Levels of the deepest search.
     pub depth: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

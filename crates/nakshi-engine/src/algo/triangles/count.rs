@@ -201,7 +201,7 @@ struct TriangleCounter<'a> {
     total: u64,
 }
 
-/// How to intersect with one list.
+/// The method that intersects the marked list with one list.
 enum Way {
     Row,
     SparseRow(usize),

@@ -55,14 +55,14 @@ algorithm! {
     summary: &[Output::new("triangles", "uint64", "how many there are in all")];
 }
 
-/// What [`Triangles`] finds.
+/// Result of [`Triangles`].
 #[derive(Debug, Clone, Default)]
 pub struct TriangleCounts {
     /// Triangles in the graph.
     pub total: u64,
     /// Triangles through each vertex, in internal order, if asked for.
     pub per_vertex: Option<Vec<u64>>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

@@ -115,7 +115,7 @@ struct Smaller {
     both: Vec<bool>,
     /// Neighbours in all, the vertex itself and duplicates left out; only after a merge.
     degree: u32,
-    /// Of those, joined in both directions.
+    /// The neighbours among them that are joined in both directions.
     mutual: u32,
     pairs: Vec<(u32, bool)>,
 }
@@ -174,7 +174,7 @@ impl Smaller {
         self.both.extend(self.pairs.iter().map(|p| p.1));
     }
 
-    /// How many of the ranks are below [`LOW`].
+    /// The number of ranks below [`LOW`].
     fn split(&self) -> usize {
         self.ranks.partition_point(|&rank| rank < LOW)
     }
@@ -206,7 +206,7 @@ fn for_each_list(
     Ok(())
 }
 
-/// What a pass over all lists finds out before oriented lists are built; by rank.
+/// Degrees that a pass over all lists counts before oriented lists are built; by rank.
 pub(crate) struct Census {
     /// Smaller neighbours with ranks below [`LOW`] and, 32 bits up, the others.
     smaller: Vec<u64>,
@@ -374,7 +374,7 @@ impl OrientedPart {
         Ok(OrientedPart { ranks, at, low, high, low_mutual, high_mutual })
     }
 
-    /// Where the two lists of `rank` are; empty outside the part.
+    /// The ranges of the two lists of `rank`; empty outside the part.
     #[inline]
     fn spans(&self, rank: u32) -> (Range<usize>, Range<usize>) {
         let i = rank.wrapping_sub(self.ranks.start) as usize;

@@ -12,7 +12,7 @@ pub const UNREACHED: u32 = u32::MAX;
 /// Levels from one source along out-edges; the state is the level, or [`UNREACHED`].
 #[derive(Clone, Copy, Debug)]
 pub struct Bfs {
-    /// Where to start.
+    /// The vertex at which the search starts.
     pub source: VertexId,
 }
 

@@ -22,11 +22,11 @@ pub struct PageRank {
 /// The rank of a vertex in fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rank {
-    /// What was passed on.
+    /// Rank that was passed on.
     rank: u64,
-    /// What has come in and is to be passed on.
+    /// Change that has arrived and is to be passed on.
     delta: u64,
-    /// What has come in during this iteration.
+    /// Change that has arrived during this iteration.
     incoming: u64,
 }
 

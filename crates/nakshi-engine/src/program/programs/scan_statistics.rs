@@ -20,7 +20,7 @@ pub struct ScanStatistics {
     largest: AtomicU64,
 }
 
-/// What a running vertex keeps while lists come in.
+/// Scratch data of a running vertex while its lists arrive.
 #[derive(Debug, Default)]
 pub struct Locality {
     neighbours: Vec<VertexId>,

@@ -26,7 +26,7 @@ impl Default for Triangles {
     }
 }
 
-/// What a running vertex keeps while lists come in.
+/// Scratch data of a running vertex while its lists arrive.
 #[derive(Debug, Default)]
 pub struct Corner {
     /// The smaller neighbours, ascending.

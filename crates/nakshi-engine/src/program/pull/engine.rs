@@ -18,20 +18,21 @@ use crate::{Direction, List, Needs, VertexId, Weights};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// What a run hands out.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Pulled<T> {
-    /// For each vertex.
+    /// The result of each vertex.
     pub values: Vec<T>,
     /// Steps that were run.
     pub steps: u32,
-    /// What was added up in the last of them.
+    /// Totals of the last step.
     pub totals: Totals,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
-/// What the engine needs to run `program`, for [`Graph::open`] and for an estimate. `column` is the
+/// Memory and lists that a run of `program` needs, for [`Graph::open`] and for an estimate. `column` is
+/// the
 /// attribute that weights are.
 pub fn pull_needs<P: PullProgram>(_program: &P, column: Option<&str>) -> Needs {
     let value = size_of::<P::Value>() as f64;
@@ -53,17 +54,17 @@ struct Shadow<'a, T> {
     updated: AtomicBitmap,
 }
 
-/// What a step reads.
+/// Values and totals that a step reads.
 struct Real<'a, T> {
     values: &'a [T],
-    /// Who was given a value in the step before.
+    /// Vertices that were given a value in the step before.
     updated: &'a Bitmap,
     origins: &'a Origins,
     step: u32,
     totals: Seen,
 }
 
-/// What every vertex is before it has a value.
+/// Constant properties of every vertex: rank of its id, and degree.
 #[derive(Debug)]
 pub struct Origins {
     ranks: Option<Vec<u32>>,
@@ -71,10 +72,10 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Of a graph whose values come along such links.
+    /// Reads the origins of all vertices of a graph whose values come along `links`.
     ///
     /// # Errors
-    /// Of reading degrees and ids.
+    /// Errors of reading degrees and ids.
     pub fn of(graph: &Graph, links: Links, cx: &Context) -> Result<Self> {
         let mut degrees = graph.degrees(Direction::Out, cx)?;
         if links == Links::Both && graph.directed() {
@@ -90,12 +91,12 @@ impl Origins {
         self.degrees.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the length is 0.
     pub fn is_empty(&self) -> bool {
         self.degrees.is_empty()
     }
 
-    /// Of one vertex.
+    /// The origin of one vertex.
     pub fn get(&self, vertex: VertexId) -> Origin {
         let at = |numbers: &[u32]| numbers.get(vertex as usize).copied().unwrap_or_default();
         Origin {
@@ -139,7 +140,7 @@ impl<T> GraphVertex<'_, T> {
         Ok(())
     }
 
-    /// Whether `f` is true of a link; those after it are not read.
+    /// Returns true if `f` is true of a link; later links are not read.
     #[inline]
     fn any(&self, mut f: impl FnMut(VertexId, f64) -> bool) -> Result<bool> {
         let mut i = 0;

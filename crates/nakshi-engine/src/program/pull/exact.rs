@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of two numbers a float sum is rounded once too.
+        /// The float sum of two numbers is rounded once too.
         #[test]
         fn two_numbers_as_floats(a in any::<f64>(), b in any::<f64>()) {
             let expected = a + b;

@@ -15,12 +15,12 @@ pub enum Links {
     Both,
 }
 
-/// What a vertex is before it has a value.
+/// Constant properties of a vertex, which its first value is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The vertex.
     pub vertex: VertexId,
-    /// Where its id stands in the ascending order of the users' ids.
+    /// Position of its id in the ascending order of the users' ids.
     pub rank: u32,
     /// Its out-neighbours (`getOutLinkCount`), or its edges of both directions with [`Links::Both`].
     pub degree: u32,
@@ -30,7 +30,7 @@ pub struct Origin {
 
 /// A vertex in a step.
 pub trait PullVertex<T> {
-    /// What it was before the first step.
+    /// The constant properties of the vertex.
     fn origin(&self) -> Origin;
 
     /// The number of the step (`getStep`), from 1: values of step 0 are [`PullProgram::init`]'s.
@@ -56,13 +56,14 @@ pub trait PullVertex<T> {
     /// Those of reading the list.
     fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
-    /// Whether `f(neighbour, value, weight)` is true of one of these links; those after it are not read.
+    /// Returns true if `f(neighbour, value, weight)` is true of an updated link; later links are not
+    /// read.
     ///
     /// # Errors
     /// Those of reading the list.
     fn any_updated_link(&mut self, f: impl FnMut(VertexId, &T, f64) -> bool) -> Result<bool>;
 
-    /// What vertices have added up in the step before.
+    /// Totals of the step before.
     fn totals(&self) -> &Seen;
 
     /// Adds a number to the totals that all vertices see in the next step.
@@ -82,12 +83,12 @@ pub trait PullVertex<T> {
 pub trait PullProgram: Sync {
     /// The value of a vertex.
     type Value: PullValue;
-    /// What comes out for a vertex.
+    /// The result of a vertex.
     type Output: PullValue;
 
     /// Which edges values come along.
     const LINKS: Links = Links::In;
-    /// Whether links have the weights of the edges; without, they are all 1.
+    /// True if links have the weights of the edges; otherwise all weights are 1.
     const WEIGHTED: bool = false;
 
     /// The value before the first step, and what it adds to the totals.
@@ -99,14 +100,14 @@ pub trait PullProgram: Sync {
     /// Those of reading its links.
     fn step<V: PullVertex<Self::Value>>(&self, me: &mut V) -> Result<()>;
 
-    /// Whether `step` was the last one, by what was added up in it. Asked once a step; `updated` is how
+    /// Returns true if `step` was the last one, by its totals. Called once a step; `updated` is how
     /// many vertices were given a value.
     fn finished(&self, step: u32, totals: &Totals, updated: u64) -> bool {
         let _ = (step, totals);
         updated == 0
     }
 
-    /// What the last value means.
+    /// Converts the last value of a vertex into its result.
     fn output(&self, origin: &Origin, value: &Self::Value) -> Self::Output;
 }
 

@@ -2,7 +2,7 @@
 
 use super::exact::ExactSum;
 
-/// What vertices add up in a step, seen by all of them in the next: a count, sum, least and greatest.
+/// Numbers that vertices add up in a step and see in the next: a count, sum, least and greatest.
 ///
 /// The sum is rounded once, at its end: it is the same to the bit for any number of threads and servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Totals {
 /// Totals as vertices see them: rounded once, not by each vertex that looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// How many numbers were added.
+    /// The count of added numbers.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
@@ -37,7 +37,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// How many numbers were added.
+    /// The count of added numbers.
     pub fn count(&self) -> u64 {
         self.count
     }

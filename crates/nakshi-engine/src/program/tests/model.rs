@@ -137,10 +137,10 @@ fn run_once_per_active_vertex_and_iteration_never_two_at_once() {
     });
 }
 
-/// What a vertex asks for: `None` is its own list.
+/// The list that a vertex requests: `None` is its own.
 type Ask = fn(VertexId) -> Vec<(Option<VertexId>, ListKind)>;
 
-/// Who got whose list, which one, and what was in it.
+/// Every delivered list: receiver, owner, kind and content.
 type Got = (VertexId, VertexId, Direction, Vec<VertexId>);
 
 /// Asks for what `ask` says and notes what comes.

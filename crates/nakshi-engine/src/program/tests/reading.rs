@@ -1,4 +1,4 @@
-//! What is read from the SSD: selection, merging, columns.
+//! Reads from the SSD: selection, merging, columns.
 
 use super::graphs::{Edges, Lcg};
 use crate::error::Result;

@@ -23,7 +23,7 @@ fn edgeless(n: usize) -> Graph {
     Graph::from_edges(n, &[], true, None).unwrap()
 }
 
-/// What ran: iteration, vertex, part, thread.
+/// One call of `run`: iteration, vertex, part, thread.
 type Trace = Mutex<Vec<(u32, VertexId, u32, ThreadId)>>;
 
 /// Runs all vertices for a number of iterations, and writes down who, when and where.

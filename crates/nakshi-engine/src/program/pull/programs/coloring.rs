@@ -12,7 +12,7 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals, mixed
 #[derive(Clone, Copy, Debug)]
 pub struct PullColoring;
 
-/// Who goes first: many edges, then chance, then the rank of the id.
+/// Priority of a vertex: many edges first, then chance, then the rank of the id.
 fn order(degree: u32, vertex: VertexId) -> (u32, u64, VertexId) {
     (degree, mixed(vertex.into()), vertex)
 }

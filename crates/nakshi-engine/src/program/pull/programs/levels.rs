@@ -7,10 +7,10 @@ use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
 /// The level of a vertex that is not reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// How many edges away vertices are.
+/// Levels of a breadth-first search: edges from the source.
 #[derive(Clone, Copy, Debug)]
 pub struct PullLevels {
-    /// From here.
+    /// The vertex at which the search starts.
     pub source: VertexId,
 }
 

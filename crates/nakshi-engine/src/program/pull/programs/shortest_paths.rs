@@ -7,7 +7,7 @@ use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
 /// Distances along weighted edges; a vertex looks at those in-neighbours whose distance has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct PullShortestPaths {
-    /// From here.
+    /// The vertex at which the search starts.
     pub source: VertexId,
 }
 

@@ -1,6 +1,6 @@
 //! Counting triangles, with lists of neighbours as values (section 2.2.4).
 //!
-//! Of each triangle the vertex that goes first counts it, so that vertices send only neighbours that
+//! The first vertex of each triangle counts it, so that vertices send only neighbours that
 //! come after them, and nothing is counted twice; by degrees, those lists are short (M. Latapy,
 //! *Main-memory triangle computations for very large graphs*, Theor. Comput. Sci. 407, 2008).
 
@@ -73,7 +73,7 @@ impl PullProgram for PullTriangles {
     }
 }
 
-/// How many numbers two ascending lists share.
+/// The number of common entries of two ascending lists.
 fn common(mut a: &[u32], mut b: &[u32]) -> u64 {
     let mut count = 0;
     while let (Some((x, more_a)), Some((y, more_b))) = (a.split_first(), b.split_first()) {
