@@ -40,7 +40,7 @@ class Advice:
     """Estimated seconds of a superstep in which all values change, by number of servers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is printed with ``--json``."""
+        """The advice as ``--json`` prints it."""
         return asdict(self)
 
 

@@ -240,7 +240,7 @@ def _ids(nodes: Any) -> list[str]:
 
 
 def _without_pyarrow(table: Any) -> Any | None:
-    """The table, if it is a pandas DataFrame that cannot stream for want of pyarrow."""
+    """The table, if it is a pandas DataFrame that cannot stream because pyarrow is missing."""
     if type(table).__module__.partition(".")[0] != "pandas":
         return None
     try:

@@ -62,23 +62,18 @@ class Placement(Protocol):
 
     @property
     def token(self) -> bytes | None:
-        """The secret that they know; that of this user without."""
+        """The secret of the workers; by default that of this user."""
 
     def replace(self, server: int) -> str:
         """End the worker numbered `server`, which is lost, and start another: its address."""
 
     def __enter__(self) -> Placement: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: Any) -> None: ...
 
 
 class _Leaving:
-    """A placement that ends what it has started when it is left."""
+    """A placement that ends its workers when it is left."""
 
     def __exit__(
         self,
@@ -89,7 +84,7 @@ class _Leaving:
         self._leave(_GRACE if kind is None else 0.0)
 
     def _leave(self, grace: float) -> None:
-        """End everything that was started; for `grace` seconds it may do so by itself."""
+        """End all started workers; for `grace` seconds they may end by themselves."""
 
 
 class WorkerProcess:
@@ -162,7 +157,7 @@ class WorkerProcess:
         return out.readline(), not heard
 
     def end(self, grace: float = 0.0) -> None:
-        """End it for sure; for `grace` seconds it may do so by itself."""
+        """End the process for sure; for `grace` seconds it may end by itself."""
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
@@ -171,7 +166,7 @@ class WorkerProcess:
 
 
 def _close(process: subprocess.Popen[str]) -> str:
-    """Waits for the end of a process; the last line that it has written to its standard error."""
+    """Wait for the end of a process; return the last line that it has written to its standard error."""
     if process.stdin is not None:
         try:
             process.stdin.close()
@@ -252,7 +247,7 @@ class Hosts(_Leaving):
             first[address] = server
 
     def replace(self, server: int) -> str:
-        """The same address: somebody starts the worker anew, or it still listens after a failed run."""
+        """The same address again: somebody restarts the worker, or it still listens after a failed run."""
         return self.addresses[server]
 
     def __enter__(self) -> Hosts:

@@ -38,7 +38,7 @@ def import_in_order(
 def in_order(
     store: Graph, path: Path, order: dict[str, Any], progress: ProgressArgument
 ) -> Iterator[Graph]:
-    """The store in another order, until the files at `path`, which must not exist, are made of it."""
+    """A temporary store in another order, from which the files at `path`, which must not exist, are made."""
     with aside(path, "ordered", "export to") as ordered:
         store._relayout(ordered, order, progress)
         with Graph(ordered) as graph:

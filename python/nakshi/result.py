@@ -217,7 +217,7 @@ def _peak_rss() -> int:
 
 
 def _id(value: object) -> str:
-    """A vertex as it is, without thousands separators."""
+    """A vertex id as text, without thousands separators."""
     return str(value) if isinstance(value, int) else readable(value)
 
 

@@ -19,9 +19,9 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// In the memory of the next server: lost if that one is lost at the same time.
+    /// The memory of the next server: lost if both servers are lost at the same time.
     Buddy,
-    /// In a folder that all servers can read and write.
+    /// A folder that all servers can read and write.
     Folder(PathBuf),
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct RecoveryState {
     /// to be told again
     /// what the others want of it, as one that takes another's place.
     pub(crate) ready: bool,
-    /// Steps whose checkpoints it has of itself.
+    /// Steps of its own checkpoints.
     pub(crate) saved: Vec<u32>,
-    /// Those that it has of the server before it.
+    /// Steps of the checkpoints that it holds of the server before it.
     pub(crate) held: Vec<u32>,
     /// The last step whose communication is over: all servers have saved those until then.
     pub(crate) passed: Option<u32>,
@@ -121,7 +121,7 @@ impl CheckpointStore {
         every > 0 && step > 0 && step.is_multiple_of(every)
     }
 
-    /// Says that the communication of a step is over.
+    /// Records that the communication of a step is over.
     pub(crate) fn pass(&mut self, step: u32) {
         self.passed = Some(step);
     }
@@ -137,10 +137,10 @@ impl CheckpointStore {
         RecoveryState { ready, saved, held, passed: self.passed }
     }
 
-    /// Keeps a checkpoint, and brings it where it outlives this server.
+    /// Keeps a checkpoint, and a copy that outlives this server.
     ///
     /// # Errors
-    /// [`Error::Failed`] if it cannot be written; those of the session.
+    /// [`Error::Failed`] if it cannot be written; errors of the session.
     pub(crate) fn save(&mut self, snapshot: Snapshot, session: &mut Session) -> Result<()> {
         match self.checkpoints.as_ref().map(|checkpoints| checkpoints.place.clone()) {
             Some(Place::Folder(folder)) => self.write(&folder, &snapshot, session.server())?,
@@ -199,7 +199,7 @@ impl CheckpointStore {
     /// The checkpoint of a step on this server, and on those that were `lost` and have begun anew.
     ///
     /// # Errors
-    /// [`Error::Failed`] if it is not there or damaged; those of the session.
+    /// [`Error::Failed`] if it is not there or damaged; errors of the session.
     pub(crate) fn restore(
         &mut self,
         step: u32,
@@ -280,7 +280,7 @@ fn buddy(session: &Session) -> usize {
     (session.server() + 1) % session.servers()
 }
 
-/// Sends a checkpoint of a step to another server; the one that comes here, if any does.
+/// Sends a checkpoint of a step to another server; returns the checkpoint that arrives, if any does.
 fn ship(
     leaving: Option<(usize, &Snapshot)>,
     step: u32,

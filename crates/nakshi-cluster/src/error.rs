@@ -12,7 +12,7 @@ pub enum Error {
     Servers {
         /// The number asked for.
         servers: usize,
-        /// As many as there can be.
+        /// The largest number that works.
         most: usize,
     },
     /// A connection broke, or a server ended.

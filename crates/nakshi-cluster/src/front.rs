@@ -84,7 +84,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a run on servers that know this secret, with one thread of each kind.
+    /// Default settings for servers that know this secret, with one thread of each kind.
     pub fn new(token: Token) -> Self {
         Settings {
             token,
@@ -197,7 +197,7 @@ pub fn run(
     Ok(Ran { outcome, ids, servers })
 }
 
-/// A number that no other run has.
+/// A random number that identifies the run.
 fn job_id() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one((SystemTime::now(), std::process::id()))
@@ -356,7 +356,7 @@ impl<'s> Front<'s> {
         }
     }
 
-    /// Waits until servers hang up, after which they write no more files; not for long.
+    /// Waits, with a time-out, until servers hang up, after which they write no more files.
     fn part(&self) {
         let (began, mut left) = (Instant::now(), self.links.len());
         while left > 0 && began.elapsed() < HANGUP_TIMEOUT {
@@ -377,7 +377,7 @@ impl<'s> Front<'s> {
         Ok(())
     }
 
-    /// Takes what a server says, if one does.
+    /// Handles the next report of a server, if there is one.
     fn hear(&mut self, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
         cx.check()?;
         match self.heard.recv_timeout(POLL_INTERVAL) {
@@ -390,7 +390,7 @@ impl<'s> Front<'s> {
         }
     }
 
-    /// Replaces a server that is lost, and others that are by now; how all begin again.
+    /// Replaces a lost server and others that are lost by now; returns the start of the next epoch.
     fn recover(
         &mut self,
         server: usize,
@@ -536,7 +536,7 @@ impl Watched {
         }
     }
 
-    /// Forgets what comes after a step; the last one that was over.
+    /// Forgets all that comes after a step; returns the last step that was over.
     fn begin_again(&mut self, from: Option<u32>) -> Option<u32> {
         let reached = self.servers.steps.iter().flatten().map(|step| step.step).max();
         let kept = |step: &Superstep| from.is_some_and(|from| step.step < from);
@@ -622,7 +622,8 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
     }
 }
 
-/// Calls a worker until it knows this front-end. Nobody may be there for `timeout`; whoever is has
+/// Calls a worker until it knows this front-end. Waits up to `timeout` for a process that answers, which
+/// then has
 /// [`CONNECT_TIMEOUT`] to say who it is, since it may be busy with strangers.
 fn call(
     address: &str,
@@ -651,7 +652,8 @@ fn call(
     }
 }
 
-/// Greets whoever answers; the socket if it is a worker that knows the secret. It is one whose reads end
+/// Greets the process that answers; returns the socket if it is a worker that knows the secret. Reads of
+/// the socket end
 /// after a while.
 fn known(
     socket: TcpStream,
@@ -668,7 +670,7 @@ fn known(
     }
 }
 
-/// Passes on what a server says until its connection ends.
+/// Passes on the reports of a server until its connection ends.
 fn listen(place: (usize, u32), mut lines: Lines, heard: &Sender<(usize, u32, Received)>) {
     loop {
         let said = lines.next().and_then(|line| match line {

@@ -1,7 +1,7 @@
 //! A server's run: steps of computation, then communication (2.3.3, 2.3.4).
 
 mod publish_lists;
-mod store;
+mod value_store;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{CheckpointStore, RecoveryState, Snapshot};
 use crate::exchange::Session;
-use crate::lists::{LinkList, LinkReader};
+use crate::link_store::{LinkList, LinkReader};
 use crate::{Result, Shard};
-use store::{BLOCK, ShadowBlock, StepReport, ValueStore};
+use value_store::{BLOCK, ShadowBlock, StepReport, ValueStore};
 
 /// Counts and times of a step, on this server and on all of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Superstep {
-    /// Its number; 0 sends the first values.
+    /// Number of the step; step 0 sends the first values.
     pub step: u32,
     /// Vertices of all servers that were given a value.
     pub active: u64,
@@ -40,7 +40,7 @@ pub struct Superstep {
 pub struct Finished<T> {
     /// Results of this server's vertices, ascending.
     pub values: Vec<T>,
-    /// Every step, from 0, or from where the run was taken up.
+    /// Every step, from 0 or from the step at which the run was taken up.
     pub steps: Vec<Superstep>,
     /// Totals of the last step.
     pub totals: Totals,
@@ -53,9 +53,9 @@ pub struct Finished<T> {
 pub struct Terms {
     /// Communication workers: threads that put values into frames, each for some of the other servers.
     pub senders: usize,
-    /// Steps.
+    /// Most steps.
     pub steps: Option<u32>,
-    /// A moment beyond which no step is begun that takes as long as the one before.
+    /// Deadline: a step that would end after it, if it took as long as the one before, is not begun.
     pub until: Option<Instant>,
 }
 
@@ -69,7 +69,7 @@ impl Terms {
 /// a limit is met. `watch` is told of every step.
 ///
 /// # Errors
-/// Those of the session and of the program; [`nakshi_engine::Error::Cancelled`] and
+/// Errors of the session and of the program; [`nakshi_engine::Error::Cancelled`] and
 /// [`nakshi_engine::Error::Deadline`] by `cx`.
 pub fn run<P: PullProgram>(
     shard: &Shard,
@@ -84,7 +84,7 @@ pub fn run<P: PullProgram>(
     run_from(shard, program, session, kept, terms, cx, &mut watch)
 }
 
-/// As [`run`], with checkpoints that `kept.0` keeps, from the one of a step if `kept.1` is one.
+/// As [`run`], with the checkpoint store `kept.0`; starts at the checkpoint `kept.1` if there is one.
 pub(crate) fn run_from<P: PullProgram>(
     shard: &Shard,
     program: &P,
@@ -154,7 +154,7 @@ pub(crate) fn run_from<P: PullProgram>(
     Ok(Finished { values, steps, totals: said.totals, cut })
 }
 
-/// The computation of a step: every own vertex runs; what was added up here.
+/// Computes a step: every own vertex runs; returns the totals of this server.
 fn compute<P: PullProgram>(
     (shard, sources): (&Shard, &[Mutex<LinkReader<'_>>]),
     program: &P,
@@ -184,7 +184,7 @@ fn compute<P: PullProgram>(
 /// The state that all vertices see in a step.
 struct StepView<'a, T> {
     shard: &'a Shard,
-    real: &'a store::Real<'a, T>,
+    real: &'a value_store::Real<'a, T>,
     step: u32,
     totals: &'a Seen,
 }
@@ -223,7 +223,7 @@ struct ShardVertex<'a, T> {
 }
 
 impl<T> ShardVertex<'_, T> {
-    /// Every wanted link. Values of later links are on their way meanwhile.
+    /// Calls `f` for every wanted link, and prefetches the values of later links.
     #[inline]
     fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
         let mut every = |id: VertexId, value: &T, weight: f64| {

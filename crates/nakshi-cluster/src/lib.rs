@@ -24,7 +24,7 @@ mod error;
 pub mod exchange;
 pub mod front;
 pub mod job;
-mod lists;
+mod link_store;
 pub mod load;
 pub mod local;
 mod partition;

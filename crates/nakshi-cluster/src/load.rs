@@ -37,7 +37,7 @@ impl WantedLinks {
 /// sends them to the owners of their vertices.
 ///
 /// # Errors
-/// Those of reading and of sending; [`nakshi_engine::Error::Budget`].
+/// Errors of reading and of sending; [`nakshi_engine::Error::Budget`].
 pub fn load(
     graph: &Graph,
     wanted: WantedLinks,
@@ -79,7 +79,7 @@ pub fn load(
 /// theirs. Tells nobody what is wanted.
 ///
 /// # Errors
-/// Those of reading; [`nakshi_engine::Error::Budget`].
+/// Errors of reading; [`nakshi_engine::Error::Budget`].
 pub(crate) fn load_alone(
     graph: &Graph,
     wanted: WantedLinks,

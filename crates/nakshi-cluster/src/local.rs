@@ -29,7 +29,8 @@ pub struct LocalOutcome<T> {
     pub counters: Vec<Counters>,
 }
 
-/// Runs a program on so many servers, each of which computes with the context's threads and may use its
+/// Runs a program on `servers` servers, each of which computes with the context's threads and may use
+/// its
 /// memory, until it is finished or for `most` steps.
 ///
 /// # Errors
@@ -58,7 +59,7 @@ pub fn run<P: PullProgram>(
 /// Runs a program over a net that loses, doubles and delays frames.
 ///
 /// # Errors
-/// As [`run`]; what a net does to frames is an error or has no effect.
+/// As [`run`]; faults of the net are errors or have no effect.
 pub fn run_simulated<P: PullProgram>(
     graph: &Graph,
     program: &P,

@@ -82,7 +82,7 @@ pub struct Part {
     pub servers: u64,
     /// Vertices of the graph.
     pub vertices: u64,
-    /// This server's.
+    /// Vertices of this server.
     pub own: u64,
     /// Links to them that are in memory.
     pub links: u64,
@@ -112,7 +112,7 @@ pub fn memory(part: Part, value: u64) -> u64 {
 struct Counts {
     own: Vec<u64>,
     links: Vec<u64>,
-    /// By sender, then by receiver.
+    /// Values by sender, then by receiver.
     pairs: Vec<u64>,
 }
 
@@ -138,7 +138,7 @@ fn increase(numbers: &mut [u64], at: usize) {
 /// The plan for each number of servers; `value` is the bytes of a value.
 ///
 /// # Errors
-/// Those of reading; [`crate::Error::Servers`].
+/// Errors of reading; [`crate::Error::Servers`].
 pub fn plan(graph: &Graph, servers: &[usize], value: u64, cx: &Context) -> Result<Vec<Row>> {
     let partitions = servers.iter().map(|n| Partition::new(*n)).collect::<Result<Vec<_>>>()?;
     let degrees = Degrees::count(graph, cx)?;
@@ -157,7 +157,7 @@ type Histogram = BTreeMap<u64, u64>;
 struct Degrees {
     vertices: u64,
     out: Histogram,
-    /// In either direction, each neighbour once.
+    /// Degrees in either direction, each neighbour once.
     any: Histogram,
 }
 

@@ -7,7 +7,7 @@ use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::Origin;
 
 use crate::exchange::{Batch, Session};
-use crate::lists::{LinkBuilder, LinkStore};
+use crate::link_store::{LinkBuilder, LinkStore};
 use crate::{Error, Partition, Result, plan};
 
 /// The vertices of one server, the links to them, and who wants their values.
@@ -20,7 +20,7 @@ pub struct Shard {
     pub(crate) server: usize,
     /// Vertices of the whole graph.
     pub(crate) vertices: u64,
-    /// By slot; the first `own` are this server's, ascending.
+    /// Vertex of each slot; the first `own` slots are this server's vertices, ascending.
     pub(crate) ids: Vec<VertexId>,
     pub(crate) own: usize,
     pub(crate) ranks: Vec<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Building {
     wanted: Vec<u64>,
 }
 
-/// A vertex of a server before its list has come.
+/// A vertex of a server before its list has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub(crate) origin: Origin,
@@ -85,7 +85,7 @@ impl Building {
         Ok(Building { shard, weighted, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
     }
 
-    /// Takes lists of own vertices: vertex, length, neighbours, and weights. Those of one vertex that
+    /// Takes lists of own vertices: vertex, length, neighbours, and weights. Lists of one vertex that
     /// come several times count together, in their order. None if they are not such.
     pub(crate) fn take(&mut self, mut body: &[u8]) -> Result<Option<()>> {
         while !body.is_empty() {
@@ -266,7 +266,7 @@ impl Shard {
         }
     }
 
-    /// Its vertices, ascending.
+    /// Vertices of this server, ascending.
     pub fn vertices(&self) -> &[VertexId] {
         self.ids.get(..self.own).unwrap_or_default()
     }

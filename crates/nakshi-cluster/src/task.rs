@@ -203,7 +203,7 @@ impl Task {
     /// supersteps; `by_rank` are vertices in the order of the users' ids, if that is another one.
     ///
     /// # Errors
-    /// [`Error::Damaged`]; those of reading ids.
+    /// [`Error::Damaged`]; errors of reading ids.
     pub(crate) fn outcome(
         &self,
         results: &[&[u8]],

@@ -36,7 +36,7 @@ const ROUND_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Time after which a silent front-end is lost, until its first command states another one.
 const FRONT_END_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time in which an interrupted server tells its front-end so.
+/// Longest time in which an interrupted worker reports that to its front-end.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(200);
 /// Longest wait of a worker that serves once for a front-end: the process that started it may be gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -178,7 +178,7 @@ impl Progress for LoadProgress {
     }
 }
 
-/// A run, and what ends it before its time.
+/// The current run, with the abort flag and token that end it early.
 struct CurrentRun {
     server: usize,
     abort: AbortFlag,
@@ -216,7 +216,7 @@ impl WorkerSession<'_> {
         say(self.socket, report)
     }
 
-    /// Ends what goes on, if something does: `server` is lost.
+    /// Ends the current run, if there is one: server `lost` is lost.
     fn stop(&self, lost: Option<usize>, why: &str) {
         if let Some(current) = &*self.now.lock().unwrap_or_else(PoisonError::into_inner) {
             current.abort.raise(lost.unwrap_or(current.server), why);
@@ -224,8 +224,9 @@ impl WorkerSession<'_> {
         }
     }
 
-    /// Passes on runs, and ends the one that goes on when it is told to, or when nobody is there to
-    /// tell anything any more.
+    /// Passes on runs, and ends the current one by command of the front-end, or when the front-end has
+    /// gone and cannot
+    /// send a command any more.
     fn obey(&self, lines: &mut Lines, orders: Sender<RunRequest>) {
         loop {
             match lines.next() {
@@ -267,7 +268,7 @@ impl WorkerSession<'_> {
         }
     }
 
-    /// Ends all when this server is told to, whatever its front-end does: nothing here waits for it.
+    /// Ends the session when the worker is interrupted; never waits for the front-end.
     fn watch(&self, cancel: &CancelToken) {
         while !*self.until_ended(POLL_INTERVAL) {
             if cancel.is_cancelled() {
@@ -386,7 +387,7 @@ impl WorkerSession<'_> {
         found
     }
 
-    /// Tells how the run has ended, with its results.
+    /// Sends the result of the run, or its error, to the front-end.
     fn report(
         &self,
         found: &Result<TaskResult>,
@@ -414,11 +415,11 @@ impl WorkerSession<'_> {
     }
 }
 
-/// Supersteps that the front-end is told of: those that are over sooner than it can show them, several at
+/// Reports supersteps to the front-end: those that are over sooner than it can show them, several at
 /// a time.
 struct StepReporter<'s> {
     server: &'s WorkerSession<'s>,
-    /// From one checkpoint to the next; 0 without.
+    /// Supersteps from one checkpoint to the next; 0 without checkpoints.
     every: u32,
     done: Vec<Superstep>,
     saved: Vec<u32>,

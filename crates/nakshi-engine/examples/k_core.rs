@@ -102,7 +102,7 @@ impl VertexProgram for KCore {
 /// The vertices of the `k`-core, ascending.
 ///
 /// # Errors
-/// Those of [`run_program`].
+/// Errors of [`run_program`].
 pub fn k_core(graph: &Graph, k: u32, cx: &Context) -> Result<Vec<VertexId>> {
     let (states, _stats) = run_program(graph, &KCore { k }, &ProgramConfig::default(), cx)?;
     Ok((0..).zip(states).filter(|(_, member)| !member.left).map(|(v, _)| v).collect())

@@ -25,7 +25,7 @@ impl Progress for NoProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineMode {
-    /// In memory if the budget allows, else on the SSD.
+    /// The lists are in memory if the budget allows, else on the SSD.
     #[default]
     Auto,
     /// The compressed lists are loaded into memory.

@@ -40,12 +40,12 @@ pub struct Needs {
     pub state_bytes_fixed: u64,
     /// Directions whose lists are read.
     pub directions: Vec<Direction>,
-    /// The direction among them that is read only in steps against a search, which selective
+    /// The direction that is read only in steps against a search, which selective
     /// mode does not take.
     pub against: Option<Direction>,
     /// The direction whose first two neighbours of each vertex are held in memory.
     pub heads: Option<Direction>,
-    /// Bytes of that state which are taken only after [`Graph::release`](crate::Graph::release):
+    /// Bytes of the vertex state that are taken only after [`Graph::release`](crate::Graph::release):
     /// until then they keep lists.
     pub late_bytes_per_vertex: f64,
     /// True if the run reads lists of selected vertices, not only all of them in turn: half of

@@ -198,7 +198,7 @@ impl Plan {
     }
 }
 
-/// Fetches lists of arbitrary vertices for one worker; see [`Graph::reader`].
+/// Reader of lists of arbitrary vertices for one worker; see [`Graph::reader`].
 #[derive(Debug)]
 pub struct ListReader<'g> {
     side: &'g Side,

@@ -45,7 +45,7 @@ fn avx512(a: &[Unit], b: &[Unit]) -> u64 {
 }
 
 impl AndCount {
-    /// The best way on this processor.
+    /// The fastest method on this processor.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -63,7 +63,7 @@ impl AndCount {
         AndCount { width: Width::Portable }
     }
 
-    /// Without any special instruction; the twin that the others are checked against.
+    /// The method without any special instruction; the others are checked against it.
     #[cfg(test)]
     pub fn portable() -> Self {
         AndCount { width: Width::Portable }

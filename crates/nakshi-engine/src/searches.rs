@@ -20,7 +20,7 @@ use nakshi_store::{Direction, Permutation, VertexId};
 pub(crate) const SAMPLES: usize = 16;
 /// Sources of a sample: where one reaches little, the next begins.
 const SOURCES: usize = 8;
-/// In place of a step: not reached.
+/// Mark in place of a step: not reached.
 pub(crate) const NEVER: u16 = u16::MAX;
 
 /// For each sample the step in which the list of each vertex is asked for: 2 bytes each.
@@ -41,7 +41,7 @@ impl Searches {
     /// if edges have a direction, along both.
     ///
     /// # Errors
-    /// Those of reading; [`crate::Error::Cancelled`].
+    /// Errors of reading; [`crate::Error::Cancelled`].
     pub fn run(graph: &Graph, direction: Direction, seed: u64, cx: &Context) -> Result<Self> {
         let has_list = |v: &VertexId| !graph.extent(direction, *v as usize).is_empty();
         // Lossless: vertices.
@@ -63,7 +63,7 @@ impl Searches {
     /// encoded anew.
     ///
     /// # Errors
-    /// Those of reading; [`crate::Error::Cancelled`].
+    /// Errors of reading; [`crate::Error::Cancelled`].
     pub fn pages(&self, graph: &Graph, permutation: &Permutation, cx: &Context) -> Result<u64> {
         let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
         let sizes = sizes(graph, self.direction, permutation, cx)?;

@@ -312,7 +312,8 @@ const MANY: usize = 1000;
 pub struct PyProperties(PropertySource);
 
 enum PropertySource {
-    /// With its path. Locked for moments only, with the interpreter held: `fork` cannot find it locked.
+    /// A store with its path. Locked for moments only, with the interpreter held: `fork` cannot find it
+    /// locked.
     Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
     /// As it was after one commit.
     Snapshot(PropertyGraph),

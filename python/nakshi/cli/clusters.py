@@ -195,7 +195,7 @@ run_.params[2:2] = _shared_options()
 
 
 def _graph(path: str, edges: dict[str, Any]) -> Graph | EdgeFile:
-    """A store, or a file of edges with what was said of it."""
+    """A store, or a file of edges with its options."""
     from ..edge_file import EdgeFile
     from ..graph import Graph
 
@@ -283,7 +283,7 @@ def plan_(
     edge_rate: float | None,
     **chosen: Any,
 ) -> None:
-    """Tell what the graph of STORE would send and keep on so many servers, and how many to take.
+    """Predict the messages and memory of STORE's graph on so many servers, and recommend a number.
 
     Values per vertex and iteration in which all change, by the equations of Pregel, GraphLab,
     PowerGraph and LFGraph, and counted for the hash that is used; imbalance is the greatest over the

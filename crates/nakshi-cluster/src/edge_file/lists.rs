@@ -22,13 +22,14 @@ pub(super) struct Owned {
     /// Ascending.
     pub(super) vertices: Vec<VertexId>,
     /// For each vertex of the graph, its index in `vertices`.
-    places: Vec<u32>,
+    positions: Vec<u32>,
 }
 
 impl Owned {
     pub(super) fn new(loader: &Loader<'_>, server: usize) -> Self {
-        let mut own = Owned { vertices: Vec::new(), places: vec![u32::MAX; loader.owners.len()] };
-        let owners = loader.owners.iter().zip(&mut own.places).zip(0..);
+        let mut own =
+            Owned { vertices: Vec::new(), positions: vec![u32::MAX; loader.owners.len()] };
+        let owners = loader.owners.iter().zip(&mut own.positions).zip(0..);
         for ((_, place), v) in owners.filter(|((owner, _), _)| usize::from(**owner) == server) {
             *place = own.vertices.len() as u32;
             own.vertices.push(v);
@@ -37,7 +38,7 @@ impl Owned {
     }
 
     pub(super) fn place(&self, vertex: [u8; 4]) -> Option<usize> {
-        let place = *self.places.get(VertexId::from_le_bytes(vertex) as usize)?;
+        let place = *self.positions.get(VertexId::from_le_bytes(vertex) as usize)?;
         (place != u32::MAX).then_some(place as usize)
     }
 

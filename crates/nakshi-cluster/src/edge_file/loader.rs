@@ -213,7 +213,7 @@ pub(super) struct Gathered {
     pub(super) outgoing: Vec<Vec<u8>>,
     pub(super) weighted: bool,
     bytes: u64,
-    /// As many bytes as there may be.
+    /// Memory budget for the entries, in bytes.
     budget: Option<u64>,
 }
 

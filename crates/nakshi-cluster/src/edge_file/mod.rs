@@ -41,13 +41,13 @@ pub struct EdgeFile {
     /// Format of the file.
     #[serde(default)]
     pub format: Format,
-    /// As [`ImportOptions::columns`].
+    /// Columns, as in [`ImportOptions::columns`].
     #[serde(default)]
     pub columns: Option<Vec<String>>,
-    /// As [`ImportOptions::header`].
+    /// Header, as in [`ImportOptions::header`].
     #[serde(default)]
     pub header: Option<bool>,
-    /// As [`ImportOptions::separator`].
+    /// Separator, as in [`ImportOptions::separator`].
     #[serde(default)]
     pub separator: Option<u8>,
     /// True if edges have weights.
@@ -90,7 +90,7 @@ impl EdgeFile {
     /// servers, or alone.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Failed`] if the file is another one here.
+    /// Errors of reading; [`Error::Failed`] if the file is another one here.
     pub(crate) fn numbered(
         &self,
         bytes: u64,
@@ -122,7 +122,7 @@ impl EdgeFile {
     /// Loads this server's part: of the servers of a session together, or alone as `place`.
     ///
     /// # Errors
-    /// Those of reading and of sending; [`nakshi_engine::Error::Budget`].
+    /// Errors of reading and of sending; [`nakshi_engine::Error::Budget`].
     pub(crate) fn load(
         &self,
         wanted: WantedLinks,
@@ -178,7 +178,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// For the first or second time (`pass` is 0 or 1), of a share of so many bytes.
+    /// Pieces of a share of `bytes` bytes, for the first or second pass (`pass` is 0 or 1).
     fn new(reader: EdgeReader, pass: u64, bytes: u64) -> Self {
         Pieces { reader, ended: false, done: pass * bytes, total: 2 * bytes }
     }

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// Ids, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Distinct {
-    /// Those below `most`, a bit each.
+    /// Ids below `most`, a bit each.
     low: Vec<u64>,
     most: u64,
     high: Vec<u64>,
@@ -59,7 +59,7 @@ impl Distinct {
         self.settle();
     }
 
-    /// All of them, ascending.
+    /// All ids, ascending.
     pub(crate) fn sorted(mut self) -> Vec<u64> {
         self.settle();
         let mut ids = Vec::with_capacity(self.high.len());

@@ -80,7 +80,7 @@ pub(super) struct Closing {
 /// connections send and receive.
 pub struct Channels {
     server: usize,
-    /// None once they are closed.
+    /// `None` once the channels are closed.
     ends: Option<Endpoints>,
     /// Rounds that each server has ended, and those of this one: others may be one ahead.
     ended: Vec<u64>,
@@ -95,7 +95,7 @@ pub struct Channels {
 /// sent
 /// is closed before it panics for what was to be received.
 struct Endpoints {
-    /// By server.
+    /// Senders to each server.
     pushers: Vec<Box<dyn Push<Message>>>,
     puller: Box<dyn Pull<Message>>,
     allocator: Allocator,

@@ -34,7 +34,7 @@ const FRONT_ENDS: usize = 16;
 const HELD_TIMEOUT: Duration = Duration::from_secs(30);
 const SERVERS: usize = 1 << 16;
 
-/// Callers that are known.
+/// Callers that have proved the secret.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     here: Mutex<Here>,
@@ -107,7 +107,7 @@ impl Arrivals {
 #[derive(Debug)]
 pub struct Door {
     tcp: TcpListener,
-    /// For servers of this machine.
+    /// Listener for servers of this machine.
     #[cfg(target_os = "linux")]
     near: Option<UnixListener>,
     token: Token,
@@ -116,7 +116,7 @@ pub struct Door {
     most: usize,
 }
 
-/// Somebody who has called and is not known yet.
+/// A caller that has not proved the secret yet.
 struct Stranger {
     wire: PeerSocket,
     came: Instant,
@@ -127,7 +127,7 @@ impl Door {
     /// Opens the door at a listening socket.
     ///
     /// # Errors
-    /// Those of the sockets.
+    /// Errors of the sockets.
     pub fn open(listener: &TcpListener, token: &Token) -> io::Result<Self> {
         let tcp = listener.try_clone()?;
         tcp.set_nonblocking(true)?;
@@ -148,12 +148,12 @@ impl Door {
     /// Address at which the worker listens.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Errors of the socket.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Those who have called and are known.
+    /// The callers that are known.
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
@@ -222,7 +222,7 @@ impl Door {
         }
     }
 
-    /// Somebody who has called, if somebody has.
+    /// The next caller, if there is one.
     fn next(&self) -> io::Result<Option<PeerSocket>> {
         let waiting = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),

@@ -143,9 +143,9 @@ pub(crate) struct Greeting {
 pub(crate) enum GreetingStep {
     /// More must come.
     Wait,
-    /// This must be sent, then more must come.
+    /// The answer must be sent, then more bytes must come.
     Answer([u8; ANSWER]),
-    /// This may be sent, then there is no more to say.
+    /// The refusal may be sent; then the connection is dropped.
     Refuse(Vec<u8>),
     /// The caller is known.
     Known(Peer, Box<Transcript>),

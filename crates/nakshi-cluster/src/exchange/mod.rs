@@ -27,10 +27,10 @@ pub(crate) const BATCH: usize = 8 << 20;
 
 /// Carrier of frames between servers.
 pub trait Transport {
-    /// This server.
+    /// Number of this server.
     fn server(&self) -> usize;
 
-    /// All servers.
+    /// Number of servers.
     fn servers(&self) -> usize;
 
     /// Sends a frame to another server, or keeps it to be sent.

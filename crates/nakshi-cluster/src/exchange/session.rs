@@ -52,7 +52,7 @@ impl std::fmt::Debug for Session {
 /// Frames that are sent in one round.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// To which server, and the frame, begun by [`Session::frame`].
+    /// Receiving server and frame, begun by [`Session::frame`].
     pub frames: Vec<(usize, Vec<u8>)>,
     /// True if there is another batch.
     pub more: bool,
@@ -77,12 +77,12 @@ impl Session {
         }
     }
 
-    /// This server.
+    /// Number of this server.
     pub fn server(&self) -> usize {
         self.transport.server()
     }
 
-    /// All servers.
+    /// Number of servers.
     pub fn servers(&self) -> usize {
         self.transport.servers()
     }
@@ -105,7 +105,7 @@ impl Session {
     /// this server included, in no particular order.
     ///
     /// # Errors
-    /// Those of the transport, of `produce` and of `sink`; [`Error::Missing`] and [`Error::Damaged`].
+    /// Errors of the transport, of `produce` and of `sink`; [`Error::Missing`] and [`Error::Damaged`].
     pub fn exchange(
         &mut self,
         produce: &mut dyn FnMut() -> Result<Batch>,

@@ -14,13 +14,13 @@ use crate::{Error, Result};
 pub struct Faults {
     /// Seed of all draws.
     pub seed: u64,
-    /// That a frame is lost.
+    /// Probability that a frame is lost.
     pub lost: f64,
-    /// That it comes twice.
+    /// Probability that a frame arrives twice.
     pub doubled: f64,
-    /// That it comes a round later (and again, so that nothing is missing).
+    /// Probability that a frame arrives a round later (and in time too, so that nothing is missing).
     pub late: f64,
-    /// That a bit of it changes.
+    /// Probability that a bit of a frame changes.
     pub damaged: f64,
     /// The round before which a server ends, and which.
     pub dies: Option<(u64, usize)>,
@@ -43,7 +43,7 @@ type Shuffled = Vec<(u64, Vec<u8>)>;
 
 #[derive(Debug, Default)]
 struct NetState {
-    /// By receiver and round.
+    /// Frames by receiver and round.
     frames: BTreeMap<(usize, u64), Shuffled>,
     /// Rounds that each server has sent.
     sent: Vec<u64>,

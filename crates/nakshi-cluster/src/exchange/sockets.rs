@@ -39,7 +39,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// As it is sent.
+    /// The identity as bytes of a greeting.
     pub(super) fn bytes(self) -> [u8; 20] {
         let mut bytes = [0; 20];
         let (numbers, epoch) = bytes.split_at_mut(16);
@@ -94,7 +94,7 @@ impl PeerSocket {
     /// Another handle of it.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Errors of the socket.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             PeerSocket::Tcp(socket) => PeerSocket::Tcp(socket.try_clone()?),
@@ -105,7 +105,7 @@ impl PeerSocket {
     /// Ends it.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Errors of the socket.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         either!(self, socket => socket.shutdown(how))
     }
@@ -159,7 +159,7 @@ impl Write for PeerSocket {
 /// and sends small messages at once.
 ///
 /// # Errors
-/// Those of the socket.
+/// Errors of the socket.
 pub(crate) fn watchful(socket: &TcpStream, peer_timeout: Duration) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let socket = socket2::SockRef::from(socket);
@@ -171,13 +171,13 @@ pub(crate) fn watchful(socket: &TcpStream, peer_timeout: Duration) -> io::Result
     Ok(())
 }
 
-/// Why a call has led to nobody.
+/// The reason why a call has failed.
 pub(crate) enum Unheard {
-    /// Another call may go well.
+    /// Another call may succeed.
     Again(io::Error),
-    /// None will.
+    /// No further call will succeed.
     Never(String),
-    /// Nobody waits for it any more.
+    /// The run has ended.
     Ended(Error),
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn dial(
     Ok(socket.into())
 }
 
-/// Says who calls, and proves it; what was said.
+/// Sends the greeting of a caller with its proof; returns the transcript.
 pub(crate) fn greet(
     wire: &mut PeerSocket,
     caller: Peer,
@@ -248,7 +248,7 @@ pub(crate) fn greet(
     Ok(said)
 }
 
-/// Hears the proof of the one who was called, and what it says of itself.
+/// Reads the proof and the identity of the called process.
 pub(crate) fn hear<const N: usize>(
     wire: &mut PeerSocket,
     (said, key): (&Transcript, &Token),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use nakshi_engine::Bitmap;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
-use super::store::StepReport;
+use super::value_store::StepReport;
 use crate::exchange::{BATCH, Batch, FRAME, Session};
 
 /// First byte of a body: values of all positions of a range of the publish list; those that a bitmap
@@ -21,7 +21,7 @@ const HEAD: usize = 1 + 4 + 4 + 4;
 
 /// Position of one communication worker in the publish lists that it sends.
 pub(super) struct PublishCursor {
-    /// Its servers, in the order of sending.
+    /// The servers that this worker sends to, in the order of sending.
     order: Vec<usize>,
     at: usize,
     position: usize,
@@ -30,7 +30,7 @@ pub(super) struct PublishCursor {
 }
 
 impl PublishCursor {
-    /// For `senders` workers, or as many as there are servers to send to; at least one.
+    /// Positions for `senders` workers, at most one for each server to send to; at least one.
     pub(super) fn new(server: usize, servers: usize, senders: usize) -> Vec<Mutex<Self>> {
         let senders = senders.min(servers - 1).max(1);
         let part = |sender: usize| {
@@ -191,7 +191,7 @@ pub(super) fn take<T: PullValue>(
     values.is_empty().then_some(())
 }
 
-/// A frame of what a server says.
+/// Encodes the report of a server as a frame.
 pub(super) fn say(said: &StepReport) -> Vec<u8> {
     let mut frame = Session::frame(0);
     frame.push(SAID);

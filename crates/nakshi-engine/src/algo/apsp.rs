@@ -247,9 +247,9 @@ impl Results {
 struct Traversal<const W: usize> {
     /// Sources that have reached the vertex.
     seen: Vec<AtomicU64>,
-    /// Those that reached it in the last level.
+    /// Sources that reached the vertex in the last level.
     now: Vec<AtomicU64>,
-    /// Those that reach it in this one.
+    /// Sources that reach the vertex in this level.
     next: Vec<AtomicU64>,
     full: [u64; W],
     frontier: VertexSet,

@@ -141,7 +141,7 @@ impl Pulls for Cdlp {
     }
 }
 
-/// One round; the number of vertices whose label has changed.
+/// Runs one round; returns the number of vertices whose label has changed.
 fn round(graph: &Graph, labels: &[u32], next: &mut [u32], cx: &Context) -> Result<u64> {
     let shared = share_u32(next);
     let changed = AtomicU64::new(0);

@@ -33,7 +33,7 @@ algorithm! {
 pub struct Clustering {
     /// Coefficient of each vertex, 0 to 1, in internal order.
     pub coefficients: Vec<f64>,
-    /// Their mean; 0 without vertices.
+    /// Mean of the coefficients; 0 without vertices.
     pub mean: f64,
     /// Statistics of the run.
     pub stats: RunStats,

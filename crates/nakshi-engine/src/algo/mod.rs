@@ -81,7 +81,7 @@ choices! {
 pub struct Entry {
     /// Name as users write it.
     pub name: &'static str,
-    /// One line on what it computes.
+    /// Description in one line.
     pub about: &'static str,
     /// Parameters, help and outputs.
     pub declaration: Declaration,
@@ -118,7 +118,7 @@ impl Declaration {
     /// `parameters` with every vertex replaced by what `translate` makes of it.
     ///
     /// # Errors
-    /// Those of `translate`.
+    /// Errors of `translate`.
     pub fn with_vertices<E>(
         &self,
         parameters: &Value,

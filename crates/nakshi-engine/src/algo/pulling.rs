@@ -32,7 +32,7 @@ pub trait Pulls: Algorithm {
     /// The result, from what the program found.
     ///
     /// # Errors
-    /// Those of reading ids.
+    /// Errors of reading ids.
     fn assemble(&self, found: PulledResult<'_, PulledValue<Self>>) -> Result<Self::Output>;
 }
 

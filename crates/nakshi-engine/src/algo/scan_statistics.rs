@@ -252,7 +252,7 @@ impl Best {
 struct Queue(BinaryHeap<u64>);
 
 impl Queue {
-    /// Those of `candidates` whose bound is not below `best`.
+    /// The `candidates` whose bound is not below `best`.
     fn new(candidates: &VertexSet, bounds: &[u64], best: u64) -> Result<Self> {
         let keys = || {
             let bound = |v: VertexId| bounds.get(v as usize).copied().unwrap_or(0);

@@ -39,11 +39,11 @@ pub enum Select {
     Levels,
     /// Greedy Vertex Selection as in the paper: by what is asked for with each neighbourhood.
     Gvs,
-    /// Those of the largest degree.
+    /// Vertices of the largest degree.
     HighD,
-    /// Those of the smallest degree that is not 0.
+    /// Vertices of the smallest degree that is not 0.
     LowD,
-    /// Shuffled by the seed.
+    /// Vertices shuffled by the seed.
     Random,
 }
 
@@ -98,7 +98,7 @@ impl CachePlanConfig {
 /// Chooses the lists of `store` that shall stay in memory.
 ///
 /// # Errors
-/// [`Error::Parameter`] for a share that cannot be; [`Error::Budget`]; those of reading;
+/// [`Error::Parameter`] for a share that cannot be; [`Error::Budget`]; errors of reading;
 /// [`Error::Cancelled`].
 pub fn make(store: &Arc<Store>, config: &CachePlanConfig, cx: &Context) -> Result<CachePlan> {
     if !(config.share > 0.0 && config.share <= 1.0) {
@@ -133,7 +133,7 @@ pub fn make(store: &Arc<Store>, config: &CachePlanConfig, cx: &Context) -> Resul
 /// far as they are there and have a list. Lists that have grown take more than the plan's budget.
 ///
 /// # Errors
-/// [`Error::Parameter`] if `other` has no plan; those of reading; [`Error::Cancelled`].
+/// [`Error::Parameter`] if `other` has no plan; errors of reading; [`Error::Cancelled`].
 pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<CachePlan> {
     let plan = CachePlan::load(other)?.ok_or_else(|| {
         let what = format!("{} has no cache plan", other.path().display());
@@ -143,11 +143,11 @@ pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<Cac
     let graph = Graph::open(store, &needs, cx)?;
     let (theirs, ours) = (other.ids()?, store.ids()?.until(cx.cancel_token()));
     // For each rank, the vertex here and there.
-    let places = ours.internal_in(&theirs.until(cx.cancel_token()))?;
+    let theirs_by_rank = ours.internal_in(&theirs.until(cx.cancel_token()))?;
     let pairs: Vec<(VertexId, VertexId)> = ours
         .internal_by_rank()?
         .into_iter()
-        .zip(places)
+        .zip(theirs_by_rank)
         .filter_map(|(here, there)| Some((here, there?)))
         .collect();
     let mut sides = Vec::new();
@@ -298,7 +298,7 @@ fn highest(
     news
 }
 
-/// A candidate.
+/// A candidate with its charge for each byte.
 #[derive(PartialEq)]
 struct Rated {
     rate: f64,
@@ -398,7 +398,7 @@ mod tests {
         }
     }
 
-    /// On a graph of many pages: what is charged after updates is what is charged from the start.
+    /// On a graph of many pages, charges after updates equal charges that are counted anew.
     #[test]
     fn updates_leave_what_counting_anew_would() {
         for directed in [false, true] {

@@ -1,4 +1,4 @@
-//! From a store to a graph: what is loaded, and whether the lists are.
+//! Opening a store as a graph: indexes and heads are loaded, and the lists if memory allows.
 
 use super::Graph;
 use crate::context::{Context, EngineMode};
@@ -10,7 +10,7 @@ use nakshi_io::PagedFile;
 use nakshi_store::{Direction, Store};
 use std::sync::Arc;
 
-/// For lists in memory beyond what a run needs, when no budget is given.
+/// Memory for lists beyond the needs of a run, when no budget is given.
 const DEFAULT_SPARE: u64 = 64 << 20;
 /// The smallest page cache, where pages are small.
 const LEAST_CACHE: u64 = 1 << 20;

@@ -9,7 +9,7 @@ use crate::error::Result;
 use std::ops::{ControlFlow, Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Wishes of callbacks about the run as a whole.
+/// Requests of callbacks about the run as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
     /// No further vertex is to be taken from the schedule.

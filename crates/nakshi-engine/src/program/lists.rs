@@ -69,7 +69,7 @@ impl<'a> EdgeList<'a> {
     /// Calls `f` with each neighbour, ascending.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     #[inline]
     pub fn for_each(&self, f: impl FnMut(VertexId)) -> Result<()> {
         Ok(self.list.for_each(f)?)
@@ -78,7 +78,7 @@ impl<'a> EdgeList<'a> {
     /// Calls `f` with blocks of neighbours, ascending, until it breaks.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     #[inline]
     pub fn blocks(&self, f: impl FnMut(&[VertexId]) -> ControlFlow<()>) -> Result<()> {
         Ok(self.list.blocks(f)?)
@@ -87,7 +87,7 @@ impl<'a> EdgeList<'a> {
     /// Replaces the content of `out` by the neighbours.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     pub fn decode_into(&self, out: &mut Vec<VertexId>) -> Result<()> {
         out.clear();
         Ok(self.list.decode_into(out)?)
@@ -97,7 +97,7 @@ impl<'a> EdgeList<'a> {
     /// without the column, or the graph has none.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     #[inline]
     pub fn for_each_weighted(&self, mut f: impl FnMut(VertexId, f64)) -> Result<()> {
         let Some(weights) = self.weights else { return self.for_each(|u| f(u, 1.0)) };
@@ -154,7 +154,7 @@ const PER_READ: usize = 1 << 14;
 const BYTES_PER_READ: u64 = 256 << 10;
 
 impl Waves {
-    /// For lists on the SSD waves are sorted; in memory there is nothing to merge.
+    /// Empty waves; for lists on the SSD they are sorted, in memory there is nothing to merge.
     pub(super) fn new(mode: EngineMode) -> Self {
         Waves { sort: mode != EngineMode::Memory, ..Self::default() }
     }

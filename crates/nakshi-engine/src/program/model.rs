@@ -48,7 +48,7 @@ pub trait VertexProgram: Sync + Sized {
         Start::All
     }
 
-    /// In which order the active vertices of an iteration are run, unless
+    /// Order in which the active vertices of an iteration are run, unless
     /// [`ProgramConfig::order`](super::Config::order) says otherwise.
     fn order(&self) -> Order {
         Order::Alternating
@@ -73,11 +73,11 @@ pub trait VertexProgram: Sync + Sized {
     /// The entry point of an iteration; executed once for each active vertex (or part).
     fn run(&self, me: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>);
 
-    /// A list that this vertex asked for is here. Called once for each request, in no
+    /// A requested list has arrived. Called once for each request, in no
     /// particular order, on the bytes where they are, without a copy.
     ///
     /// # Errors
-    /// Those of decoding the list, which end the run.
+    /// Errors of decoding the list, which end the run.
     fn run_on_vertex(
         &self,
         _me: &mut Vertex<Self>,
@@ -87,7 +87,7 @@ pub trait VertexProgram: Sync + Sized {
         Ok(())
     }
 
-    /// A message is here; also for vertices that are not active.
+    /// A message has arrived; also called for vertices that are not active.
     fn run_on_message(
         &self,
         _state: &mut Self::State,
@@ -132,9 +132,9 @@ impl ProgramNeeds {
 /// The vertices that are active in the first iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// All of them.
+    /// All vertices.
     All,
-    /// These.
+    /// The given vertices.
     Vertices(Vec<VertexId>),
 }
 

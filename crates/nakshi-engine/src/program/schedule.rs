@@ -37,14 +37,14 @@ pub(super) struct Split<S> {
 /// vertices (stage 0), or parts `j` of the split ones (stage `j`).
 #[derive(Debug)]
 pub(super) enum Queue {
-    /// By id: for each partition the blocks of the frontier that have members.
+    /// Ascending or descending ids: for each partition the blocks of the frontier that have members.
     Blocks {
         /// Blocks of each partition, ascending.
         blocks: Vec<Vec<u32>>,
         /// True if the blocks are run in descending order.
         down: bool,
     },
-    /// In this order, for all workers.
+    /// Vertices in this order, for all workers.
     Listed(Vec<VertexId>),
     /// Part `part` of these split vertices, for all workers.
     Parts {
@@ -115,7 +115,7 @@ impl Cursors {
         Cursors { counters, workers }
     }
 
-    /// Back to the start, for a new stage. Only while nobody draws.
+    /// Resets all counters for a new stage, while no worker draws.
     pub(super) fn reset(&self) {
         for counter in &self.counters {
             counter.0.store(0, Ordering::Relaxed);
@@ -219,7 +219,7 @@ impl Cursors {
         Some(counter.fetch_add(grab, Ordering::Relaxed)).filter(|&from| from < total)
     }
 
-    /// From one list for all: the less is left, the less is taken at once.
+    /// Draws from one list for all workers: the less is left, the less is taken at once.
     fn advance_guided(&self, total: usize) -> Option<Range<usize>> {
         let counter = &self.counters.first()?.0;
         let left = total.checked_sub(counter.load(Ordering::Relaxed))?;

@@ -54,7 +54,7 @@ impl Team {
     /// what it writes is seen by all, and what they wrote before is seen by it.
     ///
     /// # Errors
-    /// Those of `alone`; [`Error::Abandoned`] if another worker has failed.
+    /// Errors of `alone`; [`Error::Abandoned`] if another worker has failed.
     pub(super) fn sync(&self, alone: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         if state.broken {

@@ -11,7 +11,7 @@ use crate::VertexId;
 use crate::error::Result;
 use std::sync::atomic::Ordering;
 
-/// The worker's own things; nobody else sees them.
+/// State that one worker has for itself.
 pub(super) struct ProgramWorker<'e, 'a, P: VertexProgram> {
     engine: &'e Engine<'a, P>,
     index: usize,

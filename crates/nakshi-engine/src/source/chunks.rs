@@ -59,12 +59,12 @@ pub(crate) struct View<'a> {
     side: &'a Side,
     /// Number of the chunk.
     pub(crate) chunk: usize,
-    /// Its vertices.
+    /// Vertices of the chunk.
     pub(crate) vertices: Range<u64>,
     /// Bytes from `base` of the file of lists on.
     buf: &'a [u8],
     base: u64,
-    /// The same of the weight column.
+    /// Bytes from `weights_base` of the weight column on.
     weights: &'a [u8],
     weights_base: u64,
 }

@@ -71,7 +71,7 @@ pub struct Betweenness {
     pub scores: Vec<f64>,
     /// Sources that were searched from.
     pub sources: u64,
-    /// By what the sum over the sources was multiplied.
+    /// Factor by which the sum over the sources was multiplied.
     pub scale: f64,
     /// Levels of the deepest search.
     pub depth: u64,

@@ -45,10 +45,10 @@ pub fn pull_needs<P: PullProgram>(_program: &P, column: Option<&str>) -> Needs {
     Needs { column: column.map(str::to_owned), ..needs }
 }
 
-/// Values that a worker collects before it writes them.
+/// Number of values that a worker collects before it writes them.
 const RUN: usize = 512;
 
-/// The versions that are written.
+/// The shadow versions, which a step writes.
 struct Shadow<'a, T> {
     values: States<'a, T>,
     updated: AtomicBitmap,
@@ -293,7 +293,7 @@ fn reserved<T>(n: usize) -> Result<Vec<T>> {
     Ok(values)
 }
 
-/// One step; who was given a value, and what was added up.
+/// Runs one step; returns the vertices that were given a value, and the totals.
 fn advance<P: PullProgram>(
     graph: &Graph,
     program: &P,
@@ -338,7 +338,7 @@ struct PullWorker<'a, 's, P: PullProgram> {
     program: &'a P,
     real: &'a Real<'a, P::Value>,
     shadow: &'a Shadow<'s, P::Value>,
-    /// Values that are not where they belong yet.
+    /// Values that are not in the shadow versions yet.
     written: Vec<(VertexId, P::Value)>,
     totals: Totals,
     all: &'a Mutex<Totals>,
@@ -377,7 +377,7 @@ impl<P: PullProgram> Drop for PullWorker<'_, '_, P> {
     }
 }
 
-/// Moves the values that were written to where they are read.
+/// Moves the written values from the shadow to the real versions.
 fn commit<T: PullValue>(
     values: &mut [T],
     shadow: &mut [T],

@@ -22,7 +22,8 @@ pub struct Origin {
     pub vertex: VertexId,
     /// Position of its id in the ascending order of the users' ids.
     pub rank: u32,
-    /// Its out-neighbours (`getOutLinkCount`), or its edges of both directions with [`Links::Both`].
+    /// Number of out-neighbours (`getOutLinkCount`), or of edges in both directions with
+    /// [`Links::Both`].
     pub degree: u32,
     /// Vertices of the graph.
     pub vertices: u64,
@@ -36,31 +37,33 @@ pub trait PullVertex<T> {
     /// The number of the step (`getStep`), from 1: values of step 0 are [`PullProgram::init`]'s.
     fn step(&self) -> u32;
 
-    /// Its value after the step before.
+    /// The value of the vertex after the step before.
     fn value(&self) -> &T;
 
-    /// Gives it a value (`putValue`), which others see in the next step; an equal one counts as an
+    /// Gives the vertex a value (`putValue`), which others see in the next step; an equal value counts
+    /// as an
     /// update too.
     fn put(&mut self, value: T);
 
     /// Calls `f(neighbour, value, weight)` for every link (`getInLinks`), in the order of the list.
     ///
     /// # Errors
-    /// Those of reading the list.
+    /// Errors of reading the list.
     fn links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
-    /// The same for the links from vertices that were given a value in the step before
+    /// Calls `f(neighbour, value, weight)` for the links from vertices that were given a value in the
+    /// step before
     /// (`getUpdatedInLinks`).
     ///
     /// # Errors
-    /// Those of reading the list.
+    /// Errors of reading the list.
     fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
     /// Returns true if `f(neighbour, value, weight)` is true of an updated link; later links are not
     /// read.
     ///
     /// # Errors
-    /// Those of reading the list.
+    /// Errors of reading the list.
     fn any_updated_link(&mut self, f: impl FnMut(VertexId, &T, f64) -> bool) -> Result<bool>;
 
     /// Totals of the step before.
@@ -97,7 +100,7 @@ pub trait PullProgram: Sync {
     /// A vertex's part of a step.
     ///
     /// # Errors
-    /// Those of reading its links.
+    /// Errors of reading its links.
     fn step<V: PullVertex<Self::Value>>(&self, me: &mut V) -> Result<()>;
 
     /// Returns true if `step` was the last one, by its totals. Called once a step; `updated` is how

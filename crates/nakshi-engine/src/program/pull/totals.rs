@@ -20,11 +20,11 @@ pub struct Totals {
 pub struct Seen {
     /// The count of added numbers.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the added numbers.
     pub sum: f64,
-    /// The least, infinity if there is none.
+    /// The least number, infinity if there is none.
     pub min: f64,
-    /// The greatest, minus infinity if there is none.
+    /// The greatest number, minus infinity if there is none.
     pub max: f64,
 }
 
@@ -42,17 +42,17 @@ impl Totals {
         self.count
     }
 
-    /// Their sum.
+    /// Sum of the added numbers.
     pub fn sum(&self) -> f64 {
         self.sum.value()
     }
 
-    /// The least, infinity if there is none.
+    /// The least number, infinity if there is none.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// The greatest, minus infinity if there is none.
+    /// The greatest number, minus infinity if there is none.
     pub fn max(&self) -> f64 {
         self.max
     }
@@ -62,7 +62,7 @@ impl Totals {
         self.apart.value()
     }
 
-    /// As vertices see them.
+    /// The totals as vertices see them.
     pub fn seen(&self) -> Seen {
         Seen { count: self.count, sum: self.sum(), min: self.min, max: self.max }
     }
@@ -82,7 +82,7 @@ impl Totals {
         self.apart.add(number);
     }
 
-    /// Adds what others have added.
+    /// Adds the totals of another worker or server.
     pub fn merge(&mut self, other: &Totals) {
         self.count += other.count;
         self.sum.merge(&other.sum);
@@ -93,7 +93,7 @@ impl Totals {
         }
     }
 
-    /// Appends its bytes.
+    /// Appends the bytes of the totals.
     pub fn encode(&self, out: &mut Vec<u8>) {
         for number in [self.count, self.min.to_bits(), self.max.to_bits()] {
             out.extend_from_slice(&number.to_le_bytes());

@@ -5,7 +5,6 @@ use super::model::tight;
 use crate::Graph;
 use crate::program::programs::{Bfs, Components, PageRank, ScanStatistics, Triangles, UNREACHED};
 use crate::program::{ProgramConfig, run_program};
-use std::collections::VecDeque;
 
 fn inputs() -> Vec<Edges> {
     let mut all = Vec::new();
@@ -24,18 +23,7 @@ fn inputs() -> Vec<Edges> {
 #[test]
 fn bfs_levels() {
     for input in inputs() {
-        let lists = input.adjacency();
-        let mut level = vec![UNREACHED; input.n];
-        level[1] = 0;
-        let mut queue = VecDeque::from([1u32]);
-        while let Some(u) = queue.pop_front() {
-            for &v in &lists[u as usize] {
-                if level[v as usize] == UNREACHED {
-                    level[v as usize] = level[u as usize] + 1;
-                    queue.push_back(v);
-                }
-            }
-        }
+        let level = input.levels(1, UNREACHED);
         input.each_threads(|graph, cx| {
             for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &Bfs { source: 1 }, &config, cx).unwrap();

@@ -130,17 +130,12 @@ impl VertexProgram for Bad {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        _: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, _, cx => {
         if self.here(In::List, me.id()) {
             cx.request(u32::MAX, ListKind::OUT);
         }
         Ok(())
-    }
+    });
 
     fn run_on_message(&self, (): &mut (), (): &(), cx: &mut Signals<'_, Self>) {
         if self.here(In::Message, cx.vertex()) {

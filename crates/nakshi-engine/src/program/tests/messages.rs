@@ -49,15 +49,10 @@ impl<const COMBINED: bool> VertexProgram for Post<COMBINED> {
         cx.request_iteration_end();
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, list, cx => {
         cx.multicast_list(list, 1000)?;
         list.for_each(|u| cx.send(u, 100))
-    }
+    });
 
     fn run_on_message(&self, state: &mut Mail, message: &u64, cx: &mut Signals<'_, Self>) {
         self.delivered.fetch_add(1, Ordering::Relaxed);
@@ -155,14 +150,9 @@ impl VertexProgram for Spread {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, list, cx => {
         if self.by_message { cx.multicast_list(list, ()) } else { cx.activate_list(list) }
-    }
+    });
 
     fn run_on_message(&self, _: &mut u32, (): &(), cx: &mut Signals<'_, Self>) {
         cx.activate(cx.vertex());

@@ -85,16 +85,11 @@ impl VertexProgram for Exact {
         });
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         assert_eq!(list.vertex(), me.id(), "the own list was asked for");
         self.alone(me.id(), || cx.multicast_list(list, 1).unwrap());
         Ok(())
-    }
+    });
 
     fn run_on_message(&self, state: &mut u32, _: &u32, cx: &mut Signals<'_, Self>) {
         assert_eq!(*state, cx.vertex());
@@ -170,12 +165,7 @@ impl VertexProgram for Lists {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        _: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, _ => {
         assert_eq!(me.scratch, 7, "what `run` left is there while the vertex runs");
         let mut all = Vec::new();
         list.decode_into(&mut all)?;
@@ -188,7 +178,7 @@ impl VertexProgram for Lists {
         assert_eq!(again, all);
         self.got.lock().unwrap().push((me.id(), list.vertex(), list.kind().direction(), all));
         Ok(())
-    }
+    });
 }
 
 #[test]
@@ -258,12 +248,7 @@ impl VertexProgram for Walk {
         cx.request_own(ListKind::OUT);
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         let mut first = None;
         list.for_each(|u| {
             first.get_or_insert(u);
@@ -274,7 +259,7 @@ impl VertexProgram for Walk {
             _ => self.end[me.id() as usize].store(list.vertex(), Ordering::Relaxed),
         }
         Ok(())
-    }
+    });
 }
 
 #[test]

@@ -87,17 +87,7 @@ fn the_same_as_the_built_in_algorithms() {
 #[test]
 fn levels_are_those_of_a_search() {
     let input = skewed(1500, 3000, true, 52);
-    let mut want = vec![UNREACHED; input.n];
-    let (mut queue, lists) = (std::collections::VecDeque::from([1]), input.adjacency());
-    want[1] = 0;
-    while let Some(v) = queue.pop_front() {
-        for &u in &lists[v as usize] {
-            if want[u as usize] == UNREACHED {
-                want[u as usize] = want[v as usize] + 1;
-                queue.push_back(u);
-            }
-        }
-    }
+    let want = input.levels(1, UNREACHED);
     input.each_threads(|graph, cx| {
         assert_eq!(run_pull(graph, &PullLevels { source: 1 }, None, cx).unwrap().values, want);
     });

@@ -66,18 +66,13 @@ impl VertexProgram for Reader {
         cx.activate(me.id());
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        _: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, list, _ => {
         assert_eq!(list.weights().is_some(), self.kind.has_column());
         let mut all = Vec::new();
         list.for_each_weighted(|u, w| all.push((list.vertex(), u, w)))?;
         self.weights.lock().unwrap().extend(all);
         Ok(())
-    }
+    });
 }
 
 #[test]

@@ -268,15 +268,10 @@ impl VertexProgram for Crowd {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        _: &EdgeList<'_>,
-        _: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, _, _ => {
         self.now.fetch_sub(1, Ordering::SeqCst);
         Ok(())
-    }
+    });
 
     fn after_iteration(&self, iteration: u32, _: u64) -> ControlFlow<()> {
         self.finish.store(iteration, Ordering::Relaxed);

@@ -65,7 +65,7 @@ impl ScratchFile {
         self.file.write_all_at(bytes, at).map_err(failed("write", &self.path))
     }
 
-    /// Its bytes, changed piece by piece, as a file that is read past the page cache.
+    /// Converts the bytes piece by piece into a file that is read past the page cache.
     fn finish(mut self, len: u64, mut change: impl FnMut(&mut [u8])) -> Result<Arc<PagedFile>> {
         let path = self.path.with_file_name(unique());
         let backend = nakshi_io::default_backend();
@@ -118,7 +118,7 @@ impl LinkBuilder {
         })
     }
 
-    /// Puts a list where it belongs; false if there is no room for it.
+    /// Stores a list at its position; returns false if the list does not fit.
     pub(crate) fn put(&mut self, at: u64, list: &[[u8; 4]], weighed: &[[u8; 8]]) -> Result<bool> {
         match self {
             LinkBuilder::Memory { links, weights } => {
@@ -168,14 +168,14 @@ impl LinkBuilder {
 pub(crate) struct LinkList<'l> {
     /// Slots.
     pub(crate) links: &'l [u32],
-    /// Those and the links of later lists, as far as they are known.
+    /// The links of this list and of later lists, as far as they are in memory.
     onwards: &'l [u32],
     /// Weights of the links; empty if the program reads none.
     pub(crate) weights: &'l [f64],
 }
 
 impl<'l> LinkList<'l> {
-    /// As many links that come [`AHEAD`] later; none if not so many are known.
+    /// As many links that come [`AHEAD`] later; `None` if they are not in memory.
     #[inline]
     pub(crate) fn ahead(&self) -> Option<&'l [u32]> {
         self.onwards.get(AHEAD..AHEAD + self.links.len())
@@ -220,7 +220,7 @@ impl LinkStore {
 }
 
 impl LinkReader<'_> {
-    /// Says that the links of this range come next, list by list.
+    /// Announces the range of links whose lists are read next.
     pub(crate) fn begin(&mut self, range: Range<usize>) -> nakshi_engine::Result<()> {
         if let LinkReader::Disk(reading) = self {
             let bytes = |size: u64| range.start as u64 * size..range.end as u64 * size;
@@ -230,7 +230,7 @@ impl LinkReader<'_> {
         Ok(())
     }
 
-    /// The next list, which is at `range`.
+    /// Reads the next list, which is at `range`.
     #[inline(always)]
     pub(crate) fn next(&mut self, range: Range<usize>) -> nakshi_engine::Result<LinkList<'_>> {
         match self {
@@ -245,7 +245,7 @@ impl LinkReader<'_> {
 }
 
 impl DiskLinks {
-    /// The next list, so many links long.
+    /// Reads the next list, of `len` links.
     fn next(&mut self, len: usize) -> nakshi_engine::Result<LinkList<'_>> {
         let DiskLinks { links, weights, list, weighed } = self;
         links.take(len, list, u32::from_le_bytes)?;
@@ -299,7 +299,7 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// The next `count` numbers.
+    /// Reads the next `count` numbers.
     fn take<T, const N: usize>(
         &mut self,
         count: usize,

@@ -108,7 +108,7 @@ impl<T: PullValue> ValueStore<T> {
         Ok((values, totals))
     }
 
-    /// With first values, all of them new.
+    /// A store of first values, all of them new.
     pub(super) fn new(shard: &Shard, first: impl Iterator<Item = T>) -> Self {
         let mut real = Vec::with_capacity(shard.ids.len());
         real.resize(shard.ids.len(), T::default());
@@ -137,8 +137,9 @@ impl<T: PullValue> ValueStore<T> {
         (real, blocks.map(block))
     }
 
-    /// Sends new values to those who want them and takes theirs; then own shadows become real. How many
-    /// values were sent, and what all servers have to say.
+    /// Sends new values to the servers that want them and takes theirs; then own shadows become real.
+    /// Returns how many
+    /// values were sent, and the merged report of all servers.
     pub(super) fn communicate(
         &mut self,
         shard: &Shard,
