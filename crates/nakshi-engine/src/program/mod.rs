@@ -14,6 +14,21 @@
 //! * [`programs`]: breadth-first search, PageRank, components, triangles and scan statistics in
 //!   program form.
 
+/// Writes [`VertexProgram::run_on_vertex`] of a program of this crate:
+/// `on_list!(self, me, list, cx => { ... })`.
+macro_rules! on_list {
+    ($self:ident, $me:pat, $list:pat, $cx:pat => $body:block) => {
+        fn run_on_vertex(
+            &$self,
+            $me: &mut Vertex<Self>,
+            $list: &EdgeList<'_>,
+            $cx: &mut RunContext<'_, Self>,
+        ) -> Result<()> {
+            $body
+        }
+    };
+}
+
 mod config;
 mod cx;
 mod engine;

@@ -40,12 +40,7 @@ impl VertexProgram for Bfs {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        _me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _me, list, cx => {
         cx.activate_list(list)
-    }
+    });
 }

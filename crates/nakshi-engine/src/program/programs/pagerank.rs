@@ -86,19 +86,14 @@ impl VertexProgram for PageRank {
         cx.request_own(ListKind::OUT);
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         let damped = (u128::from(me.scratch) * u128::from(self.damping)) >> 31;
         let share = damped.checked_div(list.degree().into()).unwrap_or(0);
         match u64::try_from(share) {
             Ok(share) if share > 0 => cx.multicast_list(list, share),
             _ => Ok(()),
         }
-    }
+    });
 
     fn run_on_message(&self, state: &mut Rank, message: &u64, cx: &mut Signals<'_, Self>) {
         state.incoming += message;

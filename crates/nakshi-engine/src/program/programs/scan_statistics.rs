@@ -81,12 +81,7 @@ impl VertexProgram for ScanStatistics {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         let id = me.id();
         let local = &mut me.scratch;
         if list.vertex() == id {
@@ -114,5 +109,5 @@ impl VertexProgram for ScanStatistics {
             self.largest.fetch_max(local.edges, Ordering::Relaxed);
         }
         Ok(())
-    }
+    });
 }

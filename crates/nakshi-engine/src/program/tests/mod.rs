@@ -9,20 +9,6 @@
 //! * [`pull`]: programs that pull;
 //! * [`faults`]: panics, cancellation, mistakes of callbacks, failing reads.
 
-/// Writes [`super::VertexProgram::run_on_vertex`] of a test program.
-macro_rules! on_list {
-    ($self:ident, $me:pat, $list:pat, $cx:pat => $body:block) => {
-        fn run_on_vertex(
-            &$self,
-            $me: &mut Vertex<Self>,
-            $list: &EdgeList<'_>,
-            $cx: &mut RunContext<'_, Self>,
-        ) -> Result<()> {
-            $body
-        }
-    };
-}
-
 mod algorithms;
 mod faults;
 mod graphs;
