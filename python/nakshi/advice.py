@@ -1,4 +1,4 @@
-"""How many servers a graph is worth: what :func:`nakshi.cluster.plan` counts, as time of a superstep.
+"""Recommendation of a number of servers: the counts of :func:`nakshi.cluster.plan`, as time of a superstep.
 
 An estimate: the slowest server computes all of its in-edges, then every value that is sent to it comes
 over its own link, then all wait for each other. Values to compare numbers of servers by, not to
@@ -40,7 +40,7 @@ class Advice:
     """Estimated seconds of a superstep in which all values change, by number of servers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is printed with ``--json``."""
+        """The advice as ``--json`` prints it."""
         return asdict(self)
 
 

@@ -15,7 +15,7 @@ __all__ = ["Benches"]
 
 
 class Benches(Writable):
-    """What :class:`nakshi.Graph` has to measure a store with properties."""
+    """The benchmarks of :class:`nakshi.Graph` for a store with properties."""
 
     def bench(
         self,
@@ -185,7 +185,7 @@ class Benches(Writable):
 def _config(
     queries: int, threads: int | None, seed: int, access: str | None, exponent: float | None
 ) -> dict[str, Any]:
-    """What a workload is told."""
+    """Settings of a workload."""
     if exponent is not None and access != "zipf":
         raise ParameterError("an exponent is for access='zipf'")
     config: dict[str, Any] = {"queries": queries, "threads": threads or 2, "seed": seed}

@@ -152,7 +152,7 @@ def _placement(
     threads: int,
     terms: Terms,
 ) -> Placement:
-    """Where the workers of a run come from."""
+    """The source of a run's workers."""
     if [workers, local, hosts].count(None) != 2:
         raise ParameterError(
             "give one of workers=N (by Ray), local=N (processes of this machine), hosts=[...]"
@@ -173,7 +173,7 @@ def plan(
     threads: int | None = None,
     progress: ProgressArgument = None,
 ) -> list[dict[str, Any]]:
-    """What a graph would send and keep on so many servers (sections 2.4, 2.5 of LFGraph).
+    """Predict the messages and memory of a run on so many servers (sections 2.4, 2.5 of LFGraph).
 
     Args:
         store: the graph.

@@ -101,7 +101,7 @@ ALIASES = {
 
 
 def with_implied(algorithm: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments without those that are ``None``, and with what the others imply."""
+    """Arguments that are not ``None``, and the values that they imply."""
     given = {name: value for name, value in given.items() if value is not None}
     declared = DECLARATIONS.get(algorithm)
     for parameter in declared.parameters if declared else ():

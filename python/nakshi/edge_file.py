@@ -12,7 +12,8 @@ from .declared import with_implied
 from .errors import ParameterError
 
 if TYPE_CHECKING:
-    from .stores import Format, Path
+    from .formats import Format
+    from .stores import Path
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ _FORMS = (
 
 
 class Input(NamedTuple):
-    """What the compiled half imports: edges of files, of a stream, and of a sparse matrix."""
+    """Edges as the extension module imports them: of files, of a stream, and of a sparse matrix."""
 
     paths: list[str]
     batches: _core.Batches | None = None
@@ -240,7 +240,7 @@ def _ids(nodes: Any) -> list[str]:
 
 
 def _without_pyarrow(table: Any) -> Any | None:
-    """The table, if it is a pandas DataFrame that cannot stream for want of pyarrow."""
+    """The table, if it is a pandas DataFrame that cannot stream because pyarrow is missing."""
     if type(table).__module__.partition(".")[0] != "pandas":
         return None
     try:

@@ -114,7 +114,7 @@ class InternalError(NakshiError):
     """A bug in nakshi: please report it with the message. The process is still usable."""
 
 
-#: What to do where the system starts no more threads or processes.
+#: Advice where the system starts no more threads or processes.
 MORE_PROCESSES = "raise the limit on processes (pids.max of the cgroup, ulimit -u)"
 
 

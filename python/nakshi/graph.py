@@ -18,9 +18,9 @@ from .result import Result
 from .units import parse_share, parse_size
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
+
+    from . import _core
 
 __all__ = ["Graph", "Id", "Engine", "Order", "RunOptions"]
 
@@ -76,7 +76,7 @@ class Graph(Algorithms, Benches):
 
     @property
     def path(self) -> str:
-        """Where the store is."""
+        """Path of the store."""
         return os.fspath(self._core.path)
 
     @property
@@ -91,12 +91,12 @@ class Graph(Algorithms, Benches):
 
     @property
     def directed(self) -> bool:
-        """Whether edges have a direction."""
+        """True if edges have a direction."""
         return self._core.directed
 
     @property
     def weighted(self) -> bool:
-        """Whether the edges carry a weight."""
+        """True if the edges carry a weight."""
         return bool(self.weights)
 
     @property
@@ -105,7 +105,7 @@ class Graph(Algorithms, Benches):
         return self._core.columns
 
     def info(self) -> dict[str, Any]:
-        """What the store holds: counts, layout, files and sizes in bytes, format version."""
+        """Summary of the store: counts, layout, files and sizes in bytes, format version."""
         return _object(self._core.info())
 
     def close(self) -> None:
@@ -121,12 +121,7 @@ class Graph(Algorithms, Benches):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[type[Graph], tuple[str]]:
@@ -345,20 +340,31 @@ class Graph(Algorithms, Benches):
         the algorithm's default.
         """
         _check_run(engine, threads, timeout)
-        given = self._given(algorithm, parameters)
-        with reporting(progress, algorithm) as sink:
-            core = self._core.run(
-                algorithm,
-                given,
-                engine=engine,
-                memory=parse_size(memory),
-                threads=threads,
-                timeout=timeout,
-                selective=selective,
-                static_cache=static_cache,
-                progress=sink,
-            )
+        core = self._run(
+            algorithm,
+            parameters,
+            memory,
+            progress,
+            engine=engine,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+        )
         return Result(core)
+
+    def _run(
+        self,
+        algorithm: str,
+        parameters: dict[str, Any],
+        memory: int | str | None,
+        progress: ProgressArgument,
+        **options: Any,
+    ) -> _core.Outcome:
+        """Run an algorithm with the options of the extension module."""
+        given, cap = self._given(algorithm, parameters), parse_size(memory)
+        with reporting(progress, algorithm) as sink:
+            return self._core.run(algorithm, given, memory=cap, progress=sink, **options)
 
     def estimate(
         self,
@@ -369,7 +375,7 @@ class Graph(Algorithms, Benches):
         static_cache: bool = False,
         **parameters: Any,
     ) -> dict[str, Any]:
-        """Memory that a run would need, told without running it.
+        """Memory that a run would need, without running it.
 
         Args:
             algorithm: name as on the command line, such as ``"pagerank"``.
@@ -394,7 +400,7 @@ class Graph(Algorithms, Benches):
         return found
 
     def _given(self, algorithm: str, parameters: dict[str, Any]) -> str:
-        """Arguments as JSON, with what they imply; what is ``None`` is left to its default."""
+        """Arguments as JSON, with the values that they imply; ``None`` leaves an argument to its default."""
         given = with_implied(algorithm, parameters)
         if "source" in given:
             given["source"] = _vertex(given["source"])

@@ -19,8 +19,8 @@ Layout = Literal[
     "bondhu-modcom",
     "bisection",
 ]
-"""Of an import."""
+"""Layouts of an import."""
 Order = Literal[Layout, "extend"]
-"""Of a store that is written once more."""
+"""Orders of a store that is written once more."""
 PropertyLayout = Literal["columns", "zipg", "blocks"]
-"""Of the files of properties."""
+"""Layouts of the files of properties."""

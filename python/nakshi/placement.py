@@ -1,4 +1,4 @@
-"""Where the workers of a cluster run come from: this machine, Ray, or hosts on which they listen already.
+"""Placement of the workers of a cluster run: this machine, Ray, or hosts on which they listen already.
 
 A worker is a process ``nakshi worker``. Each of the three is a context manager: within it, workers listen
 at ``addresses``; after it, none that it started is left.
@@ -46,39 +46,34 @@ _TOKEN = 1 << 13
 class Terms:
     """Token, folders and restarts of the workers of a run."""
 
-    #: What front-ends may name, and everything below it; the working directory if there is nothing.
+    #: Folders that front-ends may name, with everything below; by default the working directory.
     allow: list[str] = field(default_factory=list)
     #: The secret that they share with their front-end.
     token: bytes = field(default_factory=lambda: secrets.token_hex(32).encode())
-    #: How many that are killed before they listen are still replaced.
+    #: Most workers replaced that are killed before they listen.
     restarts: int = 8
 
 
 class Placement(Protocol):
     """Workers of one run."""
 
-    #: Where they listen, ``host:port``, by number of server.
+    #: Addresses of the workers, ``host:port``, by number of server.
     addresses: list[str]
 
     @property
     def token(self) -> bytes | None:
-        """The secret that they know; that of this user without."""
+        """The secret of the workers; by default that of this user."""
 
     def replace(self, server: int) -> str:
         """End the worker numbered `server`, which is lost, and start another: its address."""
 
     def __enter__(self) -> Placement: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: Any) -> None: ...
 
 
 class _Leaving:
-    """A placement that ends what it has started when it is left."""
+    """A placement that ends its workers when it is left."""
 
     def __exit__(
         self,
@@ -89,7 +84,7 @@ class _Leaving:
         self._leave(_GRACE if kind is None else 0.0)
 
     def _leave(self, grace: float) -> None:
-        """End everything that was started; for `grace` seconds it may do so by itself."""
+        """End all started workers; for `grace` seconds they may end by themselves."""
 
 
 class WorkerProcess:
@@ -131,7 +126,7 @@ class WorkerProcess:
                 pass
 
     def address(self) -> str:
-        """Where it listens, as soon as it does. One that is killed before is replaced."""
+        """Address at which the worker listens, as soon as it does. A worker that is killed before is replaced."""
         while True:
             line, silent = self._first_line()
             if line:
@@ -162,7 +157,7 @@ class WorkerProcess:
         return out.readline(), not heard
 
     def end(self, grace: float = 0.0) -> None:
-        """End it for sure; for `grace` seconds it may do so by itself."""
+        """End the process for sure; for `grace` seconds it may end by itself."""
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
@@ -171,7 +166,7 @@ class WorkerProcess:
 
 
 def _close(process: subprocess.Popen[str]) -> str:
-    """Waits for the end of a process; the last line that it has written to its standard error."""
+    """Wait for the end of a process; return the last line that it has written to its standard error."""
     if process.stdin is not None:
         try:
             process.stdin.close()
@@ -252,7 +247,7 @@ class Hosts(_Leaving):
             first[address] = server
 
     def replace(self, server: int) -> str:
-        """The same address: somebody starts the worker anew, or it still listens after a failed run."""
+        """The same address again: somebody restarts the worker, or it still listens after a failed run."""
         return self.addresses[server]
 
     def __enter__(self) -> Hosts:
@@ -299,7 +294,7 @@ def read_token(file: str | os.PathLike[str]) -> bytes:
 
 
 def _unusable(address: str, earlier: dict[str, int]) -> str | None:
-    """What is wrong with an address, beside those that came before it."""
+    """The fault of an address among those before it."""
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
     if found is None or not 0 < int(found[2]) < 1 << 16:
         return f"{address!r} is no address; write host:port, as in 10.0.0.2:7077"
@@ -347,9 +342,9 @@ class RayWorkers(_Leaving):
         self._cpus = cpus
         self._timeout = timeout
         self._ray: Any = None
-        #: Whether this process joined for the run; what the caller has joined stays joined.
+        #: True if this process joined for the run; a cluster that the caller has joined stays joined.
         self._joined = False
-        #: Where workers listen; their node's address if it is not given.
+        #: Address at which workers listen; by default that of their node.
         self._host: str | None = None
         self._group: Any = None
         self._actors: list[Any] = []
@@ -450,7 +445,7 @@ class RayWorkers(_Leaving):
             raise ClusterError(f"server {server}: Ray cannot start its worker: {why}") from error
 
     def _never_ran(self, told: Any) -> bool:
-        """Whether Ray gave up an actor before it began: on a node that it does not know to be lost yet."""
+        """True if Ray gave up an actor before it began: on a node that it does not know to be lost yet."""
         try:
             self._ray.wait([told], timeout=self._timeout)
             self._ray.get(told, timeout=0)
@@ -509,7 +504,7 @@ def _running() -> str:
 
 
 def _answers(address: str) -> bool:
-    """Whether somebody listens at ``host:port``."""
+    """True if a process listens at ``host:port``."""
     host, _, port = address.split("://")[-1].rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERING).close()
@@ -525,6 +520,6 @@ def _at_least_one(name: str, count: int) -> int:
 
 
 def _last_line(error: BaseException) -> str:
-    """What an error says in the end: Ray puts traces before it."""
+    """The last line of an error: Ray puts traces before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

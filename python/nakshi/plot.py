@@ -57,18 +57,17 @@ def access(
     """
     figure, axes = _axes(7, 3.5)
     opened = graph if isinstance(graph, Graph) else Graph(graph)
-    with reporting(progress, algorithm) as sink:
-        result = opened._core.run(
-            algorithm,
-            opened._given(algorithm, parameters),
-            engine="ssd",
-            memory=parse_size(memory),
-            threads=threads,
-            selective=selective,
-            static_cache=static_cache,
-            trace=True,
-            progress=sink,
-        )
+    result = opened._run(
+        algorithm,
+        parameters,
+        memory,
+        progress,
+        engine="ssd",
+        threads=threads,
+        selective=selective,
+        static_cache=static_cache,
+        trace=True,
+    )
     reads = _accesses(result)
     for lists in sorted({read["lists"] for read in reads}):
         own = [read for read in reads if read["lists"] == lists]

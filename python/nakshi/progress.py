@@ -27,7 +27,7 @@ _QUIET_SECONDS = 0.5
 
 
 def interactive() -> bool:
-    """Whether somebody is watching: standard error is a terminal, or this is a notebook."""
+    """True if somebody is watching: standard error is a terminal, or this is a notebook."""
     if sys.stderr is not None and sys.stderr.isatty():
         return True
     ipython = sys.modules.get("IPython")

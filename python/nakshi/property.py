@@ -49,13 +49,13 @@ Property = Scalar | Sequence[Scalar] | None
 
 @dataclass(frozen=True)
 class Contains:
-    """What :func:`contains` returns."""
+    """A condition that :func:`contains` returns."""
 
     pattern: str | bytes
 
 
 Condition = Property | Contains
-"""What a property has to be: a value, or :func:`contains`. A list is it if one of its items is."""
+"""A condition on a property: a value, or :func:`contains`. A list matches if any of its items matches."""
 
 
 def contains(pattern: str | bytes) -> Contains:
@@ -288,7 +288,7 @@ class Changes:
         self._change("update_node", id, dict(properties), merge)
 
     def delete_node(self, id: Id) -> bool:
-        """Delete a node with all edges from it and to it; whether there was one.
+        """Delete a node with all edges from it and to it; return whether it existed.
 
         A node that is added later with the same id has none of them.
         """
@@ -317,7 +317,7 @@ class Changes:
     def change_type(
         self, source: Id, edge_type: str | int, destination: Id, new_type: str | int
     ) -> bool:
-        """Give an edge another type; whether there was one."""
+        """Give an edge another type; return whether the edge existed."""
         ty, new = str(edge_type), str(new_type)
         return self._change("change_type", source, ty, destination, new) > 0
 
@@ -383,14 +383,14 @@ class Batch(Changes):
 
 
 class Writable(Queries, Changes):
-    """What :class:`nakshi.Graph` has of a store with properties."""
+    """The methods of :class:`nakshi.Graph` for a store with properties."""
 
     _core: Store
     _properties: Properties | None
     #: Held by the thread that loads the properties or lets go of them, and where the core changes.
     _loading: threading.Lock
     _closed: bool
-    #: Of a projection that has no other place.
+    #: Folder of a projection that has no other place.
     _folder: tempfile.TemporaryDirectory[str] | None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -445,7 +445,7 @@ class Writable(Queries, Changes):
             properties.close()
 
     def _written(self, write: Callable[[Properties], Written]) -> Written:
-        """Makes a write; makes it anew if another thread has released the properties meanwhile."""
+        """Make a write; repeat it if another thread has released the properties meanwhile."""
         while True:
             properties = self._queries
             try:
@@ -673,7 +673,7 @@ class Tao:
         self._core.commit([("update_node", id, dict(properties), True)])
 
     def obj_delete(self, id: Id) -> bool:
-        """Delete an object with all associations from it and to it; whether there was one."""
+        """Delete an object with all associations from it and to it; return whether it existed."""
         return self._core.commit([("delete_node", id)]) > 0
 
     def assoc_add(
@@ -689,11 +689,11 @@ class Tao:
         self._core.commit([change])
 
     def assoc_delete(self, id: Id, atype: str, id2: Id) -> bool:
-        """Delete an association; whether there was one."""
+        """Delete an association; return whether it existed."""
         return self._core.commit([("delete_edge", id, atype, id2)]) > 0
 
     def assoc_change_type(self, id: Id, atype: str, id2: Id, new_type: str) -> bool:
-        """Give an association another type; whether there was one."""
+        """Give an association another type; return whether it existed."""
         return self._core.commit([("change_type", id, atype, id2, new_type)]) > 0
 
 
@@ -708,7 +708,7 @@ class Search:
         return self._core.get_neighbor_ids(id, None, [])
 
     def friends_with(self, id: Id, properties: Mapping[str, Condition]) -> list[Id]:
-        """GS2: those of them that have these values."""
+        """GS2: the friends that have these values."""
         return self._core.get_neighbor_ids(id, None, _asked(properties))
 
     def find(self, properties: Mapping[str, Condition]) -> list[Id]:

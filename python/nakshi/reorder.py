@@ -38,7 +38,7 @@ def import_in_order(
 def in_order(
     store: Graph, path: Path, order: dict[str, Any], progress: ProgressArgument
 ) -> Iterator[Graph]:
-    """The store in another order, until the files at `path`, which must not exist, are made of it."""
+    """A temporary store in another order, from which the files at `path`, which must not exist, are made."""
     with aside(path, "ordered", "export to") as ordered:
         store._relayout(ordered, order, progress)
         with Graph(ordered) as graph:
@@ -47,7 +47,7 @@ def in_order(
 
 @contextlib.contextmanager
 def aside(path: Path, suffix: str, work: str) -> Iterator[Path]:
-    """Where another store is built; afterwards, and after a killed run, it is removed."""
+    """A folder for a temporary store; it is removed afterwards, and also after a killed run."""
     if path.exists():
         raise StoreExistsError(f"{path} exists already; choose another name or remove it first")
     first = path.parent / f".{path.name}.{suffix}"

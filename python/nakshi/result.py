@@ -1,4 +1,4 @@
-"""What an algorithm found, in the user's own vertex ids."""
+"""Results of algorithms, in the user's own vertex ids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ParameterError, UnsupportedError
-from .units import format_size
+from .units import format_size, readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,12 +144,12 @@ class Result:
         parts = [f"{self.algorithm}"]
         if self.columns:
             parts.append(f"{len(self):,} rows of {', '.join(['id', *self.columns])}")
-        parts += [f"{name}={_show(value)}" for name, value in self.summary.items()]
+        parts += [f"{name}={readable(value)}" for name, value in self.summary.items()]
         return f"<nakshi.Result {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         rows = [("algorithm", self.algorithm)]
-        rows += [(name, _show(value)) for name, value in self.summary.items()]
+        rows += [(name, readable(value)) for name, value in self.summary.items()]
         rows += [
             ("engine", f"{self.stats['engine']}, {self.stats['threads']} threads"),
             ("seconds", f"{self.stats['seconds']['run']:.3f}"),
@@ -158,7 +158,7 @@ class Result:
         text = _html_table(None, rows)
         if self.columns:
             head, best = self.best(10)
-            text += _html_table(head, [(_id(row[0]), *map(_show, row[1:])) for row in best])
+            text += _html_table(head, [(_id(row[0]), *map(readable, row[1:])) for row in best])
         return f"<div>{text}</div>"
 
     def best(self, count: int) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -217,20 +217,8 @@ def _peak_rss() -> int:
 
 
 def _id(value: object) -> str:
-    """A vertex as it is, without thousands separators."""
-    return str(value) if isinstance(value, int) else _show(value)
-
-
-def _show(value: object) -> str:
-    if isinstance(value, bool) or value is None:
-        return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return str(value)
+    """A vertex id as text, without thousands separators."""
+    return str(value) if isinstance(value, int) else readable(value)
 
 
 def _html_table(head: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> str:

@@ -12,6 +12,7 @@ from . import _core, reorder, tables
 from .declared import DECLARATIONS
 from .edges import nodes_file, prepare
 from .errors import ParameterError
+from .formats import Format
 from .graph import Graph
 from .orders import Layout, Order, PropertyLayout
 from .progress import ProgressArgument, reporting
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["algorithms", "backup", "build", "check", "export", "generate", "open_store"]
 
 Path = Union[str, "os.PathLike[str]"]
-Format = Literal[
-    "auto",
-    "edge-list",
-    "adjacency",
-    "in-adjacency",
-    "matrix-market",
-    "metis",
-    "graphalytics",
-    "parquet",
-    "arrow",
-]
 
 
 def open_store(path: Path) -> Graph:

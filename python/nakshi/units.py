@@ -99,3 +99,16 @@ def parse_seconds(time: float | str) -> float:
     if number is None or not 0 < number < float("inf"):
         raise ParameterError(f"{time!r} is not a time; write it like '30s', '2m' or '1h'")
     return number
+
+
+def readable(value: object) -> str:
+    """A single value as text for people: 1,234 and 0.00123; bytes as escaped text."""
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value)

@@ -1,4 +1,4 @@
-"""What the tests share: small graphs, and the command line as a user runs it."""
+"""Fixtures of the tests: small graphs, and the command line as a user runs it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "matching": {},
 }
 
-#: What a run says about its reads.
+#: Fields of a run's report about its reads.
 IO_FIELDS = {"bytes_read", "requests", "hits", "misses", "pinned_hits", "page_utilisation"}
 
 
 @dataclass
 class Outcome:
-    """What a command printed and how it ended."""
+    """Output and exit code of a command."""
 
     code: int
     out: str
@@ -81,6 +81,18 @@ def diamond(tmp_path: Path) -> nakshi.Graph:
     path = tmp_path / "diamond.tsv"
     path.write_text("a\tb\t1\na\tc\t5\nb\td\t7\nc\td\t1\nd\ta\t2\ne\tf\t1\n")
     return nakshi.build(tmp_path / "diamond.nakshi", path, weighted=True)
+
+
+def content(graph: nakshi.Graph) -> dict[Any, Any]:
+    """Everything that a store holds, by node."""
+    found = {}
+    for id in graph.get_node_ids():
+        edges = {
+            record.edge_type: [graph.get_edge_data(record, i) for i in range(len(record))]
+            for record in graph.get_edge_record(id)
+        }
+        found[id] = graph.get_node_property(id), edges
+    return found
 
 
 def random_edges(rng: random.Random, vertices: int, edges: int) -> list[tuple[int, int]]:

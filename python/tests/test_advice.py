@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 def row(servers: int, edges: float, pair: float, memory: int = MIB) -> dict[str, Any]:
-    """What a plan says of a number of servers, all of which are alike."""
+    """A plan's row for a number of servers, all of which are alike."""
     names = ("pregel", "graphlab", "powergraph", "lfgraph", "exact")
     alike = {"computation": edges, "pairs": pair, "memory": float(memory)}
     alike |= {"received": pair * (servers - 1)}
@@ -43,7 +43,7 @@ def test_servers_are_added_while_doubling_them_pays() -> None:
 
 
 def test_a_rise_at_first_is_looked_beyond() -> None:
-    """What a server receives grows up to four servers. Seen red with a search that ends at the first
+    """The values that a server receives grow up to four servers. Seen red with a search that ends at the first
     number after which one step does not pay: 1 server."""
     seconds = {1: 10e6, 2: 9e6, 4: 8e6, 8: 4e6, 16: 2e6, 32: 2e6}
     rows = [row(n, e, 0) for n, e in reversed(seconds.items())]

@@ -249,7 +249,7 @@ def test_workers_end_with_a_front_end_that_is_killed() -> None:
 
 
 def running(process: int) -> bool:
-    """Whether a process has not ended; one that nobody waits for may have."""
+    """True while a process has not ended; one that nobody waits for may have."""
     listed = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
     )

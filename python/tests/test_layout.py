@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import nakshi
 import numpy as np
@@ -16,21 +17,11 @@ from nakshi.errors import (
     ParameterError,
     StoreExistsError,
 )
+from nakshi.orders import Layout
 
 from .conftest import run_cli
 
-ORDERS = [
-    "original",
-    "random",
-    "degree",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-]
+ORDERS = [order for order in get_args(Layout) if order != "auto"]
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +190,7 @@ def test_a_plan_is_carried_over(tmp_path: Path, step: int) -> None:
 
 
 def test_plans_that_do_not_fit(store: Path, tmp_path: Path) -> None:
-    """Of another store, of another layout, damaged; sizes that cannot be."""
+    """Plans of another store, of another layout, damaged; sizes that cannot be."""
     home = tmp_path / "s"
     shutil.copytree(store, home)
     graph = nakshi.open(home)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import nakshi
 import pytest
 from nakshi.errors import NakshiError, ParameterError, StoreExistsError
 
-from .conftest import run_cli
+from .conftest import content, run_cli
 
 NODES = """id:ID,name,age:int,tags:string[],:LABEL
 ann,"Ann ""A"" B.",31,a;b,Person;Admin
@@ -40,18 +39,6 @@ def loaded(store: Path, edges: Path, nodes: Path) -> nakshi.Graph:
 def rows(file: Path) -> list[dict[str, str]]:
     with file.open(newline="") as lines:
         return list(csv.DictReader(lines))
-
-
-def content(graph: nakshi.Graph) -> dict[Any, Any]:
-    """Everything that a store holds, by node."""
-    found = {}
-    for id in graph.get_node_ids():
-        edges = {
-            record.edge_type: [graph.get_edge_data(record, i) for i in range(len(record))]
-            for record in graph.get_edge_record(id)
-        }
-        found[id] = graph.get_node_property(id), edges
-    return found
 
 
 def place(folder: Path) -> dict[str, int]:

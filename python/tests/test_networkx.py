@@ -25,26 +25,18 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import nakshi
 import networkx as nx
 import pytest
+from nakshi.orders import Layout
 
 from .conftest import SCALE, random_edges
 
 #: Orders of an import, and those of a second store, of which each graph has one.
 LAYOUTS = ["original", "degree", "random"]
-ORDERS = [
-    "auto",
-    "pagerank",
-    "norder",
-    "gorder",
-    "organ-pipe",
-    "bondhu-parcom",
-    "bondhu-modcom",
-    "bisection",
-]
+ORDERS = [order for order in get_args(Layout) if order not in LAYOUTS]
 GRAPHS = 200 * SCALE
 CHUNKS = 10
 
@@ -102,7 +94,7 @@ def random_graph(seed: int) -> Sample:
 
 
 def expected(graph: nx.Graph, source: Id) -> dict[str, dict[Id, Any]]:
-    """What NetworkX says, by algorithm."""
+    """The results of NetworkX, by algorithm."""
     plain = nx.Graph(graph)
     plain.remove_edges_from(nx.selfloop_edges(plain))
     levels = nx.single_source_shortest_path_length(graph, source)
@@ -167,7 +159,7 @@ def agree(name: str, found: dict[int, Any], wanted: dict[int, Any]) -> None:
 
 @pytest.fixture
 def places(tmp_path: Path) -> Iterator[Path]:
-    """Where stores go: in memory if possible, as syncing hundreds of them would take minutes."""
+    """A folder for stores: in memory if possible, as syncing hundreds of them would take minutes."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return

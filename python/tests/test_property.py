@@ -236,7 +236,7 @@ def test_after_fork_it_answers(graph: nakshi.Graph) -> None:
 
 
 def test_files_that_stay_on_disk(tmp_path: Path) -> None:
-    """What does not fit is asked through a cache; seen red with the budget taken for the files alone."""
+    """Files that do not fit are read through a cache; seen red with the budget taken for the files alone."""
     draw = random.Random(1)
     notes = [draw.randbytes(80).hex() for _ in range(8000)]
     users = pa.table({"id": range(8000), "note": notes})

@@ -51,7 +51,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-#: What each node has.
+#: Resources of each node.
 NODE = {"num_cpus": 2, "object_store_memory": 100 << 20}
 
 
@@ -72,7 +72,7 @@ def nodes(mark: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def two_nodes(nodes: Any) -> str:
-    """Where they are."""
+    """Addresses of the nodes."""
     return str(nodes.address)
 
 
@@ -96,7 +96,7 @@ def workers(mark: str) -> list[int]:
 
 
 def soon(holds: Callable[[], bool], seconds: float = 15) -> bool:
-    """Whether something holds within some time."""
+    """True if a condition holds within some time."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -177,7 +177,7 @@ def test_a_lost_node(store: Path, nodes: Any, mark: str) -> None:
 
 
 def listens(process: int, address: str) -> bool:
-    """Whether a process listens at an address."""
+    """True if a process listens at an address."""
     port = f":{int(address.rpartition(':')[2]):04X}"
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     sockets = {

@@ -12,7 +12,7 @@ import pytest
 from nakshi.errors import BudgetError, ParameterError, StoreExistsError
 from nakshi.orders import Order
 
-from .conftest import run_cli
+from .conftest import content, run_cli
 
 
 @pytest.fixture(params=["columns", "zipg"])
@@ -41,18 +41,6 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
     graph.delete_edge("n7", "next", "n8")
     graph.set_inverse("next", "before")
     return graph
-
-
-def content(graph: nakshi.Graph) -> dict[Any, Any]:
-    """Everything that a store holds, by node."""
-    found = {}
-    for id in graph.get_node_ids():
-        edges = {
-            record.edge_type: [graph.get_edge_data(record, i) for i in range(len(record))]
-            for record in graph.get_edge_record(id)
-        }
-        found[id] = graph.get_node_property(id), edges
-    return found
 
 
 def again(path: Path, edges: Path, nodes: Path) -> dict[Any, Any]:

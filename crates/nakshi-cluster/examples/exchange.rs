@@ -1,4 +1,4 @@
-//! What a round takes by timely's channels, and by plain sockets with the same frames and checks.
+//! Time of a round by timely's channels, and by plain sockets with the same frames and checks.
 //!
 //! `cargo run --release -p nakshi-cluster --example exchange [SERVERS] [ROUNDS]`
 //!
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use nakshi_cluster::exchange::channels::Channels;
 use nakshi_cluster::exchange::door::{Door, Keeping};
-use nakshi_cluster::exchange::sockets::{Waiting, connect};
-use nakshi_cluster::exchange::{Alarm, Batch, Identity, Session, Transport, Wire};
+use nakshi_cluster::exchange::sockets::{ConnectLimits, connect};
+use nakshi_cluster::exchange::{AbortFlag, Batch, Identity, PeerSocket, Session, Transport};
 use nakshi_cluster::{Result, Token};
 
 const FRAME: usize = 256 << 10;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Frames with their lengths in front, by a thread for each direction of each socket. An empty one ends a
 /// round.
@@ -33,9 +33,9 @@ struct Plain {
 }
 
 impl Plain {
-    fn new(server: usize, sockets: Vec<Option<Wire>>) -> Self {
+    fn new(server: usize, sockets: Vec<Option<PeerSocket>>) -> Self {
         let (arrived, heard) = channel();
-        let writer = |(other, socket): (usize, Wire)| {
+        let writer = |(other, socket): (usize, PeerSocket)| {
             let (frames, leaving) = channel::<Vec<u8>>();
             let (mut to, mut from) = (socket.try_clone().unwrap(), socket);
             std::thread::spawn(move || {
@@ -104,16 +104,16 @@ fn measure(servers: usize, frames: usize, len: usize, rounds: u32, plain: bool) 
     let doors: Vec<_> = (0..servers).map(open).collect();
     let addresses: Vec<_> = doors.iter().map(|door| door.address().unwrap().to_string()).collect();
     let overs: Vec<_> = doors.iter().map(|_| AtomicBool::new(false)).collect();
-    let alarm = Alarm::default();
+    let abort = AbortFlag::default();
     let one = |server: usize| {
         let me = Identity { server, job: 1, epoch: 0 };
-        let until = Instant::now() + PATIENCE;
-        let waiting = Waiting { until, silence: PATIENCE, alarm: alarm.clone() };
+        let until = Instant::now() + TIMEOUT;
+        let waiting = ConnectLimits { until, peer_timeout: TIMEOUT, abort: abort.clone() };
         let sockets = connect(doors[server].arrivals(), &addresses, me, &token, &waiting).unwrap();
         let transport: Box<dyn Transport> = if plain {
             Box::new(Plain::new(server, sockets))
         } else {
-            Box::new(Channels::sockets(server, sockets, &alarm, PATIENCE).unwrap())
+            Box::new(Channels::sockets(server, sockets, &abort, TIMEOUT).unwrap())
         };
         let mut session = Session::new(transport, 1, 0);
         let mut began = Instant::now();

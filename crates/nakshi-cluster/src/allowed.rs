@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::checkpoint::Place;
-use crate::control::Job;
-use crate::task::Input;
+use crate::control::ClusterJob;
+use crate::task::GraphInput;
 use crate::{EdgeFile, Error, Result};
 
 /// Folders and files of a server, below which a front-end may name stores, files of edges and folders for
@@ -28,21 +28,21 @@ impl Allowed {
     ///
     /// # Errors
     /// [`Error::Failed`] of `server` for a path that is not there, or leads elsewhere.
-    pub(crate) fn admit(&self, server: usize, job: &Job) -> Result<Job> {
+    pub(crate) fn admit(&self, server: usize, job: &ClusterJob) -> Result<ClusterJob> {
         let admitted = |what: &str, path: &Path| {
             self.path(path).map_err(|why| Error::Failed { server, why: format!("{what} {why}") })
         };
         let input = match &job.input {
-            Input::Store(path) => Input::Store(admitted("the store", path)?),
-            Input::Edges { file, source, bytes } => {
+            GraphInput::Store(path) => GraphInput::Store(admitted("the store", path)?),
+            GraphInput::Edges { file, source, bytes } => {
                 let path = admitted("the file", &file.path)?;
                 let nodes = file.nodes.as_deref();
                 let nodes = nodes.map(|nodes| admitted("the file", nodes)).transpose()?;
                 let file = EdgeFile { path, nodes, ..file.clone() };
-                Input::Edges { file, source: *source, bytes: *bytes }
+                GraphInput::Edges { file, source: *source, bytes: *bytes }
             }
         };
-        let mut job = Job { input, ..job.clone() };
+        let mut job = ClusterJob { input, ..job.clone() };
         if let Some(checkpoints) = &mut job.checkpoints
             && let Place::Folder(folder) = &mut checkpoints.place
         {

@@ -15,41 +15,42 @@ use serde::{Deserialize, Serialize};
 use crate::exchange::{BATCH, Batch, FRAME, Session};
 use crate::{Error, Result};
 
-/// Where checkpoints are beside the memory of their server.
+/// Second place of checkpoints, besides the memory of their server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// In the memory of the next server: lost if that one is lost at the same time.
+    /// The memory of the next server: lost if both servers are lost at the same time.
     Buddy,
-    /// In a folder that all servers can read and write.
+    /// A folder that all servers can read and write.
     Folder(PathBuf),
 }
 
-/// When checkpoints are made, and where.
+/// Interval and place of checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoints {
     /// Supersteps from one to the next.
     pub every: u32,
-    /// Where.
+    /// Second place of each checkpoint.
     pub place: Place,
 }
 
-/// What a server has before it communicates in a step.
+/// State of a server before it communicates in a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) step: u32,
     pub(crate) bytes: Arc<Vec<u8>>,
 }
 
-/// What a server can take a run up with, as it tells the front-end.
+/// Checkpoints with which a server can take a run up, as it reports them to the front-end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
-    /// Whether it can go on with what it has. One that was stopped before it could has to be told again
+pub(crate) struct RecoveryState {
+    /// True if the server can go on with the data that it has. One that was stopped before it could has
+    /// to be told again
     /// what the others want of it, as one that takes another's place.
     pub(crate) ready: bool,
-    /// Steps whose checkpoints it has of itself.
+    /// Steps of its own checkpoints.
     pub(crate) saved: Vec<u32>,
-    /// Those that it has of the server before it.
+    /// Steps of the checkpoints that it holds of the server before it.
     pub(crate) held: Vec<u32>,
     /// The last step whose communication is over: all servers have saved those until then.
     pub(crate) passed: Option<u32>,
@@ -58,7 +59,7 @@ pub(crate) struct State {
 /// The step from which a run can be taken up; none if it has to begin anew. `states` are what the servers
 /// have, none for those that are lost; `told` are the steps that each is known to have saved.
 pub(crate) fn complete(
-    states: &[Option<State>],
+    states: &[Option<RecoveryState>],
     told: &[Vec<u32>],
     checkpoints: Option<&Checkpoints>,
 ) -> Option<u32> {
@@ -84,7 +85,7 @@ pub(crate) fn complete(
 
 /// Checkpoints of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Keeper {
+pub(crate) struct CheckpointStore {
     checkpoints: Option<Checkpoints>,
     job: u64,
     /// The last two of this server, and of the one before it.
@@ -93,7 +94,7 @@ pub(crate) struct Keeper {
     passed: Option<u32>,
 }
 
-/// Of those that are kept.
+/// Number of checkpoints that are kept.
 const KEPT: usize = 2;
 /// First bytes of a file.
 const MAGIC: &[u8; 8] = b"NKCKPT01";
@@ -107,19 +108,20 @@ fn push(to: &mut VecDeque<Snapshot>, snapshot: Snapshot) {
     }
 }
 
-impl Keeper {
+impl CheckpointStore {
     pub(crate) fn new(job: u64, checkpoints: Option<Checkpoints>) -> Self {
-        Keeper { checkpoints, job, ..Keeper::default() }
+        CheckpointStore { checkpoints, job, ..CheckpointStore::default() }
     }
 
-    /// Whether values are to be saved before the communication of a step. Those of step 0 are made anew
+    /// Returns true if values are to be saved before the communication of a step. Those of step 0 are
+    /// made anew
     /// as fast as they are read.
     pub(crate) fn due(&self, step: u32) -> bool {
         let every = self.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.every);
         every > 0 && step > 0 && step.is_multiple_of(every)
     }
 
-    /// Says that the communication of a step is over.
+    /// Records that the communication of a step is over.
     pub(crate) fn pass(&mut self, step: u32) {
         self.passed = Some(step);
     }
@@ -129,16 +131,16 @@ impl Keeper {
         (self.own, self.others, self.passed) = Default::default();
     }
 
-    pub(crate) fn state(&self, ready: bool) -> State {
+    pub(crate) fn state(&self, ready: bool) -> RecoveryState {
         let steps = |of: &VecDeque<Snapshot>| of.iter().map(|snapshot| snapshot.step).collect();
         let (saved, held) = (steps(&self.own), steps(&self.others));
-        State { ready, saved, held, passed: self.passed }
+        RecoveryState { ready, saved, held, passed: self.passed }
     }
 
-    /// Keeps a checkpoint, and brings it where it outlives this server.
+    /// Keeps a checkpoint, and a copy that outlives this server.
     ///
     /// # Errors
-    /// [`Error::Failed`] if it cannot be written; those of the session.
+    /// [`Error::Failed`] if it cannot be written; errors of the session.
     pub(crate) fn save(&mut self, snapshot: Snapshot, session: &mut Session) -> Result<()> {
         match self.checkpoints.as_ref().map(|checkpoints| checkpoints.place.clone()) {
             Some(Place::Folder(folder)) => self.write(&folder, &snapshot, session.server())?,
@@ -197,7 +199,7 @@ impl Keeper {
     /// The checkpoint of a step on this server, and on those that were `lost` and have begun anew.
     ///
     /// # Errors
-    /// [`Error::Failed`] if it is not there or damaged; those of the session.
+    /// [`Error::Failed`] if it is not there or damaged; errors of the session.
     pub(crate) fn restore(
         &mut self,
         step: u32,
@@ -278,7 +280,7 @@ fn buddy(session: &Session) -> usize {
     (session.server() + 1) % session.servers()
 }
 
-/// Sends a checkpoint of a step to another server; the one that comes here, if any does.
+/// Sends a checkpoint of a step to another server; returns the checkpoint that arrives, if any does.
 fn ship(
     leaving: Option<(usize, &Snapshot)>,
     step: u32,
@@ -331,9 +333,9 @@ fn ship(
 mod tests {
     use super::*;
 
-    fn state(saved: &[u32], held: &[u32], passed: u32) -> Option<State> {
+    fn state(saved: &[u32], held: &[u32], passed: u32) -> Option<RecoveryState> {
         let (saved, held) = (saved.to_vec(), held.to_vec());
-        Some(State { ready: true, saved, held, passed: Some(passed) })
+        Some(RecoveryState { ready: true, saved, held, passed: Some(passed) })
     }
 
     /// Seen red with names whose numbers are read and not compared as they are written.

@@ -1,4 +1,4 @@
-//! What a front-end and its servers tell each other: lines of JSON, results behind their line.
+//! Messages between a front-end and its workers: lines of JSON, results behind their line.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,45 +8,45 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Checkpoints;
-use crate::checkpoint::State;
+use crate::checkpoint::RecoveryState;
 use crate::exchange::Counters;
 use crate::job::Superstep;
-use crate::task::{Input, Start, Task};
+use crate::task::{GraphInput, Start, Task};
 
 /// Lines are no longer than this.
 const LONGEST: u64 = 1 << 20;
-/// From the front-end, once it is known.
+/// Command of the front-end, after the greeting.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Order {
-    /// What to do, and where all servers listen.
-    Run(Box<Run>),
-    /// To stop, because the run will be taken up again.
+pub(crate) enum Command {
+    /// Starts a run; names the addresses of all servers.
+    Run(Box<RunCommand>),
+    /// Stops the run, because it will be taken up again.
     Halt,
-    /// That all servers are done.
+    /// Ends the run: all servers are done.
     End,
-    /// To give it up.
+    /// Gives the run up.
     Abort { server: Option<usize>, why: String },
 }
 
-/// What a server does.
+/// Part of one server in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct RunCommand {
     pub(crate) server: usize,
     pub(crate) addresses: Vec<String>,
-    pub(crate) job: Job,
-    /// How often the run was taken up again.
+    pub(crate) job: ClusterJob,
+    /// Number of times that the run was taken up again.
     pub(crate) epoch: u32,
     pub(crate) start: Start,
     /// Seconds that are left.
     pub(crate) seconds: Option<f64>,
 }
 
-/// A run, as all its servers know it.
+/// Parameters of a run that all its servers share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Job {
+pub(crate) struct ClusterJob {
     pub(crate) id: u64,
-    pub(crate) input: Input,
+    pub(crate) input: GraphInput,
     pub(crate) task: Task,
     /// Computation workers of each server.
     pub(crate) threads: usize,
@@ -55,26 +55,26 @@ pub(crate) struct Job {
     /// Bytes that a server may use.
     pub(crate) memory: Option<u64>,
     pub(crate) checkpoints: Option<Checkpoints>,
-    /// For so long a server may be cut off.
-    pub(crate) silence: Duration,
+    /// Time after which a silent peer is lost.
+    pub(crate) peer_timeout: Duration,
 }
 
-/// From a server.
+/// Report of a server to the front-end.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Report {
-    /// Its turn has come; where it listens for other servers.
+    /// The worker serves this front-end now; the port at which other servers reach it.
     Ready { port: u16 },
-    /// It lives, and has loaded so much of its share, of so much.
+    /// Heartbeat: the worker is alive; bytes of its share loaded so far, and in all.
     Alive { loaded: (u64, u64) },
-    /// It has its part of the graph, and begins.
+    /// The server has loaded its part of the graph and begins.
     Loaded,
-    /// Supersteps are over; the steps whose checkpoints are there.
+    /// Finished supersteps, and the steps whose checkpoints exist.
     Steps { done: Vec<Superstep>, saved: Vec<u32> },
-    /// The run is over; so many bytes of results follow.
-    Done { bytes: u64, cut: bool, counters: Counters, peak_rss: u64, state: State },
-    /// It cannot go on.
-    Failed { why: String, lost: Option<usize>, state: State },
+    /// The run is over; `bytes` bytes of results follow.
+    Done { bytes: u64, cut: bool, counters: Counters, peak_rss: u64, state: RecoveryState },
+    /// The server cannot go on.
+    Failed { why: String, lost: Option<usize>, state: RecoveryState },
 }
 
 /// Writes a line.
@@ -98,8 +98,8 @@ impl Lines {
 
     /// The next line; none at the end. After an error because nothing has come in time, more can come.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let room = LONGEST.saturating_sub(self.line.len() as u64);
-        self.reader.by_ref().take(room).read_until(b'\n', &mut self.line)?;
+        let left = LONGEST.saturating_sub(self.line.len() as u64);
+        self.reader.by_ref().take(left).read_until(b'\n', &mut self.line)?;
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return Ok(None);
@@ -107,7 +107,7 @@ impl Lines {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// So many bytes.
+    /// Reads `count` bytes.
     pub(crate) fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.reader.by_ref().take(count).read_to_end(&mut bytes)?;

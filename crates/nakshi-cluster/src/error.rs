@@ -1,9 +1,9 @@
-//! What can go wrong between servers.
+//! Errors between servers.
 
 /// Result of the cluster's calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong, each variant one that a caller can act on.
+/// Errors of a cluster; a caller can act on each variant.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,7 +12,7 @@ pub enum Error {
     Servers {
         /// The number asked for.
         servers: usize,
-        /// As many as there can be.
+        /// The largest number that works.
         most: usize,
     },
     /// A connection broke, or a server ended.
@@ -20,7 +20,7 @@ pub enum Error {
     Lost {
         /// The server.
         server: usize,
-        /// What was seen of it.
+        /// The observation that shows the loss.
         why: String,
     },
     /// The front-end of a server was lost, or never called.
@@ -43,7 +43,7 @@ pub enum Error {
     Damaged {
         /// The server it says it is from; none if it does not say.
         server: Option<usize>,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
     /// A server cannot go on by itself.
@@ -51,7 +51,7 @@ pub enum Error {
     Failed {
         /// The server.
         server: usize,
-        /// What it says.
+        /// The reason that the server states.
         why: String,
     },
     /// A secret that cannot be read, made or used.
@@ -60,9 +60,6 @@ pub enum Error {
     /// A folder that a server was told to allow cannot be found.
     #[error("a front-end cannot be allowed what is below {0}: {1}")]
     Allowed(String, std::io::Error),
-    /// The system starts no further thread.
-    #[error("a thread cannot be started: {0}; raise the limit on processes, or take fewer threads")]
-    Thread(std::io::Error),
     /// The engine or the store failed.
     #[error(transparent)]
     Engine(#[from] nakshi_engine::Error),

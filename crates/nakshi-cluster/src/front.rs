@@ -9,27 +9,26 @@ use std::time::{Duration, Instant, SystemTime};
 use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
-use crate::checkpoint::{State, complete, remove};
-use crate::control::{Job, Lines, Order, Report, Run, say};
+use crate::checkpoint::{RecoveryState, complete, remove};
+use crate::control::{ClusterJob, Command, Lines, Report, RunCommand, say};
 use crate::exchange::Counters;
-use crate::exchange::greeting::{Caller as Greeted, LIMIT};
+use crate::exchange::greeting::{GREETING_TIMEOUT, Peer as Greeted};
 use crate::exchange::sockets::{Check, Unheard, dial, greet, hear};
-use crate::exchange::{Wire, watchful};
+use crate::exchange::{PeerSocket, watchful};
 use crate::job::Superstep;
-use crate::task::Input;
-use crate::task::{Start, Task, ids};
+use crate::task::{GraphInput, Start, Task, ids};
 use crate::{Checkpoints, EdgeFile, Error, Partition, Result, Token};
 
-/// For so long the front-end waits for a connection.
-const CONNECTING: Duration = Duration::from_secs(20);
-/// How often it looks whether it shall stop.
-const NAP: Duration = Duration::from_millis(50);
-/// For so long it waits for the cause when one server has lost another.
-const ECHO: Duration = Duration::from_millis(500);
-/// For so long it waits for servers to hang up.
-const PARTING: Duration = Duration::from_secs(2);
+/// Longest wait of the front-end for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval at which the process looks whether it shall stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Longest wait for the cause when one server has lost another.
+const CAUSE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Longest wait for servers to hang up.
+const HANGUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What servers have done, besides results.
+/// Statistics of all servers.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Servers {
     /// Supersteps of each server; what a connection that was cut has swallowed is missing.
@@ -42,9 +41,9 @@ pub struct Servers {
     pub load: f64,
     /// Seconds from then on.
     pub run: f64,
-    /// How often servers were lost.
+    /// Recoveries from lost servers.
     pub recoveries: Vec<Recovery>,
-    /// Whether time was up before the program was finished.
+    /// True if the time was up before the program was finished.
     pub cut: bool,
 }
 
@@ -53,7 +52,7 @@ pub struct Servers {
 pub struct Recovery {
     /// The servers.
     pub lost: Vec<usize>,
-    /// What was seen of the first of them.
+    /// Observation that showed the loss of the first of them.
     pub why: String,
     /// The last superstep that was over by then.
     pub reached: Option<u32>,
@@ -63,7 +62,7 @@ pub struct Recovery {
     pub seconds: f64,
 }
 
-/// How servers run a task.
+/// Settings of a run on servers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The secret that the servers know.
@@ -74,18 +73,19 @@ pub struct Settings {
     pub senders: usize,
     /// Bytes that each may use; lists that do not fit are in files of its `TMPDIR`.
     pub memory: Option<u64>,
-    /// What a run is taken up from; without, it begins anew on the servers that are left.
+    /// Checkpoints from which a run is taken up; without them it begins anew on the servers that are
+    /// left.
     pub checkpoints: Option<Checkpoints>,
-    /// How often it is taken up at most.
+    /// Most times that a run is taken up.
     pub restarts: usize,
     /// The run ends after a superstep before this, with the values that there are then.
     pub deadline: Option<Duration>,
-    /// For so long a server may say nothing.
-    pub silence: Duration,
+    /// Time after which a silent server is lost.
+    pub peer_timeout: Duration,
 }
 
 impl Settings {
-    /// Those of a run on servers that know this secret, with one thread of each kind.
+    /// Default settings for servers that know this secret, with one thread of each kind.
     pub fn new(token: Token) -> Self {
         Settings {
             token,
@@ -95,15 +95,15 @@ impl Settings {
             checkpoints: None,
             restarts: 8,
             deadline: None,
-            silence: Duration::from_secs(10),
+            peer_timeout: Duration::from_secs(10),
         }
     }
 }
 
-/// What the front-end tells of a run that goes on.
+/// Event of a run in progress.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'e> {
-    /// Servers have loaded so much, of so much; in what unit is theirs.
+    /// Loading: units done by all servers, and in all.
     Loading(u64, u64),
     /// A superstep of a server is over.
     Step(usize, &'e Superstep),
@@ -111,9 +111,9 @@ pub enum Event<'e> {
     Recovered(&'e Recovery),
 }
 
-/// What the front-end asks of its caller.
+/// Callbacks of the front-end.
 pub struct Caller<'c> {
-    /// Told what happens.
+    /// Receives the events of the run.
     pub watch: &'c mut dyn FnMut(Event<'_>),
     /// Ends a server that was lost, if it is still there, and says where another one listens in its
     /// place; none if there is no other.
@@ -129,14 +129,14 @@ pub enum Given<'g> {
     Edges(&'g EdgeFile, Option<u64>),
 }
 
-/// What comes out of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// Results, a row for each vertex.
     pub outcome: Outcome,
     /// The ids of the vertices of an [`EdgeFile`], ascending as the rows are.
     pub ids: Option<Vec<u64>>,
-    /// What servers have done.
+    /// Statistics of all servers.
     pub servers: Servers,
 }
 
@@ -156,15 +156,15 @@ pub fn run(
     Partition::new(addresses.len())?;
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let input = match given {
-        Given::Store(path, _) => Input::Store(absolute(path)),
+        Given::Store(path, _) => GraphInput::Store(absolute(path)),
         Given::Edges(file, source) => {
             let nodes = file.nodes.as_deref().map(absolute);
             let file = EdgeFile { path: absolute(&file.path), nodes, ..file.clone() };
-            Input::Edges { bytes: file.bytes(), file, source }
+            GraphInput::Edges { bytes: file.bytes(), file, source }
         }
     };
     let mut front = Front::connect(addresses, settings, cx)?;
-    let job = Job {
+    let job = ClusterJob {
         id: job_id(),
         input,
         task: task.clone(),
@@ -172,7 +172,7 @@ pub fn run(
         senders: settings.senders,
         memory: settings.memory,
         checkpoints: settings.checkpoints.clone(),
-        silence: settings.silence,
+        peer_timeout: settings.peer_timeout,
     };
     let ended = front.go(&job, cx, caller);
     front.end(job.id, ended.as_ref().err());
@@ -198,23 +198,23 @@ pub fn run(
     Ok(Ran { outcome, ids, servers })
 }
 
-/// A number that no other run has.
+/// A random number that identifies the run.
 fn job_id() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one((SystemTime::now(), std::process::id()))
 }
 
-/// What a server said, or that its connection ended.
-type Said = io::Result<Option<(Report, Vec<u8>)>>;
+/// A report of a server with its results, or the end of its connection.
+type Received = io::Result<Option<(Report, Vec<u8>)>>;
 
 /// The connection to a server.
 struct Link {
-    /// How many servers were in this place before.
+    /// Number of servers that had this place before.
     number: u32,
     socket: TcpStream,
-    /// Where it was called.
+    /// Address at which the worker was called.
     called: String,
-    /// Where it listens for the others.
+    /// Address at which the other servers reach it.
     address: String,
 }
 
@@ -228,8 +228,8 @@ impl Drop for Link {
 struct Front<'s> {
     settings: &'s Settings,
     links: Vec<Link>,
-    sender: Sender<(usize, u32, Said)>,
-    heard: Receiver<(usize, u32, Said)>,
+    sender: Sender<(usize, u32, Received)>,
+    heard: Receiver<(usize, u32, Received)>,
     epoch: u32,
     watched: Watched,
 }
@@ -237,7 +237,7 @@ struct Front<'s> {
 impl<'s> Front<'s> {
     fn connect(addresses: &[String], settings: &'s Settings, cx: &Context) -> Result<Self> {
         let (sender, heard) = channel();
-        let watched = Watched::new(addresses.len(), settings.silence);
+        let watched = Watched::new(addresses.len(), settings.peer_timeout);
         let mut front = Front { settings, links: Vec::new(), sender, heard, epoch: 0, watched };
         for (server, address) in addresses.iter().enumerate() {
             let link = front.join((server, 0), address, Duration::ZERO, cx)?;
@@ -246,24 +246,24 @@ impl<'s> Front<'s> {
         Ok(front)
     }
 
-    /// Makes a server part of the run; `patience` is for how long one that does not answer is called.
+    /// Makes a server part of the run; `timeout` is for how long one that does not answer is called.
     fn join(
         &self,
         (server, number): (usize, u32),
         address: &str,
-        patience: Duration,
+        timeout: Duration,
         cx: &Context,
     ) -> Result<Link> {
         let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
         let failed = |error: io::Error| lost(error.to_string());
         let check = || Ok(cx.check()?);
-        let socket = match call(address, patience, &self.settings.token, &check) {
+        let socket = match call(address, timeout, &self.settings.token, &check) {
             Ok(socket) => socket,
             Err(Unheard::Ended(error)) => return Err(error),
             Err(Unheard::Never(why)) => return Err(lost(why)),
             Err(Unheard::Again(error)) => return Err(failed(error)),
         };
-        watchful(&socket, self.settings.silence).map_err(failed)?;
+        watchful(&socket, self.settings.peer_timeout).map_err(failed)?;
         let mut lines = Lines::of(&socket).map_err(failed)?;
         let began = Instant::now();
         let port = loop {
@@ -275,9 +275,9 @@ impl<'s> Front<'s> {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                     return Err(failed(error));
                 }
-                Err(_) if began.elapsed() < CONNECTING => {}
+                Err(_) if began.elapsed() < CONNECT_TIMEOUT => {}
                 Err(_) => {
-                    let seconds = CONNECTING.as_secs();
+                    let seconds = CONNECT_TIMEOUT.as_secs();
                     let why = format!("it has served another front-end for {seconds} s");
                     return Err(lost(why));
                 }
@@ -299,7 +299,7 @@ impl<'s> Front<'s> {
     }
 
     /// Runs the task until it is done, with other servers in the place of those that are lost.
-    fn go(&mut self, job: &Job, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
+    fn go(&mut self, job: &ClusterJob, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
         let mut start = Start::Fresh;
         loop {
             let ended = self.start(job, &start).and_then(|()| self.follow(cx, caller));
@@ -314,12 +314,12 @@ impl<'s> Front<'s> {
         }
     }
 
-    fn start(&self, job: &Job, start: &Start) -> Result<()> {
+    fn start(&self, job: &ClusterJob, start: &Start) -> Result<()> {
         let addresses: Vec<_> = self.links.iter().map(|link| link.address.clone()).collect();
         let mut gone = None;
         let left = |deadline: Duration| deadline.saturating_sub(self.watched.began.elapsed());
         for (server, link) in self.links.iter().enumerate() {
-            let run = Run {
+            let run = RunCommand {
                 server,
                 addresses: addresses.clone(),
                 job: job.clone(),
@@ -328,7 +328,7 @@ impl<'s> Front<'s> {
                 seconds: self.settings.deadline.map(|deadline| left(deadline).as_secs_f64()),
             };
             // All of them are told, so that those that are there can be stopped.
-            if let Err(error) = say(&link.socket, &Order::Run(Box::new(run))) {
+            if let Err(error) = say(&link.socket, &Command::Run(Box::new(run))) {
                 gone.get_or_insert(Error::Lost { server, why: error.to_string() });
             }
         }
@@ -339,11 +339,11 @@ impl<'s> Front<'s> {
     fn end(&self, job: u64, error: Option<&Error>) {
         for link in &self.links {
             let order = match error {
-                None => Order::End,
+                None => Command::End,
                 Some(Error::Lost { server, why }) => {
-                    Order::Abort { server: Some(*server), why: why.clone() }
+                    Command::Abort { server: Some(*server), why: why.clone() }
                 }
-                Some(error) => Order::Abort { server: None, why: error.to_string() },
+                Some(error) => Command::Abort { server: None, why: error.to_string() },
             };
             // One that is gone hears nothing.
             let _ = say(&link.socket, &order);
@@ -357,11 +357,11 @@ impl<'s> Front<'s> {
         }
     }
 
-    /// Waits until servers hang up, after which they write no more files; not for long.
+    /// Waits, with a time-out, until servers hang up, after which they write no more files.
     fn part(&self) {
         let (began, mut left) = (Instant::now(), self.links.len());
-        while left > 0 && began.elapsed() < PARTING {
-            if let Ok((server, number, Ok(None) | Err(_))) = self.heard.recv_timeout(NAP)
+        while left > 0 && began.elapsed() < HANGUP_TIMEOUT {
+            if let Ok((server, number, Ok(None) | Err(_))) = self.heard.recv_timeout(POLL_INTERVAL)
                 && self.links.get(server).is_some_and(|link| link.number == number)
             {
                 left -= 1;
@@ -378,10 +378,10 @@ impl<'s> Front<'s> {
         Ok(())
     }
 
-    /// Takes what a server says, if one does.
+    /// Handles the next report of a server, if there is one.
     fn hear(&mut self, cx: &Context, caller: &mut Caller<'_>) -> Result<()> {
         cx.check()?;
-        match self.heard.recv_timeout(NAP) {
+        match self.heard.recv_timeout(POLL_INTERVAL) {
             Ok((server, number, said))
                 if self.links.get(server).is_some_and(|link| link.number == number) =>
             {
@@ -391,12 +391,12 @@ impl<'s> Front<'s> {
         }
     }
 
-    /// Replaces a server that is lost, and others that are by now; how all begin again.
+    /// Replaces a lost server and others that are lost by now; returns the start of the next epoch.
     fn recover(
         &mut self,
         server: usize,
         why: String,
-        job: &Job,
+        job: &ClusterJob,
         cx: &Context,
         caller: &mut Caller<'_>,
     ) -> Result<Start> {
@@ -446,7 +446,7 @@ impl<'s> Front<'s> {
             let gone = || Error::Lost { server, why: why.into() };
             let address = (caller.replace)(server)?.ok_or_else(gone)?;
             left = left.saturating_sub(1);
-            match self.join((server, number), &address, CONNECTING, cx) {
+            match self.join((server, number), &address, CONNECT_TIMEOUT, cx) {
                 Err(Error::Lost { .. }) if left > 0 && before.as_ref() != Some(&address) => {
                     before = Some(address);
                 }
@@ -463,20 +463,20 @@ impl<'s> Front<'s> {
             // One that does not hear it is found below.
             let _ = match lost.contains(&server) {
                 true => link.socket.shutdown(std::net::Shutdown::Both),
-                false => say(&link.socket, &Order::Halt),
+                false => say(&link.socket, &Command::Halt),
             };
         }
         let began = Instant::now();
         loop {
             let states = self.watched.states.iter().enumerate();
-            let missing = |(server, state): (usize, &Option<State>)| {
+            let missing = |(server, state): (usize, &Option<RecoveryState>)| {
                 (state.is_none() && !lost.contains(&server)).then_some(server)
             };
             let missing: Vec<_> = states.filter_map(missing).collect();
             if missing.is_empty() {
                 return Ok(());
             }
-            if began.elapsed() > self.settings.silence {
+            if began.elapsed() > self.settings.peer_timeout {
                 lost.extend(missing);
                 return Ok(());
             }
@@ -493,19 +493,19 @@ impl<'s> Front<'s> {
     }
 }
 
-/// What is known of a run that goes on.
+/// State of a run in progress.
 struct Watched {
-    silence: Duration,
+    peer_timeout: Duration,
     began: Instant,
-    /// How far each server is with its share.
+    /// Progress of loading, by server.
     loading: Vec<(u64, u64)>,
     /// When the first server had its part of the graph.
     loaded: Option<Instant>,
     /// When each server was heard last.
     heard: Vec<Instant>,
     done: Vec<bool>,
-    /// What servers have that have stopped.
-    states: Vec<Option<State>>,
+    /// Checkpoints of the servers that have stopped.
+    states: Vec<Option<RecoveryState>>,
     /// Steps whose checkpoints each server has.
     saved: Vec<Vec<u32>>,
     servers: Servers,
@@ -515,10 +515,10 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(servers: usize, silence: Duration) -> Self {
+    fn new(servers: usize, peer_timeout: Duration) -> Self {
         let began = Instant::now();
         Watched {
-            silence,
+            peer_timeout,
             began,
             loading: vec![(0, 0); servers],
             loaded: None,
@@ -537,7 +537,7 @@ impl Watched {
         }
     }
 
-    /// Forgets what comes after a step; the last one that was over.
+    /// Forgets all that comes after a step; returns the last step that was over.
     fn begin_again(&mut self, from: Option<u32>) -> Option<u32> {
         let reached = self.servers.steps.iter().flatten().map(|step| step.step).max();
         let kept = |step: &Superstep| from.is_some_and(|from| step.step < from);
@@ -553,7 +553,7 @@ impl Watched {
         reached
     }
 
-    fn hear(&mut self, server: usize, said: Said, caller: &mut Caller<'_>) -> Result<()> {
+    fn hear(&mut self, server: usize, said: Received, caller: &mut Caller<'_>) -> Result<()> {
         put(&mut self.heard, server, Instant::now());
         match said {
             Ok(Some((Report::Loaded, _))) => {
@@ -600,16 +600,17 @@ impl Watched {
         Ok(())
     }
 
-    /// Whether somebody is lost or says nothing.
+    /// Fails if a server is lost or silent for too long.
     fn check(&mut self) -> Result<()> {
         match self.echo.take() {
-            Some((at, error)) if at.elapsed() > ECHO => return Err(error),
+            Some((at, error)) if at.elapsed() > CAUSE_TIMEOUT => return Err(error),
             echo => self.echo = echo,
         }
-        match self.heard.iter().position(|at| at.elapsed() > self.silence) {
+        match self.heard.iter().position(|at| at.elapsed() > self.peer_timeout) {
             None => Ok(()),
             Some(server) => {
-                let why = format!("it has said nothing for {:.0} s", self.silence.as_secs_f64());
+                let why =
+                    format!("it has said nothing for {:.0} s", self.peer_timeout.as_secs_f64());
                 Err(Error::Lost { server, why })
             }
         }
@@ -622,36 +623,38 @@ fn put<T>(places: &mut [T], at: usize, value: T) {
     }
 }
 
-/// Calls a worker until it knows this front-end. Nobody may be there for `patience`; whoever is has
-/// [`CONNECTING`] to say who it is, since it may be busy with strangers.
+/// Calls a worker until it knows this front-end. Waits up to `timeout` for a process that answers, which
+/// then has
+/// [`CONNECT_TIMEOUT`] to say who it is, since it may be busy with strangers.
 fn call(
     address: &str,
-    patience: Duration,
+    timeout: Duration,
     token: &Token,
     check: Check<'_>,
 ) -> std::result::Result<TcpStream, Unheard> {
-    let (began, until) = (Instant::now(), Instant::now() + CONNECTING);
+    let (began, until) = (Instant::now(), Instant::now() + CONNECT_TIMEOUT);
     loop {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
-        let mut patience = patience;
+        let mut timeout = timeout;
         for place in address.to_socket_addrs()? {
             match dial(place, until, check).and_then(|socket| {
-                patience = CONNECTING;
+                timeout = CONNECT_TIMEOUT;
                 known(socket, token, check)
             }) {
                 Err(Unheard::Again(error)) => last = error,
                 ended => return ended,
             }
         }
-        if began.elapsed() >= patience {
+        if began.elapsed() >= timeout {
             return Err(last.into());
         }
         check()?;
-        std::thread::sleep(NAP);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Greets whoever answers; the socket if it is a worker that knows the secret. It is one whose reads end
+/// Greets the process that answers; returns the socket if it is a worker that knows the secret. Reads of
+/// the socket end
 /// after a while.
 fn known(
     socket: TcpStream,
@@ -659,17 +662,17 @@ fn known(
     check: Check<'_>,
 ) -> std::result::Result<TcpStream, Unheard> {
     socket.set_nodelay(true)?;
-    let mut wire = Wire::Tcp(socket);
+    let mut wire = PeerSocket::Tcp(socket);
     let said = greet(&mut wire, Greeted::FrontEnd, token, check)?;
-    let [] = hear(&mut wire, (&said, token), Instant::now() + LIMIT, check)?;
+    let [] = hear(&mut wire, (&said, token), Instant::now() + GREETING_TIMEOUT, check)?;
     match wire {
-        Wire::Tcp(socket) => Ok(socket),
-        Wire::Unix(_) => unreachable!("it was called by TCP"),
+        PeerSocket::Tcp(socket) => Ok(socket),
+        PeerSocket::Unix(_) => unreachable!("it was called by TCP"),
     }
 }
 
-/// Passes on what a server says until its connection ends.
-fn listen(place: (usize, u32), mut lines: Lines, heard: &Sender<(usize, u32, Said)>) {
+/// Passes on the reports of a server until its connection ends.
+fn listen(place: (usize, u32), mut lines: Lines, heard: &Sender<(usize, u32, Received)>) {
     loop {
         let said = lines.next().and_then(|line| match line {
             Some(done @ Report::Done { bytes, .. }) => Ok(Some((done, lines.bytes(bytes)?))),

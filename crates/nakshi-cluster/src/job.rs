@@ -1,7 +1,7 @@
-//! A JobServer's run: steps of computation, then communication (2.3.3, 2.3.4).
+//! A server's run: steps of computation, then communication (2.3.3, 2.3.4).
 
-mod store;
-mod wire;
+mod publish_lists;
+mod value_store;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use nakshi_engine::shared::prefetch;
 use nakshi_engine::{Context, VertexId};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Keeper, Snapshot, State};
+use crate::checkpoint::{CheckpointStore, RecoveryState, Snapshot};
 use crate::exchange::Session;
-use crate::lists::{List, Source};
+use crate::link_store::{LinkList, LinkReader};
 use crate::{Result, Shard};
-use store::{BLOCK, Block, Values};
-use wire::Said;
+use publish_lists::StepReport;
+use value_store::{BLOCK, ShadowBlock, ValueStore};
 
-/// What a step has done on this server and on all of them.
+/// Counts and times of a step, on this server and on all of them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Superstep {
-    /// Its number; 0 sends the first values.
+    /// Number of the step; step 0 sends the first values.
     pub step: u32,
     /// Vertices of all servers that were given a value.
     pub active: u64,
@@ -36,27 +36,27 @@ pub struct Superstep {
     pub communication: f64,
 }
 
-/// What is left on a server after a run.
+/// Result of a run on one server.
 #[derive(Clone, Debug)]
 pub struct Finished<T> {
-    /// What came out for this server's vertices, ascending.
+    /// Results of this server's vertices, ascending.
     pub values: Vec<T>,
-    /// Every step, from 0, or from where the run was taken up.
+    /// Every step, from 0 or from the step at which the run was taken up.
     pub steps: Vec<Superstep>,
-    /// What was added up in the last one.
+    /// Totals of the last step.
     pub totals: Totals,
-    /// Whether the run ended before the program was finished, because its time was up.
+    /// True if the time was up before the program was finished.
     pub cut: bool,
 }
 
-/// How a run communicates, and when it ends at the latest.
+/// Communication threads of a run, and its limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     /// Communication workers: threads that put values into frames, each for some of the other servers.
     pub senders: usize,
-    /// Steps.
+    /// Most steps.
     pub steps: Option<u32>,
-    /// A moment beyond which no step is begun that takes as long as the one before.
+    /// Deadline: a step that would end after it, if it took as long as the one before, is not begun.
     pub until: Option<Instant>,
 }
 
@@ -70,7 +70,7 @@ impl Terms {
 /// a limit is met. `watch` is told of every step.
 ///
 /// # Errors
-/// Those of the session and of the program; [`nakshi_engine::Error::Cancelled`] and
+/// Errors of the session and of the program; [`nakshi_engine::Error::Cancelled`] and
 /// [`nakshi_engine::Error::Deadline`] by `cx`.
 pub fn run<P: PullProgram>(
     shard: &Shard,
@@ -80,32 +80,32 @@ pub fn run<P: PullProgram>(
     cx: &Context,
     watch: &mut dyn FnMut(&Superstep),
 ) -> Result<Finished<P::Output>> {
-    let mut watch = |step: &Superstep, _: &State| watch(step);
-    let kept = (&mut Keeper::default(), None);
+    let mut watch = |step: &Superstep, _: &RecoveryState| watch(step);
+    let kept = (&mut CheckpointStore::default(), None);
     run_from(shard, program, session, kept, terms, cx, &mut watch)
 }
 
-/// As [`run`], with checkpoints that `kept.0` keeps, from the one of a step if `kept.1` is one.
+/// As [`run`], with the checkpoint store `kept.0`; starts at the checkpoint `kept.1` if there is one.
 pub(crate) fn run_from<P: PullProgram>(
     shard: &Shard,
     program: &P,
     session: &mut Session,
-    kept: (&mut Keeper, Option<Snapshot>),
+    kept: (&mut CheckpointStore, Option<Snapshot>),
     terms: Terms,
     cx: &Context,
-    watch: &mut dyn FnMut(&Superstep, &State),
+    watch: &mut dyn FnMut(&Superstep, &RecoveryState),
 ) -> Result<Finished<P::Output>> {
     let (keeper, from) = kept;
-    let mut said = Said::default();
+    let mut said = StepReport::default();
     let mut values = match &from {
         Some(snapshot) => {
-            let (values, totals) = Values::restore(&snapshot.bytes, shard, session)?;
+            let (values, totals) = ValueStore::restore(&snapshot.bytes, shard, session)?;
             said.totals = totals;
             values
         }
         None => {
             let first = |slot| program.init(&shard.origin(slot), &mut said.totals);
-            Values::new(shard, (0..shard.own).map(first))
+            ValueStore::new(shard, (0..shard.own).map(first))
         }
     };
     let first = from.map_or(0, |snapshot| snapshot.step);
@@ -155,17 +155,17 @@ pub(crate) fn run_from<P: PullProgram>(
     Ok(Finished { values, steps, totals: said.totals, cut })
 }
 
-/// The computation of a step: every own vertex runs; what was added up here.
+/// Computes a step: every own vertex runs; returns the totals of this server.
 fn compute<P: PullProgram>(
-    (shard, sources): (&Shard, &[Mutex<Source<'_>>]),
+    (shard, sources): (&Shard, &[Mutex<LinkReader<'_>>]),
     program: &P,
-    values: &mut Values<P::Value>,
+    values: &mut ValueStore<P::Value>,
     (step, totals): (u32, &Seen),
     cx: &Context,
 ) -> Result<Totals> {
     let (real, blocks) = values.versions(shard.own);
     let blocks = Mutex::new(blocks);
-    let seen = Seeing { shard, real: &real, step, totals };
+    let seen = StepView { shard, real: &real, step, totals };
     let parts = run_workers(sources.len(), |thread| {
         let mut added = Totals::default();
         let Some(source) = sources.get(thread) else { return Ok(added) };
@@ -182,10 +182,10 @@ fn compute<P: PullProgram>(
     Ok(all)
 }
 
-/// What all vertices see in a step.
-struct Seeing<'a, T> {
+/// The state that all vertices see in a step.
+struct StepView<'a, T> {
     shard: &'a Shard,
-    real: &'a store::Real<'a, T>,
+    real: &'a value_store::Real<'a, T>,
     step: u32,
     totals: &'a Seen,
 }
@@ -195,9 +195,9 @@ struct Seeing<'a, T> {
 #[inline(never)]
 fn run_block<P: PullProgram>(
     program: &P,
-    seen: &Seeing<'_, P::Value>,
-    source: &mut Source<'_>,
-    block: &mut Block<'_, P::Value>,
+    seen: &StepView<'_, P::Value>,
+    source: &mut LinkReader<'_>,
+    block: &mut ShadowBlock<'_, P::Value>,
     added: &mut Totals,
 ) -> nakshi_engine::Result<()> {
     let slots = block.slots();
@@ -205,7 +205,7 @@ fn run_block<P: PullProgram>(
     source.begin(ends)?;
     for slot in slots {
         let list = source.next(seen.shard.range(slot))?;
-        let mut me = Running { seen, slot, list, put: None, added };
+        let mut me = ShardVertex { seen, slot, list, put: None, added };
         program.step(&mut me)?;
         if let Some(value) = me.put {
             block.put(slot, value);
@@ -215,23 +215,23 @@ fn run_block<P: PullProgram>(
 }
 
 /// A vertex in a step.
-struct Running<'a, T> {
-    seen: &'a Seeing<'a, T>,
+struct ShardVertex<'a, T> {
+    seen: &'a StepView<'a, T>,
     slot: usize,
-    list: List<'a>,
+    list: LinkList<'a>,
     put: Option<T>,
     added: &'a mut Totals,
 }
 
-impl<T> Running<'_, T> {
-    /// Every wanted link. Values of later links are on their way meanwhile.
+impl<T> ShardVertex<'_, T> {
+    /// Calls `f` for every wanted link, and prefetches the values of later links.
     #[inline]
     fn each(&self, wanted: impl Fn(u32) -> bool, mut f: impl FnMut(VertexId, &T, f64)) {
         let mut every = |id: VertexId, value: &T, weight: f64| {
             f(id, value, weight);
             false
         };
-        let List { links, weights, .. } = self.list;
+        let LinkList { links, weights, .. } = self.list;
         let Some(ahead) = self.list.ahead() else {
             self.any(wanted, every);
             return;
@@ -249,14 +249,14 @@ impl<T> Running<'_, T> {
         }
     }
 
-    /// Whether `f` is true of a wanted link; those after it are not read.
+    /// Returns true if `f` is true of a wanted link; later links are not read.
     #[inline]
     fn any(
         &self,
         wanted: impl Fn(u32) -> bool,
         mut f: impl FnMut(VertexId, &T, f64) -> bool,
     ) -> bool {
-        let List { links, weights, .. } = self.list;
+        let LinkList { links, weights, .. } = self.list;
         let mut one = self.one(wanted, &mut f);
         if weights.is_empty() {
             links.iter().any(|&link| one(link, 1.0))
@@ -265,14 +265,14 @@ impl<T> Running<'_, T> {
         }
     }
 
-    /// What is done with a link and its weight.
+    /// The closure that handles a link and its weight.
     #[inline]
     fn one(
         &self,
         wanted: impl Fn(u32) -> bool,
         f: &mut impl FnMut(VertexId, &T, f64) -> bool,
     ) -> impl FnMut(u32, f64) -> bool {
-        let Seeing { shard, real, .. } = self.seen;
+        let StepView { shard, real, .. } = self.seen;
         let values = real.values;
         // As long as the values: one comparison does for both.
         let ids = shard.ids.get(..values.len()).unwrap_or_default();
@@ -283,7 +283,7 @@ impl<T> Running<'_, T> {
     }
 }
 
-impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for Running<'_, T> {
+impl<T: nakshi_engine::program::pull::PullValue> PullVertex<T> for ShardVertex<'_, T> {
     fn origin(&self) -> Origin {
         self.seen.shard.origin(self.slot)
     }

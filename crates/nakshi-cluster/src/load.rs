@@ -7,22 +7,22 @@ use nakshi_engine::{Context, Direction, Graph, VertexId, VertexSet};
 
 use crate::exchange::{Batch, FRAME, Session};
 use crate::plan::SHARE;
-use crate::shard::{Building, Line, Own, Room};
+use crate::shard::{Building, Line, MemoryBudget, Own};
 use crate::{Error, Partition, Result, Shard};
 
 /// The phase in which servers load, of their progress.
 pub(crate) const LOADING: &str = "loading";
 
-/// Which links a program wants, and whether with weights.
+/// Links that a program reads, with or without weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedLinks {
     /// Which edges.
     pub links: Links,
-    /// Whether weights come along.
+    /// True if links have weights.
     pub weighted: bool,
 }
 
-impl Wanted {
+impl WantedLinks {
     fn directions(&self, graph: &Graph) -> &'static [Direction] {
         match self.links {
             Links::Both if graph.directed() => &[Direction::Out, Direction::In],
@@ -35,17 +35,17 @@ impl Wanted {
 /// sends them to the owners of their vertices.
 ///
 /// # Errors
-/// Those of reading and of sending; [`nakshi_engine::Error::Budget`].
+/// Errors of reading and of sending; [`nakshi_engine::Error::Budget`].
 pub fn load(
     graph: &Graph,
-    wanted: Wanted,
-    room: &Room,
+    wanted: WantedLinks,
+    budget: &MemoryBudget,
     session: &mut Session,
     cx: &Context,
 ) -> Result<Shard> {
     let partition = Partition::new(session.servers())?;
     let loader = Loader { graph, wanted, partition: &partition, cx };
-    let mut building = loader.begin(session.server(), room)?;
+    let mut building = loader.begin(session.server(), budget)?;
     let (n, servers) = (graph.num_vertices(), session.servers());
     let share = |server: usize| n * server / servers;
     let directions = wanted.directions(graph);
@@ -69,7 +69,7 @@ pub fn load(
     }
     let mut shard = building.finish(&partition)?;
     shard.exchange(None, session)?;
-    room.check(&shard)?;
+    budget.check(&shard)?;
     Ok(shard)
 }
 
@@ -77,17 +77,17 @@ pub fn load(
 /// theirs. Tells nobody what is wanted.
 ///
 /// # Errors
-/// Those of reading; [`nakshi_engine::Error::Budget`].
+/// Errors of reading; [`nakshi_engine::Error::Budget`].
 pub(crate) fn load_alone(
     graph: &Graph,
-    wanted: Wanted,
-    room: &Room,
+    wanted: WantedLinks,
+    budget: &MemoryBudget,
     (server, servers): (usize, usize),
     cx: &Context,
 ) -> Result<Shard> {
     let partition = Partition::new(servers)?;
     let loader = Loader { graph, wanted, partition: &partition, cx };
-    let mut building = loader.begin(server, room)?;
+    let mut building = loader.begin(server, budget)?;
     let n = graph.num_vertices();
     for &direction in wanted.directions(graph) {
         let mut next = 0;
@@ -106,16 +106,16 @@ pub(crate) fn load_alone(
     building.finish(&partition)
 }
 
-/// What a loader knows of the graph.
+/// Loads lists of the graph for their owners.
 struct Loader<'g> {
     graph: &'g Graph,
-    wanted: Wanted,
+    wanted: WantedLinks,
     partition: &'g Partition,
     cx: &'g Context,
 }
 
 impl Loader<'_> {
-    fn begin(&self, server: usize, room: &Room) -> Result<Building> {
+    fn begin(&self, server: usize, budget: &MemoryBudget) -> Result<Building> {
         let Loader { graph, wanted, partition, cx } = *self;
         let origins = Origins::of(graph, wanted.links, cx)?;
         let lengths = match wanted.directions(graph) {
@@ -130,7 +130,7 @@ impl Loader<'_> {
         // Ids are 32 bits wide.
         let own = (0..origins.len() as VertexId).filter(|v| partition.owner(*v) == server);
         let own = own.map(|v| Own { origin: origins.get(v), links: length(v) });
-        Building::new(server, partition, origins.len(), own, wanted.weighted, room)
+        Building::new(server, partition, origins.len(), own, wanted.weighted, budget)
     }
 
     /// Frames with the lists of some vertices.

@@ -1,11 +1,11 @@
-//! Who owns a vertex.
+//! The hash partition: the server that owns each vertex.
 
 use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::mixed;
 
 use crate::{Error, Result};
 
-/// As many servers as there can be.
+/// Largest number of servers.
 const MOST: usize = 1 << 16;
 
 /// A hash partition of the vertices over servers (2.3.1).
@@ -19,7 +19,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Over so many servers.
+    /// A partition over `servers` servers.
     ///
     /// # Errors
     /// [`Error::Servers`] for none and for more than 65,536.

@@ -1,4 +1,4 @@
-//! What a partition costs before anything runs (2.4, 2.5).
+//! Predicted costs of a partition, without a run (2.4, 2.5).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub struct Communication {
     pub powergraph: f64,
     /// Equation 2.7: every server that has an out-neighbour.
     pub lfgraph: f64,
-    /// What equation 2.7 expects, counted for this hash.
+    /// The count of equation 2.7 with this hash.
     pub exact: f64,
 }
 
@@ -55,7 +55,7 @@ impl Spread {
     }
 }
 
-/// A number of servers, and what it means.
+/// Predicted costs of a number of servers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Servers.
@@ -77,14 +77,14 @@ pub struct Row {
 /// Bytes of a buffer that timely sends from, or receives to.
 const SLAB: u64 = 1 << 20;
 
-/// What a server of a partition has.
+/// Numbers of vertices, links and values of one server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
     /// Servers of the cluster.
     pub servers: u64,
     /// Vertices of the graph.
     pub vertices: u64,
-    /// This server's.
+    /// Vertices of this server.
     pub own: u64,
     /// Links to them that are in memory.
     pub links: u64,
@@ -109,12 +109,12 @@ pub fn memory(part: Part, value: u64) -> u64 {
     shard + values + exchanged + loading
 }
 
-/// What servers of a partition have and send.
+/// Vertices and links of all servers, and the values between them.
 #[derive(Debug)]
 struct Counts {
     own: Vec<u64>,
     links: Vec<u64>,
-    /// By sender, then by receiver.
+    /// Values by sender, then by receiver.
     pairs: Vec<u64>,
 }
 
@@ -140,7 +140,7 @@ fn increase(numbers: &mut [u64], at: usize) {
 /// The plan for each number of servers; `value` is the bytes of a value.
 ///
 /// # Errors
-/// Those of reading; [`crate::Error::Servers`].
+/// Errors of reading; [`crate::Error::Servers`].
 pub fn plan(graph: &Graph, servers: &[usize], value: u64, cx: &Context) -> Result<Vec<Row>> {
     let partitions = servers.iter().map(|n| Partition::new(*n)).collect::<Result<Vec<_>>>()?;
     let degrees = Degrees::count(graph, cx)?;
@@ -152,14 +152,14 @@ pub fn plan(graph: &Graph, servers: &[usize], value: u64, cx: &Context) -> Resul
     Ok(rows)
 }
 
-/// How many vertices have so many neighbours.
+/// Number of vertices by number of neighbours.
 type Histogram = BTreeMap<u64, u64>;
 
-/// Neighbours of all vertices.
+/// Degree histograms of the graph.
 struct Degrees {
     vertices: u64,
     out: Histogram,
-    /// In either direction, each neighbour once.
+    /// Degrees in either direction, each neighbour once.
     any: Histogram,
 }
 
@@ -270,7 +270,7 @@ fn count(graph: &Graph, partition: &Partition, cx: &Context) -> Result<Counts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nakshi_engine::program::pull::programs::PageRank;
+    use nakshi_engine::program::pull::programs::PullPageRank;
 
     fn graph(n: u32, directed: bool) -> Graph {
         let mut state = 7u64;
@@ -284,7 +284,8 @@ mod tests {
         Graph::from_edges(n as usize, &edges, directed, None).unwrap()
     }
 
-    /// What is counted is what a run sends when all values change, and what its shards hold.
+    /// The plan counts exactly the values that a run sends when all change, and the contents of its
+    /// shards.
     #[test]
     fn counts_are_those_of_a_run() {
         let cx = Context::new().with_threads(2);
@@ -293,7 +294,7 @@ mod tests {
             for servers in [1, 2, 3, 8] {
                 let rows = plan(&graph, &[servers], 8, &cx).unwrap();
                 let [row] = rows.as_slice() else { panic!("a row") };
-                let program = PageRank { damping: 0.85, iterations: 3, tolerance: 0.0 };
+                let program = PullPageRank { damping: 0.85, iterations: 3, tolerance: 0.0 };
                 let run = crate::local::run(&graph, &program, servers, None, &cx).unwrap();
                 for step in 0..4 {
                     let sent: u64 = run.steps.iter().map(|steps| steps[step].sent).sum();

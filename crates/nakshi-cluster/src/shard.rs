@@ -1,4 +1,4 @@
-//! What a server keeps of the graph (2.3.2).
+//! The part of the graph that a server keeps (2.3.2).
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use nakshi_engine::VertexId;
 use nakshi_engine::program::pull::Origin;
 
 use crate::exchange::{Batch, Session};
-use crate::lists::{Filling, Lists};
+use crate::link_store::{LinkBuilder, LinkStore};
 use crate::{Error, Partition, Result, plan};
 
 /// The vertices of one server, the links to them, and who wants their values.
@@ -20,15 +20,15 @@ pub struct Shard {
     pub(crate) server: usize,
     /// Vertices of the whole graph.
     pub(crate) vertices: u64,
-    /// By slot; the first `own` are this server's, ascending.
+    /// Vertex of each slot; the first `own` slots are this server's vertices, ascending.
     pub(crate) ids: Vec<VertexId>,
     pub(crate) own: usize,
     pub(crate) ranks: Vec<u32>,
     pub(crate) degrees: Vec<u32>,
-    /// Where the links of each own vertex begin, and the end of the last.
+    /// Offset at which the links of each own vertex begin, and the end of the last.
     pub(crate) offsets: Vec<u64>,
     /// Slots, and weights where the program reads them.
-    pub(crate) lists: Lists,
+    pub(crate) lists: LinkStore,
     /// Slots of each server's values.
     pub(crate) remote: Vec<Range<usize>>,
     /// Own slots whose values each server has asked for, in the order of its slots.
@@ -40,31 +40,32 @@ pub struct Shard {
 pub(crate) struct Building {
     shard: Shard,
     weighted: bool,
-    lists: Filling,
-    /// Where the next list of each own vertex goes.
+    lists: LinkBuilder,
+    /// Offset of the next list of each own vertex.
     next: Vec<u64>,
     /// Vertices that are in a list, a bit each.
     wanted: Vec<u64>,
 }
 
-/// A vertex of a server before its list has come.
+/// A vertex of a server before its list has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub(crate) origin: Origin,
-    /// How long its list is.
+    /// Length of its list.
     pub(crate) links: u64,
 }
 
 impl Building {
-    /// Of the vertices of a server, ascending, among so many of the graph. Lists go to files of a folder
-    /// where `room` is too small for them.
+    /// Begins the shard of a server's own vertices, ascending, of a graph of `vertices`. Lists go to
+    /// files of a folder
+    /// where `budget` is too small for them.
     pub(crate) fn new(
         server: usize,
         partition: &Partition,
         vertices: usize,
         own: impl Iterator<Item = Own>,
         weighted: bool,
-        room: &Room,
+        budget: &MemoryBudget,
     ) -> Result<Self> {
         let mut shard = Shard { server, vertices: vertices as u64, ..Shard::default() };
         let mut end = 0;
@@ -79,12 +80,12 @@ impl Building {
         shard.publish = vec![Vec::new(); partition.servers()];
         shard.offsets.push(end);
         let next = shard.offsets.clone();
-        let folder = room.folder(&shard, end, weighted, partition);
-        let lists = Filling::new(end as usize, weighted, folder)?;
+        let folder = budget.folder(&shard, end, weighted, partition);
+        let lists = LinkBuilder::new(end as usize, weighted, folder)?;
         Ok(Building { shard, weighted, lists, next, wanted: vec![0; vertices.div_ceil(64)] })
     }
 
-    /// Takes lists of own vertices: vertex, length, neighbours, and weights. Those of one vertex that
+    /// Takes lists of own vertices: vertex, length, neighbours, and weights. Lists of one vertex that
     /// come several times count together, in their order. None if they are not such.
     pub(crate) fn take(&mut self, mut body: &[u8]) -> Result<Option<()>> {
         while !body.is_empty() {
@@ -154,9 +155,9 @@ impl Building {
     }
 }
 
-/// What memory there is for a shard and its values, and where lists go that do not fit.
+/// Memory for a shard and its values, and the folder of lists that do not fit.
 #[derive(Clone, Debug, Default)]
-pub struct Room {
+pub struct MemoryBudget {
     /// Bytes; as much as it takes, without.
     pub memory: Option<u64>,
     /// A folder for lists, on an SSD.
@@ -167,7 +168,7 @@ pub struct Room {
     pub threads: usize,
 }
 
-impl Room {
+impl MemoryBudget {
     fn folder(
         &self,
         shard: &Shard,
@@ -246,14 +247,14 @@ impl Shard {
         })
     }
 
-    /// Where the links of an own vertex are.
+    /// Range of the links of an own vertex.
     #[inline]
     pub(crate) fn range(&self, slot: usize) -> Range<usize> {
         let at = |slot: usize| self.offsets.get(slot).map_or(0, |at| *at as usize);
         at(slot)..at(slot + 1)
     }
 
-    /// What an own vertex is.
+    /// Constant properties of an own vertex.
     #[inline]
     pub(crate) fn origin(&self, slot: usize) -> Origin {
         let at = |numbers: &[u32]| numbers.get(slot).copied().unwrap_or_default();
@@ -265,7 +266,7 @@ impl Shard {
         }
     }
 
-    /// Its vertices, ascending.
+    /// Vertices of this server, ascending.
     pub fn vertices(&self) -> &[VertexId] {
         self.ids.get(..self.own).unwrap_or_default()
     }

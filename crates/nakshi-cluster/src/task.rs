@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use nakshi_engine::algo::{self, Declaration, Found as Pulled, PullVisitor, Pulls, with_pull};
+use nakshi_engine::algo::{self, Declaration, PullVisitor, PulledResult, Pulls, with_pull};
 use nakshi_engine::program::pull::{PullProgram, PullValue};
 use nakshi_engine::{Context, Direction, Graph, Needs, Outcome, RunStats, VertexId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::checkpoint::{Keeper, State};
+use crate::checkpoint::{CheckpointStore, RecoveryState};
 use crate::edge_file::{EdgeFile, Numbering};
 use crate::exchange::Session;
 use crate::job::{self, Superstep, Terms};
-use crate::load::{Wanted, load, load_alone};
-use crate::{Error, Partition, Result, Room, Shard};
+use crate::load::{WantedLinks, load, load_alone};
+use crate::{Error, MemoryBudget, Partition, Result, Shard};
 
 /// An algorithm with its parameters, which are those of its [`Declaration`] that the pull program knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,10 +24,10 @@ pub struct Task {
     parameters: Value,
 }
 
-/// Where servers load the graph from.
+/// The store or file from which servers load the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Input {
+pub(crate) enum GraphInput {
     Store(PathBuf),
     /// `source` is the id of the vertex that the task begins at: servers number vertices. `bytes` is how
     /// long the file is.
@@ -43,19 +43,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     algo::REGISTRY.iter().filter(|entry| entry.pulls).map(|entry| entry.name)
 }
 
-/// What a server keeps while a run is taken up again.
+/// Data that a server keeps while a run is taken up again.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RetainedState {
     pub(crate) shard: Option<Shard>,
-    /// Whether the others have told it which values of the shard they want, and it has the checkpoint
+    /// True once the others have told the server which values of the shard they want, and it has the
+    /// checkpoint
     /// that it began with.
     pub(crate) ready: bool,
-    /// Of a file of edges.
+    /// Ids of an edge file.
     pub(crate) numbered: Option<Numbered>,
-    pub(crate) keeper: Keeper,
+    pub(crate) keeper: CheckpointStore,
 }
 
-/// What a server knows of the ids in a file of edges.
+/// The numbered ids of an edge file.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     /// The number of the vertex that the task begins at.
@@ -64,7 +65,7 @@ pub(crate) struct Numbered {
     own: Vec<u64>,
 }
 
-/// How a server begins.
+/// The start of a server: with all others, or in the place of a lost one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Start {
@@ -75,28 +76,28 @@ pub(crate) enum Start {
     Again { new: Vec<usize>, step: Option<u32> },
 }
 
-/// What a server does of a task: what it has, who may see its steps, and where.
-pub(crate) struct Part<'p> {
-    pub(crate) input: &'p Input,
+/// One server's part of a task: its input, its session and the callbacks of its steps.
+pub(crate) struct ServerTask<'p> {
+    pub(crate) input: &'p GraphInput,
     /// Opens a store, for a server that has to load.
     pub(crate) open: &'p dyn Fn(&Path) -> Result<Graph>,
     pub(crate) start: &'p Start,
-    pub(crate) room: &'p Room,
-    pub(crate) kept: &'p mut Kept,
+    pub(crate) budget: &'p MemoryBudget,
+    pub(crate) kept: &'p mut RetainedState,
     pub(crate) session: &'p mut Session,
     pub(crate) terms: Terms,
     pub(crate) cx: &'p Context,
     /// Told when the run begins.
     pub(crate) loaded: &'p dyn Fn(),
-    pub(crate) watch: &'p mut dyn FnMut(&Superstep, &State),
+    pub(crate) watch: &'p mut dyn FnMut(&Superstep, &RecoveryState),
 }
 
-/// What a server's part ends with.
+/// Results of a server's part of a task.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TaskResult {
     /// Results of this server's vertices, ascending; with a file of edges, their ids before them.
     pub(crate) bytes: Vec<u8>,
-    /// Whether time was up before the program was finished.
+    /// True if the time was up before the program was finished.
     pub(crate) cut: bool,
 }
 
@@ -162,7 +163,7 @@ impl Task {
         let parameters = declared.with_vertices(&given, |id| number(id).map(Value::from))?;
         let task = Task { algorithm: name.to_owned(), parameters };
         // Read once here, so that servers are not asked for what makes no sense.
-        task.with(Known)?;
+        task.with(FactsVisitor)?;
         Ok(task)
     }
 
@@ -174,10 +175,10 @@ impl Task {
     /// The facts that a server, the front-end and its caller know of the task before it runs.
     fn known(&self) -> Facts {
         // A task whose parameters make no sense ends when it runs.
-        self.with(Known).unwrap_or_default()
+        self.with(FactsVisitor).unwrap_or_default()
     }
 
-    /// What a server needs of a store to load its part.
+    /// Lists and columns that a server needs of a store to load its part.
     pub fn needs(&self) -> Needs {
         let column = self.known().column;
         Needs { column, gathers: true, ..Needs::new(8.0, &[Direction::In, Direction::Out]) }
@@ -204,18 +205,18 @@ impl Task {
     }
 
     /// Runs this server's part.
-    pub(crate) fn run(&self, mut part: Part<'_>) -> Result<Found> {
+    pub(crate) fn run(&self, mut part: ServerTask<'_>) -> Result<TaskResult> {
         let numbers = part.numbers()?;
         let known = part.kept.numbered.as_ref();
         let task = known.map_or_else(|| self.clone(), |known| self.clone().from(known.source));
-        task.with(Running { part, numbers })?
+        task.with(RunVisitor { part, numbers })?
     }
 
     /// The results of `n` vertices as columns, from those of every server's [`Task::run`] after `steps`
     /// supersteps; `by_rank` are vertices in the order of the users' ids, if that is another one.
     ///
     /// # Errors
-    /// [`Error::Damaged`]; those of reading ids.
+    /// [`Error::Damaged`]; errors of reading ids.
     pub(crate) fn outcome(
         &self,
         results: &[&[u8]],
@@ -223,7 +224,7 @@ impl Task {
         steps: u32,
         by_rank: &dyn Fn() -> nakshi_engine::Result<Option<Vec<VertexId>>>,
     ) -> Result<Outcome> {
-        let mut outcome = self.with(Gathering { results, n, steps, by_rank })??;
+        let mut outcome = self.with(GatherVisitor { results, n, steps, by_rank })??;
         let declared = declaration(&self.algorithm)?.summary;
         let alone = |name: &str| declared.iter().any(|output| output.alone && output.name == name);
         outcome.summary.retain(|name, _| !alone(name));
@@ -248,9 +249,9 @@ struct Facts {
     value_bytes: u64,
 }
 
-struct Known;
+struct FactsVisitor;
 
-impl PullVisitor for Known {
+impl PullVisitor for FactsVisitor {
     type Result = Facts;
 
     fn visit<A: Pulls>(self, algorithm: &A) -> Facts {
@@ -260,41 +261,41 @@ impl PullVisitor for Known {
     }
 }
 
-struct Running<'p> {
-    part: Part<'p>,
+struct RunVisitor<'p> {
+    part: ServerTask<'p>,
     numbers: Option<Numbering>,
 }
 
-impl PullVisitor for Running<'_> {
-    type Result = Result<Found>;
+impl PullVisitor for RunVisitor<'_> {
+    type Result = Result<TaskResult>;
 
-    fn visit<A: Pulls>(self, algorithm: &A) -> Result<Found> {
+    fn visit<A: Pulls>(self, algorithm: &A) -> Result<TaskResult> {
         one(&algorithm.program(), (self.part, self.numbers))
     }
 }
 
-struct Gathering<'a> {
+struct GatherVisitor<'a> {
     results: &'a [&'a [u8]],
     n: usize,
     steps: u32,
     by_rank: &'a dyn Fn() -> nakshi_engine::Result<Option<Vec<VertexId>>>,
 }
 
-impl PullVisitor for Gathering<'_> {
+impl PullVisitor for GatherVisitor<'_> {
     type Result = Result<Outcome>;
 
     fn visit<A: Pulls>(self, algorithm: &A) -> Result<Outcome> {
-        let Gathering { results, n, steps, by_rank } = self;
+        let GatherVisitor { results, n, steps, by_rank } = self;
         let (values, stats) = (all(results, n)?, RunStats::default());
-        let found = Pulled { values, steps, totals: None, by_rank, stats };
+        let found = PulledResult { values, steps, totals: None, by_rank, stats };
         Ok(algorithm.assemble(found)?.into())
     }
 }
 
-impl Part<'_> {
+impl ServerTask<'_> {
     /// Numbers the vertices of a file of edges, if they have to be loaded.
     fn numbers(&mut self) -> Result<Option<Numbering>> {
-        let Input::Edges { file, source, bytes } = self.input else { return Ok(None) };
+        let GraphInput::Edges { file, source, bytes } = self.input else { return Ok(None) };
         if self.kept.shard.is_some() && *self.start != Start::Fresh {
             return Ok(None);
         }
@@ -310,24 +311,24 @@ impl Part<'_> {
 
     /// Loads this server's part of the graph: with all others, or alone.
     fn load<P: PullProgram>(&mut self, numbers: Option<Numbering>) -> Result<Shard> {
-        let Part { input, open, start, room, session, cx, .. } = self;
+        let ServerTask { input, open, start, budget, session, cx, .. } = self;
         let place = (session.server(), session.servers());
         let together = (**start == Start::Fresh).then_some(&mut **session);
         match input {
-            Input::Store(path) => {
+            GraphInput::Store(path) => {
                 let graph = open(path)?;
                 let weighted = P::WEIGHTED && graph.weighted();
-                let wanted = Wanted { links: P::LINKS, weighted };
+                let wanted = WantedLinks { links: P::LINKS, weighted };
                 match together {
-                    Some(session) => load(&graph, wanted, room, session, cx),
-                    None => load_alone(&graph, wanted, room, place, cx),
+                    Some(session) => load(&graph, wanted, budget, session, cx),
+                    None => load_alone(&graph, wanted, budget, place, cx),
                 }
             }
-            Input::Edges { file, .. } => {
+            GraphInput::Edges { file, .. } => {
                 let none = || Error::Failed { server: place.0, why: "it has no numbers".into() };
                 let numbers = numbers.ok_or_else(none)?;
-                let wanted = Wanted { links: P::LINKS, weighted: P::WEIGHTED };
-                let shard = file.load(wanted, &numbers, room, place, together, cx)?;
+                let wanted = WantedLinks { links: P::LINKS, weighted: P::WEIGHTED };
+                let shard = file.load(wanted, &numbers, budget, place, together, cx)?;
                 if let Some(known) = &mut self.kept.numbered {
                     known.own = numbers.ids(shard.vertices());
                 }
@@ -340,20 +341,20 @@ impl Part<'_> {
 /// Loads, runs and gathers.
 fn one<P: PullProgram>(
     program: &P,
-    (mut part, numbers): (Part<'_>, Option<Numbering>),
-) -> Result<Found> {
+    (mut part, numbers): (ServerTask<'_>, Option<Numbering>),
+) -> Result<TaskResult> {
     let fresh = *part.start == Start::Fresh;
     if part.kept.shard.is_none() || fresh {
         part.kept.shard = Some(part.load::<P>(numbers)?);
         part.kept.ready = fresh;
     }
-    let Part { start, room, kept, session, terms, cx, loaded, watch, .. } = part;
-    let Kept { shard, ready, keeper, numbered } = kept;
+    let ServerTask { start, budget, kept, session, terms, cx, loaded, watch, .. } = part;
+    let RetainedState { shard, ready, keeper, numbered } = kept;
     let mut from = None;
     if let Start::Again { new, step } = start {
         for shard in shard.iter_mut() {
             shard.exchange(Some(new), session)?;
-            room.check(shard)?;
+            budget.check(shard)?;
         }
         match *step {
             Some(step) => from = Some(keeper.restore(step, new, session)?),
@@ -372,7 +373,7 @@ fn one<P: PullProgram>(
         known.own.iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
     }
     finished.values.iter().for_each(|value| value.encode(&mut bytes));
-    Ok(Found { bytes, cut: finished.cut })
+    Ok(TaskResult { bytes, cut: finished.cut })
 }
 
 /// The ids of all vertices of a file of edges, ascending, and the results of each server.

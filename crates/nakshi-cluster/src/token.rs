@@ -16,7 +16,7 @@ pub(crate) const PROOF: usize = 32;
 
 /// A secret of at least [`Token::LEAST`] bytes.
 ///
-/// It never crosses the wire: both sides of a connection prove by HMAC-SHA256 over numbers that
+/// The secret is never sent: both sides of a connection prove by HMAC-SHA256 over numbers that
 /// either has drawn for this one greeting that they know it, so that a recorded greeting opens nothing.
 #[derive(Clone)]
 pub struct Token(Arc<[u8]>);

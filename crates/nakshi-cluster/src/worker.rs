@@ -1,4 +1,4 @@
-//! A server of a cluster: waits for a front-end and does what it says.
+//! The worker: a process that waits for front-ends and takes part in their runs as a server.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -12,35 +12,35 @@ use nakshi_engine::{CancelToken, Context, EngineMode, Graph, Progress};
 use nakshi_io::run_beside;
 use nakshi_store::{OpenOptions, Store};
 
-use crate::checkpoint::{Keeper, State};
-use crate::control::{Lines, Order, Report, Run, say};
+use crate::checkpoint::{CheckpointStore, RecoveryState};
+use crate::control::{Command, Lines, Report, RunCommand, say};
 use crate::exchange::channels::{Channels, is_quiet};
 use crate::exchange::door::{Door, Keeping};
-use crate::exchange::sockets::{Waiting, connect};
-use crate::exchange::{Alarm, Counters, Session};
+use crate::exchange::sockets::{ConnectLimits, connect};
+use crate::exchange::{AbortFlag, Counters, Session};
 use crate::exchange::{Identity, watchful};
 use crate::job::{Superstep, Terms};
 use crate::load::LOADING;
-use crate::task::{Found, Kept, Part};
-use crate::{Allowed, Error, Result, Room, Token};
+use crate::task::{RetainedState, ServerTask, TaskResult};
+use crate::{Allowed, Error, MemoryBudget, Result, Token};
 
-/// How often a server says that it lives.
-const HEARTBEAT: Duration = Duration::from_millis(200);
-/// How often it looks whether it shall stop.
-const LOOK: Duration = Duration::from_millis(10);
-/// So often at most it tells of supersteps.
-const TELLING: Duration = Duration::from_millis(5);
-/// For so long a server waits for the others to listen.
-const CONNECTING: Duration = Duration::from_secs(20);
-/// For so long a round lasts at most without a frame: a front-end notices a server that hangs earlier.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// Interval between heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
+/// Interval at which the process looks whether it shall stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Shortest interval between two reports of supersteps.
+const REPORT_INTERVAL: Duration = Duration::from_millis(5);
+/// Longest wait for the other servers to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest silence in a round: a front-end notices a server that hangs earlier.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long a front-end may be cut off before it has said how long.
-const QUIET: Duration = Duration::from_secs(10);
-/// Time in which an interrupted server tells its front-end so.
-const LAST_WORDS: Duration = Duration::from_millis(200);
-/// For so long a server that serves once waits for a front-end: what started it may be gone.
-const NOBODY: Duration = Duration::from_secs(60);
+/// Time after which a silent front-end is lost, until its first command states another one.
+const FRONT_END_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time in which an interrupted worker reports that to its front-end.
+const FAREWELL_TIMEOUT: Duration = Duration::from_millis(200);
+/// Longest wait of a worker that serves once for a front-end: the process that started it may be gone.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The front-ends that a worker obeys, and the files that they may name.
 #[derive(Clone, Debug)]
@@ -70,13 +70,13 @@ pub fn serve(listener: &TcpListener, rules: &Rules, cancel: &CancelToken) -> Res
             if cancel.is_cancelled() {
                 return Err(nakshi_engine::Error::Cancelled.into());
             }
-            if let Some(socket) = door.arrivals().front_end(LOOK) {
+            if let Some(socket) = door.arrivals().front_end(POLL_INTERVAL) {
                 let served = front_end(&socket, (&door, rules), cancel);
                 if rules.once {
                     return served;
                 }
-            } else if rules.once && began.elapsed() > NOBODY {
-                let why = format!("nobody has called in {:.0} s", NOBODY.as_secs_f64());
+            } else if rules.once && began.elapsed() > IDLE_TIMEOUT {
+                let why = format!("nobody has called in {:.0} s", IDLE_TIMEOUT.as_secs_f64());
                 return Err(Error::FrontEnd(why));
             }
         }
@@ -101,19 +101,21 @@ fn broken(error: io::Error) -> Error {
     Error::FrontEnd(error.to_string())
 }
 
-/// Does what one front-end says.
+/// Serves one front-end until it has gone.
 fn front_end(
     socket: &TcpStream,
     (door, rules): (&Door, &Rules),
     cancel: &CancelToken,
 ) -> Result<()> {
-    watchful(socket, QUIET).and_then(|()| socket.set_read_timeout(None)).map_err(broken)?;
+    watchful(socket, FRONT_END_TIMEOUT)
+        .and_then(|()| socket.set_read_timeout(None))
+        .map_err(broken)?;
     let lines = Lines::of(socket).map_err(broken)?;
     // Other servers call where the front-end has called.
     let port = door.address().map_err(broken)?.port();
     say(socket, &Report::Ready { port }).map_err(broken)?;
     let (orders, asked) = channel();
-    let server = Server {
+    let server = WorkerSession {
         socket,
         door,
         rules,
@@ -141,22 +143,22 @@ fn front_end(
     let mut begun = false;
     let serves = || {
         begun = true;
-        let _ends = Ends(&server);
+        let _ends = EndGuard(&server);
         server.serve(&asked)
     };
     let served = run_beside(3, serves, beside).map(drop);
     if let (false, Err(error)) = (begun, &served) {
         // A front-end that has gone does not ask why.
         let why = error.to_string();
-        let _ = server.tell(&Report::Failed { why, lost: None, state: State::default() });
+        let _ = server.tell(&Report::Failed { why, lost: None, state: RecoveryState::default() });
     }
     served
 }
 
-/// Ends the other threads of a server, whatever ends the one that has this.
-struct Ends<'s>(&'s Server<'s>);
+/// Guard that ends the other threads of a session when the main one ends.
+struct EndGuard<'s>(&'s WorkerSession<'s>);
 
-impl Drop for Ends<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         *self.0.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.ends.notify_all();
@@ -165,11 +167,11 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// How far loading is.
+/// Bytes loaded so far, and in all.
 #[derive(Debug, Default)]
-struct Loading(Mutex<(u64, u64)>);
+struct LoadProgress(Mutex<(u64, u64)>);
 
-impl Progress for Loading {
+impl Progress for LoadProgress {
     fn update(&self, phase: &str, done: u64, total: u64) {
         if phase == LOADING {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (done, total);
@@ -177,65 +179,66 @@ impl Progress for Loading {
     }
 }
 
-/// A run, and what ends it before its time.
-struct Current {
+/// The current run, with the abort flag and token that end it early.
+struct CurrentRun {
     server: usize,
-    alarm: Alarm,
+    abort: AbortFlag,
     stop: CancelToken,
 }
 
 /// A run that a front-end asks for, with the abort flag and token that end it early.
-struct Asked {
-    run: Run,
-    alarm: Alarm,
+struct RunRequest {
+    run: RunCommand,
+    abort: AbortFlag,
     stop: CancelToken,
 }
 
-/// A server while a front-end is connected, as its threads see it.
-struct Server<'s> {
+/// The session of a worker with one front-end, shared by the worker's threads.
+struct WorkerSession<'s> {
     socket: &'s TcpStream,
-    /// Where other servers call.
+    /// The sockets at which other servers call.
     door: &'s Door,
     rules: &'s Rules,
     /// Lines of several threads do not mix.
     talk: Mutex<()>,
-    now: Mutex<Option<Current>>,
-    loading: Arc<Loading>,
+    now: Mutex<Option<CurrentRun>>,
+    loading: Arc<LoadProgress>,
     ended: Mutex<bool>,
-    /// Tells of `ended`.
+    /// Signalled when `ended` is set.
     ends: Condvar,
     /// The front-end has said that the run is over, whatever came of it. One that is only silent may go
     /// on with another server in this one's place.
     over: AtomicBool,
 }
 
-impl Server<'_> {
+impl WorkerSession<'_> {
     fn tell(&self, report: &Report) -> io::Result<()> {
         let _guard = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         say(self.socket, report)
     }
 
-    /// Ends what goes on, if something does: `server` is lost.
+    /// Ends the current run, if there is one: server `lost` is lost.
     fn stop(&self, lost: Option<usize>, why: &str) {
         if let Some(current) = &*self.now.lock().unwrap_or_else(PoisonError::into_inner) {
-            current.alarm.ring(lost.unwrap_or(current.server), why);
+            current.abort.raise(lost.unwrap_or(current.server), why);
             current.stop.cancel();
         }
     }
 
-    /// Passes on runs, and ends the one that goes on when it is told to, or when nobody is there to
-    /// tell anything any more.
-    fn obey(&self, lines: &mut Lines, orders: Sender<Asked>) {
+    /// Passes on runs, and ends the current one by command of the front-end, or when the front-end has
+    /// gone and cannot
+    /// send a command any more.
+    fn obey(&self, lines: &mut Lines, orders: Sender<RunRequest>) {
         loop {
             match lines.next() {
-                Ok(Some(Order::Run(run))) => {
+                Ok(Some(Command::Run(run))) => {
                     // A front-end that is cut off is gone; one that cannot be watched is noticed later.
-                    let _ = watchful(self.socket, run.job.silence);
-                    let (alarm, stop) = (Alarm::default(), CancelToken::new());
-                    let current = Current { server: run.server, alarm, stop };
-                    let asked = Asked {
+                    let _ = watchful(self.socket, run.job.peer_timeout);
+                    let (abort, stop) = (AbortFlag::default(), CancelToken::new());
+                    let current = CurrentRun { server: run.server, abort, stop };
+                    let asked = RunRequest {
                         run: *run,
-                        alarm: current.alarm.clone(),
+                        abort: current.abort.clone(),
                         stop: current.stop.clone(),
                     };
                     *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
@@ -243,18 +246,18 @@ impl Server<'_> {
                         return;
                     }
                 }
-                Ok(Some(Order::Halt)) => self.stop(None, "the run will be taken up again"),
-                Ok(Some(Order::Abort { server, why })) => {
+                Ok(Some(Command::Halt)) => self.stop(None, "the run will be taken up again"),
+                Ok(Some(Command::Abort { server, why })) => {
                     self.over.store(true, Ordering::Release);
                     return self.stop(server, &why);
                 }
-                Ok(Some(Order::End)) => return self.over.store(true, Ordering::Release),
+                Ok(Some(Command::End)) => return self.over.store(true, Ordering::Release),
                 Ok(None) | Err(_) => return self.stop(None, "the front-end has gone"),
             }
         }
     }
 
-    /// Says that it lives until the front-end has gone.
+    /// Sends heartbeats until the front-end has gone.
     fn beat(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         while !*ended {
@@ -262,18 +265,18 @@ impl Server<'_> {
             // A front-end that has gone is noticed by whoever listens to it.
             let loaded = self.loading.0.lock().map_or((0, 0), |loaded| *loaded);
             let _ = self.tell(&Report::Alive { loaded });
-            ended = self.until_ended(HEARTBEAT);
+            ended = self.until_ended(HEARTBEAT_INTERVAL);
         }
     }
 
-    /// Ends all when this server is told to, whatever its front-end does: nothing here waits for it.
+    /// Ends the session when the worker is interrupted; never waits for the front-end.
     fn watch(&self, cancel: &CancelToken) {
-        while !*self.until_ended(LOOK) {
+        while !*self.until_ended(POLL_INTERVAL) {
             if cancel.is_cancelled() {
                 self.stop(None, "it was interrupted");
                 // No more orders either.
                 let _ = self.socket.shutdown(std::net::Shutdown::Read);
-                if !*self.until_ended(LAST_WORDS) {
+                if !*self.until_ended(FAREWELL_TIMEOUT) {
                     // Whoever tells the front-end something that does not listen ends now.
                     let _ = self.socket.shutdown(std::net::Shutdown::Both);
                 }
@@ -282,16 +285,16 @@ impl Server<'_> {
         }
     }
 
-    /// Waits for the end, not for long; whether it has come.
-    fn until_ended(&self, patience: Duration) -> MutexGuard<'_, bool> {
+    /// Waits for the end of the session until the time-out; the flag that says whether it has come.
+    fn until_ended(&self, timeout: Duration) -> MutexGuard<'_, bool> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.ends.wait_timeout_while(ended, patience, |ended| !*ended);
+        let waited = self.ends.wait_timeout_while(ended, timeout, |ended| !*ended);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Runs what it is asked to until nobody asks any more; how the last run has ended.
-    fn serve(&self, asked: &Receiver<Asked>) -> Result<()> {
-        let (mut kept, mut last) = (Kept::default(), Ok(()));
+    /// Runs every request until the channel closes; returns the result of the last run.
+    fn serve(&self, asked: &Receiver<RunRequest>) -> Result<()> {
+        let (mut kept, mut last) = (RetainedState::default(), Ok(()));
         let (mut job, mut number) = (None, None);
         while let Ok(mut asked) = asked.recv() {
             let run = &mut asked.run;
@@ -299,15 +302,15 @@ impl Server<'_> {
                 Ok(admitted) => run.job = admitted,
                 Err(refused) => {
                     let refused = Err(refused);
-                    let told = self.report(&refused, Counters::default(), State::default());
+                    let told = self.report(&refused, Counters::default(), RecoveryState::default());
                     last = refused.and_then(|_| told.map_err(broken));
                     continue;
                 }
             }
             if job != Some(run.job.id) {
                 job = Some(run.job.id);
-                let keeper = Keeper::new(run.job.id, run.job.checkpoints.clone());
-                kept = Kept { keeper, ..Kept::default() };
+                let keeper = CheckpointStore::new(run.job.id, run.job.checkpoints.clone());
+                kept = RetainedState { keeper, ..RetainedState::default() };
             }
             number = Some(run.server);
             let mut counters = Counters::default();
@@ -324,9 +327,14 @@ impl Server<'_> {
     }
 
     /// Loads and runs.
-    fn run(&self, asked: &Asked, kept: &mut Kept, counters: &mut Counters) -> Result<Found> {
-        let Asked { run, alarm, stop } = asked;
-        let Run { server, addresses, job, epoch, start, seconds } = run;
+    fn run(
+        &self,
+        asked: &RunRequest,
+        kept: &mut RetainedState,
+        counters: &mut Counters,
+    ) -> Result<TaskResult> {
+        let RunRequest { run, abort, stop } = asked;
+        let RunCommand { server, addresses, job, epoch, start, seconds } = run;
         let until = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
         let cx = Context::new().with_threads(job.threads).with_cancel(stop.clone());
         let cx = cx.with_memory(job.memory).with_mode(EngineMode::Ssd);
@@ -336,31 +344,31 @@ impl Server<'_> {
             let store = store.map_err(nakshi_engine::Error::from)?;
             Ok(Graph::open(&store, &job.task.needs(), &cx)?)
         };
-        let waiting = Waiting {
-            until: Instant::now() + CONNECTING,
-            silence: job.silence,
-            alarm: alarm.clone(),
+        let waiting = ConnectLimits {
+            until: Instant::now() + CONNECT_TIMEOUT,
+            peer_timeout: job.peer_timeout,
+            abort: abort.clone(),
         };
         let me = Identity { server: *server, job: job.id, epoch: *epoch };
         let token = &self.rules.token;
         let sockets = connect(self.door.arrivals(), addresses, me, token, &waiting)?;
-        let channels = Channels::sockets(*server, sockets, alarm, PATIENCE)?;
+        let channels = Channels::sockets(*server, sockets, abort, ROUND_TIMEOUT)?;
         let mut session = Session::new(Box::new(channels), job.id, *epoch);
         let every = job.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.every);
         let mut steps =
-            Steps { server: self, every, done: Vec::new(), saved: Vec::new(), told: None };
-        let mut watch = |done: &Superstep, state: &State| steps.add(*done, state);
-        let room = Room {
+            StepReporter { server: self, every, done: Vec::new(), saved: Vec::new(), told: None };
+        let mut watch = |done: &Superstep, state: &RecoveryState| steps.add(*done, state);
+        let budget = MemoryBudget {
             memory: job.memory,
             folder: std::env::temp_dir(),
             value: job.task.value_bytes(),
             threads: job.threads,
         };
-        let found = job.task.run(Part {
+        let found = job.task.run(ServerTask {
             input: &job.input,
             open: &open,
             start,
-            room: &room,
+            budget: &budget,
             kept,
             session: &mut session,
             terms: Terms { senders: job.senders, steps: None, until },
@@ -372,18 +380,23 @@ impl Server<'_> {
         steps.tell();
         *counters = session.counters();
         // Being stopped is the echo of why.
-        let found = found.map_err(|error| alarm.check().err().unwrap_or(error));
+        let found = found.map_err(|error| abort.check().err().unwrap_or(error));
         if let Err(error) = &found {
             // The others are not waited for.
-            alarm.ring(*server, error.to_string());
+            abort.raise(*server, error.to_string());
         }
         found
     }
 
-    /// Tells how the run has ended, with its results.
-    fn report(&self, found: &Result<Found>, counters: Counters, state: State) -> io::Result<()> {
+    /// Sends the result of the run, or its error, to the front-end.
+    fn report(
+        &self,
+        found: &Result<TaskResult>,
+        counters: Counters,
+        state: RecoveryState,
+    ) -> io::Result<()> {
         match found {
-            Ok(Found { bytes, cut }) => {
+            Ok(TaskResult { bytes, cut }) => {
                 // Results follow their line at once.
                 let _guard = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
                 let (len, cut, peak_rss) = (bytes.len() as u64, *cut, peak_rss());
@@ -403,24 +416,24 @@ impl Server<'_> {
     }
 }
 
-/// Supersteps that the front-end is told of: those that are over sooner than it can show them, several at
+/// Reports supersteps to the front-end: those that are over sooner than it can show them, several at
 /// a time.
-struct Steps<'s> {
-    server: &'s Server<'s>,
-    /// From one checkpoint to the next; 0 without.
+struct StepReporter<'s> {
+    server: &'s WorkerSession<'s>,
+    /// Supersteps from one checkpoint to the next; 0 without checkpoints.
     every: u32,
     done: Vec<Superstep>,
     saved: Vec<u32>,
     told: Option<Instant>,
 }
 
-impl Steps<'_> {
-    fn add(&mut self, done: Superstep, state: &State) {
+impl StepReporter<'_> {
+    fn add(&mut self, done: Superstep, state: &RecoveryState) {
         self.done.push(done);
         // What a run can be taken up from is told at once, and before it what it leads up to.
         let new = self.saved != state.saved || (done.step + 1).is_multiple_of(self.every);
         self.saved.clone_from(&state.saved);
-        if new || self.told.is_none_or(|told| told.elapsed() > TELLING) {
+        if new || self.told.is_none_or(|told| told.elapsed() > REPORT_INTERVAL) {
             self.tell();
         }
     }

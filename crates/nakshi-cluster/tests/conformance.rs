@@ -4,7 +4,8 @@
 use nakshi_cluster::exchange::simulated::Faults;
 use nakshi_cluster::{Error, local};
 use nakshi_engine::program::pull::programs::{
-    Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
+    PullColoring, PullCommunities, PullComponents, PullLevels, PullMatching, PullPageRank,
+    PullShortestPaths, PullTriangles,
 };
 use nakshi_engine::program::pull::{Origin, PullProgram, PullVertex, Totals, run_pull};
 use nakshi_engine::{Context, Graph};
@@ -29,7 +30,7 @@ fn same<P: PullProgram>(graph: &Graph, program: &P, servers: usize) {
     same_within(graph, program, servers, None);
 }
 
-/// Where each server may use so much memory.
+/// As `run`, with a memory budget for each server.
 fn same_within<P: PullProgram>(graph: &Graph, program: &P, servers: usize, memory: Option<u64>) {
     let cx = Context::new().with_threads(2);
     let alone = run_pull(graph, program, None, &cx).unwrap();
@@ -69,14 +70,14 @@ impl PullProgram for Rumours {
 }
 
 fn all_the_same(graph: &Graph, servers: usize) {
-    same(graph, &PageRank { damping: 0.85, iterations: 12, tolerance: 0.0 }, servers);
-    same(graph, &ShortestPaths { source: 1 }, servers);
-    same(graph, &Levels { source: 1 }, servers);
-    same(graph, &Components, servers);
-    same(graph, &Communities { iterations: 10 }, servers);
-    same(graph, &Coloring, servers);
-    same(graph, &Matching, servers);
-    same(graph, &Triangles, servers);
+    same(graph, &PullPageRank { damping: 0.85, iterations: 12, tolerance: 0.0 }, servers);
+    same(graph, &PullShortestPaths { source: 1 }, servers);
+    same(graph, &PullLevels { source: 1 }, servers);
+    same(graph, &PullComponents, servers);
+    same(graph, &PullCommunities { iterations: 10 }, servers);
+    same(graph, &PullColoring, servers);
+    same(graph, &PullMatching, servers);
+    same(graph, &PullTriangles, servers);
     same(graph, &Rumours, servers);
 }
 
@@ -91,16 +92,16 @@ fn lists_on_the_ssd() {
         let memory = Some(least);
         same_within(
             &graph,
-            &PageRank { damping: 0.85, iterations: 5, tolerance: 0.0 },
+            &PullPageRank { damping: 0.85, iterations: 5, tolerance: 0.0 },
             servers,
             memory,
         );
-        same_within(&graph, &ShortestPaths { source: 1 }, servers, Some(least + (2 << 20)));
-        same_within(&graph, &Components, servers, memory);
-        same_within(&graph, &Triangles, servers, memory);
+        same_within(&graph, &PullShortestPaths { source: 1 }, servers, Some(least + (2 << 20)));
+        same_within(&graph, &PullComponents, servers, memory);
+        same_within(&graph, &PullTriangles, servers, memory);
     }
     let cx = Context::new().with_memory(Some(1 << 20));
-    let refused = local::run(&graph, &Components, 1, None, &cx);
+    let refused = local::run(&graph, &PullComponents, 1, None, &cx);
     let budget = |error: &Error| matches!(error, Error::Engine(nakshi_engine::Error::Budget { needed, .. }) if *needed > 1 << 20);
     assert!(refused.is_err_and(|error| budget(&error)));
 }
@@ -126,13 +127,13 @@ proptest! {
     }
 }
 
-/// What a net does to frames is an error or has no effect. Seen red with frames that are not numbered,
+/// Faults of the net are errors or have no effect. Seen red with frames that are not numbered,
 /// with rounds that are over without their last frames, and with late frames that count.
 #[test]
 fn a_bad_net_gives_the_exact_result_or_an_error() {
     let graph = skewed(600, 3000, true, 9);
     let cx = Context::new().with_threads(1);
-    let program = Components;
+    let program = PullComponents;
     let right = run_pull(&graph, &program, None, &cx).unwrap().values;
     let run = |faults| local::run_simulated(&graph, &program, 4, faults, &cx);
     let (mut exact, mut errors) = (0, 0);
@@ -161,7 +162,7 @@ fn a_bad_net_gives_the_exact_result_or_an_error() {
 fn bytes_on_the_wire() {
     let graph = skewed(60_000, 400_000, true, 3);
     let cx = Context::new().with_threads(2);
-    let program = PageRank { damping: 0.85, iterations: 2, tolerance: 0.0 };
+    let program = PullPageRank { damping: 0.85, iterations: 2, tolerance: 0.0 };
     let found = local::run(&graph, &program, 2, None, &cx).unwrap();
     for steps in &found.steps {
         for step in steps {

@@ -12,7 +12,7 @@ use nakshi_cluster::job::Superstep;
 use nakshi_cluster::worker::{Rules, serve};
 use nakshi_cluster::{Allowed, Checkpoints, Error, Place, Task, Token};
 use nakshi_engine::algo::{bfs::Bfs, pagerank, wcc::Wcc};
-use nakshi_engine::program::pull::programs::{Components, PageRank};
+use nakshi_engine::program::pull::programs::{PullComponents, PullPageRank};
 use nakshi_engine::program::pull::{pull_needs, run_pull};
 use nakshi_engine::{CancelToken, Context, Graph, Outcome, Values};
 use nakshi_store::import::{Hooks, ImportOptions, Input, import};
@@ -44,7 +44,7 @@ fn imported(folder: &Path, text: String) -> Arc<Store> {
 }
 
 fn graph(store: &Arc<Store>) -> Graph {
-    Graph::open(store, &pull_needs(&Components, None), &Context::new()).unwrap()
+    Graph::open(store, &pull_needs(&PullComponents, None), &Context::new()).unwrap()
 }
 
 fn settings() -> Settings {
@@ -63,7 +63,7 @@ fn rules() -> Rules {
 
 /// A server in a thread of its own.
 struct Server {
-    /// Where the front-end calls.
+    /// Address at which the front-end calls.
     address: String,
     /// Ends it as Ctrl-C would.
     cancel: CancelToken,
@@ -190,13 +190,17 @@ fn tasks_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
     let cx = Context::new();
-    let graph = Graph::open(&store, &pull_needs(&Components, None), &cx).unwrap();
+    let graph = Graph::open(&store, &pull_needs(&PullComponents, None), &cx).unwrap();
     let task = |name: &str, parameters: serde_json::Value| {
         Task::new(name, parameters.as_object().unwrap(), &graph, &cx)
     };
-    let ranks =
-        run_pull(&graph, &PageRank { damping: 0.85, iterations: 20, tolerance: 0.0 }, None, &cx)
-            .unwrap();
+    let ranks = run_pull(
+        &graph,
+        &PullPageRank { damping: 0.85, iterations: 20, tolerance: 0.0 },
+        None,
+        &cx,
+    )
+    .unwrap();
     let want = Values::F64(ranks.values);
     let twenty = json!({"iterations": 20, "tolerance": 0.0});
     for servers in [1, 2, 4] {
@@ -282,7 +286,7 @@ fn a_store_that_is_damaged() {
     });
 }
 
-/// What every superstep of every server was.
+/// Every superstep of every server.
 fn done(servers: &Servers) -> Vec<Vec<(u32, u64, u64)>> {
     let one = |step: &Superstep| (step.step, step.active, step.sent);
     servers.steps.iter().map(|steps| steps.iter().map(one).collect()).collect()
@@ -378,7 +382,7 @@ fn servers_lost_one_after_the_other() {
     }
 }
 
-/// What cannot be replaced is an error, and so is a checkpoint that cannot be written.
+/// A server that cannot be replaced is an error, and so is a checkpoint that cannot be written.
 #[test]
 fn runs_that_cannot_go_on() {
     let folder = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@
 //! it reads the list of a vertex only when that vertex leaves, at most once.
 
 use nakshi_engine::program::{
-    Config, EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Signals, Start, Vertex,
+    EdgeList, Facts, ListKind, ProgramConfig, ProgramNeeds, RunContext, Signals, Start, Vertex,
     VertexProgram, run_program,
 };
 use nakshi_engine::{Context, Direction, Graph, Result, VertexId};
@@ -39,13 +39,13 @@ pub struct KCore {
 pub struct Member {
     /// Neighbours that have not left.
     pub neighbours: u32,
-    /// Whether the vertex itself has left.
+    /// True once the vertex itself has left.
     pub left: bool,
 }
 
 impl VertexProgram for KCore {
     type State = Member;
-    /// How many neighbours have left.
+    /// The number of neighbours that have left.
     type Message = u32;
     /// Nothing is kept between `run` and `run_on_vertex`.
     type Scratch = ();
@@ -102,14 +102,14 @@ impl VertexProgram for KCore {
 /// The vertices of the `k`-core, ascending.
 ///
 /// # Errors
-/// Those of [`run_program`].
+/// Errors of [`run_program`].
 pub fn k_core(graph: &Graph, k: u32, cx: &Context) -> Result<Vec<VertexId>> {
-    let (states, _stats) = run_program(graph, &KCore { k }, &Config::default(), cx)?;
+    let (states, _stats) = run_program(graph, &KCore { k }, &ProgramConfig::default(), cx)?;
     Ok((0..).zip(states).filter(|(_, member)| !member.left).map(|(v, _)| v).collect())
 }
 
 /// A graph in memory for the tour: a clique of five with a tail. A store on disk goes in the
-/// same way: `Graph::open(&store, &Config::default().needs(&program), &cx)`.
+/// same way: `Graph::open(&store, &ProgramConfig::default().needs(&program), &cx)`.
 #[allow(dead_code)]
 fn main() -> Result<()> {
     let edges = [

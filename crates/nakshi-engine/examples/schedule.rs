@@ -1,4 +1,4 @@
-//! What the order of vertices and the merging of their requests are worth (FlashGraph, figure 12).
+//! Gain by the order of vertices and by the merging of their requests (FlashGraph, figure 12).
 //!
 //! ```text
 //! schedule STORE bfs|wcc random|sequential|merged THREADS
@@ -11,7 +11,7 @@
 use std::process::ExitCode;
 
 use nakshi_engine::program::programs::{Bfs, Components};
-use nakshi_engine::program::{Config, Order, VertexProgram, run_program};
+use nakshi_engine::program::{Order, ProgramConfig, VertexProgram, run_program};
 use nakshi_engine::{Context, EngineMode, Graph, Result, RunStats, VertexId};
 use nakshi_store::{OpenOptions, Store};
 
@@ -33,9 +33,11 @@ fn run<P: VertexProgram>(
     let cx = Context::new().with_mode(EngineMode::Ssd).with_threads(threads);
     let store = Store::open(store, &OpenOptions::default())?;
     let config = match variant {
-        "random" => Config { order: Some(random(store.num_vertices())), ..Config::default() },
-        "sequential" => Config { running: 16, ..Config::default() },
-        _ => Config::default(),
+        "random" => {
+            ProgramConfig { order: Some(random(store.num_vertices())), ..ProgramConfig::default() }
+        }
+        "sequential" => ProgramConfig { running: 16, ..ProgramConfig::default() },
+        _ => ProgramConfig::default(),
     };
     let graph = Graph::open(&store, &config.needs(program), &cx)?;
     Ok(run_program(&graph, program, &config, &cx)?.1)

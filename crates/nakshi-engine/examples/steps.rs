@@ -1,4 +1,4 @@
-//! Where the time of a run goes: opens a store, repeats an algorithm and prints the steps of the
+//! Profile of a run: opens a store, repeats an algorithm and prints the steps of the
 //! fastest repetition.
 //!
 //! ```text

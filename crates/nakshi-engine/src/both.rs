@@ -31,7 +31,7 @@ struct Decoded {
     scratch: Vec<VertexId>,
 }
 
-/// Where the out-list of each vertex of a range is.
+/// The place of the out-list of each vertex of a range.
 struct Range {
     first: usize,
     parts: Vec<Decoded>,

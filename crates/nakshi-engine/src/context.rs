@@ -1,4 +1,4 @@
-//! What every long call takes: cancellation, deadline, memory budget, threads, progress.
+//! The context of a long call: cancellation, deadline, memory budget, threads, progress.
 
 use crate::error::{Error, Result};
 use nakshi_io::CancelToken;
@@ -21,11 +21,11 @@ impl Progress for NoProgress {
     fn update(&self, _phase: &str, _done: u64, _total: u64) {}
 }
 
-/// Where the edge lists are during a run.
+/// Placement of the edge lists during a run: in memory or on the SSD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineMode {
-    /// In memory if the budget allows, else on the SSD.
+    /// The lists are in memory if the budget allows, else on the SSD.
     #[default]
     Auto,
     /// The compressed lists are loaded into memory.
@@ -122,7 +122,7 @@ impl Context {
         self
     }
 
-    /// Where the edge lists shall be.
+    /// Placement of the edge lists.
     pub fn with_mode(mut self, mode: EngineMode) -> Self {
         self.mode = mode;
         self
@@ -169,22 +169,22 @@ impl Context {
         self.memory
     }
 
-    /// Where the edge lists shall be.
+    /// Placement of the edge lists.
     pub fn mode(&self) -> EngineMode {
         self.mode
     }
 
-    /// Whether pages of selected lists are all that is read.
+    /// True if only pages of selected lists are read.
     pub fn selective(&self) -> bool {
         self.selective
     }
 
-    /// Whether lists that the store's cache plan names are kept in memory.
+    /// True if the lists that the store's cache plan names are kept in memory.
     pub fn static_cache(&self) -> bool {
         self.static_cache
     }
 
-    /// Whether every read is noted.
+    /// True if every read is recorded.
     pub fn traced(&self) -> bool {
         self.traced
     }

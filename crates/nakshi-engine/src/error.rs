@@ -3,7 +3,7 @@
 /// Result of the engine's calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong in a run; each variant is one that a caller can act on.
+/// Errors of a run; a caller can act on each variant.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,7 +19,7 @@ pub enum Error {
     /// The memory budget is below the smallest that works.
     #[error("memory budget of {given} bytes is too small: {what} needs at least {needed} bytes")]
     Budget {
-        /// What needs the memory.
+        /// The part of the run that needs the memory.
         what: String,
         /// Smallest budget that works, in bytes.
         needed: u64,
@@ -40,7 +40,7 @@ pub enum Error {
     Parameter {
         /// Name of the parameter as users write it.
         name: String,
-        /// What is wrong and what would be right.
+        /// The reason, and the values that work.
         message: String,
     },
     /// A weight below zero where only others make sense.
@@ -66,7 +66,7 @@ pub enum Error {
     /// The graph lacks something that was asked for.
     #[error("unsupported: {what}")]
     Unsupported {
-        /// What was asked for, and what to do instead.
+        /// The request, and what to do instead.
         what: String,
     },
     /// Storage failed, or its bytes are damaged.
@@ -78,7 +78,7 @@ pub enum Error {
     /// An allocation was refused.
     #[error("out of memory: {what} needs {bytes} bytes; set a smaller graph, or more memory")]
     OutOfMemory {
-        /// What was to be allocated.
+        /// The purpose of the allocation.
         what: &'static str,
         /// Bytes asked for.
         bytes: u64,

@@ -1,4 +1,4 @@
-//! What a run needs in memory, told before it starts.
+//! Estimate of the memory that a run needs, before it starts.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::source::{SCAN_DEPTH, weight_block};
 use nakshi_store::{CachePlan, Direction, Store};
 use serde::Serialize;
 
-/// What an estimate knows about a graph.
+/// Summary of a graph, for an estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Number of vertices.
@@ -17,7 +17,7 @@ pub struct Summary {
     pub listed: u64,
     /// List entries of one direction.
     pub arcs: u64,
-    /// Whether edges have a direction.
+    /// True if edges have a direction.
     pub directed: bool,
     /// Bytes of the encoded out-lists.
     pub out_bytes: u64,
@@ -31,7 +31,7 @@ pub struct Summary {
     pub weight_width: u64,
 }
 
-/// What an algorithm needs of the engine.
+/// Memory and lists that an algorithm needs of the engine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Needs {
     /// Bytes of state per vertex, at the peak, results included.
@@ -40,19 +40,19 @@ pub struct Needs {
     pub state_bytes_fixed: u64,
     /// Directions whose lists are read.
     pub directions: Vec<Direction>,
-    /// The direction among them that is read only in steps against a search, which selective
+    /// The direction that is read only in steps against a search, which selective
     /// mode does not take.
     pub against: Option<Direction>,
     /// The direction whose first two neighbours of each vertex are held in memory.
     pub heads: Option<Direction>,
-    /// Bytes of that state which are taken only after [`Graph::release`](crate::Graph::release):
+    /// Bytes of the vertex state that are taken only after [`Graph::release`](crate::Graph::release):
     /// until then they keep lists.
     pub late_bytes_per_vertex: f64,
-    /// Whether lists of selected vertices are read, not only all of them in turn: half of
+    /// True if the run reads lists of selected vertices, not only all of them in turn: half of
     /// what the budget leaves is then a page cache. The rest keeps lists of one pass for the
     /// next.
     pub gathers: bool,
-    /// Whether the algorithm itself uses what the budget leaves: no lists are kept then, and
+    /// True if the algorithm itself uses the memory that the budget leaves: no lists are kept then, and
     /// the page cache stays at its smallest.
     pub takes_spare: bool,
     /// Weight column that is read beside the lists.
@@ -65,7 +65,7 @@ impl Needs {
         Needs { state_bytes_per_vertex: bytes, directions: directions.to_vec(), ..Needs::default() }
     }
 
-    /// What is needed in the mode of `cx`; see [`Context::with_selective`].
+    /// The needs in the mode of `cx`; see [`Context::with_selective`].
     pub(crate) fn within(mut self, cx: &Context) -> Self {
         if cx.selective() {
             self.heads = None;
@@ -82,7 +82,7 @@ pub struct Estimate {
     pub minimum: u64,
     /// The budget with which all lists are in memory.
     pub in_memory: u64,
-    /// What the minimum consists of: name and bytes.
+    /// Parts of the minimum: name and bytes.
     pub parts: Vec<(String, u64)>,
     /// Bytes of the lists that are read, weights included.
     pub lists: u64,

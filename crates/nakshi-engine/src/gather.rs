@@ -38,19 +38,14 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::scan`].
-    pub fn gather<W, I, V>(
+    pub fn gather<W: Send>(
         &self,
         direction: Direction,
         set: &VertexSet,
         cx: &Context,
-        init: I,
-        visit: V,
-    ) -> Result<Vec<W>>
-    where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        V: Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
-    {
+        init: impl Fn(usize) -> W + Sync,
+        visit: impl Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<W>> {
         let side = self.side(direction)?;
         let plan = Plan::new(side, false, set);
         let mut values =
@@ -65,19 +60,14 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::scan`].
-    pub fn gather_weighted<W, I, V>(
+    pub fn gather_weighted<W: Send>(
         &self,
         direction: Direction,
         set: &VertexSet,
         cx: &Context,
-        init: I,
-        visit: V,
-    ) -> Result<Vec<W>>
-    where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        V: Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
-    {
+        init: impl Fn(usize) -> W + Sync,
+        visit: impl Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<W>> {
         let side = self.side(direction)?;
         let plan = Plan::new(side, true, set);
         let mut values = plan.dense(side, true, set, cx, &init, |w, view, v, list| {
@@ -92,7 +82,7 @@ impl Graph {
     /// A reader for one worker that fetches lists of arbitrary vertices in batches.
     ///
     /// # Errors
-    /// Of setting up the reads.
+    /// Errors of setting up the reads.
     pub fn reader<'g>(&'g self, direction: Direction, cx: &Context) -> Result<ListReader<'g>> {
         cx.check()?;
         ListReader::new(self.side(direction)?, cx)
@@ -103,7 +93,7 @@ impl Graph {
 struct Plan {
     dense: Vec<usize>,
     sparse: Vec<usize>,
-    /// Whether there is too little to do for a second thread.
+    /// True if there is too little work for a second thread.
     small: bool,
 }
 
@@ -145,20 +135,15 @@ impl Plan {
     }
 
     /// Visits the members in the dense chunks.
-    fn dense<W, I, V>(
+    fn dense<W: Send>(
         &self,
         side: &Side,
         weighted: bool,
         set: &VertexSet,
         cx: &Context,
-        init: &I,
-        visit: V,
-    ) -> Result<Vec<W>>
-    where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        V: Fn(&mut W, &View<'_>, VertexId, &List<'_>) -> Result<()> + Sync,
-    {
+        init: &(impl Fn(usize) -> W + Sync),
+        visit: impl Fn(&mut W, &View<'_>, VertexId, &List<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<W>> {
         if self.dense.is_empty() {
             return Ok(Vec::new());
         }
@@ -168,19 +153,14 @@ impl Plan {
     }
 
     /// Reads the members in the sparse chunks in batches.
-    fn sparse<W, I, R>(
+    fn sparse<W: Send>(
         &self,
         side: &Side,
         set: &VertexSet,
         cx: &Context,
-        init: &I,
-        read: R,
-    ) -> Result<Vec<W>>
-    where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        R: Fn(&mut W, &mut ListReader<'_>, &[(VertexId, u64)]) -> Result<()> + Sync,
-    {
+        init: &(impl Fn(usize) -> W + Sync),
+        read: impl Fn(&mut W, &mut ListReader<'_>, &[(VertexId, u64)]) -> Result<()> + Sync,
+    ) -> Result<Vec<W>> {
         if self.sparse.is_empty() {
             return Ok(Vec::new());
         }
@@ -212,18 +192,13 @@ impl Plan {
                 }
                 read(&mut w, &mut reader, &requests)
             };
-            match work() {
-                Ok(()) => Ok(w),
-                Err(e) => {
-                    tickets.close();
-                    Err(e)
-                }
-            }
+            tickets.settle(work())?;
+            Ok(w)
         })
     }
 }
 
-/// Fetches lists of arbitrary vertices for one worker; see [`Graph::reader`].
+/// Reader of lists of arbitrary vertices for one worker; see [`Graph::reader`].
 #[derive(Debug)]
 pub struct ListReader<'g> {
     side: &'g Side,

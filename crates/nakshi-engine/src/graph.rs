@@ -14,7 +14,7 @@ use crate::source::weights::WeightKind;
 use crate::source::{Shared, Side};
 use crate::vertex_set::{AtomicBitmap, Bitmap};
 use nakshi_io::IoSnapshot;
-use nakshi_store::{Direction, ExternalId, Store, VertexId, codec};
+use nakshi_store::{Direction, ExternalId, IdMap, Store, VertexId, codec};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -44,9 +44,9 @@ pub struct ListAccess {
     pub seconds: f64,
     /// `out`, `in` or `column`.
     pub lists: &'static str,
-    /// Where in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// How much.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
@@ -80,17 +80,17 @@ impl Graph {
         self.arcs
     }
 
-    /// Whether edges have a direction.
+    /// True if edges have a direction.
     pub fn directed(&self) -> bool {
         self.directed
     }
 
-    /// Whether a weight column is open; without one all weights are 1.
+    /// True if a weight column is open; without one all weights are 1.
     pub fn weighted(&self) -> bool {
         self.weight_kind() != WeightKind::Unit
     }
 
-    /// How the weights are stored that [`Graph::scan_weighted`] hands out.
+    /// Number format of the weights that [`Graph::scan_weighted`] hands out.
     pub fn weight_kind(&self) -> WeightKind {
         let sides = [&self.out, &self.incoming].into_iter().flatten();
         sides.filter_map(|s| s.weights.as_ref()).map(|w| w.kind).next().unwrap_or(WeightKind::Unit)
@@ -101,7 +101,7 @@ impl Graph {
         self.mode
     }
 
-    /// Whether pages of selected lists are all that is read; see [`Context::with_selective`].
+    /// True if only pages of selected lists are read; see [`Context::with_selective`].
     pub fn selective(&self) -> bool {
         self.shared.selective
     }
@@ -117,7 +117,7 @@ impl Graph {
         [&self.out, &self.incoming].into_iter().flatten().for_each(Side::release);
     }
 
-    /// What was read from the SSD by runs since the graph was opened.
+    /// Statistics of the reads from the SSD since the graph was opened.
     pub fn io_stats(&self) -> IoSnapshot {
         self.shared.stats.snapshot()
     }
@@ -203,13 +203,13 @@ impl Graph {
         Ok(self.side(direction)?.index.stored() as usize)
     }
 
-    /// Where the encoded list of `v` lies in the bytes of its direction; empty beyond the
+    /// Byte range of the encoded list of `v` in its direction; empty beyond the
     /// last vertex, and if the direction is not open.
     pub fn extent(&self, direction: Direction, v: usize) -> Range<u64> {
         self.side(direction).map_or(0..0, |side| side.extent(v as u64))
     }
 
-    /// What an estimate knows about this graph.
+    /// Summary of this graph, for an estimate.
     pub fn summary(&self) -> Summary {
         if let Some(store) = &self.store {
             return Summary::of_store(store);
@@ -228,7 +228,8 @@ impl Graph {
         }
     }
 
-    /// Where the vertices from `from` on, and before `end`, have lists of so many encoded bytes: at least one
+    /// The end of the longest range of vertices from `from` on, at most `end`, whose lists take no more
+    /// than `bytes` encoded bytes; at least one
     /// vertex further, if there is one.
     pub fn until(&self, direction: Direction, from: usize, end: usize, bytes: u64) -> usize {
         let limit = self.extent(direction, from.min(end)).start + bytes;
@@ -247,7 +248,7 @@ impl Graph {
     /// Degrees in a direction, one per vertex. Needs no lists of that direction in memory.
     ///
     /// # Errors
-    /// Of reading; [`Error::Cancelled`].
+    /// Errors of reading; [`Error::Cancelled`].
     pub fn degrees(&self, direction: Direction, cx: &Context) -> Result<Vec<u32>> {
         if let Some(store) = &self.store {
             return Ok(store.degrees(direction, cx.cancel_token())?);
@@ -272,7 +273,7 @@ impl Graph {
     /// The first two neighbours of each vertex; kept once they are loaded.
     ///
     /// # Errors
-    /// Of reading; [`Error::Cancelled`].
+    /// Errors of reading; [`Error::Cancelled`].
     pub fn heads(&self, direction: Direction, cx: &Context) -> Result<Arc<Heads>> {
         let direction = self.resolve(direction);
         let slot = self.heads.get(head_slot(direction));
@@ -325,17 +326,9 @@ impl Graph {
     /// compare when a result speaks of the smallest id. `None` if it is the internal order.
     ///
     /// # Errors
-    /// Of reading the id files.
+    /// Errors of reading the id files.
     pub fn id_ranks(&self, cx: &Context) -> Result<Option<Vec<u32>>> {
-        cx.check()?;
-        let Some(store) = &self.store else { return Ok(None) };
-        let ids = store.ids()?.until(cx.cancel_token());
-        if ids.ranks_are_internal() {
-            return Ok(None);
-        }
-        let ranks = ids.rank_of()?;
-        self.shared.stats.bytes_read.fetch_add(4 * ranks.len() as u64, Relaxed);
-        Ok(Some(ranks))
+        self.by_ids(cx, IdMap::rank_of)
     }
 
     /// The vertices in the ascending order of the users' ids, the inverse of
@@ -344,15 +337,24 @@ impl Graph {
     /// # Errors
     /// As [`Graph::id_ranks`].
     pub fn vertices_by_id(&self, cx: &Context) -> Result<Option<Vec<VertexId>>> {
+        self.by_ids(cx, IdMap::internal_by_rank)
+    }
+
+    /// Reads a permutation between ranks and vertices from the id files; `None` if it is the identity.
+    fn by_ids(
+        &self,
+        cx: &Context,
+        read: impl FnOnce(&IdMap) -> nakshi_store::Result<Vec<u32>>,
+    ) -> Result<Option<Vec<u32>>> {
         cx.check()?;
         let Some(store) = &self.store else { return Ok(None) };
         let ids = store.ids()?.until(cx.cancel_token());
         if ids.ranks_are_internal() {
             return Ok(None);
         }
-        let vertices = ids.internal_by_rank()?;
-        self.shared.stats.bytes_read.fetch_add(4 * vertices.len() as u64, Relaxed);
-        Ok(Some(vertices))
+        let numbers = read(&ids)?;
+        self.shared.stats.bytes_read.fetch_add(4 * numbers.len() as u64, Relaxed);
+        Ok(Some(numbers))
     }
 
     /// The internal id of a vertex that a user names in JSON: a number, a string (also for
@@ -382,7 +384,7 @@ impl Graph {
     }
 }
 
-/// Where the heads of a direction are kept.
+/// Index of the heads of a direction.
 fn head_slot(direction: Direction) -> usize {
     match direction {
         Direction::Out => 0,

@@ -1,4 +1,4 @@
-//! What an algorithm hands to the faces: columns in internal order, a summary, statistics.
+//! Results as Python and the command line take them: columns in internal order, a summary, statistics.
 
 use crate::stats::RunStats;
 use crate::vertex_set::Bitmap;
@@ -31,7 +31,7 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -70,7 +70,7 @@ pub struct Outcome {
     pub summary: Map<String, Value>,
     /// Results that are vertices, by name, as internal ids; the faces translate them.
     pub summary_vertices: Vec<(String, VertexId)>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

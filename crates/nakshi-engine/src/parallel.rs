@@ -50,7 +50,18 @@ impl Tickets {
         (ticket < self.total).then_some(ticket)
     }
 
-    /// No further tickets for anybody.
+    /// Closes the counter if a worker has failed with `result`, so that the others stop as well.
+    ///
+    /// # Errors
+    /// The error of `result`.
+    pub(crate) fn settle<T>(&self, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.close();
+        }
+        result
+    }
+
+    /// Ends the tickets for all workers.
     pub fn close(&self) {
         self.next.store(self.total, Ordering::Relaxed);
     }
@@ -90,10 +101,7 @@ where
             }
             Ok(())
         })();
-        if result.is_err() {
-            tickets.close();
-        }
-        result.map(|()| mine)
+        tickets.settle(result).map(|()| mine)
     })?;
     let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(block, _)| *block);

@@ -5,7 +5,7 @@
 /// 512 bits of a row: one vector register where there is one so wide.
 pub type Unit = [u64; 8];
 
-/// How rows are counted on this processor; choose once, pass along.
+/// The instructions that count rows on this processor; choose once, pass along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AndCount {
     width: Width,
@@ -45,7 +45,7 @@ fn avx512(a: &[Unit], b: &[Unit]) -> u64 {
 }
 
 impl AndCount {
-    /// The best way on this processor.
+    /// The fastest method on this processor.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -63,7 +63,7 @@ impl AndCount {
         AndCount { width: Width::Portable }
     }
 
-    /// Without any special instruction; the twin that the others are checked against.
+    /// The method without any special instruction; the others are checked against it.
     #[cfg(test)]
     pub fn portable() -> Self {
         AndCount { width: Width::Portable }

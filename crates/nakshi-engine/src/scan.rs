@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::parallel::{Tickets, run_workers};
 use crate::source::Side;
-use crate::source::chunks::{Feed, View};
+use crate::source::chunks::{ChunkFeed, View};
 use crate::source::weights::Weights;
 use nakshi_store::{Direction, List, VertexId};
 
@@ -17,18 +17,13 @@ impl Graph {
     /// # Errors
     /// The first error of `visit`, of reading, [`crate::Error::Cancelled`],
     /// [`crate::Error::Panicked`].
-    pub fn scan<W, I, V>(
+    pub fn scan<W: Send>(
         &self,
         direction: Direction,
         cx: &Context,
-        init: I,
-        visit: V,
-    ) -> Result<Vec<W>>
-    where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        V: Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
-    {
+        init: impl Fn(usize) -> W + Sync,
+        visit: impl Fn(&mut W, VertexId, &List<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<W>> {
         let side = self.side(direction)?;
         run(side, false, None, cx, init, |w, view| view.lists(|v, list| visit(w, v, list)))
     }
@@ -37,18 +32,13 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::scan`].
-    pub fn scan_weighted<W, I, V>(
+    pub fn scan_weighted<W: Send>(
         &self,
         direction: Direction,
         cx: &Context,
-        init: I,
-        visit: V,
-    ) -> Result<Vec<W>>
-    where
-        W: Send,
-        I: Fn(usize) -> W + Sync,
-        V: Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
-    {
+        init: impl Fn(usize) -> W + Sync,
+        visit: impl Fn(&mut W, VertexId, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<W>> {
         let side = self.side(direction)?;
         run(side, true, None, cx, init, |w, view| {
             view.lists(|v, list| visit(w, v, list, &view.weights(v, list.degree())?))
@@ -61,18 +51,13 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::scan`].
-    pub fn scan_fold<T, I, V>(
+    pub fn scan_fold<T: Send>(
         &self,
         direction: Direction,
         cx: &Context,
-        init: I,
-        visit: V,
-    ) -> Result<Vec<T>>
-    where
-        T: Send,
-        I: Fn() -> T + Sync,
-        V: Fn(&mut T, VertexId, &List<'_>) -> Result<()> + Sync,
-    {
+        init: impl Fn() -> T + Sync,
+        visit: impl Fn(&mut T, VertexId, &List<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
         let side = self.side(direction)?;
         let parts = run(
             side,
@@ -94,26 +79,21 @@ impl Graph {
 }
 
 /// Runs `visit` on chunks: those of `order`, or all.
-pub(crate) fn run<W, I, V>(
+pub(crate) fn run<W: Send>(
     side: &Side,
     weighted: bool,
     order: Option<&[usize]>,
     cx: &Context,
-    init: I,
-    visit: V,
-) -> Result<Vec<W>>
-where
-    W: Send,
-    I: Fn(usize) -> W + Sync,
-    V: Fn(&mut W, &View<'_>) -> Result<()> + Sync,
-{
+    init: impl Fn(usize) -> W + Sync,
+    visit: impl Fn(&mut W, &View<'_>) -> Result<()> + Sync,
+) -> Result<Vec<W>> {
     let all = side.chunk_starts().len().saturating_sub(1);
     let tickets = Tickets::new(order.map_or(all, <[usize]>::len));
     let threads = cx.threads().min(tickets.total()).max(1);
     run_workers(threads, |worker| {
         let mut w = init(worker);
         let mut work = || -> Result<()> {
-            let mut feed = Feed::new(side, weighted, &tickets, order, cx)?;
+            let mut feed = ChunkFeed::new(side, weighted, &tickets, order, cx)?;
             loop {
                 cx.check()?;
                 if !feed.next(&mut |view| visit(&mut w, view))? {
@@ -121,13 +101,8 @@ where
                 }
             }
         };
-        match work() {
-            Ok(()) => Ok(w),
-            Err(e) => {
-                tickets.close();
-                Err(e)
-            }
-        }
+        tickets.settle(work())?;
+        Ok(w)
     })
 }
 

@@ -20,7 +20,7 @@ use nakshi_store::{Direction, Permutation, VertexId};
 pub(crate) const SAMPLES: usize = 16;
 /// Sources of a sample: where one reaches little, the next begins.
 const SOURCES: usize = 8;
-/// In place of a step: not reached.
+/// Mark in place of a step: not reached.
 pub(crate) const NEVER: u16 = u16::MAX;
 
 /// For each sample the step in which the list of each vertex is asked for: 2 bytes each.
@@ -30,7 +30,7 @@ pub struct Searches {
 }
 
 impl Searches {
-    /// What these searches, and then counting, need in memory.
+    /// Memory that these searches and then the counting of pages need.
     pub fn needs() -> Needs {
         // Steps, the order of sources; the order and its inverse, sizes; visited, frontier, next.
         let state = 2.0 * SAMPLES as f64 + 4.0 + 12.0 + 1.0;
@@ -41,7 +41,7 @@ impl Searches {
     /// if edges have a direction, along both.
     ///
     /// # Errors
-    /// Those of reading; [`crate::Error::Cancelled`].
+    /// Errors of reading; [`crate::Error::Cancelled`].
     pub fn run(graph: &Graph, direction: Direction, seed: u64, cx: &Context) -> Result<Self> {
         let has_list = |v: &VertexId| !graph.extent(direction, *v as usize).is_empty();
         // Lossless: vertices.
@@ -59,15 +59,15 @@ impl Searches {
         Ok(Searches { direction, steps })
     }
 
-    /// Pages that the steps of all searches read where lists lie in the order of `places` and are
+    /// Pages that the steps of all searches read where lists lie in the order of `permutation` and are
     /// encoded anew.
     ///
     /// # Errors
-    /// Those of reading; [`crate::Error::Cancelled`].
-    pub fn pages(&self, graph: &Graph, places: &Permutation, cx: &Context) -> Result<u64> {
+    /// Errors of reading; [`crate::Error::Cancelled`].
+    pub fn pages(&self, graph: &Graph, permutation: &Permutation, cx: &Context) -> Result<u64> {
         let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
-        let sizes = sizes(graph, self.direction, places, cx)?;
-        let order = places.clone().inverse();
+        let sizes = sizes(graph, self.direction, permutation, cx)?;
+        let order = permutation.clone().inverse();
         let mut pages = 0;
         for steps in &self.steps {
             cx.check()?;
@@ -123,11 +123,11 @@ fn search(
     Ok(steps)
 }
 
-/// Bytes of the list of each vertex where ids are those of `places`; the longest count as 4 GiB.
+/// Bytes of the list of each vertex where ids are those of `permutation`; the longest count as 4 GiB.
 fn sizes(
     graph: &Graph,
     direction: Direction,
-    places: &Permutation,
+    permutation: &Permutation,
     cx: &Context,
 ) -> Result<Vec<u32>> {
     let encoding = graph.store().map(|store| store.manifest().encoding).unwrap_or_default();
@@ -138,7 +138,7 @@ fn sizes(
         |(sizes, ids, bytes), _, list| {
             ids.clear();
             bytes.clear();
-            list.for_each(|u| ids.push(places.new_of(u).unwrap_or(u)))?;
+            list.for_each(|u| ids.push(permutation.new_of(u).unwrap_or(u)))?;
             ids.sort_unstable();
             encode(encoding, ids, bytes);
             sizes.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -163,18 +163,18 @@ mod tests {
             let sample = power_law(1_500, 12_000, directed, 9);
             let n = sample.n as u32;
             // 7 and 1500 have no divisor in common.
-            let places: Vec<u32> = (0..n).map(|v| v * 7 % n).collect();
-            let moved = |&(u, v): &(u32, u32)| (places[u as usize], places[v as usize]);
+            let permutation: Vec<u32> = (0..n).map(|v| v * 7 % n).collect();
+            let moved = |&(u, v): &(u32, u32)| (permutation[u as usize], permutation[v as usize]);
             let edges = sample.edges.iter().map(moved).collect();
             let other = Sample { edges, n: sample.n, directed }.graph();
             for graph in [sample.graph(), sample.graph_on_ssd()] {
-                let order = Permutation::from_new_of_old(places.clone()).unwrap();
+                let order = Permutation::from_new_of_old(permutation.clone()).unwrap();
                 let searches = Searches::run(&graph, Direction::Out, 1, &cx).unwrap();
                 let mut expected = 0;
                 for steps in &searches.steps {
                     let mut pages = BTreeSet::new();
                     for (v, step) in steps.iter().enumerate().filter(|(_, step)| **step != NEVER) {
-                        let extent = other.extent(Direction::Out, places[v] as usize);
+                        let extent = other.extent(Direction::Out, permutation[v] as usize);
                         pages.extend((extent.start..extent.end).map(|byte| (step, byte / 4096)));
                     }
                     expected += pages.len() as u64;

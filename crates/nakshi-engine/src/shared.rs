@@ -9,27 +9,71 @@
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// An `f64` that workers may read and write at the same time.
-#[repr(transparent)]
-#[derive(Debug, Default)]
-pub struct SharedF64(AtomicU64);
+/// A cell of a shared slice.
+pub trait Slot<T>: Sync {
+    /// Replaces the value.
+    fn put(&self, value: T);
+}
+
+/// A float whose slices can be shared between workers.
+pub trait Shareable: Sized {
+    /// The shared twin.
+    type Shared: Slot<Self>;
+    /// Shares a slice for the length of a pass.
+    fn share(slice: &mut [Self]) -> &[Self::Shared];
+}
+
+/// Writes the shared twin of a float: its bits in an atomic integer.
+macro_rules! shared_float {
+    ($(#[$doc:meta])* $shared:ident, $float:ty, $bits:ty, $share:ident) => {
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Debug, Default)]
+        pub struct $shared($bits);
+
+        impl $shared {
+            /// The value.
+            #[inline]
+            pub fn get(&self) -> $float {
+                <$float>::from_bits(self.0.load(Ordering::Relaxed))
+            }
+
+            /// Replaces the value.
+            #[inline]
+            pub fn set(&self, value: $float) {
+                self.0.store(value.to_bits(), Ordering::Relaxed);
+            }
+        }
+
+        impl Slot<$float> for $shared {
+            #[inline]
+            fn put(&self, value: $float) {
+                self.set(value);
+            }
+        }
+
+        impl Shareable for $float {
+            type Shared = $shared;
+            fn share(slice: &mut [$float]) -> &[$shared] {
+                $share(slice)
+            }
+        }
+    };
+}
+
+shared_float!(
+    /// An `f64` that workers may read and write at the same time.
+    SharedF64, f64, AtomicU64, share_f64
+);
+shared_float!(
+    /// An `f32` that workers may read and write at the same time.
+    SharedF32, f32, AtomicU32, share_f32
+);
 
 impl SharedF64 {
     /// A shared cell with this value.
     pub fn new(value: f64) -> Self {
         SharedF64(AtomicU64::new(value.to_bits()))
-    }
-
-    /// The value.
-    #[inline]
-    pub fn get(&self) -> f64 {
-        f64::from_bits(self.0.load(Ordering::Relaxed))
-    }
-
-    /// Replaces the value.
-    #[inline]
-    pub fn set(&self, value: f64) {
-        self.0.store(value.to_bits(), Ordering::Relaxed);
     }
 
     /// Adds to the value, atomically. The order of additions, and so the last
@@ -45,67 +89,6 @@ impl SharedF64 {
                 Err(now) => old = now,
             }
         }
-    }
-}
-
-/// An `f32` that workers may read and write at the same time.
-#[repr(transparent)]
-#[derive(Debug, Default)]
-pub struct SharedF32(AtomicU32);
-
-impl SharedF32 {
-    /// The value.
-    #[inline]
-    pub fn get(&self) -> f32 {
-        f32::from_bits(self.0.load(Ordering::Relaxed))
-    }
-
-    /// Replaces the value.
-    #[inline]
-    pub fn set(&self, value: f32) {
-        self.0.store(value.to_bits(), Ordering::Relaxed);
-    }
-}
-
-/// A cell of a shared slice.
-pub trait Slot<T>: Sync {
-    /// Replaces the value.
-    fn put(&self, value: T);
-}
-
-impl Slot<f64> for SharedF64 {
-    #[inline]
-    fn put(&self, value: f64) {
-        self.set(value);
-    }
-}
-
-impl Slot<f32> for SharedF32 {
-    #[inline]
-    fn put(&self, value: f32) {
-        self.set(value);
-    }
-}
-
-/// A float whose slices can be shared between workers.
-pub trait Shareable: Sized {
-    /// The shared twin.
-    type Shared: Slot<Self>;
-    /// Shares a slice for the length of a pass.
-    fn share(slice: &mut [Self]) -> &[Self::Shared];
-}
-
-impl Shareable for f64 {
-    type Shared = SharedF64;
-    fn share(slice: &mut [f64]) -> &[SharedF64] {
-        share_f64(slice)
-    }
-}
-
-impl Shareable for f32 {
-    type Shared = SharedF32;
-    fn share(slice: &mut [f32]) -> &[SharedF32] {
-        share_f32(slice)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What happened in a run, per iteration.
+//! Statistics of a run, by iteration.
 
 use crate::graph::Graph;
 use nakshi_io::IoSnapshot;
@@ -8,7 +8,7 @@ use std::time::Instant;
 /// One iteration of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Iteration {
-    /// What the iteration did, in a word.
+    /// The kind of work, in a word.
     pub phase: &'static str,
     /// Vertices in the frontier, or visited.
     pub frontier: u64,

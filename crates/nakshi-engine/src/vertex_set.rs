@@ -36,12 +36,12 @@ impl Bitmap {
         self.len
     }
 
-    /// Whether the universe is empty.
+    /// Returns true if the universe is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether `i` is in the set; `false` beyond the universe.
+    /// Returns true if `i` is in the set; `false` beyond the universe.
     #[inline]
     pub fn get(&self, i: usize) -> bool {
         self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
@@ -154,12 +154,12 @@ impl AtomicBitmap {
         self.len
     }
 
-    /// Whether the universe is empty.
+    /// Returns true if the universe is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether `i` is in the set.
+    /// Returns true if `i` is in the set.
     #[inline]
     pub fn get(&self, i: usize) -> bool {
         self.words.get(i / 64).is_some_and(|w| w.load(Ordering::Relaxed) >> (i % 64) & 1 == 1)
@@ -244,7 +244,7 @@ impl VertexSet {
         new
     }
 
-    /// Whether `v` is a member.
+    /// Returns true if `v` is a member.
     #[inline]
     pub fn contains(&self, v: VertexId) -> bool {
         self.bits.get(v as usize)
@@ -255,7 +255,7 @@ impl VertexSet {
         self.count
     }
 
-    /// Whether there is no member.
+    /// Returns true if there is no member.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

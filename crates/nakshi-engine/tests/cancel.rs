@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How late a stop may be: 0.2 s by rule; the rest is for a machine that is busy.
+/// Longest delay of a stop: 0.2 s by rule; the rest is for a machine that is busy.
 const ALLOWED: Duration = Duration::from_millis(700);
 
 fn all() -> Vec<(&'static str, Value)> {

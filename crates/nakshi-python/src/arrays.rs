@@ -16,13 +16,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 
-use crate::arrow_stream::Batches;
+use crate::arrow_stream::BatchStream;
 
 /// Rows copied from NumPy at a time, so that the interpreter is held for microseconds only.
 const ROWS: usize = 1 << 16;
 
 /// One contiguous one-dimensional NumPy array, or a list of `str`.
-enum Source {
+enum ArraySource {
     I32(Py<PyArray1<i32>>),
     I64(Py<PyArray1<i64>>),
     U32(Py<PyArray1<u32>>),
@@ -32,7 +32,7 @@ enum Source {
     Text(Py<PyList>),
 }
 
-impl Source {
+impl ArraySource {
     fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(list) = object.cast::<PyList>() {
             return Ok(Self::Text(list.clone().unbind()));
@@ -113,7 +113,7 @@ where
 /// Arrays of equal length as a stream of record batches, copied piece by piece.
 struct ArrayReader {
     schema: SchemaRef,
-    columns: Vec<Source>,
+    columns: Vec<ArraySource>,
     next: usize,
     rows: usize,
 }
@@ -147,12 +147,12 @@ impl RecordBatchReader for ArrayReader {
 ///
 /// # Errors
 /// `TypeError` for another dtype or shape, `ValueError` for lengths that differ.
-pub fn import(columns: &[(String, Bound<'_, PyAny>)]) -> PyResult<Batches> {
+pub fn import(columns: &[(String, Bound<'_, PyAny>)]) -> PyResult<BatchStream> {
     let mut fields = Vec::new();
     let mut sources = Vec::new();
     let mut rows = None;
     for (name, object) in columns {
-        let source = Source::new(object)?;
+        let source = ArraySource::new(object)?;
         let length = source.len(object.py())?;
         if *rows.get_or_insert(length) != length {
             return Err(PyValueError::new_err("arrays of edges must have equal lengths"));
@@ -176,7 +176,7 @@ pub type Masked<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>);
 ///
 /// # Errors
 /// Whatever the reader fails with, or a type that no result has.
-pub fn export<'py>(py: Python<'py>, mut reader: Batches, rows: usize) -> PyResult<Masked<'py>> {
+pub fn export<'py>(py: Python<'py>, mut reader: BatchStream, rows: usize) -> PyResult<Masked<'py>> {
     let schema = reader.schema();
     let field = schema.field(0);
     let mask = field.is_nullable().then(|| PyArray1::<bool>::zeros(py, rows, false));
@@ -199,7 +199,7 @@ pub fn export<'py>(py: Python<'py>, mut reader: Batches, rows: usize) -> PyResul
 
 type Mask<'a, 'py> = Option<&'a Bound<'py, PyArray1<bool>>>;
 
-fn batches(reader: &mut Batches) -> impl Iterator<Item = PyResult<ArrayRef>> + '_ {
+fn batches(reader: &mut BatchStream) -> impl Iterator<Item = PyResult<ArrayRef>> + '_ {
     reader.map(|batch| {
         let batch = batch.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(batch.column(0).clone())
@@ -220,7 +220,7 @@ fn note_missing(mask: Mask<'_, '_>, array: &dyn Array, from: usize) {
 
 fn copy_numbers<'py, T>(
     py: Python<'py>,
-    reader: &mut Batches,
+    reader: &mut BatchStream,
     rows: usize,
     mask: Mask<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>>
@@ -252,7 +252,7 @@ where
 fn copy_objects<'py>(
     py: Python<'py>,
     field: &Field,
-    reader: &mut Batches,
+    reader: &mut BatchStream,
     rows: usize,
     mask: Mask<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {

@@ -10,13 +10,13 @@ use pyo3::types::PyCapsule;
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
 /// A stream of record batches that may move to the thread that consumes it.
-pub type Batches = Box<dyn RecordBatchReader + Send>;
+pub type BatchStream = Box<dyn RecordBatchReader + Send>;
 
 /// Takes the stream of any object with `__arrow_c_stream__`.
 ///
 /// # Errors
 /// `TypeError` if the object has no such method or gives anything but a table's stream.
-pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
+pub fn import(object: &Bound<'_, PyAny>) -> PyResult<BatchStream> {
     let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: the name says that the capsule holds an ArrowArrayStream, so the pointer is valid,
@@ -32,6 +32,6 @@ pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
 ///
 /// # Errors
 /// Only if Python is out of memory.
-pub fn export<'py>(py: Python<'py>, reader: Batches) -> PyResult<Bound<'py, PyCapsule>> {
+pub fn export<'py>(py: Python<'py>, reader: BatchStream) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }

@@ -21,27 +21,27 @@ use crate::errors::Failure;
 
 /// A stream of tables, waiting to be imported; it can be read once.
 #[pyclass(frozen, module = "nakshi._core")]
-pub struct Batches(Mutex<Option<arrow_stream::Batches>>);
+pub struct Batches(Mutex<Option<arrow_stream::BatchStream>>);
 
 impl Batches {
-    fn new(stream: arrow_stream::Batches) -> Self {
+    fn new(stream: arrow_stream::BatchStream) -> Self {
         Self(Mutex::new(Some(stream)))
     }
 
-    pub(crate) fn take(&self) -> Option<arrow_stream::Batches> {
+    pub(crate) fn take(&self) -> Option<arrow_stream::BatchStream> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 #[pymethods]
 impl Batches {
-    /// Of any object with `__arrow_c_stream__`.
+    /// A stream of any object with `__arrow_c_stream__`.
     #[staticmethod]
     fn from_stream(table: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self::new(arrow_stream::import(table)?))
     }
 
-    /// Of arrays, or lists of `str`, of equal length, by name.
+    /// A stream of arrays, or lists of `str`, of equal length, by name.
     #[staticmethod]
     fn from_arrays(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
         Ok(Self::new(arrays::import(&columns)?))
@@ -51,7 +51,7 @@ impl Batches {
 /// Options of an import as the Python side writes them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct ImportSettings {
     directed: bool,
     weighted: bool,
     format: String,
@@ -70,9 +70,9 @@ struct Options {
     stripes: Option<Vec<PathBuf>>,
 }
 
-impl Options {
+impl ImportSettings {
     fn parse(text: &str) -> Result<ImportOptions, Failure> {
-        let given: Options = serde_json::from_str(text)?;
+        let given: ImportSettings = serde_json::from_str(text)?;
         let defaults = ImportOptions::default();
         Ok(ImportOptions {
             directed: given.directed,
@@ -184,7 +184,7 @@ pub fn build(
     csr: Option<Csr<'_>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let options = Options::parse(options)?;
+    let options = ImportSettings::parse(options)?;
     let matrix = match &csr {
         None => None,
         Some((rows, columns, weights)) => Some((

@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
-/// How often signals are checked while a call runs: Ctrl-C has to act within 200 ms.
+/// Interval at which signals are checked while a call runs: Ctrl-C has to act within 200 ms.
 const HEARTBEAT: Duration = Duration::from_millis(25);
-/// How often the progress sink is called at most.
+/// Shortest interval between two calls of the progress sink.
 const REPORT: Duration = Duration::from_millis(100);
 
-/// Where a call is: phase, done, total (0 if unknown), unit.
+/// Progress of a call: phase, done, total (0 if unknown), unit.
 #[derive(Clone, Default, PartialEq)]
 struct Position {
     phase: String,
@@ -62,15 +62,15 @@ impl Bell {
         self.changed.notify_all();
     }
 
-    /// Whether it has rung, after at most `patience`.
-    fn wait(&self, patience: Duration) -> bool {
+    /// Returns true once the bell has rung; waits at most `timeout`.
+    fn wait(&self, timeout: Duration) -> bool {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let rung = self.changed.wait_timeout_while(rung, patience, |rung| !*rung);
+        let rung = self.changed.wait_timeout_while(rung, timeout, |rung| !*rung);
         *rung.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
-/// What a long call gets: how it learns that it must stop, and where it tells how far it is.
+/// Arguments of a long call: the token that stops it, and the meter of its progress.
 pub struct Call {
     /// Set on Ctrl-C, or when the progress sink raises.
     pub cancel: CancelToken,

@@ -55,7 +55,7 @@ fn known(token: Option<Vec<u8>>) -> Result<(Token, Option<PathBuf>), Failure> {
 
 /// The graph of a run: a store, or a file of edges as JSON.
 #[derive(FromPyObject)]
-pub enum Input<'py> {
+pub enum RunInput<'py> {
     Store(PyRef<'py, Store>),
     Edges(String),
 }
@@ -71,7 +71,7 @@ pub enum Input<'py> {
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
 pub fn run_on_servers(
     py: Python<'_>,
-    graph: Input<'_>,
+    graph: RunInput<'_>,
     algorithm: String,
     parameters: &str,
     addresses: Vec<String>,
@@ -89,8 +89,8 @@ pub fn run_on_servers(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
     let (store, file): (_, Option<EdgeFile>) = match graph {
-        Input::Store(store) => (Some(store.opened()?), None),
-        Input::Edges(text) => (None, Some(serde_json::from_str(&text).map_err(Failure::from)?)),
+        RunInput::Store(store) => (Some(store.opened()?), None),
+        RunInput::Edges(text) => (None, Some(serde_json::from_str(&text).map_err(Failure::from)?)),
     };
     let given = store.as_ref().map(Given::Store).or(file.as_ref().map(Given::Edges));
     let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
@@ -106,7 +106,7 @@ pub fn run_on_servers(
         }),
         restarts,
         deadline: deadline.map(|deadline| seconds("deadline", deadline)).transpose()?,
-        silence: seconds("silence", silence)?,
+        peer_timeout: seconds("silence", silence)?,
     };
     let context = within(Context::new(), timeout)?;
     let mut calls = Calls { replace, watch, raised: None };
@@ -121,13 +121,13 @@ pub fn run_on_servers(
     }
 }
 
-/// What a run on servers calls.
+/// Python callbacks of a run on servers.
 struct Calls {
     /// Gives the address of another server in the place of one that was lost.
     replace: Option<Py<PyAny>>,
     /// Is told of every superstep.
     watch: Option<Py<PyAny>>,
-    /// What one of them has raised.
+    /// The exception that a callback has raised.
     raised: Option<PyErr>,
 }
 

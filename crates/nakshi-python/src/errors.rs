@@ -25,13 +25,13 @@ import_exception!(nakshi.errors, UnsupportedError);
 /// Any failure of a call.
 #[derive(Debug)]
 pub enum Failure {
-    /// Of the engine.
+    /// An error of the engine.
     Engine(engine::Error),
-    /// Of the store.
+    /// An error of the store.
     Store(store::Error),
-    /// Of the storage below it.
+    /// An error of the storage below it.
     Io(io::Error),
-    /// Of the servers of a cluster.
+    /// An error of a cluster.
     Cluster(cluster::Error),
     /// An argument is not the JSON that the Python side should have made.
     Json(serde_json::Error),

@@ -31,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
-    use crate::property::{Properties, Record, load};
+    use crate::property::{PyProperties, Record, load};
     #[pymodule_export]
     use crate::store::Store;
 

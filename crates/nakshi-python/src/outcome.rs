@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::arrow_stream::Batches;
+use crate::arrow_stream::BatchStream;
 use crate::call::long;
 use crate::errors::Failure;
 use crate::{arrays, arrow_stream};
@@ -58,7 +58,7 @@ impl Outcome {
         Ok(serde_json::to_string(&self.answer.summary).map_err(Failure::from)?)
     }
 
-    /// How it ran as JSON.
+    /// Statistics of the run as JSON.
     fn stats(&self) -> PyResult<String> {
         Ok(serde_json::to_string(&self.answer.stats).map_err(Failure::from)?)
     }
@@ -107,7 +107,7 @@ impl Outcome {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A consumer may ask for other types, and must accept the ones that there are.
         let _ = requested_schema;
-        let batches: Batches = Box::new(self.table()?.reader(None));
+        let batches: BatchStream = Box::new(self.table()?.reader(None));
         arrow_stream::export(py, batches)
     }
 }

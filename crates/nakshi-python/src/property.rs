@@ -24,7 +24,7 @@ use crate::outcome::Outcome;
 /// Options of a load as the Python side writes them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct LoadSettings {
     /// An order of vertices, or, as ZipG has it, a layout of property files.
     layout: String,
     property_layout: Option<PropertyLayout>,
@@ -40,9 +40,9 @@ struct Options {
     shards: Option<u32>,
 }
 
-impl Options {
+impl LoadSettings {
     fn parse(text: &str) -> Result<LoadOptions, Failure> {
-        let given: Options = serde_json::from_str(text)?;
+        let given: LoadSettings = serde_json::from_str(text)?;
         let usual = LoadOptions::default();
         let named: Option<PropertyLayout> =
             serde_json::from_value(given.layout.as_str().into()).ok();
@@ -93,7 +93,7 @@ pub fn load(
     options: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let options = Options::parse(options)?;
+    let options = LoadSettings::parse(options)?;
     let (nodes, edges) = (tables(nodes)?, tables(edges)?);
     let report =
         long(py, progress, |call| Ok(load_tables(&path, nodes, edges, &options, &hooks(call))?))?;
@@ -125,7 +125,7 @@ fn record(record: EdgeRecord) -> Record {
     Record { record, edge_type }
 }
 
-/// Of a compaction.
+/// Options of a compaction.
 fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
     let usual = LoadOptions::default();
     LoadOptions {
@@ -308,31 +308,32 @@ const MANY: usize = 1000;
 
 /// The properties of a store, in memory as they are on disk or behind a cache, and changes of them.
 /// Owns no threads; files that are in memory can be read on in a process that forks.
-#[pyclass(frozen, module = "nakshi._core")]
-pub struct Properties(Source);
+#[pyclass(frozen, name = "Properties", module = "nakshi._core")]
+pub struct PyProperties(PropertySource);
 
-enum Source {
-    /// With its path. Locked for moments only, with the interpreter held: `fork` cannot find it locked.
+enum PropertySource {
+    /// A store with its path. Locked for moments only, with the interpreter held: `fork` cannot find it
+    /// locked.
     Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
     /// As it was after one commit.
     Snapshot(PropertyGraph),
 }
 
-impl Properties {
+impl PyProperties {
     fn graph(&self) -> PyResult<PropertyGraph> {
         match &self.0 {
-            Source::Store(..) => Ok(self.store()?.snapshot()),
-            Source::Snapshot(graph) => Ok(graph.clone()),
+            PropertySource::Store(..) => Ok(self.store()?.snapshot()),
+            PropertySource::Snapshot(graph) => Ok(graph.clone()),
         }
     }
 
     fn store(&self) -> PyResult<Arc<PropertyStore>> {
         match &self.0 {
-            Source::Store(path, store) => {
+            PropertySource::Store(path, store) => {
                 let store = store.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 Ok(store.ok_or_else(|| Failure::Closed(path.display().to_string()))?)
             }
-            Source::Snapshot(_) => {
+            PropertySource::Snapshot(_) => {
                 Err(PyTypeError::new_err("a snapshot does not change; change the graph it is of"))
             }
         }
@@ -349,7 +350,7 @@ impl Properties {
 }
 
 #[pymethods]
-impl Properties {
+impl PyProperties {
     /// Loads the property files of a store.
     #[new]
     #[pyo3(signature = (path, *, memory = None, progress = None))]
@@ -364,17 +365,17 @@ impl Properties {
             let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
             Ok(PropertyStore::open(&path, &options)?)
         })?;
-        Ok(Properties(Source::Store(path, Mutex::new(Some(Arc::new(store))))))
+        Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(Arc::new(store))))))
     }
 
     /// The graph as it is now, whatever is written later.
     fn snapshot(&self) -> PyResult<Self> {
-        Ok(Properties(Source::Snapshot(self.graph()?)))
+        Ok(PyProperties(PropertySource::Snapshot(self.graph()?)))
     }
 
     /// Lets go of the store: any further call raises. Calls that are under way end first.
     fn close(&self, py: Python<'_>) {
-        if let Source::Store(_, store) = &self.0 {
+        if let PropertySource::Store(_, store) = &self.0 {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner).take();
             py.detach(|| drop(store));
         }
@@ -390,8 +391,8 @@ impl Properties {
     fn counts(&self) -> PyResult<(u64, u64, u64, u64)> {
         let graph = self.graph()?;
         let log = match &self.0 {
-            Source::Store(..) => self.store()?.log_bytes(),
-            Source::Snapshot(_) => 0,
+            PropertySource::Store(..) => self.store()?.log_bytes(),
+            PropertySource::Snapshot(_) => 0,
         };
         Ok((graph.num_nodes(), graph.num_edges(), graph.commit(), log))
     }

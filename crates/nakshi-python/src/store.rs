@@ -77,7 +77,7 @@ impl Store {
         Ok(Self { path, opened })
     }
 
-    /// Where the store is.
+    /// Path of the store.
     #[getter]
     fn path(&self) -> PathBuf {
         self.path.clone()
@@ -95,7 +95,7 @@ impl Store {
         Ok(self.opened()?.num_edges())
     }
 
-    /// Whether edges have a direction.
+    /// True if edges have a direction.
     #[getter]
     fn directed(&self) -> PyResult<bool> {
         Ok(self.opened()?.directed())
@@ -108,7 +108,7 @@ impl Store {
         Ok(nakshi::describe::columns(&store))
     }
 
-    /// What the store holds, as JSON.
+    /// Summary of the store, as JSON.
     fn info(&self) -> PyResult<String> {
         let store = self.opened()?;
         let info = nakshi::describe::info(&store).map_err(Failure::from)?;
@@ -161,7 +161,7 @@ impl Store {
         Ok(Outcome::new(algorithm, answer))
     }
 
-    /// What partitions over these numbers of servers send and keep, as JSON.
+    /// Predicted messages and memory of partitions over these numbers of servers, as JSON.
     #[pyo3(signature = (servers, value_bytes, *, memory = None, threads = None, progress = None))]
     fn cluster_plan(
         &self,
@@ -230,7 +230,7 @@ impl Store {
         Ok(serde_json::to_string(&done).map_err(Failure::from)?)
     }
 
-    /// What the order of the vertices costs, as JSON.
+    /// Costs of the vertex order, as JSON.
     #[pyo3(signature = (*, weight = None, memory = None, threads = None, progress = None))]
     fn layout_cost(
         &self,

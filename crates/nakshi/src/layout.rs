@@ -422,8 +422,8 @@ pub struct PlanReport {
 /// cancellation.
 pub fn plan_cache(store: &Arc<Store>, request: &PlanRequest, cx: &Context) -> Result<PlanReport> {
     let started = Instant::now();
-    let usual = cache_plan::Config::default();
-    let config = cache_plan::Config {
+    let usual = cache_plan::CachePlanConfig::default();
+    let config = cache_plan::CachePlanConfig {
         share: request.share.unwrap_or(usual.share),
         iterations: request.iterations.unwrap_or(usual.iterations),
         select: request.select,

@@ -113,7 +113,7 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
 
 
 def _id(value: Any) -> str:
-    """An id as it is, without thousands separators."""
+    """An id as text, without thousands separators."""
     return str(value) if isinstance(value, int) else plain(value)
 
 

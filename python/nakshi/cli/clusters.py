@@ -96,20 +96,8 @@ def cluster() -> None:
     metavar="FILE",
     help='Write every superstep as a line of JSON; "-" is standard output.',
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1, max=1024),
-    default=1,
-    show_default=True,
-    help="Computation workers of each server.",
-)
-@click.option(
-    "--senders",
-    type=click.IntRange(min=1, max=1024),
-    default=1,
-    show_default=True,
-    help="Communication workers of each server.",
-)
+@options.threads_of("--threads", "Computation workers of each server.")
+@options.threads_of("--senders", "Communication workers of each server.")
 @options.memory
 @options.quiet
 @options.as_json
@@ -207,7 +195,7 @@ run_.params[2:2] = _shared_options()
 
 
 def _graph(path: str, edges: dict[str, Any]) -> Graph | EdgeFile:
-    """A store, or a file of edges with what was said of it."""
+    """A store, or a file of edges with its options."""
     from ..edge_file import EdgeFile
     from ..graph import Graph
 
@@ -295,7 +283,7 @@ def plan_(
     edge_rate: float | None,
     **chosen: Any,
 ) -> None:
-    """Tell what the graph of STORE would send and keep on so many servers, and how many to take.
+    """Predict the messages and memory of STORE's graph on so many servers, and recommend a number.
 
     Values per vertex and iteration in which all change, by the equations of Pregel, GraphLab,
     PowerGraph and LFGraph, and counted for the hash that is used; imbalance is the greatest over the

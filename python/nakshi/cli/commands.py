@@ -69,36 +69,11 @@ _COUNT = click.IntRange(1, 2**32 - 1)
     "its values; once for each.",
 )
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
-@click.option(
-    "--duplicates",
-    type=click.Choice(["drop", "keep", "sum"]),
-    default="drop",
-    show_default=True,
-    help="Edges that occur again.",
-)
-@click.option(
-    "--self-loops",
-    type=click.Choice(["keep", "drop"]),
-    default="keep",
-    show_default=True,
-    help="Edges from a vertex to itself.",
-)
-@click.option(
-    "--encoding",
-    type=click.Choice(["packed", "raw"]),
-    default="packed",
-    show_default=True,
-    help="Of edge lists.",
-)
+@options.choice("--duplicates", ["drop", "keep", "sum"], "Edges that occur again.")
+@options.choice("--self-loops", ["keep", "drop"], "Edges from a vertex to itself.")
+@options.choice("--encoding", ["packed", "raw"], "Of edge lists.")
 @click.option("--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096.")
-@click.option(
-    "--stripe",
-    "stripes",
-    multiple=True,
-    type=click.Path(path_type=str),
-    metavar="DIR",
-    help="Spread edge lists over these directories, one a disk; once for each.",
-)
+@options.stripes
 @options.long_call
 def import_(
     edges: tuple[str, ...],
@@ -263,14 +238,7 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
     "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default: as in STORE."
 )
 @click.option("--encoding", type=click.Choice(["packed", "raw"]), help="Default: as in STORE.")
-@click.option(
-    "--stripe",
-    "stripes",
-    multiple=True,
-    type=click.Path(path_type=str),
-    metavar="DIR",
-    help="Spread edge lists over these directories, one a disk; once for each.",
-)
+@options.stripes
 @options.long_call
 def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen: Any) -> None:
     """Write STORE once more as NEW, with its vertices in another order.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_args
 
 import click
 
 from ..errors import ParameterError
+from ..formats import Format
 from ..units import parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,18 +30,8 @@ class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 SIZE = Size()
 STORE = click.Path(path_type=str)
-#: Of files of edges.
-FORMATS = [
-    "auto",
-    "edge-list",
-    "adjacency",
-    "in-adjacency",
-    "matrix-market",
-    "metis",
-    "graphalytics",
-    "parquet",
-    "arrow",
-]
+#: Names of the formats of edge files.
+FORMATS = get_args(Format)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 memory = click.option(
@@ -60,6 +51,26 @@ quiet = click.option(
     default=None,
     help="Draw progress bars; default: only on a terminal.",
 )
+stripes = click.option(
+    "--stripe",
+    "stripes",
+    multiple=True,
+    type=click.Path(path_type=str),
+    metavar="DIR",
+    help="Spread edge lists over these directories, one a disk; once for each.",
+)
+
+
+def choice(flag: str, words: Sequence[str], help: str) -> Callable[[F], F]:
+    """An option that takes one of `words`, by default the first."""
+    kind = click.Choice(words)
+    return click.option(flag, type=kind, default=words[0], show_default=True, help=help)
+
+
+def threads_of(flag: str, help: str) -> Callable[[F], F]:
+    """An option that takes a number of threads, by default 1."""
+    kind = click.IntRange(min=1, max=1024)
+    return click.option(flag, type=kind, default=1, show_default=True, help=help)
 
 
 def long_call(function: F) -> F:

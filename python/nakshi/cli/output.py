@@ -1,4 +1,4 @@
-"""How commands print: one JSON object, or aligned text."""
+"""Output of the commands: one JSON object, or aligned text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+
+from ..units import readable
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -54,16 +56,10 @@ def plain(value: Any) -> str:
     """A value as people read it: 1,234 and 0.00123; bytes as escaped text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
     if value is None:
         return "-"
     if isinstance(value, (list, tuple)):
         return ", ".join(plain(entry) for entry in value)
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {plain(entry)}" for key, entry in value.items())
-    return str(value)
+    return readable(value)

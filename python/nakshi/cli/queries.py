@@ -21,7 +21,7 @@ _WHERE = click.option(
     metavar="NAME=VALUE",
     help="Only nodes that have this value, or with NAME~PART this part of it; once for each.",
 )
-#: What a single query keeps of property files, if nothing is said: larger ones stay on disk.
+#: Default memory of a single query for property files: larger ones stay on disk.
 _MEMORY = 256 << 20
 _TYPE = click.option("--type", "edge_type", metavar="TYPE", help="Edges of this type only.")
 
@@ -139,7 +139,9 @@ def bench(
     from ..graph import Graph
 
     if workload in ("linkbench", "append") and (access or exponent is not None):
-        raise click.UsageError(f"{workload} draws by laws of its own; leave out --access and --exponent")
+        raise click.UsageError(
+            f"{workload} draws by laws of its own; leave out --access and --exponent"
+        )
     graph = Graph(store)
     if workload == "list-friends":
         found = graph.bench_list_friends(memory=memory, seed=seed, progress=progress)
@@ -179,7 +181,7 @@ def bench(
 
 
 def _open(store: str, memory: int | None) -> Graph:
-    """A graph for one query: what is large stays on disk, if its layout allows that."""
+    """A graph for one query: large files stay on disk, if the layout allows that."""
     from ..graph import Graph
 
     graph = Graph(store)
@@ -213,7 +215,7 @@ def _list(ids: list[Any], as_json: bool) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: bytes are text."""
+    """A value for JSON: bytes become text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, dict):

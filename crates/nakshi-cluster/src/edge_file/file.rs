@@ -18,30 +18,30 @@ use crate::load::LOADING;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EdgeFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether edges lead one way only.
+    /// True if edges lead one way only.
     #[serde(default = "yes")]
     pub directed: bool,
-    /// What is in it.
+    /// Format of the file.
     #[serde(default)]
     pub format: Format,
-    /// As [`ImportOptions::columns`].
+    /// Columns, as in [`ImportOptions::columns`].
     #[serde(default)]
     pub columns: Option<Vec<String>>,
-    /// As [`ImportOptions::header`].
+    /// Header, as in [`ImportOptions::header`].
     #[serde(default)]
     pub header: Option<bool>,
-    /// As [`ImportOptions::separator`].
+    /// Separator, as in [`ImportOptions::separator`].
     #[serde(default)]
     pub separator: Option<u8>,
-    /// Whether edges have weights.
+    /// True if edges have weights.
     #[serde(default)]
     pub weighted: bool,
     /// A file with vertices that may have no edge.
     #[serde(default)]
     pub nodes: Option<PathBuf>,
-    /// Whether edges from a vertex to itself stay.
+    /// Rule for edges from a vertex to itself.
     #[serde(default)]
     pub self_loops: SelfLoops,
 }
@@ -89,7 +89,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// For the first or second time (`pass` is 0 or 1), of a share of so many bytes.
+    /// Pieces of a share of `bytes` bytes, for the first or second pass (`pass` is 0 or 1).
     pub(super) fn new(reader: EdgeReader, pass: u64, bytes: u64) -> Self {
         Pieces { reader, ended: false, done: pass * bytes, total: 2 * bytes }
     }

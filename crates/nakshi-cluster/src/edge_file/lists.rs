@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// Lists of own vertices, ascending, without entries that come twice.
 #[derive(Debug, Default)]
 pub(super) struct SortedLists {
-    /// Where the list of each begins, and the end of the last.
+    /// Offset at which the list of each vertex begins, and the end of the last.
     offsets: Vec<usize>,
     pub(super) links: Vec<VertexId>,
     weights: Vec<f64>,
@@ -20,14 +20,14 @@ pub(super) struct SortedLists {
 pub(super) struct Owned {
     /// Ascending.
     pub(super) vertices: Vec<VertexId>,
-    /// Where each vertex of the graph is among them.
-    places: Vec<u32>,
+    /// For each vertex of the graph, its index in `vertices`.
+    positions: Vec<u32>,
 }
 
 impl Owned {
     pub(super) fn new(owners: &[u16], server: usize) -> Self {
-        let mut own = Owned { vertices: Vec::new(), places: vec![u32::MAX; owners.len()] };
-        let owners = owners.iter().zip(&mut own.places).zip(0..);
+        let mut own = Owned { vertices: Vec::new(), positions: vec![u32::MAX; owners.len()] };
+        let owners = owners.iter().zip(&mut own.positions).zip(0..);
         for ((_, place), v) in owners.filter(|((owner, _), _)| usize::from(**owner) == server) {
             *place = own.vertices.len() as u32;
             own.vertices.push(v);
@@ -36,7 +36,7 @@ impl Owned {
     }
 
     pub(super) fn place(&self, vertex: [u8; 4]) -> Option<usize> {
-        let place = *self.places.get(VertexId::from_le_bytes(vertex) as usize)?;
+        let place = *self.positions.get(VertexId::from_le_bytes(vertex) as usize)?;
         (place != u32::MAX).then_some(place as usize)
     }
 

@@ -1,4 +1,4 @@
-//! What turns edges of a file into lists of their owners.
+//! Loader of an edge file: edges become lists of their owners.
 
 use nakshi_engine::program::pull::{Links, Origin};
 use nakshi_engine::{Context, VertexId};
@@ -7,8 +7,8 @@ use super::file::{EdgeFile, Pieces, share_of};
 use super::lists::{Owned, SortedLists};
 use super::numbering::Numbering;
 use crate::exchange::{BATCH, Batch, Session};
-use crate::load::Wanted;
-use crate::shard::{Building, Line, Own, Room};
+use crate::load::WantedLinks;
+use crate::shard::{Building, Line, MemoryBudget, Own};
 use crate::{Error, Partition, Result, Shard};
 
 /// Pieces of a file that a server parses before it sends their edges: of half a mebibyte of text each.
@@ -18,15 +18,15 @@ const PIECES: usize = 8;
 const INCOMING: u8 = 0;
 const OUTGOING: u8 = 1;
 
-/// What turns edges of the file into entries of lists.
+/// Converts edges of the file into list entries for their owners.
 pub(super) struct Loader<'l> {
     file: &'l EdgeFile,
     numbers: &'l Numbering,
     servers: usize,
-    /// Of each vertex.
+    /// The owner of each vertex.
     pub(super) owners: Vec<u16>,
     pub(super) weighted: bool,
-    /// Whether lists of out-neighbours are wanted too.
+    /// True if lists of out-neighbours are wanted too.
     out: bool,
     /// The server whose lists only are wanted.
     alone: Option<usize>,
@@ -35,7 +35,7 @@ pub(super) struct Loader<'l> {
 impl<'l> Loader<'l> {
     pub(super) fn new(
         file: &'l EdgeFile,
-        wanted: Wanted,
+        wanted: WantedLinks,
         numbers: &'l Numbering,
         partition: &Partition,
         alone: Option<usize>,
@@ -58,7 +58,7 @@ impl<'l> Loader<'l> {
     pub(super) fn gather(
         &self,
         server: usize,
-        room: &Room,
+        budget: &MemoryBudget,
         session: Option<&mut Session>,
         cx: &Context,
     ) -> Result<Gathered> {
@@ -66,7 +66,7 @@ impl<'l> Loader<'l> {
         let bytes = self.file.bytes() / share.of as u64;
         let mut pieces = Pieces::new(self.file.reader(self.weighted, share, cx), 1, bytes);
         let mut gathered =
-            Gathered { weighted: self.weighted, room: room.memory, ..Gathered::default() };
+            Gathered { weighted: self.weighted, budget: budget.memory, ..Gathered::default() };
         match session {
             None => {
                 while !pieces.ended {
@@ -137,7 +137,7 @@ impl<'l> Loader<'l> {
         (own, degrees): (&Owned, &[u32]),
         lists: &[SortedLists],
         partition: &Partition,
-        (server, room): (usize, &Room),
+        (server, budget): (usize, &MemoryBudget),
     ) -> Result<Shard> {
         let vertices = self.numbers.len();
         let owned =
@@ -145,7 +145,8 @@ impl<'l> Loader<'l> {
                 origin: Origin { vertex, rank: vertex, degree, vertices: vertices as u64 },
                 links: lists.iter().map(|lists| lists.range(k).len() as u64).sum(),
             });
-        let mut building = Building::new(server, partition, vertices, owned, self.weighted, room)?;
+        let mut building =
+            Building::new(server, partition, vertices, owned, self.weighted, budget)?;
         let mut line = Vec::new();
         for lists in lists {
             for (k, &vertex) in own.vertices.iter().enumerate() {
@@ -213,8 +214,8 @@ pub(super) struct Gathered {
     pub(super) outgoing: Vec<Vec<u8>>,
     pub(super) weighted: bool,
     bytes: u64,
-    /// As many bytes as there may be.
-    room: Option<u64>,
+    /// Memory budget for the entries, in bytes.
+    budget: Option<u64>,
 }
 
 impl Gathered {
@@ -232,7 +233,7 @@ impl Gathered {
         to.push(entries.to_vec());
         // Half as much again for the lists that are made of them.
         self.bytes += entries.len() as u64 * 3 / 2;
-        match self.room {
+        match self.budget {
             Some(given) if self.bytes > given => {
                 let what =
                     "loading a file of edges; import it, and the lists may stay on disk:".into();

@@ -14,8 +14,8 @@ use nakshi_engine::Context;
 use nakshi_engine::program::pull::Links;
 
 use crate::exchange::Session;
-use crate::load::Wanted;
-use crate::shard::Room;
+use crate::load::WantedLinks;
+use crate::shard::MemoryBudget;
 use crate::{Error, Partition, Result, Shard};
 pub use file::EdgeFile;
 use file::{Pieces, share_of};
@@ -29,7 +29,7 @@ impl EdgeFile {
     /// servers, or alone.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Failed`] if the file is another one here.
+    /// Errors of reading; [`Error::Failed`] if the file is another one here.
     pub(crate) fn numbered(
         &self,
         bytes: u64,
@@ -61,12 +61,12 @@ impl EdgeFile {
     /// Loads this server's part: of the servers of a session together, or alone as `place`.
     ///
     /// # Errors
-    /// Those of reading and of sending; [`nakshi_engine::Error::Budget`].
+    /// Errors of reading and of sending; [`nakshi_engine::Error::Budget`].
     pub(crate) fn load(
         &self,
-        wanted: Wanted,
+        wanted: WantedLinks,
         numbers: &Numbering,
-        room: &Room,
+        budget: &MemoryBudget,
         place: (usize, usize),
         mut session: Option<&mut Session>,
         cx: &Context,
@@ -75,7 +75,7 @@ impl EdgeFile {
         let partition = Partition::new(servers)?;
         let alone = session.is_none().then_some(server);
         let loader = Loader::new(self, wanted, numbers, &partition, alone);
-        let gathered = loader.gather(server, room, session.as_deref_mut(), cx)?;
+        let gathered = loader.gather(server, budget, session.as_deref_mut(), cx)?;
         let own = Owned::new(&loader.owners, server);
         let incoming = own.lists(gathered.incoming, loader.weighted, cx)?;
         let outgoing = own.lists(gathered.outgoing, false, cx)?;
@@ -91,10 +91,10 @@ impl EdgeFile {
             Links::Both => vec![outgoing, incoming],
             Links::In => vec![incoming],
         };
-        let mut shard = loader.build((&own, &degrees), &lists, &partition, (server, room))?;
+        let mut shard = loader.build((&own, &degrees), &lists, &partition, (server, budget))?;
         if let Some(session) = session {
             shard.exchange(None, session)?;
-            room.check(&shard)?;
+            budget.check(&shard)?;
         }
         Ok(shard)
     }

@@ -9,11 +9,11 @@ use crate::{Error, Result};
 /// Ids, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Distinct {
-    /// Those below `most`, a bit each.
+    /// Ids below `most`, a bit each.
     low: Vec<u64>,
     most: u64,
     high: Vec<u64>,
-    /// Of `high`, after which it is sorted.
+    /// Length of `high` at which it is sorted again.
     full: usize,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Distinct {
 const FEW: usize = 1 << 16;
 
 impl Distinct {
-    /// Of a file of so many bytes, by which memory for low ids is bounded: an eighth of it.
+    /// An empty set for a file of `bytes` bytes. The memory for low ids is at most an eighth of that.
     pub(crate) fn new(bytes: u64) -> Self {
         Distinct { most: bytes.max(1 << 20), full: FEW, ..Distinct::default() }
     }
@@ -59,7 +59,7 @@ impl Distinct {
         self.settle();
     }
 
-    /// All of them, ascending.
+    /// All ids, ascending.
     pub(crate) fn sorted(mut self) -> Vec<u64> {
         self.settle();
         let mut ids = Vec::with_capacity(self.high.len());
@@ -80,12 +80,12 @@ pub(crate) struct Numbering {
     ids: Vec<u64>,
     /// Distances from the first id are cut off by so many bits, to look a number up.
     shift: u32,
-    /// How many ids there are before those with each distance, cut off.
+    /// Number of ids before those with each shifted distance.
     starts: Vec<VertexId>,
 }
 
 impl Numbering {
-    /// Of ascending ids.
+    /// Numbers ascending ids.
     ///
     /// # Errors
     /// [`Error::Failed`] of `server` for 2^32 and more.
@@ -112,7 +112,8 @@ impl Numbering {
         Ok(Numbering { ids, shift, starts })
     }
 
-    /// Of the ids that servers have found, ascending each. A server gathers those with the same hash, so
+    /// Numbers the ids that all servers have found, ascending each. A server gathers those with the same
+    /// hash, so
     /// that nobody gets an id once from everybody.
     pub(crate) fn of_all(mine: &[u64], session: &mut Session) -> Result<Self> {
         let servers = session.servers();
@@ -155,7 +156,7 @@ impl Numbering {
         Numbering::new(all, session.server())
     }
 
-    /// How many ids there are.
+    /// Number of ids.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }

@@ -1,6 +1,7 @@
 //! Frames by the channels of timely dataflow (D. Murray et al., *Naiad*, SOSP 2013).
 //!
-//! Of timely, its communication alone: threads that send and receive, buffers of a mebibyte that many
+//! The transport uses only timely's communication: threads that send and receive, buffers of a mebibyte
+//! that many
 //! small frames share, and frames as opaque bytes, so that nothing is serialised record by record. The
 //! barrier is not its progress tracking, which took 2.7 times as long as plain sockets for a round
 //! without frames, but a last word of every server to every other: channels keep the order of
@@ -19,26 +20,26 @@ use timely_communication::allocator::zero_copy::initialize::initialize_networkin
 use timely_communication::{Allocator, Bytesable, Hooks, Pull, Push};
 
 use super::guarded::{Closing, Guarded};
-use super::wire::Wire;
-use super::{Alarm, Transport};
+use super::peer_socket::PeerSocket;
+use super::{AbortFlag, Transport};
 use crate::{Error, Result};
 
-/// For so long a server sleeps at most before it looks whether it should go on waiting.
-const NAP: Duration = Duration::from_millis(20);
+/// Longest sleep of a waiting server between two looks at the abort flag and the time-out.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A frame on its way, or the last word of a server in a round: its number alone.
-enum Parcel {
+/// A frame on its way, or the last message of a server in a round: its number alone.
+enum Message {
     Leaving(Vec<u8>),
     Arrived(Bytes),
 }
 
-impl Parcel {
+impl Message {
     fn last_word(server: usize) -> Self {
         // A partition has at most 2^16 servers.
-        Parcel::Leaving((server as u32).to_le_bytes().to_vec())
+        Message::Leaving((server as u32).to_le_bytes().to_vec())
     }
 
-    /// Whose last word it is: frames are longer.
+    /// The server whose last message this is; `None` for frames, which are longer.
     fn is_last_word(&self) -> Option<usize> {
         let number = <[u8; 4]>::try_from(self.bytes()).ok()?;
         Some(u32::from_le_bytes(number) as usize)
@@ -46,15 +47,15 @@ impl Parcel {
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Parcel::Leaving(bytes) => bytes,
-            Parcel::Arrived(bytes) => bytes,
+            Message::Leaving(bytes) => bytes,
+            Message::Arrived(bytes) => bytes,
         }
     }
 }
 
-impl Bytesable for Parcel {
+impl Bytesable for Message {
     fn from_bytes(bytes: Bytes) -> Self {
-        Parcel::Arrived(bytes)
+        Message::Arrived(bytes)
     }
 
     fn length_in_bytes(&self) -> usize {
@@ -71,48 +72,49 @@ impl Bytesable for Parcel {
 /// connections send and receive.
 pub struct Channels {
     server: usize,
-    /// None once they are closed.
-    ends: Option<Ends>,
+    /// `None` once the channels are closed.
+    ends: Option<Endpoints>,
     /// Rounds that each server has ended, and those of this one: others may be one ahead.
     ended: Vec<u64>,
-    alarm: Alarm,
-    patience: Duration,
+    abort: AbortFlag,
+    timeout: Duration,
     closing: Arc<Closing>,
     /// Those of a process.
-    sockets: Vec<Wire>,
+    sockets: Vec<PeerSocket>,
 }
 
-/// What timely has of them. The allocator goes last: when the connections end, what is still to be sent
+/// Timely's ends of the channels. The allocator goes last: when the connections end, what is still to be
+/// sent
 /// is closed before it panics for what was to be received.
-struct Ends {
-    /// By server.
-    pushers: Vec<Box<dyn Push<Parcel>>>,
-    puller: Box<dyn Pull<Parcel>>,
+struct Endpoints {
+    /// Senders to each server.
+    pushers: Vec<Box<dyn Push<Message>>>,
+    puller: Box<dyn Pull<Message>>,
     allocator: Allocator,
 }
 
-/// A server's place among others that are threads of the same process, which its thread takes.
-pub struct Seat {
+/// Endpoint of a server among others that are threads of the same process; its thread takes it.
+pub struct ThreadEndpoint {
     builder: ProcessBuilder,
-    alarm: Alarm,
-    patience: Duration,
+    abort: AbortFlag,
+    timeout: Duration,
 }
 
-impl Seat {
+impl ThreadEndpoint {
     /// The channels of the server whose thread this is.
     pub fn take(self) -> Channels {
         let allocator = Allocator::Process(self.builder.build());
-        Channels::new(allocator, self.alarm, self.patience, Arc::default(), Vec::new())
+        Channels::new(allocator, self.abort, self.timeout, Arc::default(), Vec::new())
     }
 }
 
 impl Channels {
-    /// The places of `servers` servers that are threads of this process. `patience` is for how long a
+    /// The places of `servers` servers that are threads of this process. `timeout` is for how long a
     /// round may last without a frame.
-    pub fn threads(servers: usize, alarm: &Alarm, patience: Duration) -> Vec<Seat> {
+    pub fn threads(servers: usize, abort: &AbortFlag, timeout: Duration) -> Vec<ThreadEndpoint> {
         let builders = ProcessBuilder::new_typed_vector(servers, Hooks::default().refill, None);
-        let seat = |builder| Seat { builder, alarm: alarm.clone(), patience };
-        builders.into_iter().map(seat).collect()
+        let endpoint = |builder| ThreadEndpoint { builder, abort: abort.clone(), timeout };
+        builders.into_iter().map(endpoint).collect()
     }
 
     /// Those of a server whose process is connected with all others', by the sockets of
@@ -122,18 +124,18 @@ impl Channels {
     /// [`Error::Failed`] if their threads cannot be started.
     pub fn sockets(
         server: usize,
-        sockets: Vec<Option<Wire>>,
-        alarm: &Alarm,
-        patience: Duration,
+        sockets: Vec<Option<PeerSocket>>,
+        abort: &AbortFlag,
+        timeout: Duration,
     ) -> Result<Self> {
         let failed = |why: String| Error::Lost { server, why };
         let closing = Arc::new(Closing::default());
-        let known = sockets.iter().flatten().map(Wire::try_clone);
+        let known = sockets.iter().flatten().map(PeerSocket::try_clone);
         let known = known.collect::<std::io::Result<Vec<_>>>();
         let known = known.map_err(|error| failed(error.to_string()))?;
-        let guarded = |(server, socket): (usize, Option<Wire>)| {
-            let (alarm, closing) = (alarm.clone(), Arc::clone(&closing));
-            socket.map(|socket| Guarded { socket, server, alarm, closing })
+        let guarded = |(server, socket): (usize, Option<PeerSocket>)| {
+            let (abort, closing) = (abort.clone(), Arc::clone(&closing));
+            socket.map(|socket| Guarded { socket, server, abort, closing })
         };
         let sockets: Vec<_> = sockets.into_iter().enumerate().map(guarded).collect();
         let hooks = Hooks::default();
@@ -142,37 +144,37 @@ impl Channels {
             initialize_networking_from_sockets(inner, sockets, server, 1, hooks)
                 .map_err(|error| refused(server, known.len(), &error))?;
         // Its threads end with the connections. To join them would be to panic with those whose
-        // connection has broken, of which the alarm tells.
+        // connection has broken, which sets the abort flag.
         std::mem::forget(comms);
         let builder = builders.into_iter().next();
         let builder = builder.ok_or_else(|| failed("it has no threads".into()))?;
         let allocator = Allocator::Tcp(builder.build());
-        Ok(Channels::new(allocator, alarm.clone(), patience, closing, known))
+        Ok(Channels::new(allocator, abort.clone(), timeout, closing, known))
     }
 
     fn new(
         mut allocator: Allocator,
-        alarm: Alarm,
-        patience: Duration,
+        abort: AbortFlag,
+        timeout: Duration,
         closing: Arc<Closing>,
-        sockets: Vec<Wire>,
+        sockets: Vec<PeerSocket>,
     ) -> Self {
         let (server, servers) = (allocator.index(), allocator.peers());
         let (pushers, puller) = allocator.allocate(0);
-        let ends = Some(Ends { pushers, puller, allocator });
+        let ends = Some(Endpoints { pushers, puller, allocator });
         let ended = vec![0; servers];
-        Channels { server, ends, ended, alarm, patience, closing, sockets }
+        Channels { server, ends, ended, abort, timeout, closing, sockets }
     }
 
     /// Does something with the channels; timely panics when a connection has broken.
-    fn with_ends<T>(&mut self, f: impl FnOnce(&mut Ends) -> T) -> Result<T> {
+    fn with_ends<T>(&mut self, f: impl FnOnce(&mut Endpoints) -> T) -> Result<T> {
         let done = self.ends.as_mut().and_then(|ends| quietly(|| f(ends)));
         let why = "its connections have closed";
         let closed = || Error::Lost { server: self.server, why: why.into() };
-        done.ok_or_else(|| self.alarm.check().err().unwrap_or_else(closed))
+        done.ok_or_else(|| self.abort.check().err().unwrap_or_else(closed))
     }
 
-    /// Says that this server has sent all of a round.
+    /// Sends the last message of a round to every other server.
     fn end_round(&mut self) -> Result<()> {
         let me = self.server;
         // This server is one of all.
@@ -182,7 +184,7 @@ impl Channels {
         self.with_ends(|ends| {
             let others = ends.pushers.iter_mut().enumerate().filter(|(to, _)| *to != me);
             for (_, pusher) in others {
-                pusher.send(Parcel::last_word(me));
+                pusher.send(Message::last_word(me));
                 pusher.done();
             }
             ends.allocator.release();
@@ -190,16 +192,16 @@ impl Channels {
     }
 
     /// The next frame of this round or of a later one; none if there is none now.
-    fn next(&mut self) -> Result<Option<Parcel>> {
-        while let Some(parcel) = self.with_ends(|ends| ends.puller.recv())? {
-            let Some(server) = parcel.is_last_word() else { return Ok(Some(parcel)) };
+    fn next(&mut self) -> Result<Option<Message>> {
+        while let Some(message) = self.with_ends(|ends| ends.puller.recv())? {
+            let Some(server) = message.is_last_word() else { return Ok(Some(message)) };
             let stranger = || Error::damaged(server, "there is no such server");
             *self.ended.get_mut(server).ok_or_else(stranger)? += 1;
         }
         Ok(None)
     }
 
-    /// How many servers have not ended the round that this one has.
+    /// Number of servers that have not ended the round that this one has.
     fn missing(&self) -> usize {
         let mine = self.ended.get(self.server).copied().unwrap_or_default();
         self.ended.iter().filter(|ended| **ended < mine).count()
@@ -209,7 +211,7 @@ impl Channels {
     fn wait(&mut self) -> Result<()> {
         self.with_ends(|ends| {
             if ends.allocator.events().borrow().is_empty() {
-                ends.allocator.await_events(Some(NAP));
+                ends.allocator.await_events(Some(POLL_INTERVAL));
             }
             ends.allocator.receive();
             ends.allocator.events().borrow_mut().clear();
@@ -222,9 +224,9 @@ impl Channels {
         let began = Instant::now();
         self.end_round()?;
         while self.missing() > self.closing.gone.load(Ordering::Acquire)
-            && began.elapsed() < self.patience
+            && began.elapsed() < self.timeout
         {
-            self.alarm.check()?;
+            self.abort.check()?;
             self.wait()?;
             while self.next()?.is_some() {}
         }
@@ -244,7 +246,7 @@ impl Transport for Channels {
     fn send(&mut self, to: usize, frame: Vec<u8>) -> Result<()> {
         let sent = self.with_ends(|ends| {
             let pusher = ends.pushers.get_mut(to)?;
-            pusher.send(Parcel::Leaving(frame));
+            pusher.send(Message::Leaving(frame));
             pusher.done();
             ends.allocator.release();
             Some(())
@@ -257,16 +259,16 @@ impl Transport for Channels {
         let mut heard = Instant::now();
         loop {
             // What has come after the last word of its server is of the next round.
-            while let Some(parcel) = self.next()? {
-                arrived(parcel.bytes())?;
+            while let Some(message) = self.next()? {
+                arrived(message.bytes())?;
                 heard = Instant::now();
             }
             if self.missing() == 0 {
                 return Ok(());
             }
-            self.alarm.check()?;
-            if heard.elapsed() > self.patience {
-                let why = format!("nothing was heard for {:.0} s", self.patience.as_secs_f64());
+            self.abort.check()?;
+            if heard.elapsed() > self.timeout {
+                let why = format!("nothing was heard for {:.0} s", self.timeout.as_secs_f64());
                 return Err(Error::Lost { server: self.server, why });
             }
             self.wait()?;
@@ -276,11 +278,11 @@ impl Transport for Channels {
 
 impl Drop for Channels {
     fn drop(&mut self) {
-        if self.alarm.check().is_ok() {
+        if self.abort.check().is_ok() {
             // Somebody who is lost now is missed by nobody.
             let _ = self.part();
         }
-        if self.alarm.check().is_err() {
+        if self.abort.check().is_err() {
             for socket in &self.sockets {
                 // Ends its threads; one that is broken has ended already.
                 let _ = socket.shutdown(std::net::Shutdown::Both);
@@ -309,13 +311,13 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is one of timely's, or does something for it: it panics when a connection breaks.
+/// Returns true on timely's threads and in calls of timely, which panic when a connection breaks.
 pub(crate) fn is_quiet() -> bool {
     let thread = std::thread::current();
     QUIET.get() || thread.name().is_some_and(|name| name.starts_with("timely:"))
 }
 
-/// What comes of something, if it does not panic.
+/// Result of `f`; `None` if it panics.
 fn quietly<T>(f: impl FnOnce() -> T) -> Option<T> {
     QUIET.set(true);
     let done = catch_unwind(AssertUnwindSafe(f)).ok();
@@ -330,23 +332,23 @@ mod tests {
     use super::*;
     use crate::exchange::FRAME;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// Connections between all of so many servers, by server.
-    fn connections(servers: usize) -> Vec<Vec<Option<Wire>>> {
-        let mut all: Vec<Vec<Option<Wire>>> =
+    fn connections(servers: usize) -> Vec<Vec<Option<PeerSocket>>> {
+        let mut all: Vec<Vec<Option<PeerSocket>>> =
             (0..servers).map(|_| (0..servers).map(|_| None).collect()).collect();
         for (from, to) in (0..servers).flat_map(|to| (0..to).map(move |from| (from, to))) {
             let (near, far) = UnixStream::pair().unwrap();
-            all[from][to] = Some(Wire::Unix(near));
-            all[to][from] = Some(Wire::Unix(far));
+            all[from][to] = Some(PeerSocket::Unix(near));
+            all[to][from] = Some(PeerSocket::Unix(far));
         }
         all
     }
 
     /// A server that sends and never stops, until one is lost.
-    fn endless(server: usize, sockets: Vec<Option<Wire>>, alarm: &Alarm) -> Error {
-        let mut channels = Channels::sockets(server, sockets, alarm, PATIENCE).unwrap();
+    fn endless(server: usize, sockets: Vec<Option<PeerSocket>>, abort: &AbortFlag) -> Error {
+        let mut channels = Channels::sockets(server, sockets, abort, TIMEOUT).unwrap();
         loop {
             for to in (0..channels.servers()).filter(|to| *to != server) {
                 for len in [FRAME, 100, 10_000] {
@@ -371,16 +373,16 @@ mod tests {
                 let servers = connections(4).into_iter().enumerate().map(|(server, sockets)| {
                     let known: Vec<_> =
                         sockets.iter().flatten().map(|wire| wire.try_clone().unwrap()).collect();
-                    let alarm = Alarm::default();
-                    let theirs = alarm.clone();
+                    let abort = AbortFlag::default();
+                    let theirs = abort.clone();
                     let runs = scope.spawn(move || endless(server, sockets, &theirs));
-                    (known, alarm, runs)
+                    (known, abort, runs)
                 });
                 let servers: Vec<_> = servers.collect();
                 std::thread::sleep(Duration::from_micros(500 + 37 * round));
                 let lost = if round % 2 == 0 { 1 } else { 3 };
-                for (known, alarm, _) in servers.iter().take(lost) {
-                    alarm.ring(9, "it is lost");
+                for (known, abort, _) in servers.iter().take(lost) {
+                    abort.raise(9, "it is lost");
                     for wire in known {
                         let _ = wire.shutdown(std::net::Shutdown::Both);
                     }

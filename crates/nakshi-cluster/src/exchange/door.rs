@@ -1,6 +1,6 @@
-//! Where a worker is called: strangers wait here until they are known, and delay nobody.
+//! The door of a worker: callers wait here until they have proved the secret, and delay nobody.
 //!
-//! One thread accepts and greets, over sockets that do not block. A stranger has [`LIMIT`] to prove
+//! One thread accepts and greets, over sockets that do not block. A stranger has [`GREETING_TIMEOUT`] to prove
 //! that it knows the secret and takes a few hundred bytes until then; where there are too many of
 //! them the one that has waited longest is dropped.
 
@@ -16,14 +16,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit};
 
-use super::greeting::Identity;
-use super::greeting::{Caller, Greeting, LIMIT, Said, Step};
-use super::wire::Wire;
+use super::greeting::{GREETING_TIMEOUT, Greeting, GreetingStep, Identity, Peer, Transcript};
+use super::peer_socket::PeerSocket;
 use crate::Result;
 use crate::token::Token;
 
-/// How often the thread looks whether it shall end.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which the thread looks whether it shall end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Most strangers at a time, where the process may have files enough: an eighth of them.
 const STRANGERS: u64 = 128;
 const FEWEST: u64 = 4;
@@ -31,11 +30,11 @@ const FEWEST: u64 = 4;
 const BACKLOG: i32 = 1024;
 /// Front-ends that wait for their turn.
 const FRONT_ENDS: usize = 16;
-/// How long a server waits for this one to take part in its run, and how many such servers.
-const HELD: Duration = Duration::from_secs(30);
+/// Longest wait of a server for this one to take part in its run, and the most such servers.
+const HELD_TIMEOUT: Duration = Duration::from_secs(30);
 const SERVERS: usize = 1 << 16;
 
-/// Callers that are known.
+/// Callers that have proved the secret.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     here: Mutex<Here>,
@@ -51,9 +50,9 @@ struct Here {
 /// A server that has called, and is not told yet who was called.
 #[derive(Debug)]
 pub(super) struct Arrived {
-    pub(super) wire: Wire,
+    pub(super) wire: PeerSocket,
     pub(super) who: Identity,
-    pub(super) said: Box<Said>,
+    pub(super) said: Box<Transcript>,
     at: Instant,
 }
 
@@ -63,37 +62,37 @@ impl Arrivals {
     }
 
     /// The front-end that has waited longest; none if there is none for a while.
-    pub(crate) fn front_end(&self, patience: Duration) -> Option<TcpStream> {
+    pub(crate) fn front_end(&self, timeout: Duration) -> Option<TcpStream> {
         let none = |here: &mut Here| here.front_ends.is_empty();
-        let waited = self.changed.wait_timeout_while(self.here(), patience, none);
+        let waited = self.changed.wait_timeout_while(self.here(), timeout, none);
         waited.unwrap_or_else(PoisonError::into_inner).0.front_ends.pop_front()
     }
 
     /// A server of the run of `me` that has called, the newest first: one that calls again has given up its
     /// earlier call. None if there is none for a while. Those of earlier epochs are sent away.
-    pub(super) fn server(&self, me: Identity, patience: Duration) -> Option<Arrived> {
+    pub(super) fn server(&self, me: Identity, timeout: Duration) -> Option<Arrived> {
         let of_run = |who: Identity| who.job == me.job && who.epoch == me.epoch;
         let none = |here: &mut Here| !here.servers.iter().any(|one| of_run(one.who));
-        let waited = self.changed.wait_timeout_while(self.here(), patience, none);
+        let waited = self.changed.wait_timeout_while(self.here(), timeout, none);
         let mut here = waited.unwrap_or_else(PoisonError::into_inner).0;
         here.servers.retain(|one| one.who.job != me.job || one.who.epoch >= me.epoch);
         let at = here.servers.iter().rposition(|one| of_run(one.who))?;
         here.servers.remove(at)
     }
 
-    fn add(&self, caller: Caller, wire: Wire, said: Box<Said>) {
+    fn add(&self, caller: Peer, wire: PeerSocket, said: Box<Transcript>) {
         let mut here = self.here();
         match (caller, wire) {
-            (Caller::FrontEnd, Wire::Tcp(socket)) => {
+            (Peer::FrontEnd, PeerSocket::Tcp(socket)) => {
                 here.front_ends.push_back(socket);
                 if here.front_ends.len() > FRONT_ENDS {
                     here.front_ends.pop_front();
                 }
             }
             // Front-ends call by TCP.
-            (Caller::FrontEnd, Wire::Unix(_)) => {}
-            (Caller::Server(who), wire) => {
-                here.servers.retain(|one| one.at.elapsed() < HELD);
+            (Peer::FrontEnd, PeerSocket::Unix(_)) => {}
+            (Peer::Server(who), wire) => {
+                here.servers.retain(|one| one.at.elapsed() < HELD_TIMEOUT);
                 here.servers.push_back(Arrived { wire, who, said, at: Instant::now() });
                 if here.servers.len() > SERVERS {
                     here.servers.pop_front();
@@ -104,11 +103,11 @@ impl Arrivals {
     }
 }
 
-/// Where a worker listens.
+/// The listening sockets of a worker.
 #[derive(Debug)]
 pub struct Door {
     tcp: TcpListener,
-    /// For servers of this machine.
+    /// Listener for servers of this machine.
     #[cfg(target_os = "linux")]
     near: Option<UnixListener>,
     token: Token,
@@ -117,18 +116,18 @@ pub struct Door {
     most: usize,
 }
 
-/// Somebody who has called and is not known yet.
+/// A caller that has not proved the secret yet.
 struct Stranger {
-    wire: Wire,
+    wire: PeerSocket,
     came: Instant,
     greeting: Greeting,
 }
 
 impl Door {
-    /// Opens where a socket listens.
+    /// Opens the door at a listening socket.
     ///
     /// # Errors
-    /// Those of the sockets.
+    /// Errors of the sockets.
     pub fn open(listener: &TcpListener, token: &Token) -> io::Result<Self> {
         let tcp = listener.try_clone()?;
         tcp.set_nonblocking(true)?;
@@ -146,15 +145,15 @@ impl Door {
         })
     }
 
-    /// Where it listens.
+    /// Address at which the worker listens.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Errors of the socket.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Those who have called and are known.
+    /// The callers that are known.
     pub fn arrivals(&self) -> &Arrivals {
         &self.arrivals
     }
@@ -168,7 +167,7 @@ impl Door {
             for (k, stranger) in strangers.drain(..).enumerate() {
                 if heard.get(k).is_some_and(|heard| *heard) {
                     waiting.extend(self.hear(stranger));
-                } else if stranger.came.elapsed() < LIMIT {
+                } else if stranger.came.elapsed() < GREETING_TIMEOUT {
                     waiting.push_back(stranger);
                 }
             }
@@ -184,8 +183,8 @@ impl Door {
         places.push(new(std::os::fd::AsFd::as_fd(&self.tcp)));
         #[cfg(target_os = "linux")]
         places.extend(self.near.as_ref().map(|near| new(std::os::fd::AsFd::as_fd(near))));
-        let patience = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
-        if poll(&mut places, Some(&patience)).is_err() {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
+        if poll(&mut places, Some(&timeout)).is_err() {
             // A signal, or no memory: the next look is soon, but not at once.
             std::thread::sleep(Duration::from_millis(1));
             return Vec::new();
@@ -216,34 +215,34 @@ impl Door {
                     // No file or memory for it: the oldest stranger gives its own. What has called keeps
                     // waiting, so that poll would not sleep.
                     strangers.pop_front();
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                     return;
                 }
             }
         }
     }
 
-    /// Somebody who has called, if somebody has.
-    fn next(&self) -> io::Result<Option<Wire>> {
+    /// The next caller, if there is one.
+    fn next(&self) -> io::Result<Option<PeerSocket>> {
         let waiting = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
             _ => Err(error),
         };
         #[cfg(target_os = "linux")]
         if let Some(near) = &self.near {
-            let called = near.accept().map(|(socket, _)| Some(Wire::Unix(socket)));
+            let called = near.accept().map(|(socket, _)| Some(PeerSocket::Unix(socket)));
             if let Some(wire) = called.or_else(waiting)? {
                 return Ok(Some(wire));
             }
         }
-        self.tcp.accept().map(|(socket, _)| Some(Wire::Tcp(socket))).or_else(waiting)
+        self.tcp.accept().map(|(socket, _)| Some(PeerSocket::Tcp(socket))).or_else(waiting)
     }
 
     /// Takes what a stranger has sent; none if it is known now, or dropped.
     fn hear(&self, mut stranger: Stranger) -> Option<Stranger> {
         loop {
             let Stranger { wire, greeting, .. } = &mut stranger;
-            let more = match wire.read(greeting.room()) {
+            let more = match wire.read(greeting.free()) {
                 Ok(0) => return None,
                 Ok(more) => more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -253,10 +252,10 @@ impl Door {
             // Without random numbers nobody can be known. Who does not take what it is sent, which fits
             // the buffer of a new socket, is dropped.
             match greeting.take(more, &self.token).ok()? {
-                Step::Wait => {}
-                Step::Answer(answer) => wire.write_all(&answer).ok()?,
-                Step::Refuse(last) => return wire.write_all(&last).ok().and(None),
-                Step::Known(caller, said) => {
+                GreetingStep::Wait => {}
+                GreetingStep::Answer(answer) => wire.write_all(&answer).ok()?,
+                GreetingStep::Refuse(last) => return wire.write_all(&last).ok().and(None),
+                GreetingStep::Known(caller, said) => {
                     let _ = self.known(caller, said, stranger.wire);
                     return None;
                 }
@@ -264,9 +263,9 @@ impl Door {
         }
     }
 
-    fn known(&self, caller: Caller, said: Box<Said>, mut wire: Wire) -> io::Result<()> {
+    fn known(&self, caller: Peer, said: Box<Transcript>, mut wire: PeerSocket) -> io::Result<()> {
         wire.set_nonblocking(false)?;
-        if caller == Caller::FrontEnd {
+        if caller == Peer::FrontEnd {
             wire.write_all(&said.listeners(&self.token, &[]))?;
         }
         self.arrivals.add(caller, wire, said);
@@ -301,14 +300,15 @@ impl<'d> Keeping<'d> {
     /// Keeps a door in a thread of its own.
     ///
     /// # Errors
-    /// [`crate::Error::Thread`].
+    /// [`nakshi_io::Error::Threads`], as an error of the engine.
     pub fn begin<'s>(
         door: &'d Door,
         over: &'d AtomicBool,
         scope: &'s std::thread::Scope<'s, 'd>,
     ) -> Result<Self> {
         let thread = std::thread::Builder::new().name("nakshi-door".into());
-        thread.spawn_scoped(scope, || door.keep(over)).map_err(crate::Error::Thread)?;
+        let refused = |source| nakshi_io::Error::Threads { wanted: 2, started: 1, source };
+        thread.spawn_scoped(scope, || door.keep(over)).map_err(refused)?;
         Ok(Keeping { over })
     }
 }

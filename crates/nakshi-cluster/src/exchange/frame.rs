@@ -1,8 +1,8 @@
 //! Headers of frames.
 
-/// What a frame says of itself, in front of its body.
+/// Header in front of the body of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct FrameHeader {
     /// The run it belongs to.
     pub(super) job: u64,
     /// Counts how often the run was taken up again.
@@ -13,16 +13,16 @@ pub(super) struct Header {
     pub(super) round: u64,
     /// Number of the frame among those of the round from this server to that.
     pub(super) number: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: FrameKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// What the caller sends.
+pub(super) enum FrameKind {
+    /// A frame with a body.
     Body,
     /// The last frame of the round: its number is how many there were before it.
     End {
-        /// Whether its server has something for the next round.
+        /// True if its server has frames for the next round.
         more: bool,
     },
 }
@@ -37,7 +37,7 @@ fn sum(checked: &[u8]) -> u32 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, checked) as u32
 }
 
-impl Header {
+impl FrameHeader {
     /// Writes the header into the first [`HEADER`] bytes of a frame, whose body is behind them.
     pub(super) fn seal(&self, frame: &mut [u8]) {
         let mut bytes = Vec::with_capacity(HEADER);
@@ -49,9 +49,9 @@ impl Header {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         let kind = match self.kind {
-            Kind::Body => 0,
-            Kind::End { more: false } => 1,
-            Kind::End { more: true } => 2,
+            FrameKind::Body => 0,
+            FrameKind::End { more: false } => 1,
+            FrameKind::End { more: true } => 2,
         };
         bytes.extend_from_slice(&[kind, 0, 0, 0]);
         if let Some(place) = frame.get_mut(..HEADER) {
@@ -76,11 +76,11 @@ impl Header {
         let (kind, body) = rest.split_first_chunk::<4>()?;
         let [epoch, from, to, number] = *numbers.as_chunks::<4>().0 else { return None };
         let kind = match kind {
-            [0, 0, 0, 0] => Kind::Body,
-            [kind @ 1..=2, 0, 0, 0] => Kind::End { more: *kind == 2 },
+            [0, 0, 0, 0] => FrameKind::Body,
+            [kind @ 1..=2, 0, 0, 0] => FrameKind::End { more: *kind == 2 },
             _ => return None,
         };
-        let header = Header {
+        let header = FrameHeader {
             job: u64::from_le_bytes(*job),
             round: u64::from_le_bytes(*round),
             epoch: u32::from_le_bytes(epoch),
@@ -99,19 +99,26 @@ mod tests {
 
     #[test]
     fn every_bit_of_a_frame_counts() {
-        let header =
-            Header { job: 7, epoch: 2, from: 3, to: 1, round: 9, number: 4, kind: Kind::Body };
+        let header = FrameHeader {
+            job: 7,
+            epoch: 2,
+            from: 3,
+            to: 1,
+            round: 9,
+            number: 4,
+            kind: FrameKind::Body,
+        };
         let mut frame = vec![0; HEADER];
         frame.extend_from_slice(b"values");
         header.seal(&mut frame);
-        assert_eq!(Header::open(&frame), Some((header, &b"values"[..])));
+        assert_eq!(FrameHeader::open(&frame), Some((header, &b"values"[..])));
         for bit in 0..frame.len() * 8 {
             let mut damaged = frame.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::open(&damaged), None);
+            assert_eq!(FrameHeader::open(&damaged), None);
         }
         for end in 0..frame.len() {
-            assert_eq!(Header::open(&frame[..end]), None);
+            assert_eq!(FrameHeader::open(&frame[..end]), None);
         }
     }
 }

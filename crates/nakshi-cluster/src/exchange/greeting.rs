@@ -1,4 +1,5 @@
-//! How two processes of a cluster come to know each other, before anything else is read.
+//! The greeting, by which two processes of a cluster prove a shared secret before they read anything
+//! else.
 //!
 //! Four messages of fixed lengths: the caller's version, who it is and a number that is used once;
 //! the other side's version and number; the caller's proof that it knows the secret; and the other
@@ -10,7 +11,7 @@ use crate::Result;
 use crate::token::{PROOF, Token, nonce};
 
 /// Time in which a caller has to finish its greeting.
-pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// First bytes on a connection, in [`HELLO`].
 const NAME: &[u8] = b"nakshi-cluster ";
 /// First bytes on a connection; processes of other versions do not understand each other.
@@ -18,7 +19,7 @@ const HELLO: [u8; 32] = hello(env!("CARGO_PKG_VERSION"));
 /// Bytes of who a caller is.
 const WHO: usize = 21;
 /// Bytes of what a caller says first, and of the answer.
-pub(crate) const CALL: usize = HELLO.len() + WHO + PROOF;
+pub(crate) const CALL_TIMEOUT: usize = HELLO.len() + WHO + PROOF;
 pub(crate) const ANSWER: usize = HELLO.len() + PROOF;
 /// Sent in place of a proof to whoever has another secret.
 pub(crate) const REFUSED: [u8; PROOF] = [0; PROOF];
@@ -38,19 +39,19 @@ const fn hello(version: &str) -> [u8; 32] {
     hello
 }
 
-/// Who a server is and what it takes part in.
+/// Identity of a server in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The server.
     pub server: usize,
     /// The run.
     pub job: u64,
-    /// How often it was taken up again.
+    /// Number of times that the run was taken up again.
     pub epoch: u32,
 }
 
 impl Identity {
-    /// As it is sent.
+    /// The identity as bytes of a greeting.
     pub(super) fn bytes(self) -> [u8; 20] {
         let mut bytes = [0; 20];
         let (numbers, epoch) = bytes.split_at_mut(16);
@@ -72,25 +73,25 @@ impl Identity {
     }
 }
 
-/// Who calls.
+/// The kind of process that calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub(crate) enum Peer {
     FrontEnd,
     Server(Identity),
 }
 
-impl Caller {
+impl Peer {
     /// The key that such a caller knows.
     pub(crate) fn key(self, token: &Token) -> Token {
         match self {
-            Caller::FrontEnd => token.clone(),
-            Caller::Server(Identity { job, .. }) => token.of_run(job),
+            Peer::FrontEnd => token.clone(),
+            Peer::Server(Identity { job, .. }) => token.of_run(job),
         }
     }
 
     fn bytes(self) -> [u8; WHO] {
         let mut bytes = [0; WHO];
-        if let Caller::Server(identity) = self {
+        if let Peer::Server(identity) = self {
             let [kind, rest @ ..] = &mut bytes;
             *kind = 1;
             *rest = identity.bytes();
@@ -100,8 +101,8 @@ impl Caller {
 
     fn of(bytes: &[u8; WHO]) -> Option<Self> {
         match bytes {
-            [0, ..] => Some(Caller::FrontEnd),
-            [1, rest @ ..] => Some(Caller::Server(Identity::of(rest))),
+            [0, ..] => Some(Peer::FrontEnd),
+            [1, rest @ ..] => Some(Peer::Server(Identity::of(rest))),
             _ => None,
         }
     }
@@ -109,15 +110,15 @@ impl Caller {
 
 /// The part of a greeting that comes before the proofs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
-    pub(crate) call: [u8; CALL],
+pub(crate) struct Transcript {
+    pub(crate) call: [u8; CALL_TIMEOUT],
     pub(crate) answer: [u8; ANSWER],
 }
 
-impl Said {
+impl Transcript {
     /// The first bytes that a caller sends.
-    pub(crate) fn call(caller: Caller) -> Result<[u8; CALL]> {
-        let mut call = [0; CALL];
+    pub(crate) fn call(caller: Peer) -> Result<[u8; CALL_TIMEOUT]> {
+        let mut call = [0; CALL_TIMEOUT];
         let parts = [&HELLO[..], &caller.bytes(), &nonce()?].concat();
         call.copy_from_slice(&parts);
         Ok(call)
@@ -164,69 +165,69 @@ pub(crate) fn foreign(answer: &[u8]) -> Option<String> {
 /// A greeting as the side that was called goes through it: it takes what comes, in any pieces.
 #[derive(Debug)]
 pub(crate) struct Greeting {
-    bytes: [u8; CALL],
+    bytes: [u8; CALL_TIMEOUT],
     found: usize,
     /// The greeting so far, once only the caller's proof is missing.
-    said: Option<(Caller, Said)>,
+    said: Option<(Peer, Transcript)>,
 }
 
 /// Result of the bytes that a stranger has sent.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum GreetingStep {
     /// More must come.
     Wait,
-    /// This must be sent, then more must come.
+    /// The answer must be sent, then more bytes must come.
     Answer([u8; ANSWER]),
-    /// This may be sent, then there is no more to say.
+    /// The refusal may be sent; then the connection is dropped.
     Refuse(Vec<u8>),
     /// The caller is known.
-    Known(Caller, Box<Said>),
+    Known(Peer, Box<Transcript>),
 }
 
 impl Greeting {
     pub(crate) fn new() -> Self {
-        Greeting { bytes: [0; CALL], found: 0, said: None }
+        Greeting { bytes: [0; CALL_TIMEOUT], found: 0, said: None }
     }
 
-    /// Where the next bytes go, and no more than are still missing.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
-        let most = if self.said.is_some() { PROOF } else { CALL };
+    /// Buffer for the next bytes, no longer than what is still missing.
+    pub(crate) fn free(&mut self) -> &mut [u8] {
+        let most = if self.said.is_some() { PROOF } else { CALL_TIMEOUT };
         self.bytes.get_mut(self.found..most).unwrap_or_default()
     }
 
-    /// Goes on with so many bytes that have come into [`Greeting::room`].
+    /// Goes on with so many bytes that have come into [`Greeting::free`].
     ///
     /// # Errors
     /// [`crate::Error::Token`] if there are no random numbers.
-    pub(crate) fn take(&mut self, more: usize, token: &Token) -> Result<Step> {
-        self.found = (self.found + more).min(CALL);
+    pub(crate) fn take(&mut self, more: usize, token: &Token) -> Result<GreetingStep> {
+        self.found = (self.found + more).min(CALL_TIMEOUT);
         let found = self.bytes.get(..self.found).unwrap_or_default();
         let Some((caller, said)) = &self.said else {
             // Whoever babbles is told so by its first wrong byte, but for one of another version.
             let known = found.iter().zip(NAME).all(|(a, b)| a == b);
             if !known {
-                return Ok(Step::Refuse(Vec::new()));
+                return Ok(GreetingStep::Refuse(Vec::new()));
             }
-            if self.found < CALL {
-                return Ok(Step::Wait);
+            if self.found < CALL_TIMEOUT {
+                return Ok(GreetingStep::Wait);
             }
-            let answer = Said::answer()?;
+            let answer = Transcript::answer()?;
             let (hello, rest) = self.bytes.split_at(HELLO.len());
-            let caller = rest.first_chunk().and_then(Caller::of);
+            let caller = rest.first_chunk().and_then(Peer::of);
             let Some(caller) = caller.filter(|_| hello == HELLO) else {
-                return Ok(Step::Refuse(answer.to_vec()));
+                return Ok(GreetingStep::Refuse(answer.to_vec()));
             };
-            self.said = Some((caller, Said { call: self.bytes, answer }));
+            self.said = Some((caller, Transcript { call: self.bytes, answer }));
             self.found = 0;
-            return Ok(Step::Answer(answer));
+            return Ok(GreetingStep::Answer(answer));
         };
         if self.found < PROOF {
-            return Ok(Step::Wait);
+            return Ok(GreetingStep::Wait);
         }
         if !said.is_callers(&caller.key(token), found) {
-            return Ok(Step::Refuse(REFUSED.to_vec()));
+            return Ok(GreetingStep::Refuse(REFUSED.to_vec()));
         }
-        Ok(Step::Known(*caller, Box::new(*said)))
+        Ok(GreetingStep::Known(*caller, Box::new(*said)))
     }
 }
 
@@ -240,22 +241,29 @@ mod tests {
     }
 
     /// Feeds bytes in pieces; the last step.
-    fn feed(greeting: &mut Greeting, bytes: &[u8], piece: usize, token: &Token) -> Step {
-        let mut last = Step::Wait;
+    fn feed(greeting: &mut Greeting, bytes: &[u8], piece: usize, token: &Token) -> GreetingStep {
+        let mut last = GreetingStep::Wait;
         for piece in bytes.chunks(piece) {
-            let room = greeting.room();
-            room[..piece.len()].copy_from_slice(piece);
+            let free = greeting.free();
+            free[..piece.len()].copy_from_slice(piece);
             last = greeting.take(piece.len(), token).unwrap();
         }
         last
     }
 
-    fn greet(mine: &Token, theirs: &Token, caller: Caller, piece: usize) -> (Step, Said) {
+    fn greet(
+        mine: &Token,
+        theirs: &Token,
+        caller: Peer,
+        piece: usize,
+    ) -> (GreetingStep, Transcript) {
         let mut greeting = Greeting::new();
-        let call = Said::call(caller).unwrap();
-        let Step::Answer(answer) = feed(&mut greeting, &call, piece, theirs) else { panic!() };
+        let call = Transcript::call(caller).unwrap();
+        let GreetingStep::Answer(answer) = feed(&mut greeting, &call, piece, theirs) else {
+            panic!()
+        };
         assert_eq!(foreign(&answer), None);
-        let said = Said { call, answer };
+        let said = Transcript { call, answer };
         let proof = said.callers(&caller.key(mine));
         (feed(&mut greeting, &proof, piece, theirs), said)
     }
@@ -263,11 +271,11 @@ mod tests {
     #[test]
     fn callers_are_known_by_the_secret() {
         let (one, other) = (token("0123456789abcdef"), token("0123456789abcdeF"));
-        let server = Caller::Server(Identity { server: 3, job: 7, epoch: 1 });
-        for caller in [Caller::FrontEnd, server] {
+        let server = Peer::Server(Identity { server: 3, job: 7, epoch: 1 });
+        for caller in [Peer::FrontEnd, server] {
             for piece in [1, 32] {
                 let (step, said) = greet(&one, &one, caller, piece);
-                assert!(matches!(step, Step::Known(found, _) if found == caller));
+                assert!(matches!(step, GreetingStep::Known(found, _) if found == caller));
                 let key = caller.key(&one);
                 let proof = said.listeners(&key, b"me");
                 assert!(said.is_listeners(&key, b"me", &proof));
@@ -275,7 +283,7 @@ mod tests {
                 assert!(!said.is_listeners(&key, b"", &said.callers(&key)));
                 assert!(!said.is_listeners(&key, b"me", &REFUSED));
                 let (step, _) = greet(&other, &one, caller, piece);
-                assert!(matches!(step, Step::Refuse(bytes) if bytes == REFUSED));
+                assert!(matches!(step, GreetingStep::Refuse(bytes) if bytes == REFUSED));
             }
         }
     }
@@ -284,19 +292,19 @@ mod tests {
     #[test]
     fn a_recorded_greeting_is_refused() {
         let token = token("0123456789abcdef");
-        let (_, said) = greet(&token, &token, Caller::FrontEnd, 99);
+        let (_, said) = greet(&token, &token, Peer::FrontEnd, 99);
         let mut again = Greeting::new();
-        assert!(matches!(feed(&mut again, &said.call, 99, &token), Step::Answer(_)));
+        assert!(matches!(feed(&mut again, &said.call, 99, &token), GreetingStep::Answer(_)));
         let step = feed(&mut again, &said.callers(&token), 99, &token);
-        assert!(matches!(step, Step::Refuse(_)));
+        assert!(matches!(step, GreetingStep::Refuse(_)));
     }
 
     #[test]
     fn other_versions_are_told_ours() {
-        let mut call = Said::call(Caller::FrontEnd).unwrap();
+        let mut call = Transcript::call(Peer::FrontEnd).unwrap();
         call[NAME.len()] = b'9';
         let step = feed(&mut Greeting::new(), &call, 99, &token("0123456789abcdef"));
-        let Step::Refuse(answer) = step else { panic!("{step:?}") };
+        let GreetingStep::Refuse(answer) = step else { panic!("{step:?}") };
         assert!(answer.starts_with(&HELLO));
         let theirs = [&call[..32], &[0; 32]].concat();
         let why = foreign(&theirs).unwrap();
@@ -308,17 +316,17 @@ mod tests {
     proptest! {
         /// Strangers are never known, and are refused by their first wrong byte.
         #[test]
-        fn strangers_are_refused(bytes in prop::collection::vec(any::<u8>(), 1..200), right in 0usize..CALL) {
+        fn strangers_are_refused(bytes in prop::collection::vec(any::<u8>(), 1..200), right in 0usize..CALL_TIMEOUT) {
             let (mut greeting, token) = (Greeting::new(), token("0123456789abcdef"));
-            let mut text = Said::call(Caller::FrontEnd).unwrap()[..right].to_vec();
+            let mut text = Transcript::call(Peer::FrontEnd).unwrap()[..right].to_vec();
             text.extend(bytes);
             for byte in text {
-                let Some(place) = greeting.room().first_mut() else { panic!("no room") };
+                let Some(place) = greeting.free().first_mut() else { panic!("no room") };
                 *place = byte;
                 match greeting.take(1, &token).unwrap() {
-                    Step::Wait | Step::Answer(_) => {}
-                    Step::Refuse(_) => return Ok(()),
-                    Step::Known(..) => panic!("a stranger is known"),
+                    GreetingStep::Wait | GreetingStep::Answer(_) => {}
+                    GreetingStep::Refuse(_) => return Ok(()),
+                    GreetingStep::Known(..) => panic!("a stranger is known"),
                 }
             }
             prop_assert!(right > 0 || greeting.found <= NAME.len());

@@ -8,35 +8,35 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use timely_communication::allocator::zero_copy::stream::Stream;
 
-use super::Alarm;
-use super::wire::Wire;
+use super::AbortFlag;
+use super::peer_socket::PeerSocket;
 
-/// Whose connections have been closed by the other side, once all is said.
+/// Counts the connections that other servers have closed after the last round.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
-    /// Set when this server has said all: others may hang up.
+    /// Set when this server has sent everything: others may hang up.
     pub(super) begun: AtomicBool,
-    /// How many have.
+    /// Number of servers that have hung up.
     pub(super) gone: AtomicUsize,
 }
 
-/// A connection to a server that rings the alarm when it breaks.
+/// A connection to a server that sets the abort flag when it breaks.
 ///
 /// timely's threads panic then. Here the one that receives ends without a word, since the run ends with
 /// an error, and the one that sends goes on into nothing: when it panics for another reason, its buffer
 /// is written out on the way, and a second panic would end the process.
 #[derive(Debug)]
 pub(super) struct Guarded {
-    pub(super) socket: Wire,
+    pub(super) socket: PeerSocket,
     pub(super) server: usize,
-    pub(super) alarm: Alarm,
+    pub(super) abort: AbortFlag,
     /// When all is said, the other side may hang up.
     pub(super) closing: Arc<Closing>,
 }
 
 impl Guarded {
     fn broken(&self, why: &str) -> ! {
-        self.alarm.ring(self.server, why);
+        self.abort.raise(self.server, why);
         resume_unwind(Box::new("a connection broke"))
     }
 
@@ -70,7 +70,7 @@ impl Write for Guarded {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
                 if !self.closing() {
-                    self.alarm.ring(self.server, error.to_string());
+                    self.abort.raise(self.server, error.to_string());
                 }
                 Ok(bytes.len())
             }
@@ -88,7 +88,7 @@ impl Stream for Guarded {
         Ok(Guarded {
             socket: self.socket.try_clone()?,
             server: self.server,
-            alarm: self.alarm.clone(),
+            abort: self.abort.clone(),
             closing: Arc::clone(&self.closing),
         })
     }
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn buffers_of_threads_that_panic() {
         let (near, far) = UnixStream::pair().unwrap();
-        let (alarm, closing) = (Alarm::default(), Arc::default());
+        let (abort, closing) = (AbortFlag::default(), Arc::default());
         let guarded =
-            Guarded { socket: Wire::Unix(near), server: 7, alarm: alarm.clone(), closing };
+            Guarded { socket: PeerSocket::Unix(near), server: 7, abort: abort.clone(), closing };
         let mut buffer = io::BufWriter::new(guarded);
         buffer.write_all(b"the last word").unwrap();
         drop(far);
@@ -126,6 +126,6 @@ mod tests {
             resume_unwind(Box::new("poisoned"))
         });
         assert!(thread.join().is_err());
-        assert!(matches!(alarm.check(), Err(Error::Lost { server: 7, .. })));
+        assert!(matches!(abort.check(), Err(Error::Lost { server: 7, .. })));
     }
 }

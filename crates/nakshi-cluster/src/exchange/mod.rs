@@ -6,22 +6,22 @@
 //! with faults. The [`door`] is where a worker is called, and the greeting there tells strangers from
 //! front-ends and servers.
 
-mod alarm;
+mod abort_flag;
 pub mod channels;
 pub mod door;
 mod frame;
 pub(crate) mod greeting;
 mod guarded;
+mod peer_socket;
 mod session;
 pub mod simulated;
 pub mod sockets;
-mod wire;
 
-pub use alarm::Alarm;
+pub use abort_flag::AbortFlag;
 pub use greeting::Identity;
+pub use peer_socket::PeerSocket;
+pub(crate) use peer_socket::watchful;
 pub use session::{Batch, Counters, Session, Sink};
-pub use wire::Wire;
-pub(crate) use wire::watchful;
 
 use crate::Result;
 
@@ -30,12 +30,12 @@ pub(crate) const FRAME: usize = 256 << 10;
 /// Bytes of all frames of a batch, about.
 pub(crate) const BATCH: usize = 8 << 20;
 
-/// What carries frames between servers.
+/// Carrier of frames between servers.
 pub trait Transport {
-    /// This server.
+    /// Number of this server.
     fn server(&self) -> usize;
 
-    /// All servers.
+    /// Number of servers.
     fn servers(&self) -> usize;
 
     /// Sends a frame to another server, or keeps it to be sent.

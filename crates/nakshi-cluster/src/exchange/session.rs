@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::Transport;
-use super::frame::{HEADER, Header, Kind};
+use super::frame::{FrameHeader, FrameKind, HEADER};
 use crate::{Error, Result};
 
-/// What a session has sent and refused.
+/// Counts of frames that a session has sent and refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Frames to other servers, those included that end rounds.
@@ -21,7 +21,7 @@ pub struct Counters {
     pub late: u64,
 }
 
-/// What has come from one server in a round.
+/// Frames that have arrived from one server in a round.
 #[derive(Debug, Default)]
 struct Arrived {
     numbers: HashSet<u32>,
@@ -52,20 +52,20 @@ impl std::fmt::Debug for Session {
 /// Frames that are sent in one round.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// To which server, and the frame, begun by [`Session::frame`].
+    /// Receiving server and frame, begun by [`Session::frame`].
     pub frames: Vec<(usize, Vec<u8>)>,
-    /// Whether there is another batch.
+    /// True if there is another batch.
     pub more: bool,
 }
 
-/// What to do with the bodies of frames.
+/// Receiver of the bodies of frames.
 pub type Sink<'s> = &'s mut dyn FnMut(usize, &[u8]) -> Result<()>;
 
 impl Session {
     /// Bytes in front of a body, which [`Session::frame`] leaves room for.
     pub const HEADER: usize = HEADER;
 
-    /// Of run `job`, taken up again `epoch` times.
+    /// Session of run `job`, which was taken up again `epoch` times.
     pub fn new(transport: Box<dyn Transport>, job: u64, epoch: u32) -> Self {
         Session {
             transport,
@@ -77,17 +77,17 @@ impl Session {
         }
     }
 
-    /// This server.
+    /// Number of this server.
     pub fn server(&self) -> usize {
         self.transport.server()
     }
 
-    /// All servers.
+    /// Number of servers.
     pub fn servers(&self) -> usize {
         self.transport.servers()
     }
 
-    /// What was sent and refused.
+    /// Counts of frames sent and refused.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -105,7 +105,7 @@ impl Session {
     /// this server included, in no particular order.
     ///
     /// # Errors
-    /// Those of the transport, of `produce` and of `sink`; [`Error::Missing`] and [`Error::Damaged`].
+    /// Errors of the transport, of `produce` and of `sink`; [`Error::Missing`] and [`Error::Damaged`].
     pub fn exchange(
         &mut self,
         produce: &mut dyn FnMut() -> Result<Batch>,
@@ -151,7 +151,7 @@ impl Session {
         if to == self.server() {
             return sink(to, frame.get(HEADER..).unwrap_or_default());
         }
-        self.header(to, number, Kind::Body).seal(&mut frame);
+        self.header(to, number, FrameKind::Body).seal(&mut frame);
         self.counters.frames += 1;
         self.counters.bytes += frame.len() as u64;
         self.transport.send(to, frame)
@@ -162,16 +162,16 @@ impl Session {
             return Ok(());
         }
         let mut frame = Session::frame(0);
-        self.header(to, number, Kind::End { more }).seal(&mut frame);
+        self.header(to, number, FrameKind::End { more }).seal(&mut frame);
         self.counters.frames += 1;
         self.counters.bytes += frame.len() as u64;
         self.transport.send(to, frame)
     }
 
-    fn header(&self, to: usize, number: u32, kind: Kind) -> Header {
+    fn header(&self, to: usize, number: u32, kind: FrameKind) -> FrameHeader {
         // A partition has at most 2^16 servers.
         let (from, to) = (self.server() as u32, to as u32);
-        Header { job: self.job, epoch: self.epoch, from, to, round: self.round, number, kind }
+        FrameHeader { job: self.job, epoch: self.epoch, from, to, round: self.round, number, kind }
     }
 
     /// Takes what arrives until the round is over; whether another server has more.
@@ -183,7 +183,7 @@ impl Session {
         let (me, job, epoch, round) = (self.server(), self.job, self.epoch, self.round);
         let counters = &mut self.counters;
         let mut take = |frame: &[u8]| {
-            let Some((header, body)) = Header::open(frame) else {
+            let Some((header, body)) = FrameHeader::open(frame) else {
                 let what = "its checksum does not fit".into();
                 return Err(Error::Damaged { server: None, what });
             };
@@ -199,12 +199,12 @@ impl Session {
             let place = arrived.get_mut(from).filter(|_| header.to as usize == me && from != me);
             let place = place.ok_or_else(|| Error::damaged(from, "it is not for this server"))?;
             match header.kind {
-                Kind::End { more: its } => {
+                FrameKind::End { more: its } => {
                     place.stated = Some(header.number);
                     more |= its;
                 }
-                Kind::Body if !place.numbers.insert(header.number) => counters.doubles += 1,
-                Kind::Body => sink(from, body)?,
+                FrameKind::Body if !place.numbers.insert(header.number) => counters.doubles += 1,
+                FrameKind::Body => sink(from, body)?,
             }
             Ok(())
         };

@@ -14,27 +14,27 @@ use crate::{Error, Result};
 pub struct Faults {
     /// Seed of all draws.
     pub seed: u64,
-    /// That a frame is lost.
+    /// Probability that a frame is lost.
     pub lost: f64,
-    /// That it comes twice.
+    /// Probability that a frame arrives twice.
     pub doubled: f64,
-    /// That it comes a round later (and again, so that nothing is missing).
+    /// Probability that a frame arrives a round later (and in time too, so that nothing is missing).
     pub late: f64,
-    /// That a bit of it changes.
+    /// Probability that a bit of a frame changes.
     pub damaged: f64,
     /// The round before which a server ends, and which.
     pub dies: Option<(u64, usize)>,
 }
 
-/// For so long a server waits for the others.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest wait for the other servers.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A net that all servers share.
 #[derive(Debug)]
 pub struct Net {
     servers: usize,
     faults: Faults,
-    state: Mutex<State>,
+    state: Mutex<NetState>,
     changed: Condvar,
 }
 
@@ -42,8 +42,8 @@ pub struct Net {
 type Shuffled = Vec<(u64, Vec<u8>)>;
 
 #[derive(Debug, Default)]
-struct State {
-    /// By receiver and round.
+struct NetState {
+    /// Frames by receiver and round.
     frames: BTreeMap<(usize, u64), Shuffled>,
     /// Rounds that each server has sent.
     sent: Vec<u64>,
@@ -51,7 +51,7 @@ struct State {
     draws: u64,
 }
 
-impl State {
+impl NetState {
     fn draw(&mut self, seed: u64) -> u64 {
         self.draws += 1;
         mixed(seed ^ mixed(self.draws))
@@ -65,7 +65,7 @@ impl State {
 impl Net {
     /// A net for so many servers.
     pub fn new(servers: usize, faults: Faults) -> Arc<Self> {
-        let state = State { sent: vec![0; servers], ..State::default() };
+        let state = NetState { sent: vec![0; servers], ..NetState::default() };
         Arc::new(Net { servers, faults, state: Mutex::new(state), changed: Condvar::new() })
     }
 
@@ -74,7 +74,7 @@ impl Net {
         Simulated { net: Arc::clone(self), server, round: 0 }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, NetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -143,7 +143,7 @@ impl Transport for Simulated {
             let (next, waited) = self
                 .net
                 .changed
-                .wait_timeout(state, PATIENCE)
+                .wait_timeout(state, ROUND_TIMEOUT)
                 .unwrap_or_else(PoisonError::into_inner);
             state = next;
             if waited.timed_out() {

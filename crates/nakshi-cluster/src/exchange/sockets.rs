@@ -9,36 +9,36 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::Alarm;
+use super::AbortFlag;
 use super::door::Arrivals;
-use super::greeting::{ANSWER, Caller, Identity, LIMIT, REFUSED, Said, foreign};
-use super::wire::Wire;
+use super::greeting::{ANSWER, GREETING_TIMEOUT, Identity, Peer, REFUSED, Transcript, foreign};
+use super::peer_socket::PeerSocket;
 use crate::token::{PROOF, Token};
 use crate::{Error, Result};
 
-/// For so long a server waits before it tries a connection again.
-const PAUSE: Duration = Duration::from_millis(20);
-/// For so long one call lasts at most: the system would try for minutes.
-const CALL: Duration = Duration::from_secs(1);
+/// Pause before a server tries a connection again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// Longest duration of one call: the system would try for minutes.
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// For how long servers wait for each other.
+/// Time-outs of the connections between servers.
 #[derive(Clone, Debug)]
-pub struct Waiting {
-    /// When they give up calling.
+pub struct ConnectLimits {
+    /// Time at which servers give up calling.
     pub until: Instant,
-    /// For so long another one may be cut off later.
-    pub silence: Duration,
+    /// Time after which a silent peer is lost.
+    pub peer_timeout: Duration,
     /// Ends the waiting.
-    pub alarm: Alarm,
+    pub abort: AbortFlag,
 }
 
-/// Why a call has led to nobody.
+/// The reason why a call has failed.
 pub(crate) enum Unheard {
-    /// Another call may go well.
+    /// Another call may succeed.
     Again(io::Error),
-    /// None will.
+    /// No further call will succeed.
     Never(String),
-    /// Nobody waits for it any more.
+    /// The run has ended.
     Ended(Error),
 }
 
@@ -69,8 +69,8 @@ pub(crate) fn dial(
         Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => loop {
             check()?;
             let mut places = [PollFd::new(&socket, PollFlags::OUT)];
-            let nap = Timespec { tv_sec: 0, tv_nsec: PAUSE.subsec_nanos().into() };
-            if poll(&mut places, Some(&nap)).is_ok_and(|ready| ready > 0) {
+            let interval = Timespec { tv_sec: 0, tv_nsec: RETRY_INTERVAL.subsec_nanos().into() };
+            if poll(&mut places, Some(&interval)).is_ok_and(|ready| ready > 0) {
                 socket.take_error()?.map_or(Ok(()), Err)?;
                 break;
             }
@@ -84,16 +84,16 @@ pub(crate) fn dial(
     Ok(socket.into())
 }
 
-/// Says who calls, and proves it; what was said.
+/// Sends the greeting of a caller with its proof; returns the transcript.
 pub(crate) fn greet(
-    wire: &mut Wire,
-    caller: Caller,
+    wire: &mut PeerSocket,
+    caller: Peer,
     token: &Token,
     check: Check<'_>,
-) -> std::result::Result<Said, Unheard> {
-    let call = Said::call(caller)?;
+) -> std::result::Result<Transcript, Unheard> {
+    let call = Transcript::call(caller)?;
     wire.write_all(&call)?;
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + GREETING_TIMEOUT;
     let mut answer = [0; ANSWER];
     let (mut found, mut read) = (0, Ok(()));
     while found < ANSWER && read.is_ok() {
@@ -104,15 +104,15 @@ pub(crate) fn greet(
         }
     }
     read?;
-    let said = Said { call, answer };
+    let said = Transcript { call, answer };
     wire.write_all(&said.callers(&caller.key(token)))?;
     Ok(said)
 }
 
-/// Hears the proof of the one who was called, and what it says of itself.
+/// Reads the proof and the identity of the called process.
 pub(crate) fn hear<const N: usize>(
-    wire: &mut Wire,
-    (said, key): (&Said, &Token),
+    wire: &mut PeerSocket,
+    (said, key): (&Transcript, &Token),
     until: Instant,
     check: Check<'_>,
 ) -> std::result::Result<[u8; N], Unheard> {
@@ -131,7 +131,7 @@ pub(crate) fn hear<const N: usize>(
 }
 
 fn read_all(
-    wire: &mut Wire,
+    wire: &mut PeerSocket,
     mut bytes: &mut [u8],
     until: Instant,
     check: Check<'_>,
@@ -145,12 +145,12 @@ fn read_all(
 
 /// Reads at least one byte.
 fn read_some(
-    wire: &mut Wire,
+    wire: &mut PeerSocket,
     bytes: &mut [u8],
     until: Instant,
     check: Check<'_>,
 ) -> std::result::Result<usize, Unheard> {
-    wire.set_read_timeout(Some(PAUSE))?;
+    wire.set_read_timeout(Some(RETRY_INTERVAL))?;
     loop {
         match wire.read(bytes) {
             Ok(0) => {
@@ -173,29 +173,29 @@ fn read_some(
 ///
 /// # Errors
 /// [`Error::Lost`] for a server that does not answer in time, or that is of another version or run, and
-/// when the alarm rings.
+/// when the abort flag is set.
 pub fn connect(
     arrivals: &Arrivals,
     addresses: &[String],
     me: Identity,
     token: &Token,
-    waiting: &Waiting,
-) -> Result<Vec<Option<Wire>>> {
-    let mut sockets: Vec<Option<Wire>> = addresses.iter().map(|_| None).collect();
+    waiting: &ConnectLimits,
+) -> Result<Vec<Option<PeerSocket>>> {
+    let mut sockets: Vec<Option<PeerSocket>> = addresses.iter().map(|_| None).collect();
     for (server, address) in addresses.iter().enumerate().take(me.server) {
         let socket = call((server, address), me, token, waiting)?;
         if let Some(place) = sockets.get_mut(server) {
             *place = Some(socket);
         }
     }
-    let missing = |sockets: &[Option<Wire>]| {
+    let missing = |sockets: &[Option<PeerSocket>]| {
         (me.server + 1..sockets.len())
             .find(|server| sockets.get(*server).is_some_and(Option::is_none))
     };
     let failed = |why: io::Error| Error::Lost { server: me.server, why: why.to_string() };
     let key = token.of_run(me.job);
     while let Some(server) = missing(&sockets) {
-        if let Some(mut arrived) = arrivals.server(me, PAUSE) {
+        if let Some(mut arrived) = arrivals.server(me, RETRY_INTERVAL) {
             let proof = arrived.said.listeners(&key, &me.bytes());
             let told = [&proof[..], &me.bytes()].concat();
             if arrived.who.server > me.server
@@ -207,14 +207,14 @@ pub fn connect(
             }
             continue;
         }
-        waiting.alarm.check()?;
+        waiting.abort.check()?;
         if Instant::now() >= waiting.until {
             return Err(Error::Lost { server, why: "it has not called in time".into() });
         }
     }
     for socket in sockets.iter().flatten() {
         socket
-            .watchful(waiting.silence)
+            .watchful(waiting.peer_timeout)
             .and_then(|()| socket.set_read_timeout(None))
             .map_err(failed)?;
     }
@@ -226,8 +226,8 @@ fn call(
     (server, address): (usize, &str),
     me: Identity,
     token: &Token,
-    waiting: &Waiting,
-) -> Result<Wire> {
+    waiting: &ConnectLimits,
+) -> Result<PeerSocket> {
     let lost = |why: String| Error::Lost { server, why: format!("{address}: {why}") };
     for attempt in 0_u32.. {
         let error = match call_once(address, attempt, me, token, waiting) {
@@ -242,8 +242,8 @@ fn call(
         if Instant::now() >= waiting.until {
             return Err(lost(error.to_string()));
         }
-        std::thread::sleep(PAUSE);
-        waiting.alarm.check()?;
+        std::thread::sleep(RETRY_INTERVAL);
+        waiting.abort.check()?;
     }
     Err(lost("it does not answer".into()))
 }
@@ -253,32 +253,32 @@ fn call_once(
     attempt: u32,
     me: Identity,
     token: &Token,
-    waiting: &Waiting,
-) -> std::result::Result<(Wire, Identity), Unheard> {
-    let check = || waiting.alarm.check();
+    waiting: &ConnectLimits,
+) -> std::result::Result<(PeerSocket, Identity), Unheard> {
+    let check = || waiting.abort.check();
     let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
     let place = address.to_socket_addrs()?.next().ok_or_else(none)?;
     // Anybody on this machine may have taken the name of a Unix socket: every second call is by TCP.
     let mut wire = match near(place).filter(|_| attempt.is_multiple_of(2)) {
         Some(wire) => wire,
-        None => Wire::Tcp(dial(place, Instant::now() + CALL, &check)?),
+        None => PeerSocket::Tcp(dial(place, Instant::now() + CALL_TIMEOUT, &check)?),
     };
     wire.set_nodelay()?;
-    let caller = Caller::Server(me);
+    let caller = Peer::Server(me);
     let said = greet(&mut wire, caller, token, &check)?;
     let who = hear(&mut wire, (&said, &caller.key(token)), waiting.until, &check)?;
     Ok((wire, Identity::of(&who)))
 }
 
 /// A connection to a server of this machine, which is twice as fast as by TCP.
-fn near(place: SocketAddr) -> Option<Wire> {
+fn near(place: SocketAddr) -> Option<PeerSocket> {
     #[cfg(target_os = "linux")]
-    return UnixStream::connect_addr(&super::door::near(place)?.ok()?).ok().map(Wire::Unix);
+    return UnixStream::connect_addr(&super::door::near(place)?.ok()?).ok().map(PeerSocket::Unix);
     #[cfg(not(target_os = "linux"))]
     None
 }
 
-/// Whether another call may go well: nothing has come yet, or a signal came first.
+/// Returns true if another read may succeed: nothing has come yet, or a signal came first.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -299,10 +299,14 @@ mod tests {
     use super::super::door::{Door, Keeping};
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const TIMEOUT: Duration = Duration::from_secs(2);
 
-    fn waiting(silence: Duration) -> Waiting {
-        Waiting { until: Instant::now() + silence, silence, alarm: Alarm::default() }
+    fn waiting(peer_timeout: Duration) -> ConnectLimits {
+        ConnectLimits {
+            until: Instant::now() + peer_timeout,
+            peer_timeout,
+            abort: AbortFlag::default(),
+        }
     }
 
     fn token(secret: &str) -> Token {
@@ -310,7 +314,7 @@ mod tests {
     }
 
     /// Three servers that connect, each as it believes to be, among strangers.
-    fn all(identities: [Identity; 3], secrets: [&str; 3]) -> Vec<Result<Vec<Option<Wire>>>> {
+    fn all(identities: [Identity; 3], secrets: [&str; 3]) -> Vec<Result<Vec<Option<PeerSocket>>>> {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let addresses = listeners.each_ref().map(|one| one.local_addr().unwrap().to_string());
         let (overs, all) = ([const { AtomicBool::new(false) }; 3], [0, 1, 2]);
@@ -322,7 +326,7 @@ mod tests {
         strangers[0].write_all(text).unwrap();
         let one = |k: usize| {
             let (door, token) = (&doors[k], token(secrets[k]));
-            connect(door.arrivals(), &addresses, identities[k], &token, &waiting(PATIENCE))
+            connect(door.arrivals(), &addresses, identities[k], &token, &waiting(TIMEOUT))
         };
         let one = &one;
         std::thread::scope(|scope| {
@@ -348,7 +352,7 @@ mod tests {
             let expected: Vec<bool> = (0..3).map(|other| other != server).collect();
             assert_eq!(there, expected);
         }
-        assert!(began.elapsed() < LIMIT);
+        assert!(began.elapsed() < GREETING_TIMEOUT);
     }
 
     /// A server with another token is told so, and takes part in nothing.
@@ -371,7 +375,7 @@ mod tests {
             let began = Instant::now();
             let results = all([first, odd, last], [SECRET; 3]);
             assert!(results.iter().all(|result| matches!(result, Err(Error::Lost { .. }))));
-            assert!(began.elapsed() < 5 * PATIENCE);
+            assert!(began.elapsed() < 5 * TIMEOUT);
         }
     }
 }

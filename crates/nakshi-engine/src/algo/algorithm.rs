@@ -11,12 +11,12 @@ use serde_json::Value;
 /// An algorithm: its fields are its parameters, as its [`Declaration`](super::Declaration) describes them to Rust, Python and
 /// the command line.
 pub trait Algorithm: Declared {
-    /// What a run returns to Rust.
+    /// The result that a run returns to Rust.
     type Output: Into<Outcome>;
     /// Name as users write it.
     const NAME: &'static str = Self::DECLARATION.name;
 
-    /// What a run needs of the engine.
+    /// The memory and lists that a run needs of the engine.
     fn needs(&self, summary: &Summary) -> Needs;
 
     /// Runs on `graph`.

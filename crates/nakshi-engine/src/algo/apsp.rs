@@ -59,7 +59,7 @@ algorithm! {
     ];
 }
 
-/// What one source reaches.
+/// The vertices that one source reaches, and their distances.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Reach {
     /// Vertices reached, the source among them.
@@ -75,7 +75,7 @@ pub struct Reach {
 pub struct HopDistances {
     /// The sources, in the order given (or by ascending id).
     pub sources: Vec<VertexId>,
-    /// What each of them reaches.
+    /// The vertices that each source reaches.
     pub reach: Vec<Reach>,
     /// By source, then vertex: the distance, `u32::MAX` if there is none. Empty unless asked
     /// for.
@@ -83,7 +83,7 @@ pub struct HopDistances {
     /// By vertex: mean distance from the sources that reach it, NaN if none does. Empty if
     /// the distances themselves were asked for.
     pub means: Vec<f64>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -165,7 +165,7 @@ impl Algorithm for Apsp {
     }
 }
 
-/// What is kept of the distances.
+/// The distances that a run keeps.
 struct Results {
     distances: Vec<Vec<AtomicU32>>,
     sums: Vec<AtomicU64>,
@@ -247,9 +247,9 @@ impl Results {
 struct Traversal<const W: usize> {
     /// Sources that have reached the vertex.
     seen: Vec<AtomicU64>,
-    /// Those that reached it in the last level.
+    /// Sources that reached the vertex in the last level.
     now: Vec<AtomicU64>,
-    /// Those that reach it in this one.
+    /// Sources that reach the vertex in this level.
     next: Vec<AtomicU64>,
     full: [u64; W],
     frontier: VertexSet,

@@ -4,14 +4,14 @@
 //! breadth-first search", SC 2012. A bottom-up step first looks at the heads of each
 //! unvisited vertex, which are in memory and in a hub-first layout are its largest
 //! neighbours; only where neither is in the frontier the list is read, up to the first hit.
-//! Whether a step goes top-down or bottom-up is decided by what either would read,
+//! A step goes top-down or bottom-up, by the bytes that either would read,
 //! estimated from the frontier's lists and a sample of the unvisited vertices.
 //!
 //! State: the level, 4 bytes a vertex, and three bitmaps. Parents are found in a pass of
 //! their own over the lists, only when asked for. The variant in program form goes top-down
 //! throughout.
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Output, Parameter, Variant, algorithm};
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::{Graph, Heads};
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks};
-use crate::program::pull::programs::Levels;
-use crate::program::{Config, programs, run_program};
+use crate::program::pull::programs::PullLevels;
+use crate::program::{ProgramConfig, programs, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -62,9 +62,9 @@ pub struct BfsOutput {
     pub reached: Bitmap,
     /// For each reached vertex except the source its parent; other entries mean nothing.
     pub parents: Option<Vec<VertexId>>,
-    /// Where the search started.
+    /// The vertex at which the search started.
     pub source: VertexId,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -87,7 +87,7 @@ impl Algorithm for Bfs {
         if self.variant == Variant::PullProgram {
             return pulling::needs(self, summary, 0.125);
         }
-        let mut needs = Config::default().needs(&self.vertex_program());
+        let mut needs = ProgramConfig::default().needs(&self.vertex_program());
         // What was reached, besides.
         needs.state_bytes_per_vertex += 0.125 + parents;
         needs.directions.extend(self.parents.then_some(Direction::In));
@@ -115,13 +115,13 @@ impl Algorithm for Bfs {
 }
 
 impl Pulls for Bfs {
-    type Program = Levels;
+    type Program = PullLevels;
 
-    fn program(&self) -> Levels {
-        Levels { source: self.source }
+    fn program(&self) -> PullLevels {
+        PullLevels { source: self.source }
     }
 
-    fn assemble(&self, found: Found<'_, u32>) -> Result<BfsOutput> {
+    fn assemble(&self, found: PulledResult<'_, u32>) -> Result<BfsOutput> {
         let reached = reached(&found.values);
         let (levels, source, stats) = (found.values, self.source, found.stats);
         Ok(BfsOutput { levels, reached, parents: None, source, stats })
@@ -151,7 +151,8 @@ impl Bfs {
 
     /// Levels, what was reached, and statistics.
     fn by_program(&self, graph: &Graph, cx: &Context) -> Result<(Vec<u32>, Bitmap, RunStats)> {
-        let (levels, stats) = run_program(graph, &self.vertex_program(), &Config::default(), cx)?;
+        let (levels, stats) =
+            run_program(graph, &self.vertex_program(), &ProgramConfig::default(), cx)?;
         let reached = reached(&levels);
         Ok((levels, reached, stats))
     }
@@ -169,7 +170,7 @@ impl Bfs {
         };
         *start = 0;
         let mut log = IterationLog::new(graph);
-        let mut search = Search::new(graph, cx, share_u32(&mut levels))?;
+        let mut search = BfsSearch::new(graph, cx, share_u32(&mut levels))?;
         let mut frontier = VertexSet::new(n);
         frontier.insert(self.source);
         search.visited.set(self.source as usize);
@@ -193,7 +194,7 @@ impl Bfs {
 }
 
 /// A search in progress.
-struct Search<'a> {
+struct BfsSearch<'a> {
     graph: &'a Graph,
     cx: &'a Context,
     levels: &'a [AtomicU32],
@@ -206,7 +207,7 @@ struct Search<'a> {
     open: usize,
 }
 
-impl<'a> Search<'a> {
+impl<'a> BfsSearch<'a> {
     fn new(graph: &'a Graph, cx: &'a Context, levels: &'a [AtomicU32]) -> Result<Self> {
         let (end, heads) = if graph.selective() {
             (graph.num_vertices(), Arc::default())
@@ -214,7 +215,7 @@ impl<'a> Search<'a> {
             (graph.last_list(Direction::In)?, graph.heads(Direction::In, cx)?)
         };
         let visited = AtomicBitmap::new(graph.num_vertices());
-        Ok(Search { graph, cx, levels, visited, heads, level: 0, end, open: end })
+        Ok(BfsSearch { graph, cx, levels, visited, heads, level: 0, end, open: end })
     }
 
     /// Compares what both kinds of step would cost, in nanoseconds.

@@ -10,7 +10,7 @@
 //!
 //! State: two labels of 4 bytes per vertex, which are ranks among the users' ids.
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
 use crate::both::{self, both_lists};
 use crate::context::Context;
@@ -54,7 +54,7 @@ pub struct Communities {
     pub count: u64,
     /// Rounds that were run.
     pub iterations: u32,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -127,13 +127,13 @@ fn different(labels: &[u32]) -> u64 {
 }
 
 impl Pulls for Cdlp {
-    type Program = programs::Communities;
+    type Program = programs::PullCommunities;
 
-    fn program(&self) -> programs::Communities {
-        programs::Communities { iterations: self.iterations }
+    fn program(&self) -> programs::PullCommunities {
+        programs::PullCommunities { iterations: self.iterations }
     }
 
-    fn assemble(&self, mut found: Found<'_, u32>) -> Result<Communities> {
+    fn assemble(&self, mut found: PulledResult<'_, u32>) -> Result<Communities> {
         let ranks = std::mem::take(&mut found.values);
         let count = different(&ranks);
         let labels = found.vertices(ranks)?;
@@ -141,7 +141,7 @@ impl Pulls for Cdlp {
     }
 }
 
-/// One round; the number of vertices whose label has changed.
+/// Runs one round; returns the number of vertices whose label has changed.
 fn round(graph: &Graph, labels: &[u32], next: &mut [u32], cx: &Context) -> Result<u64> {
     let shared = share_u32(next);
     let changed = AtomicU64::new(0);

@@ -1,9 +1,9 @@
-//! A proper colouring, by LFGraph's pull program [`programs::Coloring`].
+//! A proper colouring, by LFGraph's pull program [`programs::PullColoring`].
 //!
 //! M. Jones, P. Plassmann, "A parallel graph coloring heuristic", SIAM J. Sci. Comput. 14 (1993).
 //! State: degree and colour, 8 bytes a vertex, in two versions.
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Output, algorithm};
 use crate::context::Context;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub struct Colors {
     pub colors: Vec<u32>,
     /// Number of colours.
     pub count: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -54,13 +54,13 @@ impl Algorithm for Coloring {
 }
 
 impl Pulls for Coloring {
-    type Program = programs::Coloring;
+    type Program = programs::PullColoring;
 
-    fn program(&self) -> programs::Coloring {
-        programs::Coloring
+    fn program(&self) -> programs::PullColoring {
+        programs::PullColoring
     }
 
-    fn assemble(&self, found: Found<'_, u32>) -> Result<Colors> {
+    fn assemble(&self, found: PulledResult<'_, u32>) -> Result<Colors> {
         let count = found.values.iter().max().map_or(0, |most| u64::from(*most) + 1);
         Ok(Colors { colors: found.values, count, stats: found.stats })
     }

@@ -141,7 +141,7 @@ impl Parameter {
         self
     }
 
-    /// Says that the pull program knows the parameter.
+    /// Marks the parameter as known to the pull program.
     pub const fn pulls(mut self) -> Self {
         self.pulls = true;
         self
@@ -244,7 +244,7 @@ impl Output {
         self
     }
 
-    /// Says that several servers do not find it.
+    /// Marks an output that several servers do not find.
     pub const fn alone(mut self) -> Self {
         self.alone = true;
         self
@@ -265,7 +265,7 @@ pub struct Declaration {
     pub method: &'static str,
     /// Lines of the description, the first of which is a sentence of its own.
     pub about: &'static [&'static str],
-    /// Where it was published.
+    /// Citation of the publication.
     pub citation: &'static str,
     /// Fields of the config struct.
     pub parameters: &'static [Parameter],

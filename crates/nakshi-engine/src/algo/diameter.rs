@@ -44,7 +44,7 @@ algorithm! {
     ];
 }
 
-/// What [`Diameter`] finds.
+/// Result of [`Diameter`].
 #[derive(Debug, Clone, Default)]
 pub struct DiameterBound {
     /// Hops of the longest shortest path that was found: the diameter is at least this.
@@ -53,7 +53,7 @@ pub struct DiameterBound {
     pub ends: Option<(VertexId, VertexId)>,
     /// Sweeps that were run.
     pub sweeps: u32,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

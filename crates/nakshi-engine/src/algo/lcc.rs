@@ -28,14 +28,14 @@ algorithm! {
     summary: &[Output::new("mean", "float64", "mean over all vertices")];
 }
 
-/// What [`Lcc`] finds.
+/// Result of [`Lcc`].
 #[derive(Debug, Clone, Default)]
 pub struct Clustering {
     /// Coefficient of each vertex, 0 to 1, in internal order.
     pub coefficients: Vec<f64>,
-    /// Their mean; 0 without vertices.
+    /// Mean of the coefficients; 0 without vertices.
     pub mean: f64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 

@@ -1,9 +1,9 @@
-//! A maximal matching, by LFGraph's pull program [`programs::Matching`].
+//! A maximal matching, by LFGraph's pull program [`programs::PullMatching`].
 //!
 //! J. Hoepman, "Simple distributed weighted matchings", arXiv:cs/0410047 (2004). State: proposal and
 //! whether it was accepted, 8 bytes a vertex, in two versions.
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Output, algorithm};
 use crate::context::Context;
 use crate::error::Result;
@@ -31,7 +31,7 @@ pub struct Pairs {
     pub partners: Vec<VertexId>,
     /// Vertices that have a partner.
     pub matched: Bitmap,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -57,13 +57,13 @@ impl Algorithm for Matching {
 }
 
 impl Pulls for Matching {
-    type Program = programs::Matching;
+    type Program = programs::PullMatching;
 
-    fn program(&self) -> programs::Matching {
-        programs::Matching
+    fn program(&self) -> programs::PullMatching {
+        programs::PullMatching
     }
 
-    fn assemble(&self, found: Found<'_, u32>) -> Result<Pairs> {
+    fn assemble(&self, found: PulledResult<'_, u32>) -> Result<Pairs> {
         let mut matched = Bitmap::new(found.values.len());
         for (v, _) in found.values.iter().enumerate().filter(|(_, mate)| **mate != UNMATCHED) {
             matched.set(v);

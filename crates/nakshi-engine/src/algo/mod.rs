@@ -29,5 +29,5 @@ pub mod wcc;
 pub use algorithm::{Algorithm, DirectOrPull, Variant};
 pub use declaration::{Choice, Declaration, Declared, Kind, Output, Parameter};
 pub(crate) use declaration::{algorithm, choices};
-pub use pulling::{Found, PullVisitor, Pulls};
+pub use pulling::{PullVisitor, PulledResult, Pulls};
 pub use registry::{Entry, REGISTRY, declarations, find, run_named, with_pull};

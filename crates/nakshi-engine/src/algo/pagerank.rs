@@ -15,7 +15,7 @@
 //! The variants that send deltas are in [`super::pagerank_delta`].
 
 use super::pagerank_delta::{self, Deltas, Spread};
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Declared, Output, Parameter, algorithm, choices};
 use crate::context::Context;
 use crate::error::Result;
@@ -88,7 +88,7 @@ pub struct PageRankOutput {
     /// Change in the last iteration (L1). Of the variants with deltas: the mass, as a part of all,
     /// that vertices hold back in the end, more than which another iteration would not move.
     pub change: f64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -128,18 +128,18 @@ impl Algorithm for PageRank {
 }
 
 impl Pulls for PageRank {
-    type Program = programs::PageRank;
+    type Program = programs::PullPageRank;
 
-    fn program(&self) -> programs::PageRank {
+    fn program(&self) -> programs::PullPageRank {
         let PageRank { damping, iterations, tolerance, .. } = *self;
-        programs::PageRank { damping, iterations, tolerance }
+        programs::PullPageRank { damping, iterations, tolerance }
     }
 
     fn steps(&self) -> Option<u32> {
         Some(self.iterations)
     }
 
-    fn assemble(&self, found: Found<'_, f64>) -> Result<PageRankOutput> {
+    fn assemble(&self, found: PulledResult<'_, f64>) -> Result<PageRankOutput> {
         // The program looks at changes only to know when to stop.
         let known = found.totals.filter(|_| self.tolerance > 0.0);
         let change = known.map_or(f64::NAN, |totals| totals.apart());
@@ -171,9 +171,9 @@ impl Contribution for f64 {
     }
 }
 
-/// What a chunk of vertices adds up to.
+/// Sums over a chunk of vertices.
 #[derive(Default, Clone, Copy)]
-struct Sums {
+struct ChunkSums {
     dangling: f64,
     change: f64,
 }
@@ -256,11 +256,11 @@ impl PageRank {
         degrees: &[u32],
         values: &[C],
         next: &mut [C],
-    ) -> Result<Sums> {
+    ) -> Result<ChunkSums> {
         let next = C::share(next);
         let damping = self.damping;
         let directed = graph.directed();
-        let sums = graph.scan_fold(Direction::In, cx, Sums::default, |sums, v, list| {
+        let sums = graph.scan_fold(Direction::In, cx, ChunkSums::default, |sums, v, list| {
             let v = v as usize;
             let (Some(&old), Some(slot)) = (values.get(v), next.get(v)) else {
                 return Ok(());
@@ -277,7 +277,7 @@ impl PageRank {
             slot.put(C::from_f64(share(rank, degree)));
             Ok(())
         })?;
-        Ok(sums.iter().fold(Sums::default(), |a, b| Sums {
+        Ok(sums.iter().fold(ChunkSums::default(), |a, b| ChunkSums {
             dangling: a.dangling + b.dangling,
             change: a.change + b.change,
         }))

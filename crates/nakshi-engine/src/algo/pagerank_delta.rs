@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::estimate::Needs;
 use crate::graph::Graph;
 use crate::parallel::{for_each_block_mut, map_blocks};
-use crate::program::{Config, programs, run_program};
+use crate::program::{ProgramConfig, programs, run_program};
 use crate::shared::{share_u64, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, VertexSet};
@@ -89,9 +89,9 @@ pub(super) fn run(config: &Deltas, graph: &Graph, cx: &Context) -> Result<Spread
     Ok(Spread { ranks: result, iterations, left, stats: log.finish() })
 }
 
-/// What [`by_program`] needs: the states, and the ranks that are made of them.
+/// Memory that [`by_program`] needs: the states, and the ranks that are made of them.
 pub(super) fn needs_of_program(config: &Deltas) -> Needs {
-    let mut needs = Config::default().needs(&program(config, 1));
+    let mut needs = ProgramConfig::default().needs(&program(config, 1));
     needs.state_bytes_per_vertex += 8.0;
     needs
 }
@@ -104,7 +104,8 @@ fn program(config: &Deltas, vertices: usize) -> programs::PageRank {
 /// Runs the vertex program.
 pub(super) fn by_program(config: &Deltas, graph: &Graph, cx: &Context) -> Result<Spread> {
     let program = program(config, graph.num_vertices());
-    let settings = Config { max_iterations: Some(config.iterations), ..Config::default() };
+    let settings =
+        ProgramConfig { max_iterations: Some(config.iterations), ..ProgramConfig::default() };
     let (states, stats) = run_program(graph, &program, &settings, cx)?;
     let left = programs::PageRank::left(&states);
     let ranks = programs::PageRank::ranks(&states);

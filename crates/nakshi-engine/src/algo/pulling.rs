@@ -32,15 +32,15 @@ pub trait Pulls: Algorithm {
     /// The result, from what the program found.
     ///
     /// # Errors
-    /// Those of reading ids.
-    fn assemble(&self, found: Found<'_, Values<Self>>) -> Result<Self::Output>;
+    /// Errors of reading ids.
+    fn assemble(&self, found: PulledResult<'_, PulledValue<Self>>) -> Result<Self::Output>;
 }
 
 /// The value that the program of an algorithm finds for a vertex.
-pub type Values<A> = <<A as Pulls>::Program as PullProgram>::Output;
+pub type PulledValue<A> = <<A as Pulls>::Program as PullProgram>::Output;
 
 /// The results of a pull program, on one machine or on several.
-pub struct Found<'a, T> {
+pub struct PulledResult<'a, T> {
     /// One value a vertex, in internal order.
     pub values: Vec<T>,
     /// Steps that were run.
@@ -49,17 +49,17 @@ pub struct Found<'a, T> {
     pub totals: Option<Totals>,
     /// Vertices in the order of the users' ids; `None` if that is the internal order.
     pub by_rank: &'a dyn Fn() -> Result<Option<Vec<VertexId>>>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
-impl<T> std::fmt::Debug for Found<'_, T> {
+impl<T> std::fmt::Debug for PulledResult<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Found").field("steps", &self.steps).finish_non_exhaustive()
     }
 }
 
-impl<T> Found<'_, T> {
+impl<T> PulledResult<'_, T> {
     /// The vertices that have these ranks among the users' ids.
     pub(super) fn vertices(&self, ranks: Vec<u32>) -> Result<Vec<VertexId>> {
         let Some(by_rank) = (self.by_rank)()? else { return Ok(ranks) };
@@ -72,7 +72,7 @@ impl<T> Found<'_, T> {
 pub(super) fn run<A: Pulls>(algorithm: &A, graph: &Graph, cx: &Context) -> Result<A::Output> {
     refuse_others(algorithm)?;
     let pulled = run_pull(graph, &algorithm.program(), None, cx)?;
-    algorithm.assemble(Found {
+    algorithm.assemble(PulledResult {
         values: pulled.values,
         steps: pulled.steps,
         totals: Some(pulled.totals),
@@ -98,7 +98,7 @@ fn refuse_others<A: Pulls>(algorithm: &A) -> Result<()> {
 /// values.
 pub(super) fn needs<A: Pulls>(algorithm: &A, summary: &Summary, result: f64) -> Needs {
     let mut needs = pull_needs(&algorithm.program(), algorithm.column());
-    needs.state_bytes_per_vertex += size_of::<Values<A>>() as f64 + result;
+    needs.state_bytes_per_vertex += size_of::<PulledValue<A>>() as f64 + result;
     if A::Program::LINKS == Links::Both {
         // A program may keep something for each link of the vertex that runs.
         needs.state_bytes_fixed += 64 * summary.longest_list;

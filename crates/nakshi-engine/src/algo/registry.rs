@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 pub struct Entry {
     /// Name as users write it.
     pub name: &'static str,
-    /// One line on what it computes.
+    /// Description in one line.
     pub about: &'static str,
     /// Parameters, help and outputs.
     pub declaration: Declaration,
@@ -27,7 +27,7 @@ pub struct Entry {
     pub pulls: bool,
     /// The defaults of all parameters, as JSON.
     pub defaults: fn() -> Value,
-    /// What a run with these parameters (users' ids) needs.
+    /// The memory and lists that a run with these parameters (users' ids) needs.
     pub needs: fn(&Value, &Summary) -> Result<Needs>,
     /// Runs with these parameters (users' ids).
     pub run: fn(&Value, &Graph, &Context) -> Result<Outcome>,
@@ -43,7 +43,7 @@ impl Declaration {
     /// `parameters` with every vertex replaced by what `translate` makes of it.
     ///
     /// # Errors
-    /// Those of `translate`.
+    /// Errors of `translate`.
     pub fn with_vertices<E>(
         &self,
         parameters: &Value,

@@ -10,7 +10,7 @@
 //! Direction is ignored, as for [triangles](mod@super::triangles): two vertices are joined by one edge,
 //! whether by an arc in one direction or in both. Self-loops and duplicates never count.
 //!
-//! Where degrees bound little, as without hubs, so many candidates are left that all
+//! On graphs whose degrees bound little, as those without hubs, so many candidates are left that all
 //! statistics are computed instead, from the triangles through each vertex.
 //!
 //! State: that of [`crate::algo::lcc`], which is more than a word of marks per vertex and
@@ -62,7 +62,7 @@ algorithm! {
     ];
 }
 
-/// What [`ScanStatistics`] finds.
+/// Result of [`ScanStatistics`].
 #[derive(Debug, Clone, Default)]
 pub struct Locality {
     /// The largest statistic; 0 without edges.
@@ -74,7 +74,7 @@ pub struct Locality {
     pub per_vertex: Option<Vec<u64>>,
     /// Vertices whose neighbourhood was counted.
     pub counted: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -236,7 +236,7 @@ impl Best {
         }
     }
 
-    /// Of the vertices that have it, the one with the smallest user id.
+    /// The vertex with the largest count; of several, the one with the smallest user id.
     fn vertex(&self, graph: &Graph, cx: &Context) -> Result<Option<VertexId>> {
         let vertex = match graph.id_ranks(cx)? {
             None => self.vertices.iter().next(),
@@ -252,7 +252,7 @@ impl Best {
 struct Queue(BinaryHeap<u64>);
 
 impl Queue {
-    /// Those of `candidates` whose bound is not below `best`.
+    /// The `candidates` whose bound is not below `best`.
     fn new(candidates: &VertexSet, bounds: &[u64], best: u64) -> Result<Self> {
         let keys = || {
             let bound = |v: VertexId| bounds.get(v as usize).copied().unwrap_or(0);

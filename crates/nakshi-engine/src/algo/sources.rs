@@ -29,7 +29,7 @@ impl SplitMix {
 /// ascending order, so that a seed gives the same users' ids in every layout.
 ///
 /// # Errors
-/// Of reading the ids.
+/// Errors of reading the ids.
 pub(crate) fn sample(
     graph: &Graph,
     count: usize,

@@ -17,7 +17,7 @@
 //! the number of threads. With integer weights it is exact, otherwise each distance is
 //! the smallest sum, in the order of the path, of doubles.
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Declared, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
-use crate::program::pull::programs::ShortestPaths;
+use crate::program::pull::programs::PullShortestPaths;
 use crate::source::weights::{WeightKind, Weights};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -74,7 +74,7 @@ pub struct Distances {
     pub reached: Bitmap,
     /// The column with the lengths; `None` if every edge had length 1.
     pub weight: Option<String>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -139,17 +139,17 @@ impl Algorithm for Sssp {
 }
 
 impl Pulls for Sssp {
-    type Program = ShortestPaths;
+    type Program = PullShortestPaths;
 
-    fn program(&self) -> ShortestPaths {
-        ShortestPaths { source: self.source }
+    fn program(&self) -> PullShortestPaths {
+        PullShortestPaths { source: self.source }
     }
 
     fn column(&self) -> Option<&str> {
         self.weight.as_deref()
     }
 
-    fn assemble(&self, found: Found<'_, f64>) -> Result<Distances> {
+    fn assemble(&self, found: PulledResult<'_, f64>) -> Result<Distances> {
         Ok(self.output(found.values, found.stats))
     }
 }
@@ -305,7 +305,7 @@ impl Length for Double {
 /// Weights of a step that are enough for their mean.
 const WEIGHED: u64 = 4096;
 
-/// What a worker has seen in a step.
+/// Counts of one worker in a step.
 #[derive(Default, Clone, Copy)]
 struct Expanded {
     edges: u64,
@@ -358,7 +358,7 @@ impl Sssp {
         if let Some(cell) = cells.get(self.source as usize) {
             L::lower(cell, L::get(&L::cell(0.0)));
         }
-        let search = Search::<L> {
+        let search = SsspSearch::<L> {
             cells,
             improved: AtomicBitmap::new(n),
             expanded: AtomicBitmap::new(n),
@@ -432,22 +432,22 @@ impl Pace {
     }
 }
 
-/// What the workers of a step share.
-struct Search<L: Length> {
+/// State that the workers of a step share.
+struct SsspSearch<L: Length> {
     cells: Vec<L::Cell>,
-    /// Whose distance has improved since they were last expanded.
+    /// Vertices whose distance has improved since they were last expanded.
     improved: AtomicBitmap,
-    /// Who has been expanded.
+    /// Vertices that have been expanded.
     expanded: AtomicBitmap,
-    /// Whether a length did not fit.
+    /// True if a length did not fit.
     misfit: AtomicBool,
 }
 
-impl<L: Length> Search<L> {
+impl<L: Length> SsspSearch<L> {
     /// Takes the improved vertices with distances of at most `threshold` out of `improved`;
     /// the second value is the least distance of those that stay.
     fn take(&self, threshold: f64, cx: &Context) -> Result<(VertexSet, Option<f64>)> {
-        let Search { cells, improved, .. } = self;
+        let SsspSearch { cells, improved, .. } = self;
         let n = cells.len();
         let frontier = AtomicBitmap::new(n);
         let least = map_blocks(cx, n, |block| {

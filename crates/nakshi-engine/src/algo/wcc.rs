@@ -10,7 +10,7 @@
 //! The result is the smallest of the users' ids in the component. The variant in program
 //! form propagates labels until none changes (12 bytes a vertex).
 
-use super::pulling::{self, Found, Pulls};
+use super::pulling::{self, PulledResult, Pulls};
 use super::{Algorithm, Output, Parameter, Variant, algorithm};
 use crate::context::Context;
 use crate::error::Result;
@@ -18,8 +18,8 @@ use crate::estimate::{Needs, Summary};
 use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::{for_each_block_mut, map_blocks, parallel_for};
-use crate::program::pull::programs::Components as PullComponents;
-use crate::program::{Config, programs::Components, run_program};
+use crate::program::pull::programs::PullComponents;
+use crate::program::{ProgramConfig, programs::Components, run_program};
 use crate::shared::{share_u32, zeroed};
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
@@ -51,7 +51,7 @@ pub struct WccOutput {
     pub count: usize,
     /// Number of vertices in the largest component.
     pub largest: usize,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -63,7 +63,7 @@ impl Algorithm for Wcc {
 
     fn needs(&self, summary: &Summary) -> Needs {
         if self.variant == Variant::Vertex {
-            let mut needs = Config::default().needs(&Components);
+            let mut needs = ProgramConfig::default().needs(&Components);
             // Labels are taken out of the states; after that there is less.
             needs.state_bytes_per_vertex += 4.0;
             return needs;
@@ -82,7 +82,8 @@ impl Algorithm for Wcc {
             Variant::Direct => forest(graph, cx)?,
             Variant::PullProgram => return pulling::run(self, graph, cx),
             Variant::Vertex => {
-                let (states, stats) = run_program(graph, &Components, &Config::default(), cx)?;
+                let (states, stats) =
+                    run_program(graph, &Components, &ProgramConfig::default(), cx)?;
                 (states.iter().map(|state| state.label).collect(), stats)
             }
         };
@@ -108,7 +109,7 @@ impl Pulls for Wcc {
         PullComponents
     }
 
-    fn assemble(&self, mut found: Found<'_, u32>) -> Result<WccOutput> {
+    fn assemble(&self, mut found: PulledResult<'_, u32>) -> Result<WccOutput> {
         let ranks = std::mem::take(&mut found.values);
         let mut sizes = vec![0u32; ranks.len()];
         for &rank in &ranks {

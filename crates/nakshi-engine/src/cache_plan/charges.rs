@@ -6,17 +6,17 @@ use crate::vertex_set::Bitmap;
 use nakshi_store::{Direction, VertexId};
 use std::ops::Range;
 
-/// Where the lists of a direction lie.
-pub(super) struct Lists<'g> {
+/// Positions of the lists of a direction in their file.
+pub(super) struct ListExtents<'g> {
     pub(super) graph: &'g Graph,
     pub(super) direction: Direction,
     pub(super) page_size: u64,
 }
 
-impl<'g> Lists<'g> {
+impl<'g> ListExtents<'g> {
     pub(super) fn new(graph: &'g Graph, direction: Direction) -> Self {
         let page_size = graph.store().map_or(4096, |store| u64::from(store.manifest().page_size));
-        Lists { graph, direction, page_size }
+        ListExtents { graph, direction, page_size }
     }
 
     pub(super) fn extent(&self, v: VertexId) -> Range<u64> {
@@ -34,7 +34,7 @@ impl<'g> Lists<'g> {
     }
 }
 
-/// What lists are charged with.
+/// Charges of lists, by one of two methods.
 pub(super) trait Charges {
     /// Charges all lists outside `chosen`.
     fn all(&mut self, chosen: &Bitmap) -> Result<()>;

@@ -10,7 +10,7 @@
 //! Charges are integers, so that adding and taking away leaves exactly what counting anew would.
 //! State: charge, in-degree, page and a queue entry a vertex, about 40 bytes; lists are scanned.
 
-use super::charges::{Charges, Lists};
+use super::charges::{Charges, ListExtents};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -23,9 +23,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A charge of 1.
 pub(super) const ONE: f64 = (1u64 << 62) as f64;
 
-/// What every list is charged with.
+/// The charge of every list.
 pub(super) struct Neighbourhoods<'g> {
-    at: Lists<'g>,
+    at: ListExtents<'g>,
     cx: &'g Context,
     /// Edges to each vertex: between them the request for its list is shared.
     requests: Vec<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Neighbourhoods<'g> {
 
 impl<'g> Neighbourhoods<'g> {
     pub(super) fn new(graph: &'g Graph, direction: Direction, cx: &'g Context) -> Result<Self> {
-        let at = Lists::new(graph, direction);
+        let at = ListExtents::new(graph, direction);
         let pages = graph.total_bytes(direction)? / at.page_size + 1;
         let pages = usize::try_from(pages)
             .map_err(|_| Error::Unsupported { what: "so many pages on this machine".into() })?;
@@ -59,7 +59,7 @@ impl<'g> Neighbourhoods<'g> {
         Ok(charges)
     }
 
-    /// What an edge to `v` costs, when `used` bytes of its page are asked for together.
+    /// The cost of an edge to `v`, when `used` bytes of its page are requested together.
     fn term(&self, v: VertexId, page: u64, used: u64) -> u64 {
         let lists = self.lists.get(page as usize).copied().unwrap_or(1);
         let requests = self.requests.get(v as usize).copied().unwrap_or(1);

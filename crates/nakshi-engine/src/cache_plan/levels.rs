@@ -8,7 +8,7 @@
 //! State: two bytes a sample and a rate a vertex. A search reads the lists once; charges are
 //! counted from the samples.
 
-use super::charges::{Charges, Lists};
+use super::charges::{Charges, ListExtents};
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Graph;
@@ -18,9 +18,9 @@ use crate::vertex_set::Bitmap;
 use nakshi_store::{Direction, VertexId};
 use std::ops::Range;
 
-/// What every list is charged with.
+/// The charge of every list.
 pub(super) struct Sampled<'g> {
-    at: Lists<'g>,
+    at: ListExtents<'g>,
     cx: &'g Context,
     /// For each sample the step in which each list was asked for.
     steps: Vec<Vec<u16>>,
@@ -37,7 +37,7 @@ impl<'g> Sampled<'g> {
         cx: &'g Context,
     ) -> Result<Self> {
         Ok(Sampled {
-            at: Lists::new(graph, direction),
+            at: ListExtents::new(graph, direction),
             cx,
             steps: Searches::run(graph, direction, seed, cx)?.steps,
             rate: zeroed(graph.num_vertices(), "charges")?,

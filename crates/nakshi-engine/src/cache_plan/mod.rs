@@ -21,7 +21,7 @@ use crate::estimate::Needs;
 use crate::graph::Graph;
 use crate::searches::SAMPLES;
 use crate::vertex_set::Bitmap;
-use charges::{Charges, Lists};
+use charges::{Charges, ListExtents};
 use gvs::Neighbourhoods;
 use levels::Sampled;
 use nakshi_store::layout::mix;
@@ -31,7 +31,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// How vertices are chosen.
+/// The rule by which vertices are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Select {
@@ -40,11 +40,11 @@ pub enum Select {
     Levels,
     /// Greedy Vertex Selection as in the paper: by what is asked for with each neighbourhood.
     Gvs,
-    /// Those of the largest degree.
+    /// Vertices of the largest degree.
     HighD,
-    /// Those of the smallest degree that is not 0.
+    /// Vertices of the smallest degree that is not 0.
     LowD,
-    /// Shuffled by the seed.
+    /// Vertices shuffled by the seed.
     Random,
 }
 
@@ -60,31 +60,31 @@ impl Select {
     }
 }
 
-/// How a plan is made.
+/// Parameters of a cache plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Config {
+pub struct CachePlanConfig {
     /// Share of the bytes of all lists that the plan may keep, above 0 and at most 1.
     pub share: f64,
     /// K: the more, the more often charges follow what was chosen. Default 50.
     pub iterations: u32,
-    /// How vertices are chosen. Default [`Select::Levels`].
+    /// The rule by which vertices are chosen. Default [`Select::Levels`].
     pub select: Select,
-    /// Of [`Select::Random`] and [`Select::Levels`]. Default 1.
+    /// Seed of [`Select::Random`] and [`Select::Levels`]. Default 1.
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for CachePlanConfig {
     fn default() -> Self {
-        Config { share: 0.2, iterations: 50, select: Select::default(), seed: 1 }
+        CachePlanConfig { share: 0.2, iterations: 50, select: Select::default(), seed: 1 }
     }
 }
 
-impl Config {
+impl CachePlanConfig {
     fn iterates(&self) -> bool {
         matches!(self.select, Select::Gvs | Select::Levels)
     }
 
-    /// What making a plan needs in memory.
+    /// Memory that making a plan needs.
     pub fn needs(&self) -> Needs {
         let state = match self.select {
             // Steps, charge, queue and sets.
@@ -99,9 +99,9 @@ impl Config {
 /// Chooses the lists of `store` that shall stay in memory.
 ///
 /// # Errors
-/// [`Error::Parameter`] for a share that cannot be; [`Error::Budget`]; those of reading;
+/// [`Error::Parameter`] for a share that cannot be; [`Error::Budget`]; errors of reading;
 /// [`Error::Cancelled`].
-pub fn make(store: &Arc<Store>, config: &Config, cx: &Context) -> Result<CachePlan> {
+pub fn make(store: &Arc<Store>, config: &CachePlanConfig, cx: &Context) -> Result<CachePlan> {
     if !(config.share > 0.0 && config.share <= 1.0) {
         return Err(Error::parameter("size", "must be above 0 % and at most 100 % of the lists"));
     }
@@ -134,7 +134,7 @@ pub fn make(store: &Arc<Store>, config: &Config, cx: &Context) -> Result<CachePl
 /// far as they are there and have a list. Lists that have grown take more than the plan's budget.
 ///
 /// # Errors
-/// [`Error::Parameter`] if `other` has no plan; those of reading; [`Error::Cancelled`].
+/// [`Error::Parameter`] if `other` has no plan; errors of reading; [`Error::Cancelled`].
 pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<CachePlan> {
     let plan = CachePlan::load(other)?.ok_or_else(|| {
         let what = format!("{} has no cache plan", other.path().display());
@@ -144,11 +144,11 @@ pub fn carry_over(other: &Store, store: &Arc<Store>, cx: &Context) -> Result<Cac
     let graph = Graph::open(store, &needs, cx)?;
     let (theirs, ours) = (other.ids()?, store.ids()?.until(cx.cancel_token()));
     // For each rank, the vertex here and there.
-    let places = ours.internal_in(&theirs.until(cx.cancel_token()))?;
+    let theirs_by_rank = ours.internal_in(&theirs.until(cx.cancel_token()))?;
     let pairs: Vec<(VertexId, VertexId)> = ours
         .internal_by_rank()?
         .into_iter()
-        .zip(places)
+        .zip(theirs_by_rank)
         .filter_map(|(here, there)| Some((here, there?)))
         .collect();
     let mut sides = Vec::new();
@@ -186,11 +186,11 @@ pub(crate) fn choose(
     graph: &Graph,
     direction: Direction,
     budget: u64,
-    config: &Config,
+    config: &CachePlanConfig,
     cx: &Context,
 ) -> Result<Vec<VertexId>> {
     let n = graph.num_vertices();
-    let lists = Lists::new(graph, direction);
+    let lists = ListExtents::new(graph, direction);
     let bytes = |v: VertexId| lists.bytes(v);
     let mut chosen = Bitmap::new(n);
     if config.iterates() {
@@ -237,7 +237,7 @@ pub(crate) fn choose(
 /// Algorithm 1); returns the new ones.
 fn highest(
     charges: &dyn Charges,
-    lists: &Lists<'_>,
+    lists: &ListExtents<'_>,
     chosen: &mut Bitmap,
     taken: &mut u64,
     limit: u64,
@@ -259,7 +259,7 @@ fn highest(
     news
 }
 
-/// A candidate.
+/// A candidate with its charge for each byte.
 #[derive(PartialEq)]
 struct Rated {
     rate: f64,
@@ -350,7 +350,7 @@ mod tests {
             for graph in [sample.graph(), sample.graph_on_ssd()] {
                 let budget = (graph.total_bytes(Direction::Out).unwrap() as f64 * share) as u64;
                 let expected = plainly(&sample, &graph, budget, k);
-                let config = Config { iterations: k, select: Select::Gvs, ..Config::default() };
+                let config = CachePlanConfig { iterations: k, select: Select::Gvs, ..CachePlanConfig::default() };
                 for cx in contexts() {
                     let found = choose(&graph, Direction::Out, budget, &config, &cx).unwrap();
                     prop_assert_eq!(&found, &expected);
@@ -359,7 +359,7 @@ mod tests {
         }
     }
 
-    /// On a graph of many pages: what is charged after updates is what is charged from the start.
+    /// On a graph of many pages, charges after updates equal charges that are counted anew.
     #[test]
     fn updates_leave_what_counting_anew_would() {
         for directed in [false, true] {
@@ -368,14 +368,14 @@ mod tests {
             let cx = Context::new().with_threads(2);
             for direction in [Direction::Out, Direction::In] {
                 let neighbourhoods = Neighbourhoods::new(&graph, direction, &cx).unwrap();
-                let lists = Lists::new(&graph, direction);
+                let lists = ListExtents::new(&graph, direction);
                 updates_as_anew(neighbourhoods, &lists);
                 updates_as_anew(Sampled::new(&graph, direction, 1, &cx).unwrap(), &lists);
             }
         }
     }
 
-    fn updates_as_anew(mut charges: impl Charges, lists: &Lists<'_>) {
+    fn updates_as_anew(mut charges: impl Charges, lists: &ListExtents<'_>) {
         let n = lists.graph.num_vertices();
         let mut chosen = Bitmap::new(n);
         charges.all(&chosen).unwrap();
@@ -401,7 +401,7 @@ mod tests {
         let degree = |v: VertexId| sample.adjacency()[v as usize].len();
         let whole = graph.total_bytes(Direction::Out).unwrap();
         for select in [Select::Gvs, Select::Levels, Select::HighD, Select::LowD, Select::Random] {
-            let config = Config { select, ..Config::default() };
+            let config = CachePlanConfig { select, ..CachePlanConfig::default() };
             let choose = |budget| choose(&graph, Direction::Out, budget, &config, &cx).unwrap();
             assert!(choose(0).is_empty());
             let some = choose(whole / 5);

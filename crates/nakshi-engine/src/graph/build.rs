@@ -31,7 +31,7 @@ impl Graph {
         directed: bool,
         weights: Option<&[f64]>,
     ) -> Result<Graph> {
-        let edges = Edges { n, edges, directed, weights };
+        let edges = EdgeArrays { n, edges, directed, weights };
         edges.build(Shared::new(0, &Context::new()), EngineMode::Memory, &|_, bytes| {
             Ok(Data::Memory(Resident::from_bytes(&bytes)?))
         })
@@ -52,7 +52,7 @@ impl Graph {
         cache_bytes: usize,
         wrap: &dyn Fn(Arc<dyn StorageBackend>) -> Arc<dyn StorageBackend>,
     ) -> Result<Graph> {
-        let edges = Edges { n, edges, directed, weights };
+        let edges = EdgeArrays { n, edges, directed, weights };
         edges.on_ssd(Shared::new(cache_bytes, &Context::new()), wrap)
     }
 
@@ -64,7 +64,7 @@ impl Graph {
         directed: bool,
         cache_bytes: usize,
     ) -> Result<Graph> {
-        let edges = Edges { n, edges, directed, weights: None };
+        let edges = EdgeArrays { n, edges, directed, weights: None };
         edges.on_ssd(Shared::new(cache_bytes, &Context::new().with_selective(true)), &|b| b)
     }
 }
@@ -89,14 +89,14 @@ fn describe(name: &str, bytes: &[u8]) -> FileSpec {
     }
 }
 
-struct Edges<'a> {
+struct EdgeArrays<'a> {
     n: usize,
     edges: &'a [(VertexId, VertexId)],
     directed: bool,
     weights: Option<&'a [f64]>,
 }
 
-impl Edges<'_> {
+impl EdgeArrays<'_> {
     fn arcs(&self) -> Result<Vec<Arc3>> {
         if self.weights.is_some_and(|w| w.len() != self.edges.len()) {
             return Err(Error::parameter("weights", "one weight per edge is needed"));

@@ -1,4 +1,4 @@
-//! From a store to a graph: what is loaded, and whether the lists are.
+//! Opening a store as a graph: indexes and heads are loaded, and the lists if memory allows.
 
 use super::Graph;
 use crate::context::{Context, EngineMode};
@@ -10,7 +10,7 @@ use nakshi_io::PagedFile;
 use nakshi_store::{Direction, Store};
 use std::sync::Arc;
 
-/// For lists in memory beyond what a run needs, when no budget is given.
+/// Memory for lists beyond the needs of a run, when no budget is given.
 const DEFAULT_SPARE: u64 = 64 << 20;
 /// The smallest page cache, where pages are small.
 const LEAST_CACHE: u64 = 1 << 20;
@@ -18,7 +18,7 @@ const LEAST_CACHE: u64 = 1 << 20;
 const LEAST_PAGES: u64 = 8;
 
 impl Summary {
-    /// What an estimate knows about a store.
+    /// Summary of a store, for an estimate.
     pub fn of_store(store: &Store) -> Summary {
         let manifest = store.manifest();
         let entry = |d| store.entry(d).ok();
@@ -164,7 +164,7 @@ fn too_large(store: &Store) -> Error {
     Error::Unsupported { what: format!("{} vertices on this machine", store.num_vertices()) }
 }
 
-/// What a run leaves of its budget.
+/// Bytes that a run leaves of its budget.
 fn spare(needs: &Needs, minimum: u64, cx: &Context) -> u64 {
     match cx.memory() {
         _ if needs.takes_spare => 0,
@@ -183,7 +183,7 @@ fn divide(needs: &Needs, spare: u64, selective: bool, summary: &Summary) -> (u64
     (spare - kept, kept.saturating_add(late as u64))
 }
 
-/// Where the lists shall be.
+/// Chooses whether the lists are loaded into memory or stay on the SSD.
 fn choose(estimate: &Estimate, cx: &Context) -> Result<EngineMode> {
     let short =
         |needed| Error::Budget { what: "this run".into(), needed, given: cx.memory().unwrap_or(0) };

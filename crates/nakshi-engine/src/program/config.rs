@@ -1,4 +1,4 @@
-//! How a program is run.
+//! Settings of a program's run.
 
 use super::frontier::Frontier;
 use super::model::{Order, ProgramNeeds, VertexProgram};
@@ -9,7 +9,7 @@ use std::mem::size_of;
 /// Settings of a run; the defaults are the paper's where it gives any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct ProgramConfig {
     /// Vertices of one worker that are running at the same time, at most. More lets more
     /// requests merge; beyond 4,000 the paper sees no gain (section 3.7).
     pub running: usize,
@@ -29,9 +29,9 @@ pub struct Config {
     pub order: Option<Order>,
 }
 
-impl Default for Config {
+impl Default for ProgramConfig {
     fn default() -> Self {
-        Config {
+        ProgramConfig {
             running: 4000,
             range_bits: None,
             batch_bytes: 1 << 20,
@@ -42,8 +42,8 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// What the engine needs to run `P`, for [`crate::Graph::open`] and for an estimate.
+impl ProgramConfig {
+    /// Memory and lists that a run of `P` needs, for [`crate::Graph::open`] and for an estimate.
     pub fn needs<P: VertexProgram>(&self, program: &P) -> Needs {
         let ProgramNeeds { lists, degrees, column } = program.needs();
         // Three bitmaps: active now, active next, to be told of the end of the iteration.

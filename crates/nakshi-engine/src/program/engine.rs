@@ -1,6 +1,6 @@
 //! The iterations of a run: what all workers share, and who decides what is next.
 
-use super::config::Config;
+use super::config::ProgramConfig;
 use super::frontier::Frontier;
 use super::grid::Grid;
 use super::model::{Board, Wishes};
@@ -24,9 +24,9 @@ const SOLO: u64 = 64;
 /// Words of the notification set that a worker draws at once.
 const WORDS: usize = 64;
 
-/// What the team does between two barriers.
+/// The work of the team between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TeamStep {
     /// Runs vertices.
     Run,
     /// Delivers the messages that were handed over in the last step.
@@ -40,10 +40,10 @@ pub(super) enum Step {
 /// The present step and what belongs to it; changes only at barriers.
 #[derive(Debug)]
 pub(super) struct Plan<'a, S> {
-    pub(super) step: Step,
-    /// Whether worker 0 should do it alone.
+    pub(super) step: TeamStep,
+    /// True if worker 0 should do the step alone.
     pub(super) solo: bool,
-    /// Whether worker 0 is doing so while the others wait at the barrier. Unlike all else
+    /// True while worker 0 does the step alone and the others wait at the barrier. Unlike all else
     /// this changes only while all workers are at the barrier: one that is late must not
     /// find a plan under which it would not wait.
     pub(super) alone: bool,
@@ -54,19 +54,19 @@ pub(super) struct Plan<'a, S> {
     pub(super) splits: Vec<Split<S>>,
     /// Words with vertices that want to be told of the end of the iteration.
     words: Vec<u32>,
-    /// Whether all vertices of the iteration have run.
+    /// True once all vertices of the iteration have run.
     ending: bool,
     active: u64,
     active_next: u64,
     pub(super) log: Option<IterationLog<'a>>,
 }
 
-/// What the workers of one run share.
+/// State that the workers of one run share.
 pub(super) struct Engine<'a, P: VertexProgram> {
     pub(super) program: &'a P,
     pub(super) graph: &'a Graph,
     pub(super) cx: &'a Context,
-    pub(super) config: &'a Config,
+    pub(super) config: &'a ProgramConfig,
     pub(super) needs: ProgramNeeds,
     order: Cow<'a, Order>,
     pub(super) facts: Facts,
@@ -85,7 +85,7 @@ pub(super) struct Engine<'a, P: VertexProgram> {
     claimed: Vec<AtomicBool>,
     /// Split vertices of this iteration, as they are met.
     met: Mutex<Vec<Split<P::State>>>,
-    /// How much of [`Plan::words`] is given out.
+    /// The number of [`Plan::words`] that workers have drawn.
     drawn: AtomicUsize,
     /// Bytes of messages that wait in the outboxes, about.
     pub(super) queued: AtomicUsize,
@@ -122,7 +122,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
     pub(super) fn new(
         graph: &'a Graph,
         program: &'a P,
-        config: &'a Config,
+        config: &'a ProgramConfig,
         cx: &'a Context,
         facts: Facts,
         states: &'a mut [P::State],
@@ -157,7 +157,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             activated: AtomicU64::new(0),
             leftover: AtomicUsize::new(0),
             plan: RwLock::new(Plan {
-                step: Step::Done,
+                step: TeamStep::Done,
                 solo: false,
                 alone: false,
                 iteration: 0,
@@ -217,7 +217,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             for claimed in &self.claimed {
                 claimed.store(false, Ordering::Relaxed);
             }
-            plan.step = Step::Deliver;
+            plan.step = TeamStep::Deliver;
             return Ok(());
         }
         if !plan.ending {
@@ -227,14 +227,14 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
             let stop = self.wishes.stop.load(Ordering::Relaxed);
             let more = || self.cursors.left(&plan.queue, words_per_block);
             if leftover > 0 || !stop && (more() || self.next_stage(&mut plan)) {
-                plan.step = Step::Run;
+                plan.step = TeamStep::Run;
                 return Ok(());
             }
             plan.ending = true;
             plan.words = schedule::words_of(&self.notify);
             if !plan.words.is_empty() {
                 self.drawn.store(0, Ordering::Relaxed);
-                plan.step = Step::Notify;
+                plan.step = TeamStep::Notify;
                 return Ok(());
             }
         }
@@ -285,7 +285,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
     fn plan_iteration(&self, plan: &mut Plan<'a, P::State>, iteration: u32) {
         plan.active = std::mem::take(&mut plan.active_next);
         if plan.active == 0 || self.config.max_iterations.is_some_and(|cap| iteration >= cap) {
-            plan.step = Step::Done;
+            plan.step = TeamStep::Done;
             plan.solo = false;
             return;
         }
@@ -298,7 +298,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
                 self.program.key(v, iteration, &self.facts)
             });
         self.cursors.reset();
-        plan.step = Step::Run;
+        plan.step = TeamStep::Run;
         plan.solo = plan.active <= SOLO;
     }
 
@@ -308,7 +308,7 @@ impl<'a, P: VertexProgram> Engine<'a, P> {
         if iteration.is_multiple_of(2) { even } else { odd }
     }
 
-    /// What callbacks of this iteration see.
+    /// The state that callbacks of this iteration see.
     pub(super) fn board(&self, iteration: u32) -> Board<'_> {
         Board {
             facts: &self.facts,

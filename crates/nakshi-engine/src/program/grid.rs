@@ -74,7 +74,7 @@ impl Grid {
         (vertex >> self.range_bits) as usize
     }
 
-    /// Where the range of `vertex` stands among the ranges of its partition.
+    /// Position of the range of `vertex` among the ranges of its partition.
     #[inline]
     pub(super) fn range_in_partition(&self, vertex: VertexId) -> usize {
         self.range(vertex) >> self.partition_bits

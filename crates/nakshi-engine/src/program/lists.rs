@@ -30,7 +30,7 @@ impl ListKind {
         self.direction
     }
 
-    /// Whether the attribute column comes with the list.
+    /// True if the attribute column comes with the list.
     pub fn has_column(self) -> bool {
         self.column
     }
@@ -55,7 +55,7 @@ impl<'a> EdgeList<'a> {
         self.vertex
     }
 
-    /// What was asked for.
+    /// The kind of list that was requested.
     pub fn kind(&self) -> ListKind {
         self.kind
     }
@@ -69,7 +69,7 @@ impl<'a> EdgeList<'a> {
     /// Calls `f` with each neighbour, ascending.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     #[inline]
     pub fn for_each(&self, f: impl FnMut(VertexId)) -> Result<()> {
         Ok(self.list.for_each(f)?)
@@ -78,7 +78,7 @@ impl<'a> EdgeList<'a> {
     /// Calls `f` with blocks of neighbours, ascending, until it breaks.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     #[inline]
     pub fn blocks(&self, f: impl FnMut(&[VertexId]) -> ControlFlow<()>) -> Result<()> {
         Ok(self.list.blocks(f)?)
@@ -87,7 +87,7 @@ impl<'a> EdgeList<'a> {
     /// Replaces the content of `out` by the neighbours.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     pub fn decode_into(&self, out: &mut Vec<VertexId>) -> Result<()> {
         out.clear();
         Ok(self.list.decode_into(out)?)
@@ -97,7 +97,7 @@ impl<'a> EdgeList<'a> {
     /// without the column, or the graph has none.
     ///
     /// # Errors
-    /// If the bytes do not decode.
+    /// An error if the bytes do not decode.
     #[inline]
     pub fn for_each_weighted(&self, mut f: impl FnMut(VertexId, f64)) -> Result<()> {
         let Some(weights) = self.weights else { return self.for_each(|u| f(u, 1.0)) };
@@ -154,7 +154,7 @@ const PER_READ: usize = 1 << 14;
 const BYTES_PER_READ: u64 = 256 << 10;
 
 impl Waves {
-    /// For lists on the SSD waves are sorted; in memory there is nothing to merge.
+    /// Empty waves; for lists on the SSD they are sorted, in memory there is nothing to merge.
     pub(super) fn new(mode: EngineMode) -> Self {
         Waves { sort: mode != EngineMode::Memory, ..Self::default() }
     }
@@ -187,7 +187,7 @@ pub(super) struct Fetcher<'g> {
     graph: &'g Graph,
     readers: [Option<ListReader<'g>>; 2],
     asked: Vec<(VertexId, u64)>,
-    /// Whether lists have led to further requests.
+    /// True once lists have led to further requests.
     expands: bool,
 }
 
@@ -206,7 +206,7 @@ impl<'g> Fetcher<'g> {
         self.graph.extent(direction, last).end.saturating_sub(first)
     }
 
-    /// How many of `wave` are served next: of one kind, and not too many.
+    /// The number of requests of `wave` that are served next: of one kind, and within the limits.
     fn portion(&self, wave: &[Pending]) -> usize {
         let Some(first) = wave.first() else { return 0 };
         let mut bytes = 0;

@@ -28,18 +28,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// iteration, and moves the field over in `run_on_iteration_end`; [`super::programs::PageRank`]
 /// is written so, and its result is the same, to the bit, for any number of threads.
 pub trait VertexProgram: Sync + Sized {
-    /// What the engine keeps in memory for each vertex; of constant size.
+    /// State of each vertex, which the engine keeps in memory; of constant size.
     type State: Copy + Send + Sync;
-    /// What vertices tell each other; of constant size.
+    /// Message from one vertex to another; of constant size.
     type Message: Copy + Send;
-    /// What a vertex holds only while it runs, such as its own edge list when it is to be
+    /// Data that a vertex holds only while it runs, such as its own edge list when it is to be
     /// compared with others. It is made anew for every `run`, and may allocate.
     type Scratch: Default;
 
-    /// Whether [`combine`](Self::combine) may be used.
+    /// True if the engine may use [`combine`](Self::combine).
     const COMBINES: bool = false;
 
-    /// What the engine must prepare.
+    /// Lists, degrees and columns that the engine must prepare.
     fn needs(&self) -> ProgramNeeds;
 
     /// The state of a vertex before the first iteration.
@@ -50,8 +50,8 @@ pub trait VertexProgram: Sync + Sized {
         Start::All
     }
 
-    /// In which order the active vertices of an iteration are run, unless
-    /// [`Config::order`](super::Config::order) says otherwise.
+    /// Order in which the active vertices of an iteration are run, unless
+    /// [`ProgramConfig::order`](super::Config::order) says otherwise.
     fn order(&self) -> Order {
         Order::Alternating
     }
@@ -75,11 +75,11 @@ pub trait VertexProgram: Sync + Sized {
     /// The entry point of an iteration; executed once for each active vertex (or part).
     fn run(&self, me: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>);
 
-    /// A list that this vertex asked for is here. Called once for each request, in no
+    /// A requested list has arrived. Called once for each request, in no
     /// particular order, on the bytes where they are, without a copy.
     ///
     /// # Errors
-    /// Those of decoding the list, which end the run.
+    /// Errors of decoding the list, which end the run.
     fn run_on_vertex(
         &self,
         _me: &mut Vertex<Self>,
@@ -89,7 +89,7 @@ pub trait VertexProgram: Sync + Sized {
         Ok(())
     }
 
-    /// A message is here; also for vertices that are not active.
+    /// A message has arrived; also called for vertices that are not active.
     fn run_on_message(
         &self,
         _state: &mut Self::State,
@@ -113,7 +113,7 @@ pub trait VertexProgram: Sync + Sized {
     }
 }
 
-/// What a program needs of the engine.
+/// Lists, degrees and columns that a program reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramNeeds {
     /// Directions whose lists are asked for.
@@ -134,9 +134,9 @@ impl ProgramNeeds {
 /// The vertices that are active in the first iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// All of them.
+    /// All vertices.
     All,
-    /// These.
+    /// The given vertices.
     Vertices(Vec<VertexId>),
 }
 
@@ -156,7 +156,7 @@ pub enum Order {
     Vector(Vec<VertexId>),
 }
 
-/// What is known about the graph besides its lists.
+/// Facts about the graph besides its lists.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub(super) vertices: usize,
@@ -171,7 +171,7 @@ impl Facts {
         self.vertices
     }
 
-    /// Whether edges have a direction; without, lists of both directions are the same.
+    /// True if edges have a direction; otherwise the lists of both directions are the same.
     pub fn directed(&self) -> bool {
         self.directed
     }
@@ -192,7 +192,7 @@ impl Facts {
 pub struct Vertex<P: VertexProgram> {
     /// The state: the vertex's own, or a part's copy.
     pub state: P::State,
-    /// What the vertex holds only while it runs.
+    /// Data that the vertex holds only while it runs.
     pub scratch: P::Scratch,
     pub(super) id: VertexId,
     pub(super) part: u32,
@@ -220,7 +220,7 @@ impl<P: VertexProgram> Vertex<P> {
     }
 }
 
-/// Wishes of callbacks about the run as a whole.
+/// Requests of callbacks about the run as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Wishes {
     /// No further vertex is to be taken from the schedule.
@@ -229,7 +229,7 @@ pub(super) struct Wishes {
     pub(super) last: AtomicBool,
 }
 
-/// What callbacks of one iteration share.
+/// State that callbacks of one iteration share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Board<'a> {
     pub(super) facts: &'a Facts,
@@ -239,7 +239,7 @@ pub(super) struct Board<'a> {
     pub(super) iteration: u32,
 }
 
-/// What every callback can do: send, activate, look things up, ask for the end of the iteration.
+/// Operations of every callback: send, activate, look up facts, ask for the end of the iteration.
 pub struct Signals<'a, P: VertexProgram> {
     program: &'a P,
     board: Board<'a>,
@@ -270,7 +270,7 @@ impl<'a, P: VertexProgram> Signals<'a, P> {
         self.board.iteration
     }
 
-    /// What is known about the graph: size, direction, degrees.
+    /// Facts about the graph: size, direction, degrees.
     #[inline]
     pub fn facts(&self) -> &'a Facts {
         self.board.facts
@@ -358,7 +358,7 @@ impl<'a, P: VertexProgram> Signals<'a, P> {
     }
 }
 
-/// What a running vertex can do: all of [`Signals`], and ask for edge lists.
+/// Operations of a running vertex: all of [`Signals`], and requests for edge lists.
 pub struct RunContext<'a, P: VertexProgram> {
     signals: Signals<'a, P>,
     requests: &'a mut Vec<Pending>,

@@ -15,7 +15,7 @@ const RECENT: usize = 1 << 12;
 pub(super) struct Bundle<M> {
     /// Messages sent one by one.
     singles: Vec<(VertexId, M)>,
-    /// Where in `singles` the last message to a vertex with this hash lies; only a hint.
+    /// For each hash, the index in `singles` of the last message to a vertex with it; only a hint.
     recent: Vec<u32>,
     /// Multicast messages, each with where its destinations begin.
     packets: Vec<(usize, M)>,
@@ -38,7 +38,7 @@ impl<M> Default for Bundle<M> {
 }
 
 impl<M: Copy> Bundle<M> {
-    /// Whether nothing is in it.
+    /// Returns true if the bundle has no messages.
     pub(super) fn is_empty(&self) -> bool {
         self.singles.is_empty() && self.targets.is_empty()
     }
@@ -99,7 +99,7 @@ impl<M: Copy> Bundle<M> {
     }
 }
 
-/// What one worker has to tell: a bundle for each partition, and its counters.
+/// Outgoing messages of one worker: a bundle for each partition, and counters.
 #[derive(Debug)]
 pub(super) struct Outbox<M> {
     grid: Grid,

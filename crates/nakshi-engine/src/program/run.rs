@@ -1,10 +1,10 @@
 //! A run of a program: the states at the start, the workers, their steps.
 
-use super::config::Config;
-use super::engine::{Engine, Step, facts};
+use super::config::ProgramConfig;
+use super::engine::{Engine, TeamStep, facts};
 use super::model::{Facts, VertexProgram};
 use super::team::caught;
-use super::worker::Worker;
+use super::worker::ProgramWorker;
 use crate::VertexId;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use std::sync::PoisonError;
 /// and what happened in each iteration.
 ///
 /// Works on lists in memory and on the SSD alike: open the graph with
-/// [`Config::needs`]`(&program)`.
+/// [`ProgramConfig::needs`]`(&program)`.
 ///
 /// # Errors
 /// [`Error::Panicked`] if a callback panics, [`Error::UnknownVertex`] if one names a vertex
@@ -27,7 +27,7 @@ use std::sync::PoisonError;
 pub fn run_program<P: VertexProgram>(
     graph: &Graph,
     program: &P,
-    config: &Config,
+    config: &ProgramConfig,
     cx: &Context,
 ) -> Result<(Vec<P::State>, RunStats)> {
     caught(|| {
@@ -44,7 +44,7 @@ pub fn run_program<P: VertexProgram>(
 fn initial_states<P: VertexProgram>(
     facts: &Facts,
     program: &P,
-    config: &Config,
+    config: &ProgramConfig,
     cx: &Context,
 ) -> Result<Vec<P::State>> {
     let n = facts.vertices;
@@ -71,10 +71,10 @@ impl<P: VertexProgram> Engine<'_, P> {
         Ok(plan.log.take().map(IterationLog::finish).unwrap_or_default())
     }
 
-    /// What worker `index` does from the start to the end of the run.
+    /// Runs worker `index` from the start to the end of the run.
     fn work(&self, index: usize) -> Result<()> {
         let read = || self.plan.read().unwrap_or_else(PoisonError::into_inner);
-        let mut worker = Worker::new(self, index);
+        let mut worker = ProgramWorker::new(self, index);
         loop {
             let plan = read();
             let alone = plan.alone;
@@ -83,7 +83,7 @@ impl<P: VertexProgram> Engine<'_, P> {
                 self.team.sync(|| self.settle())?;
                 continue;
             }
-            if plan.step == Step::Done {
+            if plan.step == TeamStep::Done {
                 return Ok(());
             }
             worker.step(&plan)?;

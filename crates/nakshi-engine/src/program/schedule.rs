@@ -14,7 +14,7 @@ struct Counter(AtomicUsize);
 
 /// A vertex, or a part of one, that a worker shall run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
+pub(super) struct VertexTask {
     pub(super) vertex: VertexId,
     /// The part; 0 for whole vertices too.
     pub(super) part: u32,
@@ -33,18 +33,18 @@ pub(super) struct Split<S> {
     pub(super) state: S,
 }
 
-/// What is to be run in the present stage of an iteration: the first parts of all active
+/// Vertices or parts to run in the present stage of an iteration: the first parts of all active
 /// vertices (stage 0), or parts `j` of the split ones (stage `j`).
 #[derive(Debug)]
 pub(super) enum Queue {
-    /// By id: for each partition the blocks of the frontier that have members.
+    /// Ascending or descending ids: for each partition the blocks of the frontier that have members.
     Blocks {
         /// Blocks of each partition, ascending.
         blocks: Vec<Vec<u32>>,
-        /// Whether to go downwards.
+        /// True if the blocks are run in descending order.
         down: bool,
     },
-    /// In this order, for all workers.
+    /// Vertices in this order, for all workers.
     Listed(Vec<VertexId>),
     /// Part `part` of these split vertices, for all workers.
     Parts {
@@ -80,7 +80,8 @@ impl Queue {
     }
 }
 
-/// How far the queue of a stage is given out. Whoever advances a counter owns what it passed:
+/// Positions up to which the queue of a stage is given out. A worker that advances a counter owns the
+/// range that it passed:
 /// this is all there is to stealing.
 #[derive(Debug)]
 pub(super) struct Cursors {
@@ -88,7 +89,7 @@ pub(super) struct Cursors {
     workers: usize,
 }
 
-/// Where one worker stands in a stage.
+/// Position of one worker in a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stand {
     /// Partitions that were found empty.
@@ -114,14 +115,14 @@ impl Cursors {
         Cursors { counters, workers }
     }
 
-    /// Back to the start, for a new stage. Only while nobody draws.
+    /// Resets all counters for a new stage, while no worker draws.
     pub(super) fn reset(&self) {
         for counter in &self.counters {
             counter.0.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Whether something is left to be given out.
+    /// Returns true if something is left to be given out.
     pub(super) fn left(&self, queue: &Queue, words_per_block: usize) -> bool {
         let at = |i: usize| self.counters.get(i).map_or(0, |c| c.0.load(Ordering::Relaxed));
         match queue {
@@ -157,7 +158,7 @@ impl Cursors {
         frontier: &Frontier,
         worker: usize,
         stand: &mut Stand,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<VertexTask>,
         mut bytes_of: impl FnMut(Range<usize>) -> u64,
     ) -> bool {
         match queue {
@@ -196,14 +197,14 @@ impl Cursors {
                 tasks.extend(list.iter().map(|&vertex| {
                     let v = vertex as usize;
                     let bytes = u32::try_from(bytes_of(v..v + 1)).unwrap_or(u32::MAX);
-                    Task { vertex, part: 0, split: 0, bytes }
+                    VertexTask { vertex, part: 0, split: 0, bytes }
                 }));
                 true
             }
             Queue::Parts { splits, part } => {
                 let Some(range) = self.advance_guided(splits.len()) else { return false };
                 let list = splits.get(range).unwrap_or(&[]);
-                let task = |&split| Task { vertex: 0, part: *part, split, bytes: 0 };
+                let task = |&split| VertexTask { vertex: 0, part: *part, split, bytes: 0 };
                 tasks.extend(list.iter().map(task));
                 true
             }
@@ -218,7 +219,7 @@ impl Cursors {
         Some(counter.fetch_add(grab, Ordering::Relaxed)).filter(|&from| from < total)
     }
 
-    /// From one list for all: the less is left, the less is taken at once.
+    /// Draws from one list for all workers: the less is left, the less is taken at once.
     fn advance_guided(&self, total: usize) -> Option<Range<usize>> {
         let counter = &self.counters.first()?.0;
         let left = total.checked_sub(counter.load(Ordering::Relaxed))?;
@@ -232,7 +233,7 @@ fn members(
     mut bits: u64,
     word: usize,
     down: bool,
-    tasks: &mut Vec<Task>,
+    tasks: &mut Vec<VertexTask>,
     bytes_of: &mut impl FnMut(Range<usize>) -> u64,
 ) {
     if bits == 0 {
@@ -245,7 +246,7 @@ fn members(
         bits ^= 1 << bit;
         // A frontier has at most 2^32 members.
         let vertex = word as VertexId * 64 + bit;
-        tasks.push(Task { vertex, part: 0, split: 0, bytes });
+        tasks.push(VertexTask { vertex, part: 0, split: 0, bytes });
     }
 }
 

@@ -31,24 +31,24 @@ impl<'a, S> States<'a, S> {
     }
 
     /// Access from one worker to vertices of any range, best in order.
-    pub(super) fn cursor(&self) -> Cursor<'_, 'a, S> {
-        Cursor { states: self, held: None }
+    pub(super) fn cursor(&self) -> StateCursor<'_, 'a, S> {
+        StateCursor { states: self, held: None }
     }
 
     /// Access from one worker to the vertices of one partition, in any order.
-    pub(super) fn partition(&self, partition: usize) -> Partition<'_, 'a, S> {
+    pub(super) fn partition(&self, partition: usize) -> StatePartition<'_, 'a, S> {
         let held = self.grid.ranges_of(partition).map(|_| None).collect();
-        Partition { states: self, held }
+        StatePartition { states: self, held }
     }
 }
 
 /// Holds the range that was used last.
-pub(super) struct Cursor<'s, 'a, S> {
+pub(super) struct StateCursor<'s, 'a, S> {
     states: &'s States<'a, S>,
     held: Option<(usize, Guard<'s, 'a, S>)>,
 }
 
-impl<S> Cursor<'_, '_, S> {
+impl<S> StateCursor<'_, '_, S> {
     /// The state of a vertex, for reading or writing; `None` if there is no such vertex.
     #[inline]
     pub(super) fn get(&mut self, vertex: VertexId) -> Option<&mut S> {
@@ -64,12 +64,12 @@ impl<S> Cursor<'_, '_, S> {
 }
 
 /// Holds the ranges of one partition, each from its first use on.
-pub(super) struct Partition<'s, 'a, S> {
+pub(super) struct StatePartition<'s, 'a, S> {
     states: &'s States<'a, S>,
     held: Vec<Option<Guard<'s, 'a, S>>>,
 }
 
-impl<S> Partition<'_, '_, S> {
+impl<S> StatePartition<'_, '_, S> {
     /// The state of a vertex of this partition.
     #[inline]
     pub(super) fn get(&mut self, vertex: VertexId) -> Option<&mut S> {

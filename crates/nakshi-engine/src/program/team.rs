@@ -9,12 +9,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) struct Team {
     size: usize,
-    state: Mutex<Waiting>,
+    state: Mutex<BarrierState>,
     released: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct BarrierState {
     arrived: usize,
     generation: u64,
     broken: bool,
@@ -40,7 +40,7 @@ impl Team {
         Team { size: size.max(1), state: Mutex::default(), released: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, BarrierState> {
         // The lock is held over plain assignments only, which cannot leave them half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -54,7 +54,7 @@ impl Team {
     /// what it writes is seen by all, and what they wrote before is seen by it.
     ///
     /// # Errors
-    /// Those of `alone`; [`Error::Abandoned`] if another worker has failed.
+    /// Errors of `alone`; [`Error::Abandoned`] if another worker has failed.
     pub(super) fn sync(&self, alone: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         if state.broken {

@@ -1,18 +1,18 @@
 //! One worker: runs vertices in batches, delivers messages, tells the end of iterations.
 
-use super::engine::{Engine, Plan, Step};
+use super::engine::{Engine, Plan, TeamStep};
 use super::lists::{EdgeList, Fetcher, Pending, Waves};
 use super::model::{Board, RunContext, Signals};
 use super::model::{Vertex, VertexProgram};
 use super::outbox::Outbox;
-use super::schedule::{Queue, Split, Stand, Task};
-use super::states::Cursor;
+use super::schedule::{Queue, Split, Stand, VertexTask};
+use super::states::StateCursor;
 use crate::VertexId;
 use crate::error::Result;
 use std::sync::atomic::Ordering;
 
-/// The worker's own things; nobody else sees them.
-pub(super) struct Worker<'e, 'a, P: VertexProgram> {
+/// State that one worker has for itself.
+pub(super) struct ProgramWorker<'e, 'a, P: VertexProgram> {
     engine: &'e Engine<'a, P>,
     index: usize,
     out: Outbox<P::Message>,
@@ -22,16 +22,16 @@ pub(super) struct Worker<'e, 'a, P: VertexProgram> {
     waves: Waves,
     fetcher: Fetcher<'a>,
     /// Drawn but not yet running, from `next_task` on.
-    tasks: Vec<Task>,
+    tasks: Vec<VertexTask>,
     next_task: usize,
     stand: Stand,
     /// The iteration and stage of `stand`.
     stage: Option<(u32, u32)>,
 }
 
-impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
+impl<'e, 'a, P: VertexProgram> ProgramWorker<'e, 'a, P> {
     pub(super) fn new(engine: &'e Engine<'a, P>, index: usize) -> Self {
-        Worker {
+        ProgramWorker {
             engine,
             index,
             out: Outbox::new(engine.grid),
@@ -50,10 +50,10 @@ impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
     pub(super) fn step(&mut self, plan: &Plan<'a, P::State>) -> Result<()> {
         let board = self.engine.board(plan.iteration);
         match plan.step {
-            Step::Run => self.run(plan, board)?,
-            Step::Deliver => self.deliver(board)?,
-            Step::Notify => self.notify(plan, board)?,
-            Step::Done => {}
+            TeamStep::Run => self.run(plan, board)?,
+            TeamStep::Deliver => self.deliver(board)?,
+            TeamStep::Notify => self.notify(plan, board)?,
+            TeamStep::Done => {}
         }
         self.out.fault.take().map_or(Ok(()), Err)?;
         self.hand_over();
@@ -111,7 +111,7 @@ impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
         !self.slab.is_empty()
     }
 
-    fn next_task(&mut self, plan: &Plan<'a, P::State>) -> Option<Task> {
+    fn next_task(&mut self, plan: &Plan<'a, P::State>) -> Option<VertexTask> {
         if self.next_task >= self.tasks.len() {
             self.tasks.clear();
             self.next_task = 0;
@@ -137,7 +137,7 @@ impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
 
     /// Runs the vertices of the slab to their ends and puts their states back.
     fn run_batch(&mut self, board: Board<'_>) -> Result<()> {
-        let Worker { engine, out, slab, requests, waves, fetcher, .. } = self;
+        let ProgramWorker { engine, out, slab, requests, waves, fetcher, .. } = self;
         let program = engine.program;
         for (slot, me) in slab.iter_mut().enumerate() {
             let signals = Signals::new(program, board, out, me.id);
@@ -231,7 +231,7 @@ impl<'e, 'a, P: VertexProgram> Worker<'e, 'a, P> {
     }
 }
 
-fn put_back<S: Copy>(states: &mut Cursor<'_, '_, S>, vertex: VertexId, state: S) {
+fn put_back<S: Copy>(states: &mut StateCursor<'_, '_, S>, vertex: VertexId, state: S) {
     if let Some(place) = states.get(vertex) {
         *place = state;
     }

@@ -1,8 +1,8 @@
 //! Reading ahead over the chunks of a side.
 
 use super::data::Data;
-use super::division::{CHUNK_BYTES, Span};
-use super::kept::Kept;
+use super::division::{CHUNK_BYTES, ChunkSpan};
+use super::kept::KeptChunks;
 use super::weights::Weights;
 use super::{SCAN_DEPTH, Side, unit_weights, weight_block, within};
 use crate::context::Context;
@@ -23,12 +23,12 @@ pub(crate) struct View<'a> {
     side: &'a Side,
     /// Number of the chunk.
     pub(crate) chunk: usize,
-    /// Its vertices.
+    /// Vertices of the chunk.
     pub(crate) vertices: Range<u64>,
     /// Bytes from `base` of the file of lists on.
     buf: &'a [u8],
     base: u64,
-    /// The same of the weight column.
+    /// Bytes from `weights_base` of the weight column on.
     weights: &'a [u8],
     weights_base: u64,
 }
@@ -102,7 +102,7 @@ fn id(v: u64) -> Result<VertexId> {
 }
 
 /// Hands one worker chunk after chunk, drawn from `tickets`, reading ahead on the SSD.
-pub(crate) struct Feed<'a> {
+pub(crate) struct ChunkFeed<'a> {
     side: &'a Side,
     tickets: &'a Tickets,
     /// Chunk numbers behind the tickets; all chunks in order if `None`.
@@ -114,7 +114,7 @@ pub(crate) struct Feed<'a> {
 struct Ssd {
     /// Chunks that need no read: they are kept, or have no bytes.
     ready: VecDeque<usize>,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<KeptChunks>>,
     weighted: bool,
     lists: BlockReader,
     weights: Option<BlockReader>,
@@ -123,7 +123,7 @@ struct Ssd {
     depth: usize,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> ChunkFeed<'a> {
     pub(crate) fn new(
         side: &'a Side,
         weighted: bool,
@@ -157,7 +157,7 @@ impl<'a> Feed<'a> {
                 })
             }
         };
-        Ok(Feed { side, tickets, order, ssd })
+        Ok(ChunkFeed { side, tickets, order, ssd })
     }
 
     fn draw(&self) -> Option<usize> {
@@ -179,7 +179,7 @@ impl<'a> Feed<'a> {
 
     fn next_in_memory(&mut self, visit: &mut dyn FnMut(&View<'_>) -> Result<()>) -> Result<bool> {
         let Some(chunk) = self.draw() else { return Ok(false) };
-        let Some(Span { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
+        let Some(ChunkSpan { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
         let Data::Memory(lists) = &self.side.data else { return Ok(false) };
         let weights = match self.side.weights.as_ref().map(|c| &c.data) {
             Some(Data::Memory(weights)) => weights.with_slack(),
@@ -201,7 +201,7 @@ impl<'a> Feed<'a> {
     fn ahead(&mut self, ssd: &mut Ssd) -> Result<()> {
         while ssd.lists.pending() < ssd.depth && ssd.ready.len() < ssd.depth {
             let Some(chunk) = self.draw() else { break };
-            let Some(Span { vertices, bytes }) = self.side.span(chunk) else { break };
+            let Some(ChunkSpan { vertices, bytes }) = self.side.span(chunk) else { break };
             if bytes.is_empty() || ssd.kept(chunk).is_some() {
                 ssd.ready.push_back(chunk);
                 continue;
@@ -235,7 +235,7 @@ impl<'a> Feed<'a> {
         if let Some(kept) = &ssd.kept {
             kept.put(chunk, &block, weights.as_ref());
         }
-        let Some(Span { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
+        let Some(ChunkSpan { vertices, .. }) = self.side.span(chunk) else { return Ok(false) };
         visit(&View {
             side: self.side,
             chunk,
@@ -255,7 +255,7 @@ impl<'a> Feed<'a> {
         chunk: usize,
         visit: &mut dyn FnMut(&View<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Some(Span { vertices, bytes }) = self.side.span(chunk) else { return Ok(()) };
+        let Some(ChunkSpan { vertices, bytes }) = self.side.span(chunk) else { return Ok(()) };
         let (buf, weights) = ssd.kept(chunk).unwrap_or_default();
         let pages = (bytes.end - bytes.start).div_ceil(self.side.page_size().into());
         self.side.shared.stats.pinned_hits.fetch_add(pages, Relaxed);

@@ -3,11 +3,11 @@
 use nakshi_io::{PagedFile, Resident};
 use std::sync::Arc;
 
-/// Where bytes are.
+/// Bytes in memory or on the SSD.
 #[derive(Debug)]
 pub(crate) enum Data {
-    /// All of them in memory.
+    /// All bytes in memory.
     Memory(Resident),
-    /// On the SSD.
+    /// Pages of a file on the SSD.
     Ssd(Arc<PagedFile>),
 }

@@ -34,15 +34,15 @@ pub(super) fn divide(index: &ListIndex) -> Vec<u64> {
 
 /// A chunk's vertices and bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub(super) struct ChunkSpan {
     pub(super) vertices: Range<u64>,
     pub(super) bytes: Range<u64>,
 }
 
 /// The chunk of this number, of a division that begins chunks at `starts`.
-pub(super) fn span(starts: &[u64], index: &ListIndex, chunk: usize) -> Option<Span> {
+pub(super) fn span(starts: &[u64], index: &ListIndex, chunk: usize) -> Option<ChunkSpan> {
     let &[from, to] = starts.get(chunk..chunk + 2)? else { return None };
-    Some(Span { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
+    Some(ChunkSpan { vertices: from..to, bytes: index.offset(from)..index.offset(to) })
 }
 
 #[cfg(test)]

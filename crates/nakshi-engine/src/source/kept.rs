@@ -21,21 +21,21 @@ pub(crate) struct Keep {
     /// Memory, as a share of the bytes of lists and weights: 0 keeps nothing, and a little more
     /// than 1 everything.
     share: f64,
-    now: Mutex<State>,
+    now: Mutex<KeepState>,
 }
 
 #[derive(Debug)]
-enum State {
+enum KeepState {
     /// No chunk was asked for yet.
     Unused,
-    Kept(Arc<Kept>),
+    KeptChunks(Arc<KeptChunks>),
     /// The memory is used otherwise now.
     Released,
 }
 
 impl Keep {
     pub(crate) fn new(share: f64) -> Self {
-        Keep { share, now: Mutex::new(State::Unused) }
+        Keep { share, now: Mutex::new(KeepState::Unused) }
     }
 
     /// The kept chunks of a side whose chunks have these sizes, of lists and of weights; `None` if
@@ -43,17 +43,17 @@ impl Keep {
     pub(crate) fn kept(
         &self,
         sizes: impl FnOnce() -> Vec<(u64, Option<u64>)>,
-    ) -> Option<Arc<Kept>> {
+    ) -> Option<Arc<KeptChunks>> {
         if self.share <= 0.0 {
             return None;
         }
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         match &*now {
-            State::Released => None,
-            State::Kept(kept) => Some(Arc::clone(kept)),
-            State::Unused => {
-                let kept = Arc::new(Kept::new(&sizes(), self.share));
-                *now = State::Kept(Arc::clone(&kept));
+            KeepState::Released => None,
+            KeepState::KeptChunks(kept) => Some(Arc::clone(kept)),
+            KeepState::Unused => {
+                let kept = Arc::new(KeptChunks::new(&sizes(), self.share));
+                *now = KeepState::KeptChunks(Arc::clone(&kept));
                 Some(kept)
             }
         }
@@ -61,24 +61,24 @@ impl Keep {
 
     /// Gives the memory back and keeps nothing from now on.
     pub(crate) fn release(&self) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = State::Released;
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = KeepState::Released;
     }
 }
 
-type Cells = Box<[OnceLock<AlignedBuf>]>;
+type ChunkCells = Box<[OnceLock<AlignedBuf>]>;
 
 /// The kept chunks of a side.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptChunks {
     chosen: Bitmap,
     /// Chunks that were read before.
     seen: AtomicBitmap,
-    lists: Cells,
+    lists: ChunkCells,
     /// The weights of the same chunks; empty without a column.
-    weights: Cells,
+    weights: ChunkCells,
 }
 
-impl Kept {
+impl KeptChunks {
     /// Chooses among chunks of these sizes, of lists and of weights, so that they take `share` of
     /// the bytes.
     fn new(sizes: &[(u64, Option<u64>)], share: f64) -> Self {
@@ -97,7 +97,7 @@ impl Kept {
         }
         let cells = |count| std::iter::repeat_with(OnceLock::new).take(count).collect();
         let weights = cells(if weighted { count } else { 0 });
-        Kept { chosen, seen: AtomicBitmap::new(count), lists: cells(count), weights }
+        KeptChunks { chosen, seen: AtomicBitmap::new(count), lists: cells(count), weights }
     }
 
     /// The lists of a chunk and, if asked for, its weights; `None` unless all of it is here.
@@ -112,7 +112,7 @@ impl Kept {
         if !self.chosen.get(chunk) || self.seen.set(chunk) {
             return;
         }
-        let put = |cells: &Cells, block: &Block| {
+        let put = |cells: &ChunkCells, block: &Block| {
             let missing = cells.get(chunk).filter(|cell| cell.get().is_none());
             // Without memory for it the chunk is read again, as all others are.
             if let Some((cell, bytes)) = missing.zip(copy(block)) {

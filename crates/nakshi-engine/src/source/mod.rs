@@ -1,4 +1,4 @@
-//! Where edge lists come from: encoded lists in memory, or pages of a file on the SSD.
+//! Sources of edge lists: encoded lists in memory, or pages of a file on the SSD.
 //!
 //! Both hold the same bytes, so the same kernels run on both.
 //!
@@ -18,8 +18,8 @@ pub(crate) mod weights;
 use crate::context::Context;
 use crate::error::{Error, Result};
 pub(crate) use data::Data;
-use division::{CHUNK_BYTES, Span};
-use kept::{Keep, Kept};
+use division::{CHUNK_BYTES, ChunkSpan};
+use kept::{Keep, KeptChunks};
 use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions};
 use nakshi_store::{Encoding, List, ListIndex};
 use pinned::Pinned;
@@ -52,12 +52,12 @@ impl WeightColumn {
     }
 }
 
-/// What the sides of a graph share when they read from the SSD.
+/// Statistics, options and page cache that the sides of a graph share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stats: Arc<IoStats>,
     pub(crate) cache_bytes: usize,
-    /// Whether pages of single lists are all that is read.
+    /// True if only pages of single lists are read.
     pub(crate) selective: bool,
     cache: OnceLock<Arc<PageCache>>,
 }
@@ -158,8 +158,8 @@ impl Side {
         self.keep.release();
     }
 
-    /// What is kept in memory of lists on the SSD.
-    pub(crate) fn kept(&self) -> Option<Arc<Kept>> {
+    /// The chunks of lists on the SSD that are kept in memory.
+    pub(crate) fn kept(&self) -> Option<Arc<KeptChunks>> {
         match self.data {
             Data::Memory(_) => None,
             Data::Ssd(_) => self.keep.kept(|| self.chunk_sizes()),
@@ -167,7 +167,7 @@ impl Side {
     }
 
     /// The vertices and bytes of a chunk.
-    fn span(&self, chunk: usize) -> Option<Span> {
+    fn span(&self, chunk: usize) -> Option<ChunkSpan> {
         division::span(self.chunk_starts(), &self.index, chunk)
     }
 
@@ -175,7 +175,7 @@ impl Side {
     fn chunk_sizes(&self) -> Vec<(u64, Option<u64>)> {
         let bytes = |range: Range<u64>| range.end - range.start;
         let spans = (0..self.chunk_starts().len().saturating_sub(1)).map_while(|k| self.span(k));
-        let size = |span: Span| {
+        let size = |span: ChunkSpan| {
             let weights = self.weights.as_ref().map(|column| bytes(column.bytes(span.vertices)));
             (bytes(span.bytes), weights)
         };
@@ -217,7 +217,7 @@ impl Side {
     }
 }
 
-/// Where `range` of the file lies in a buffer that begins at `base` of the file.
+/// The position of `range` of the file in a buffer that begins at `base` of the file.
 #[inline]
 pub(crate) fn within(range: &Range<u64>, base: u64) -> Result<Range<usize>> {
     let at = |offset: u64| offset.checked_sub(base).and_then(|o| usize::try_from(o).ok());

@@ -34,7 +34,7 @@ pub(crate) fn plan(store: &Store, takes_spare: bool, cx: &Context) -> Result<Opt
 #[derive(Debug)]
 pub(crate) struct Pinned {
     members: Bitmap,
-    /// Where the lists of the members in each word of the bitmap begin in `bytes`.
+    /// For each word of the bitmap, the offset in `bytes` at which the lists of its members begin.
     starts: Vec<u64>,
     /// The lists, and what decoders may read behind them.
     bytes: Vec<u8>,

@@ -1,6 +1,6 @@
 //! The weights beside one edge list.
 
-/// How a weight is stored.
+/// The number format in which weights are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightKind {
     /// No column: every weight is 1.
@@ -69,12 +69,12 @@ impl<'a> Weights<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How the weights are stored.
+    /// The number format of the weights.
     pub fn kind(&self) -> WeightKind {
         self.kind
     }

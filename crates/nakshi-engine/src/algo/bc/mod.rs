@@ -5,7 +5,7 @@
 //! dependencies flow back level by level. Both phases pull: a vertex sums over its own
 //! list, in list order, what its neighbours one level away hold. So there are no atomic
 //! additions, and the result is the same to the last bit for any number of threads.
-//! Where a frontier is small it first marks the vertices that it reaches, and only those
+//! For a small frontier a step first marks the vertices that the frontier reaches, and only those
 //! read their lists.
 //!
 //! State per vertex: the level (2 bytes), the number of shortest paths as a double, which
@@ -71,11 +71,11 @@ pub struct Betweenness {
     pub scores: Vec<f64>,
     /// Sources that were searched from.
     pub sources: u64,
-    /// By what the sum over the sources was multiplied.
+    /// Factor by which the sum over the sources was multiplied.
     pub scale: f64,
     /// Levels of the deepest search.
     pub depth: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -113,7 +113,7 @@ impl Algorithm for Bc {
             self.sources.clone()
         };
         let count = if sources.is_empty() { n } else { sources.len() };
-        let mut state = State::new(n);
+        let mut state = BcState::new(n);
         let mut depth = 0;
         for i in 0..count {
             // Without a list of sources all vertices are; there are at most 2^32.
@@ -147,16 +147,16 @@ impl Bc {
     }
 }
 
-struct State {
+struct BcState {
     levels: Levels,
     /// Shortest paths from the source; on the way back (1 + dependency) / paths.
     paths: Vec<f64>,
     scores: Vec<f64>,
 }
 
-impl State {
+impl BcState {
     fn new(n: usize) -> Self {
-        State { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n] }
+        BcState { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n] }
     }
 
     /// Levels and path counts from `source`; returns the number of levels.

@@ -8,7 +8,7 @@
 //! * *lookups*: the list of `u` streams past a table of one byte per hub;
 //! * *searches*: when `v` has few candidates, each is searched in the list of `u`.
 
-use super::oriented::{LOW, Part};
+use super::oriented::{LOW, OrientedPart};
 use crate::context::Context;
 use crate::error::Result;
 use crate::parallel::{Tickets, run_workers};
@@ -25,7 +25,7 @@ const FAR: usize = 12;
 /// Tickets between two reports of progress.
 const REPORT: usize = 64;
 /// Edges between two looks at the cancel token.
-const PATIENCE: usize = 4096;
+const CHECK_INTERVAL: usize = 4096;
 
 /// Bit rows of the lists of the first ranks; row `u` has the bits `0..=u`, in whole units.
 pub(crate) struct Core {
@@ -49,7 +49,7 @@ impl Core {
 
     /// Rows of the first ranks of `part`, as many as are dense enough to pay and fit in
     /// `bytes`. Without rows if the part does not begin with the first rank.
-    pub(crate) fn build(part: &Part, bytes: u64) -> Self {
+    pub(crate) fn build(part: &OrientedPart, bytes: u64) -> Self {
         let mut size = 0;
         let mut entries = 0u64;
         if part.ranks.start == 0 {
@@ -80,11 +80,11 @@ impl Core {
 }
 
 /// A byte for every 16-bit number: an index of that width cannot miss.
-type Table = [u8; LOW as usize];
+type LowTable = [u8; LOW as usize];
 
 /// Sum of the bytes of `list`; a list of 16-bit numbers has fewer than 2^32 of them.
 #[inline]
-fn look_up(table: &Table, list: &[u16]) -> u64 {
+fn look_up(table: &LowTable, list: &[u16]) -> u64 {
     let (eights, rest) = list.as_chunks::<8>();
     // Independent sums, so that additions do not wait for each other.
     let mut sums = [0u32; 8];
@@ -117,9 +117,9 @@ fn set_bit(row: &mut [Unit], w: u16) -> bool {
 }
 
 /// The marked list of one vertex.
-struct Marks {
+struct MarkedList {
     /// One byte per rank below [`LOW`]: 1 if marked.
-    low: Box<Table>,
+    low: Box<LowTable>,
     /// The marks below the size of the core, as bits.
     words: Vec<Unit>,
     /// Words of 64 bits that are not 0, ascending.
@@ -128,9 +128,9 @@ struct Marks {
     high: Bitmap,
 }
 
-impl Marks {
+impl MarkedList {
     fn new(n: usize, core: u32) -> Self {
-        Marks {
+        MarkedList {
             low: Box::new([0; LOW as usize]),
             words: vec![[0; 8]; (core as usize).div_ceil(512)],
             used: Vec::new(),
@@ -193,15 +193,15 @@ impl Tally<'_> {
 }
 
 /// One worker's tables.
-struct Worker<'a> {
+struct TriangleCounter<'a> {
     core: &'a Core,
-    lists: &'a Part,
-    marks: Marks,
+    lists: &'a OrientedPart,
+    marks: MarkedList,
     tally: Option<Tally<'a>>,
     total: u64,
 }
 
-/// How to intersect with one list.
+/// The method that intersects the marked list with one list.
 enum Way {
     Row,
     SparseRow(usize),
@@ -209,7 +209,7 @@ enum Way {
     Searches,
 }
 
-impl Worker<'_> {
+impl TriangleCounter<'_> {
     /// `below` candidates of `v`, in `used` words of the core, against the list of `u`.
     /// The weights are cycles, measured on a Kronecker graph.
     #[inline]
@@ -321,7 +321,7 @@ impl Worker<'_> {
         let Range { start, end } = self.lists.ranks;
         let all = low.iter().map(|&u| u32::from(u)).chain(high.iter().copied()).enumerate();
         for (i, u) in all {
-            if i % PATIENCE == PATIENCE - 1 {
+            if i % CHECK_INTERVAL == CHECK_INTERVAL - 1 {
                 cx.check()?;
             }
             // Lists of the tail lie far apart: what comes soon is fetched while this is done.
@@ -380,8 +380,8 @@ fn each_bit(tally: &mut Tally<'_>, k: usize, mut word: u64) -> u64 {
 /// Number of triangles `w < u < v` with `v` in `top` and `u` in `lists`; with `per_rank`
 /// they are also added at their three corners. `core` belongs to `lists`.
 pub(crate) fn count(
-    top: &Part,
-    lists: &Part,
+    top: &OrientedPart,
+    lists: &OrientedPart,
     core: &Core,
     per_rank: Option<&[AtomicU64]>,
     n: usize,
@@ -390,7 +390,8 @@ pub(crate) fn count(
     let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
     let parts = run_workers(cx.threads(), |_| {
         let tally = per_rank.map(|all| Tally { all, hubs: vec![0; n.min(LOW as usize)] });
-        let mut worker = Worker { core, lists, marks: Marks::new(n, core.size), tally, total: 0 };
+        let mut worker =
+            TriangleCounter { core, lists, marks: MarkedList::new(n, core.size), tally, total: 0 };
         while let Some(ticket) = tickets.draw() {
             let first = top.ranks.start as usize + ticket * CHUNK;
             let last = (first + CHUNK).min(top.ranks.end as usize);

@@ -1,7 +1,7 @@
 //! Triangles of a directed graph with the arcs of their sides: each corner gets 1 if the
 //! opposite side has one direction, 2 if it has both.
 
-use super::oriented::{LOW, Part};
+use super::oriented::{LOW, OrientedPart};
 use crate::context::Context;
 use crate::error::Result;
 use crate::parallel::{Tickets, run_workers};
@@ -11,22 +11,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Ranks per ticket.
 const CHUNK: usize = 128;
 /// Edges between two looks at the cancel token.
-const PATIENCE: usize = 1024;
+const CHECK_INTERVAL: usize = 1024;
 
 /// The marked list of one vertex: a byte per rank below [`LOW`] (0: no edge, else the
 /// number of its directions) and two sets for the rest.
-struct Marks {
+struct FlaggedList {
     low: Vec<u8>,
     high: Bitmap,
     high_mutual: Bitmap,
 }
 
-impl Marks {
+impl FlaggedList {
     fn new(n: usize) -> Self {
-        Marks { low: vec![0; LOW as usize], high: Bitmap::new(n), high_mutual: Bitmap::new(n) }
+        FlaggedList {
+            low: vec![0; LOW as usize],
+            high: Bitmap::new(n),
+            high_mutual: Bitmap::new(n),
+        }
     }
 
-    fn set(&mut self, top: &Part, v: u32) {
+    fn set(&mut self, top: &OrientedPart, v: u32) {
         for (w, mutual) in top.flagged(v) {
             match self.low.get_mut(w as usize) {
                 Some(byte) => *byte = 1 + u8::from(mutual),
@@ -40,7 +44,7 @@ impl Marks {
         }
     }
 
-    fn clear(&mut self, top: &Part, v: u32) {
+    fn clear(&mut self, top: &OrientedPart, v: u32) {
         let (low, high) = top.lists(v);
         for &w in low {
             if let Some(byte) = self.low.get_mut(usize::from(w)) {
@@ -77,15 +81,15 @@ fn add(counts: &[AtomicU64], rank: u32, more: u64) {
 /// Adds to `arcs`, by rank, the arcs opposite to each corner of every triangle
 /// `w < u < v` with `v` in `top` and `u` in `lists`. Both parts must have flags.
 pub(crate) fn count(
-    top: &Part,
-    lists: &Part,
+    top: &OrientedPart,
+    lists: &OrientedPart,
     arcs: &[AtomicU64],
     n: usize,
     cx: &Context,
 ) -> Result<()> {
     let tickets = Tickets::new(top.ranks.len().div_ceil(CHUNK));
     run_workers(cx.threads(), |_| {
-        let mut marks = Marks::new(n);
+        let mut marks = FlaggedList::new(n);
         while let Some(ticket) = tickets.draw() {
             let first = top.ranks.start as usize + ticket * CHUNK;
             let last = (first + CHUNK).min(top.ranks.end as usize);
@@ -100,9 +104,9 @@ pub(crate) fn count(
 }
 
 fn vertex(
-    top: &Part,
-    lists: &Part,
-    marks: &mut Marks,
+    top: &OrientedPart,
+    lists: &OrientedPart,
+    marks: &mut FlaggedList,
     v: u32,
     arcs: &[AtomicU64],
     cx: &Context,
@@ -114,7 +118,7 @@ fn vertex(
     marks.set(top, v);
     let mut opposite_v = 0;
     for (i, (u, mutual)) in top.flagged(v).enumerate() {
-        if i % PATIENCE == PATIENCE - 1 {
+        if i % CHECK_INTERVAL == CHECK_INTERVAL - 1 {
             cx.check()?;
         }
         let to_u = 1 + u64::from(mutual);

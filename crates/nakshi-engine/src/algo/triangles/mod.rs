@@ -19,7 +19,7 @@ pub(crate) mod count;
 pub(crate) mod flagged;
 pub(crate) mod oriented;
 
-use crate::algo::pulling::{self, Found, Pulls};
+use crate::algo::pulling::{self, PulledResult, Pulls};
 use crate::algo::{Algorithm, DirectOrPull, Output, Parameter, algorithm};
 use crate::both;
 use crate::context::{Context, EngineMode};
@@ -32,7 +32,7 @@ use crate::shared::share_u64;
 use crate::stats::{IterationLog, RunStats};
 use count::Core;
 use nakshi_store::Direction;
-use oriented::{Census, Part, Ranking};
+use oriented::{Census, OrientedPart, Ranking};
 use std::sync::atomic::AtomicU64;
 
 /// Memory for the bit rows of hubs.
@@ -55,14 +55,14 @@ algorithm! {
     summary: &[Output::new("triangles", "uint64", "how many there are in all")];
 }
 
-/// What [`Triangles`] finds.
+/// Result of [`Triangles`].
 #[derive(Debug, Clone, Default)]
 pub struct TriangleCounts {
     /// Triangles in the graph.
     pub total: u64,
     /// Triangles through each vertex, in internal order, if asked for.
     pub per_vertex: Option<Vec<u64>>,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
@@ -112,13 +112,13 @@ impl Algorithm for Triangles {
 }
 
 impl Pulls for Triangles {
-    type Program = programs::Triangles;
+    type Program = programs::PullTriangles;
 
-    fn program(&self) -> programs::Triangles {
-        programs::Triangles
+    fn program(&self) -> programs::PullTriangles {
+        programs::PullTriangles
     }
 
-    fn assemble(&self, found: Found<'_, u64>) -> Result<TriangleCounts> {
+    fn assemble(&self, found: PulledResult<'_, u64>) -> Result<TriangleCounts> {
         let total = found.values.iter().sum();
         Ok(TriangleCounts { total, per_vertex: None, stats: found.stats })
     }
@@ -166,7 +166,7 @@ pub(crate) fn count_all(
     let core_bytes = CORE_BYTES.min(room / 4);
     let mut total = 0;
     let mut seen = 0;
-    let pair = |top: &Part, lists: &Part| {
+    let pair = |top: &OrientedPart, lists: &OrientedPart| {
         let core = Core::build(lists, core_bytes);
         count::count(top, lists, &core, per_rank, n, cx)
     };
@@ -190,17 +190,17 @@ pub(crate) fn for_each_pair(
     bytes: u64,
     flags: bool,
     cx: &Context,
-    mut visit: impl FnMut(&Part, &Part, u64) -> Result<()>,
+    mut visit: impl FnMut(&OrientedPart, &OrientedPart, u64) -> Result<()>,
 ) -> Result<()> {
     let whole = census.bytes(flags) <= bytes;
     // Two parts are in memory at a time unless one is enough.
     let ranges = census.ranges(if whole { u64::MAX } else { bytes / 2 }, flags);
     let pairs = ranges.len() as u64 * (ranges.len() as u64 + 1) / 2;
     for (t, range) in ranges.iter().enumerate() {
-        let top = Part::build(graph, by, census, range.clone(), flags, cx)?;
+        let top = OrientedPart::build(graph, by, census, range.clone(), flags, cx)?;
         visit(&top, &top, pairs)?;
         for range in ranges.get(..t).unwrap_or(&[]) {
-            let lists = Part::build(graph, by, census, range.clone(), flags, cx)?;
+            let lists = OrientedPart::build(graph, by, census, range.clone(), flags, cx)?;
             visit(&top, &lists, pairs)?;
         }
     }

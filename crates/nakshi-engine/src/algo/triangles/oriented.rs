@@ -115,7 +115,7 @@ struct Smaller {
     both: Vec<bool>,
     /// Neighbours in all, the vertex itself and duplicates left out; only after a merge.
     degree: u32,
-    /// Of those, joined in both directions.
+    /// The neighbours among them that are joined in both directions.
     mutual: u32,
     pairs: Vec<(u32, bool)>,
 }
@@ -174,7 +174,7 @@ impl Smaller {
         self.both.extend(self.pairs.iter().map(|p| p.1));
     }
 
-    /// How many of the ranks are below [`LOW`].
+    /// The number of ranks below [`LOW`].
     fn split(&self) -> usize {
         self.ranks.partition_point(|&rank| rank < LOW)
     }
@@ -206,7 +206,7 @@ fn for_each_list(
     Ok(())
 }
 
-/// What a pass over all lists finds out before oriented lists are built; by rank.
+/// Degrees that a pass over all lists counts before oriented lists are built; by rank.
 pub(crate) struct Census {
     /// Smaller neighbours with ranks below [`LOW`] and, 32 bits up, the others.
     smaller: Vec<u64>,
@@ -280,7 +280,7 @@ impl Census {
 }
 
 /// Oriented lists of a range of ranks.
-pub(crate) struct Part {
+pub(crate) struct OrientedPart {
     /// The ranks whose lists are here.
     pub(crate) ranks: Range<u32>,
     /// First entry of each list in `low` and, 32 bits up, in `high`; then their ends. One
@@ -320,7 +320,7 @@ fn zeroed<T: Clone + Default>(len: usize, what: &'static str) -> Result<Vec<T>> 
     Ok(v)
 }
 
-impl Part {
+impl OrientedPart {
     /// Reads the lists of `ranks`; `flags` keeps which edges have both directions. When
     /// the range is all there is, the counts of `census` are turned into the index.
     pub(crate) fn build(
@@ -371,10 +371,10 @@ impl Part {
             }
         })?;
         let (low_mutual, high_mutual) = (low_mutual.into_bitmap(), high_mutual.into_bitmap());
-        Ok(Part { ranks, at, low, high, low_mutual, high_mutual })
+        Ok(OrientedPart { ranks, at, low, high, low_mutual, high_mutual })
     }
 
-    /// Where the two lists of `rank` are; empty outside the part.
+    /// The ranges of the two lists of `rank`; empty outside the part.
     #[inline]
     fn spans(&self, rank: u32) -> (Range<usize>, Range<usize>) {
         let i = rank.wrapping_sub(self.ranks.start) as usize;

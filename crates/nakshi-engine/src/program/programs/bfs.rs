@@ -12,7 +12,7 @@ pub const UNREACHED: u32 = u32::MAX;
 /// Levels from one source along out-edges; the state is the level, or [`UNREACHED`].
 #[derive(Clone, Copy, Debug)]
 pub struct Bfs {
-    /// Where to start.
+    /// The vertex at which the search starts.
     pub source: VertexId,
 }
 
@@ -40,12 +40,7 @@ impl VertexProgram for Bfs {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        _me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _me, list, cx => {
         cx.activate_list(list)
-    }
+    });
 }

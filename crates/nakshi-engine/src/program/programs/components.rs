@@ -44,14 +44,9 @@ impl VertexProgram for Components {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         cx.multicast_list(list, me.state.label)
-    }
+    });
 
     fn run_on_message(&self, state: &mut Label, message: &VertexId, cx: &mut Signals<'_, Self>) {
         if *message < state.label {

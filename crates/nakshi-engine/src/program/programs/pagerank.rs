@@ -22,11 +22,11 @@ pub struct PageRank {
 /// The rank of a vertex in fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rank {
-    /// What was passed on.
+    /// Rank that was passed on.
     rank: u64,
-    /// What has come in and is to be passed on.
+    /// Change that has arrived and is to be passed on.
     delta: u64,
-    /// What has come in during this iteration.
+    /// Change that has arrived during this iteration.
     incoming: u64,
 }
 
@@ -86,19 +86,14 @@ impl VertexProgram for PageRank {
         cx.request_own(ListKind::OUT);
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         let damped = (u128::from(me.scratch) * u128::from(self.damping)) >> 31;
         let share = damped.checked_div(list.degree().into()).unwrap_or(0);
         match u64::try_from(share) {
             Ok(share) if share > 0 => cx.multicast_list(list, share),
             _ => Ok(()),
         }
-    }
+    });
 
     fn run_on_message(&self, state: &mut Rank, message: &u64, cx: &mut Signals<'_, Self>) {
         state.incoming += message;

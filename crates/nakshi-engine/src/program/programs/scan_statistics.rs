@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, Order, ProgramNeeds, RunContext, Vertex, VertexProgram,
+    EdgeList, Facts, ListKind, Order, ProgramConfig, ProgramNeeds, RunContext, Vertex,
+    VertexProgram,
 };
 use crate::{Direction, VertexId};
 use std::ops::ControlFlow;
@@ -19,7 +20,7 @@ pub struct ScanStatistics {
     largest: AtomicU64,
 }
 
-/// What a running vertex keeps while lists come in.
+/// Scratch data of a running vertex while its lists arrive.
 #[derive(Debug, Default)]
 pub struct Locality {
     neighbours: Vec<VertexId>,
@@ -40,8 +41,8 @@ impl ScanStatistics {
 
     /// Settings with few running vertices: what running ones find comes too late for those
     /// that are running already.
-    pub fn config() -> Config {
-        Config { running: 16, ..Config::default() }
+    pub fn config() -> ProgramConfig {
+        ProgramConfig { running: 16, ..ProgramConfig::default() }
     }
 
     fn bound(degree: u64) -> u64 {
@@ -80,12 +81,7 @@ impl VertexProgram for ScanStatistics {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         let id = me.id();
         let local = &mut me.scratch;
         if list.vertex() == id {
@@ -113,5 +109,5 @@ impl VertexProgram for ScanStatistics {
             self.largest.fetch_max(local.edges, Ordering::Relaxed);
         }
         Ok(())
-    }
+    });
 }

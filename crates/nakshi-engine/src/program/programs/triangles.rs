@@ -26,7 +26,7 @@ impl Default for Triangles {
     }
 }
 
-/// What a running vertex keeps while lists come in.
+/// Scratch data of a running vertex while its lists arrive.
 #[derive(Debug, Default)]
 pub struct Corner {
     /// The smaller neighbours, ascending.
@@ -89,12 +89,7 @@ impl VertexProgram for Triangles {
         cx.request_own(ListKind::OUT);
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         if list.vertex() == me.id() {
             return self.own_list(me, list, cx);
         }
@@ -132,7 +127,7 @@ impl VertexProgram for Triangles {
             cx.send(me.id(), total);
         }
         Ok(())
-    }
+    });
 
     fn run_on_message(&self, state: &mut u64, message: &u64, _cx: &mut Signals<'_, Self>) {
         *state += message;

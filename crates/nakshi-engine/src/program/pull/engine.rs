@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::parallel::{BLOCK, run_workers};
-use crate::program::config::Config;
+use crate::program::config::ProgramConfig;
 use crate::program::grid::Grid;
 use crate::program::states::States;
 use crate::program::team::caught;
@@ -18,20 +18,21 @@ use crate::{Direction, List, Needs, VertexId, Weights};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// What a run hands out.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Pulled<T> {
-    /// For each vertex.
+    /// The result of each vertex.
     pub values: Vec<T>,
     /// Steps that were run.
     pub steps: u32,
-    /// What was added up in the last of them.
+    /// Totals of the last step.
     pub totals: Totals,
-    /// What the run did.
+    /// Statistics of the run.
     pub stats: RunStats,
 }
 
-/// What the engine needs to run `program`, for [`Graph::open`] and for an estimate. `column` is the
+/// Memory and lists that a run of `program` needs, for [`Graph::open`] and for an estimate. `column` is
+/// the
 /// attribute that weights are.
 pub fn pull_needs<P: PullProgram>(_program: &P, column: Option<&str>) -> Needs {
     let value = size_of::<P::Value>() as f64;
@@ -44,26 +45,26 @@ pub fn pull_needs<P: PullProgram>(_program: &P, column: Option<&str>) -> Needs {
     Needs { column: column.map(str::to_owned), ..needs }
 }
 
-/// Values that a worker collects before it writes them.
+/// Number of values that a worker collects before it writes them.
 const RUN: usize = 512;
 
-/// The versions that are written.
+/// The shadow versions, which a step writes.
 struct Shadow<'a, T> {
     values: States<'a, T>,
     updated: AtomicBitmap,
 }
 
-/// What a step reads.
+/// Values and totals that a step reads.
 struct Real<'a, T> {
     values: &'a [T],
-    /// Who was given a value in the step before.
+    /// Vertices that were given a value in the step before.
     updated: &'a Bitmap,
     origins: &'a Origins,
     step: u32,
     totals: Seen,
 }
 
-/// What every vertex is before it has a value.
+/// Constant properties of every vertex: rank of its id, and degree.
 #[derive(Debug)]
 pub struct Origins {
     ranks: Option<Vec<u32>>,
@@ -71,10 +72,10 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Of a graph whose values come along such links.
+    /// Reads the origins of all vertices of a graph whose values come along `links`.
     ///
     /// # Errors
-    /// Of reading degrees and ids.
+    /// Errors of reading degrees and ids.
     pub fn of(graph: &Graph, links: Links, cx: &Context) -> Result<Self> {
         let mut degrees = graph.degrees(Direction::Out, cx)?;
         if links == Links::Both && graph.directed() {
@@ -90,12 +91,12 @@ impl Origins {
         self.degrees.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the length is 0.
     pub fn is_empty(&self) -> bool {
         self.degrees.is_empty()
     }
 
-    /// Of one vertex.
+    /// The origin of one vertex.
     pub fn get(&self, vertex: VertexId) -> Origin {
         let at = |numbers: &[u32]| numbers.get(vertex as usize).copied().unwrap_or_default();
         Origin {
@@ -108,50 +109,50 @@ impl Origins {
 }
 
 /// The lists of the vertex that runs.
-enum Lists<'a> {
+enum LinkLists<'a> {
     Plain(&'a List<'a>),
     Weighted(&'a List<'a>, &'a Weights<'a>),
     Both(&'a [VertexId], &'a [VertexId]),
 }
 
-struct Running<'a, T> {
+struct GraphVertex<'a, T> {
     vertex: VertexId,
-    lists: Lists<'a>,
+    lists: LinkLists<'a>,
     real: &'a Real<'a, T>,
     put: Option<T>,
     totals: &'a mut Totals,
 }
 
-impl<T> Running<'_, T> {
+impl<T> GraphVertex<'_, T> {
     #[inline]
     fn each(&self, mut f: impl FnMut(VertexId, f64)) -> Result<()> {
         match &self.lists {
-            Lists::Plain(list) => list.for_each(|u| f(u, 1.0))?,
-            Lists::Weighted(list, weights) => {
+            LinkLists::Plain(list) => list.for_each(|u| f(u, 1.0))?,
+            LinkLists::Weighted(list, weights) => {
                 let mut i = 0;
                 list.for_each(|u| {
                     f(u, weights.get(i));
                     i += 1;
                 })?;
             }
-            Lists::Both(one, other) => one.iter().chain(*other).for_each(|&u| f(u, 1.0)),
+            LinkLists::Both(one, other) => one.iter().chain(*other).for_each(|&u| f(u, 1.0)),
         }
         Ok(())
     }
 
-    /// Whether `f` is true of a link; those after it are not read.
+    /// Returns true if `f` is true of a link; later links are not read.
     #[inline]
     fn any(&self, mut f: impl FnMut(VertexId, f64) -> bool) -> Result<bool> {
         let mut i = 0;
         let weight = |i: &mut usize| match &self.lists {
-            Lists::Weighted(_, weights) => {
+            LinkLists::Weighted(_, weights) => {
                 *i += 1;
                 weights.get(*i - 1)
             }
             _ => 1.0,
         };
         match &self.lists {
-            Lists::Plain(list) | Lists::Weighted(list, _) => {
+            LinkLists::Plain(list) | LinkLists::Weighted(list, _) => {
                 let mut found = false;
                 list.blocks(|block| {
                     found = block.iter().any(|&u| f(u, weight(&mut i)));
@@ -159,12 +160,12 @@ impl<T> Running<'_, T> {
                 })?;
                 Ok(found)
             }
-            Lists::Both(one, other) => Ok(one.iter().chain(*other).any(|&u| f(u, 1.0))),
+            LinkLists::Both(one, other) => Ok(one.iter().chain(*other).any(|&u| f(u, 1.0))),
         }
     }
 }
 
-impl<T: PullValue> PullVertex<T> for Running<'_, T> {
+impl<T: PullValue> PullVertex<T> for GraphVertex<'_, T> {
     fn origin(&self) -> Origin {
         self.real.origins.get(self.vertex)
     }
@@ -252,10 +253,10 @@ fn run<P: PullProgram>(
     let origins = Origins::of(graph, P::LINKS, cx)?;
     let n = graph.num_vertices();
     let mut totals = Totals::default();
-    let mut values = room(n)?;
+    let mut values = reserved(n)?;
     // Ids are 32 bits wide: the graph is no larger.
     values.extend((0..n).map(|v| program.init(&origins.get(v as VertexId), &mut totals)));
-    let mut shadow = room(n)?;
+    let mut shadow = reserved(n)?;
     shadow.resize(n, P::Value::default());
     let mut updated = Bitmap::full(n);
     let (mut step, cap) = (0, most.unwrap_or(u32::MAX));
@@ -284,7 +285,7 @@ fn run<P: PullProgram>(
     Ok(Pulled { values, steps: step, totals, stats: log.finish() })
 }
 
-fn room<T>(n: usize) -> Result<Vec<T>> {
+fn reserved<T>(n: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     let bytes = (n * size_of::<T>()) as u64;
     let too_much = |_| Error::OutOfMemory { what: "vertex values", bytes };
@@ -292,7 +293,7 @@ fn room<T>(n: usize) -> Result<Vec<T>> {
     Ok(values)
 }
 
-/// One step; who was given a value, and what was added up.
+/// Runs one step; returns the vertices that were given a value, and the totals.
 fn advance<P: PullProgram>(
     graph: &Graph,
     program: &P,
@@ -301,10 +302,10 @@ fn advance<P: PullProgram>(
     cx: &Context,
 ) -> Result<(Bitmap, Totals)> {
     let n = real.values.len();
-    let grid = Grid::new(n, cx.threads(), Config::default().running, None);
+    let grid = Grid::new(n, cx.threads(), ProgramConfig::default().running, None);
     let shadow = Shadow { values: States::new(shadow, grid), updated: AtomicBitmap::new(n) };
     let totals = Mutex::new(Totals::default());
-    let worker = |_| Worker {
+    let worker = |_| PullWorker {
         program,
         real,
         shadow: &shadow,
@@ -315,17 +316,17 @@ fn advance<P: PullProgram>(
     match P::LINKS {
         Links::In if P::WEIGHTED => {
             graph.scan_weighted(Direction::In, cx, worker, |worker, v, list, weights| {
-                worker.run(v, Lists::Weighted(list, weights))
+                worker.run(v, LinkLists::Weighted(list, weights))
             })?;
         }
         Links::In => {
             graph.scan(Direction::In, cx, worker, |worker, v, list| {
-                worker.run(v, Lists::Plain(list))
+                worker.run(v, LinkLists::Plain(list))
             })?;
         }
         Links::Both => {
             both_lists(graph, &VertexSet::full(n), cx, worker, |worker, v, one, other| {
-                worker.run(v, Lists::Both(one, other))
+                worker.run(v, LinkLists::Both(one, other))
             })?;
         }
     }
@@ -333,20 +334,20 @@ fn advance<P: PullProgram>(
 }
 
 /// Runs vertices of one thread.
-struct Worker<'a, 's, P: PullProgram> {
+struct PullWorker<'a, 's, P: PullProgram> {
     program: &'a P,
     real: &'a Real<'a, P::Value>,
     shadow: &'a Shadow<'s, P::Value>,
-    /// Values that are not where they belong yet.
+    /// Values that are not in the shadow versions yet.
     written: Vec<(VertexId, P::Value)>,
     totals: Totals,
     all: &'a Mutex<Totals>,
 }
 
-impl<P: PullProgram> Worker<'_, '_, P> {
-    fn run(&mut self, vertex: VertexId, lists: Lists<'_>) -> Result<()> {
+impl<P: PullProgram> PullWorker<'_, '_, P> {
+    fn run(&mut self, vertex: VertexId, lists: LinkLists<'_>) -> Result<()> {
         let totals = &mut self.totals;
-        let mut me = Running { vertex, lists, real: self.real, put: None, totals };
+        let mut me = GraphVertex { vertex, lists, real: self.real, put: None, totals };
         self.program.step(&mut me)?;
         if let Some(value) = me.put {
             self.written.push((vertex, value));
@@ -369,14 +370,14 @@ impl<P: PullProgram> Worker<'_, '_, P> {
     }
 }
 
-impl<P: PullProgram> Drop for Worker<'_, '_, P> {
+impl<P: PullProgram> Drop for PullWorker<'_, '_, P> {
     fn drop(&mut self) {
         self.flush();
         self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(&self.totals);
     }
 }
 
-/// Moves the values that were written to where they are read.
+/// Moves the written values from the shadow to the real versions.
 fn commit<T: PullValue>(
     values: &mut [T],
     shadow: &mut [T],

@@ -9,7 +9,7 @@ const DIGIT: u32 = 32;
 /// Covers the largest float, shifted, and a sign.
 const DIGITS: usize = 68;
 /// Additions after which carries must be moved on: each adds less than 2^32 to a digit.
-const PATIENCE: u32 = 1 << 30;
+const MAX_UNCARRIED: u32 = 1 << 30;
 /// The exponent of the lowest bit.
 const LOWEST: i32 = -1074;
 
@@ -50,7 +50,7 @@ impl ExactSum {
             *digit += if negative { -part } else { part };
         }
         self.waiting += 1;
-        if self.waiting >= PATIENCE {
+        if self.waiting >= MAX_UNCARRIED {
             self.carry();
         }
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of two numbers a float sum is rounded once too.
+        /// The float sum of two numbers is rounded once too.
         #[test]
         fn two_numbers_as_floats(a in any::<f64>(), b in any::<f64>()) {
             let expected = a + b;

@@ -15,14 +15,15 @@ pub enum Links {
     Both,
 }
 
-/// What a vertex is before it has a value.
+/// Constant properties of a vertex, which its first value is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The vertex.
     pub vertex: VertexId,
-    /// Where its id stands in the ascending order of the users' ids.
+    /// Position of its id in the ascending order of the users' ids.
     pub rank: u32,
-    /// Its out-neighbours (`getOutLinkCount`), or its edges of both directions with [`Links::Both`].
+    /// Number of out-neighbours (`getOutLinkCount`), or of edges in both directions with
+    /// [`Links::Both`].
     pub degree: u32,
     /// Vertices of the graph.
     pub vertices: u64,
@@ -30,39 +31,42 @@ pub struct Origin {
 
 /// A vertex in a step.
 pub trait PullVertex<T> {
-    /// What it was before the first step.
+    /// The constant properties of the vertex.
     fn origin(&self) -> Origin;
 
     /// The number of the step (`getStep`), from 1: values of step 0 are [`PullProgram::init`]'s.
     fn step(&self) -> u32;
 
-    /// Its value after the step before.
+    /// The value of the vertex after the step before.
     fn value(&self) -> &T;
 
-    /// Gives it a value (`putValue`), which others see in the next step; an equal one counts as an
+    /// Gives the vertex a value (`putValue`), which others see in the next step; an equal value counts
+    /// as an
     /// update too.
     fn put(&mut self, value: T);
 
     /// Calls `f(neighbour, value, weight)` for every link (`getInLinks`), in the order of the list.
     ///
     /// # Errors
-    /// Those of reading the list.
+    /// Errors of reading the list.
     fn links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
-    /// The same for the links from vertices that were given a value in the step before
+    /// Calls `f(neighbour, value, weight)` for the links from vertices that were given a value in the
+    /// step before
     /// (`getUpdatedInLinks`).
     ///
     /// # Errors
-    /// Those of reading the list.
+    /// Errors of reading the list.
     fn updated_links(&mut self, f: impl FnMut(VertexId, &T, f64)) -> Result<()>;
 
-    /// Whether `f(neighbour, value, weight)` is true of one of these links; those after it are not read.
+    /// Returns true if `f(neighbour, value, weight)` is true of an updated link; later links are not
+    /// read.
     ///
     /// # Errors
-    /// Those of reading the list.
+    /// Errors of reading the list.
     fn any_updated_link(&mut self, f: impl FnMut(VertexId, &T, f64) -> bool) -> Result<bool>;
 
-    /// What vertices have added up in the step before.
+    /// Totals of the step before.
     fn totals(&self) -> &Seen;
 
     /// Adds a number to the totals that all vertices see in the next step.
@@ -82,12 +86,12 @@ pub trait PullVertex<T> {
 pub trait PullProgram: Sync {
     /// The value of a vertex.
     type Value: PullValue;
-    /// What comes out for a vertex.
+    /// The result of a vertex.
     type Output: PullValue;
 
     /// Which edges values come along.
     const LINKS: Links = Links::In;
-    /// Whether links have the weights of the edges; without, they are all 1.
+    /// True if links have the weights of the edges; otherwise all weights are 1.
     const WEIGHTED: bool = false;
 
     /// The value before the first step, and what it adds to the totals.
@@ -96,17 +100,17 @@ pub trait PullProgram: Sync {
     /// A vertex's part of a step.
     ///
     /// # Errors
-    /// Those of reading its links.
+    /// Errors of reading its links.
     fn step<V: PullVertex<Self::Value>>(&self, me: &mut V) -> Result<()>;
 
-    /// Whether `step` was the last one, by what was added up in it. Asked once a step; `updated` is how
+    /// Returns true if `step` was the last one, by its totals. Called once a step; `updated` is how
     /// many vertices were given a value.
     fn finished(&self, step: u32, totals: &Totals, updated: u64) -> bool {
         let _ = (step, totals);
         updated == 0
     }
 
-    /// What the last value means.
+    /// Converts the last value of a vertex into its result.
     fn output(&self, origin: &Origin, value: &Self::Value) -> Self::Output;
 }
 

@@ -2,7 +2,7 @@
 
 use super::exact::ExactSum;
 
-/// What vertices add up in a step, seen by all of them in the next: a count, sum, least and greatest.
+/// Numbers that vertices add up in a step and see in the next: a count, sum, least and greatest.
 ///
 /// The sum is rounded once, at its end: it is the same to the bit for any number of threads and servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,13 +18,13 @@ pub struct Totals {
 /// Totals as vertices see them: rounded once, not by each vertex that looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// How many numbers were added.
+    /// The count of added numbers.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the added numbers.
     pub sum: f64,
-    /// The least, infinity if there is none.
+    /// The least number, infinity if there is none.
     pub min: f64,
-    /// The greatest, minus infinity if there is none.
+    /// The greatest number, minus infinity if there is none.
     pub max: f64,
 }
 
@@ -37,22 +37,22 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// How many numbers were added.
+    /// The count of added numbers.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// Sum of the added numbers.
     pub fn sum(&self) -> f64 {
         self.sum.value()
     }
 
-    /// The least, infinity if there is none.
+    /// The least number, infinity if there is none.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// The greatest, minus infinity if there is none.
+    /// The greatest number, minus infinity if there is none.
     pub fn max(&self) -> f64 {
         self.max
     }
@@ -62,7 +62,7 @@ impl Totals {
         self.apart.value()
     }
 
-    /// As vertices see them.
+    /// The totals as vertices see them.
     pub fn seen(&self) -> Seen {
         Seen { count: self.count, sum: self.sum(), min: self.min, max: self.max }
     }
@@ -82,7 +82,7 @@ impl Totals {
         self.apart.add(number);
     }
 
-    /// Adds what others have added.
+    /// Adds the totals of another worker or server.
     pub fn merge(&mut self, other: &Totals) {
         self.count += other.count;
         self.sum.merge(&other.sum);
@@ -93,7 +93,7 @@ impl Totals {
         }
     }
 
-    /// Appends its bytes.
+    /// Appends the bytes of the totals.
     pub fn encode(&self, out: &mut Vec<u8>) {
         for number in [self.count, self.min.to_bits(), self.max.to_bits()] {
             out.extend_from_slice(&number.to_le_bytes());

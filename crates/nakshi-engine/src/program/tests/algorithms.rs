@@ -4,8 +4,7 @@ use super::graphs::{Edges, skewed};
 use super::model::tight;
 use crate::Graph;
 use crate::program::programs::{Bfs, Components, PageRank, ScanStatistics, Triangles, UNREACHED};
-use crate::program::{Config, run_program};
-use std::collections::VecDeque;
+use crate::program::{ProgramConfig, run_program};
 
 fn inputs() -> Vec<Edges> {
     let mut all = Vec::new();
@@ -24,20 +23,9 @@ fn inputs() -> Vec<Edges> {
 #[test]
 fn bfs_levels() {
     for input in inputs() {
-        let lists = input.adjacency();
-        let mut level = vec![UNREACHED; input.n];
-        level[1] = 0;
-        let mut queue = VecDeque::from([1u32]);
-        while let Some(u) = queue.pop_front() {
-            for &v in &lists[u as usize] {
-                if level[v as usize] == UNREACHED {
-                    level[v as usize] = level[u as usize] + 1;
-                    queue.push_back(v);
-                }
-            }
-        }
+        let level = input.levels(1, UNREACHED);
         input.each_threads(|graph, cx| {
-            for config in [tight(), Config::default()] {
+            for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &Bfs { source: 1 }, &config, cx).unwrap();
                 assert_eq!(states, level);
             }
@@ -63,7 +51,7 @@ fn components_are_those_of_union_find() {
         }
         let expected: Vec<u32> = (0..input.n as u32).map(|v| find(&mut root, v)).collect();
         input.each_threads(|graph, cx| {
-            for config in [tight(), Config::default()] {
+            for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &Components, &config, cx).unwrap();
                 assert!(states.iter().map(|s| s.label).eq(expected.iter().copied()));
             }
@@ -97,7 +85,7 @@ fn pagerank_is_right_and_the_same_for_any_number_of_threads() {
         let program = PageRank::new(input.n, 0.85, 1e-9);
         let reference = std::cell::RefCell::new(None);
         input.each_threads(|graph, cx| {
-            for config in [tight(), Config::default()] {
+            for config in [tight(), ProgramConfig::default()] {
                 let (states, _) = run_program(graph, &program, &config, cx).unwrap();
                 let ranks = PageRank::ranks(&states);
                 assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -131,7 +119,7 @@ fn triangles_with_and_without_parts() {
         }
         input.each_threads(|graph, cx| {
             for split_degree in [5, 1 << 15] {
-                for config in [tight(), Config::default()] {
+                for config in [tight(), ProgramConfig::default()] {
                     let program = Triangles { split_degree };
                     let (states, _) = run_program(graph, &program, &config, cx).unwrap();
                     assert_eq!(states, expected);
@@ -157,7 +145,7 @@ fn scan_statistics_stop_early() {
         };
         let expected = lists.iter().map(statistic).max().unwrap();
         input.each_threads(|graph: &Graph, cx| {
-            for config in [ScanStatistics::config(), Config { running: 4, ..tight() }] {
+            for config in [ScanStatistics::config(), ProgramConfig { running: 4, ..tight() }] {
                 let program = ScanStatistics::new();
                 let (states, _) = run_program(graph, &program, &config, cx).unwrap();
                 assert_eq!(program.largest(), expected);

@@ -5,7 +5,7 @@ use super::model::tight;
 use crate::error::Result;
 use crate::program::programs::{Bfs, Components};
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Signals, Start, Vertex,
+    EdgeList, Facts, ListKind, ProgramConfig, ProgramNeeds, RunContext, Signals, Start, Vertex,
     VertexProgram, run_program,
 };
 use crate::{CancelToken, Context, Direction, Error, Graph, VertexId};
@@ -130,17 +130,12 @@ impl VertexProgram for Bad {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        _: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, _, cx => {
         if self.here(In::List, me.id()) {
             cx.request(u32::MAX, ListKind::OUT);
         }
         Ok(())
-    }
+    });
 
     fn run_on_message(&self, (): &mut (), (): &(), cx: &mut Signals<'_, Self>) {
         if self.here(In::Message, cx.vertex()) {
@@ -204,7 +199,7 @@ fn a_run_without_end_is_cancelled_within_200_ms() {
             let program = Bad { place: In::Nowhere, panics: false, forever: true };
             let (result, late) = std::thread::scope(|scope| {
                 let run = scope.spawn(|| {
-                    let result = run_program(graph, &program, &Config::default(), &cx);
+                    let result = run_program(graph, &program, &ProgramConfig::default(), &cx);
                     (result, Instant::now())
                 });
                 std::thread::sleep(Duration::from_millis(50));
@@ -218,7 +213,7 @@ fn a_run_without_end_is_cancelled_within_200_ms() {
         }
         let cx = Context::new().with_threads(2).with_timeout(Duration::from_millis(30));
         let program = Bad { place: In::Nowhere, panics: false, forever: true };
-        let result = run_program(graph, &program, &Config::default(), &cx);
+        let result = run_program(graph, &program, &ProgramConfig::default(), &cx);
         assert!(matches!(result, Err(Error::Deadline { .. })));
     });
 }

@@ -4,6 +4,7 @@ use crate::{Context, Direction, EngineMode, Graph, Needs, VertexId};
 use nakshi_io::write::RealFs;
 use nakshi_io::{FaultPlan, FaultyBackend, StorageBackend};
 use nakshi_store::{BuildOptions, OpenOptions, Store, StoreBuilder};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Numbers that look random and are the same everywhere.
@@ -43,6 +44,23 @@ pub(super) fn skewed(n: usize, edges: usize, directed: bool, seed: u64) -> Edges
 }
 
 impl Edges {
+    /// Level of each vertex in a search from `source`, by a plain queue; `unreached` elsewhere.
+    pub(super) fn levels(&self, source: VertexId, unreached: u32) -> Vec<u32> {
+        let lists = self.adjacency();
+        let mut levels = vec![unreached; self.n];
+        levels[source as usize] = 0;
+        let mut queue = VecDeque::from([source]);
+        while let Some(u) = queue.pop_front() {
+            for &v in &lists[u as usize] {
+                if levels[v as usize] == unreached {
+                    levels[v as usize] = levels[u as usize] + 1;
+                    queue.push_back(v);
+                }
+            }
+        }
+        levels
+    }
+
     /// Neighbours of each vertex, ascending, without duplicates.
     pub(super) fn adjacency(&self) -> Vec<Vec<VertexId>> {
         let mut lists = vec![Vec::new(); self.n];

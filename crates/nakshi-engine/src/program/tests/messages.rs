@@ -4,8 +4,8 @@ use super::graphs::{Edges, skewed};
 use super::model::tight;
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, Order, ProgramNeeds, RunContext, Signals, Start, Vertex,
-    VertexProgram, run_program,
+    EdgeList, Facts, ListKind, Order, ProgramConfig, ProgramNeeds, RunContext, Signals, Start,
+    Vertex, VertexProgram, run_program,
 };
 use crate::{Direction, Graph, VertexId};
 use std::ops::ControlFlow;
@@ -49,15 +49,10 @@ impl<const COMBINED: bool> VertexProgram for Post<COMBINED> {
         cx.request_iteration_end();
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, list, cx => {
         cx.multicast_list(list, 1000)?;
         list.for_each(|u| cx.send(u, 100))
-    }
+    });
 
     fn run_on_message(&self, state: &mut Mail, message: &u64, cx: &mut Signals<'_, Self>) {
         self.delivered.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +101,9 @@ fn every_message_arrives_once() {
     let input = skewed(1000, 6000, true, 20);
     let want = expected(&input);
     input.each_threads(|graph, cx| {
-        for config in [tight(), Config::default(), Config { message_bytes: 1, ..tight() }] {
+        for config in
+            [tight(), ProgramConfig::default(), ProgramConfig { message_bytes: 1, ..tight() }]
+        {
             let plain = Post::<false>::new();
             let (states, stats) = run_program(graph, &plain, &config, cx).unwrap();
             assert!(states.iter().map(|s| s.0).eq(want.iter().copied()));
@@ -153,14 +150,9 @@ impl VertexProgram for Spread {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, list, cx => {
         if self.by_message { cx.multicast_list(list, ()) } else { cx.activate_list(list) }
-    }
+    });
 
     fn run_on_message(&self, _: &mut u32, (): &(), cx: &mut Signals<'_, Self>) {
         cx.activate(cx.vertex());
@@ -219,7 +211,7 @@ fn full_buffers_are_delivered_before_more_vertices_run() {
     let graph = Graph::from_edges(10_000, &[], true, None).unwrap();
     let cx = crate::Context::new().with_threads(1);
     for (message_bytes, some) in [(4 * 3000, true), (4 * 20_000, false)] {
-        let config = Config { message_bytes, running: 100, ..Config::default() };
+        let config = ProgramConfig { message_bytes, running: 100, ..ProgramConfig::default() };
         let program = Threshold { arrived: AtomicU64::new(0), before_last: AtomicU64::new(0) };
         run_program(&graph, &program, &config, &cx).unwrap();
         assert_eq!(program.arrived.into_inner(), 10_000);

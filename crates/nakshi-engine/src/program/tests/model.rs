@@ -3,7 +3,7 @@
 use super::graphs::skewed;
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, ProgramNeeds, RunContext, Signals, Start, Vertex,
+    EdgeList, Facts, ListKind, ProgramConfig, ProgramNeeds, RunContext, Signals, Start, Vertex,
     VertexProgram, run_program,
 };
 use crate::{Direction, VertexId};
@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Small batches, ranges and buffers, so that every boundary is crossed on a small graph.
-pub(super) fn tight() -> Config {
-    Config {
+pub(super) fn tight() -> ProgramConfig {
+    ProgramConfig {
         running: 37,
         range_bits: Some(6),
         batch_bytes: 700,
@@ -85,16 +85,11 @@ impl VertexProgram for Exact {
         });
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         assert_eq!(list.vertex(), me.id(), "the own list was asked for");
         self.alone(me.id(), || cx.multicast_list(list, 1).unwrap());
         Ok(())
-    }
+    });
 
     fn run_on_message(&self, state: &mut u32, _: &u32, cx: &mut Signals<'_, Self>) {
         assert_eq!(*state, cx.vertex());
@@ -113,7 +108,7 @@ impl VertexProgram for Exact {
 fn run_once_per_active_vertex_and_iteration_never_two_at_once() {
     let input = skewed(1500, 6000, true, 1);
     input.each_threads(|graph, cx| {
-        for config in [tight(), Config::default()] {
+        for config in [tight(), ProgramConfig::default()] {
             let program = Exact::new(input.n);
             run_program(graph, &program, &config, cx).unwrap();
             // The same by hand.
@@ -137,10 +132,10 @@ fn run_once_per_active_vertex_and_iteration_never_two_at_once() {
     });
 }
 
-/// What a vertex asks for: `None` is its own list.
+/// The list that a vertex requests: `None` is its own.
 type Ask = fn(VertexId) -> Vec<(Option<VertexId>, ListKind)>;
 
-/// Who got whose list, which one, and what was in it.
+/// Every delivered list: receiver, owner, kind and content.
 type Got = (VertexId, VertexId, Direction, Vec<VertexId>);
 
 /// Asks for what `ask` says and notes what comes.
@@ -170,12 +165,7 @@ impl VertexProgram for Lists {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        _: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, _ => {
         assert_eq!(me.scratch, 7, "what `run` left is there while the vertex runs");
         let mut all = Vec::new();
         list.decode_into(&mut all)?;
@@ -188,7 +178,7 @@ impl VertexProgram for Lists {
         assert_eq!(again, all);
         self.got.lock().unwrap().push((me.id(), list.vertex(), list.kind().direction(), all));
         Ok(())
-    }
+    });
 }
 
 #[test]
@@ -258,12 +248,7 @@ impl VertexProgram for Walk {
         cx.request_own(ListKind::OUT);
     }
 
-    fn run_on_vertex(
-        &self,
-        me: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        cx: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, me, list, cx => {
         let mut first = None;
         list.for_each(|u| {
             first.get_or_insert(u);
@@ -274,7 +259,7 @@ impl VertexProgram for Walk {
             _ => self.end[me.id() as usize].store(list.vertex(), Ordering::Relaxed),
         }
         Ok(())
-    }
+    });
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::algo::pagerank::PageRank as BuiltIn;
 use crate::algo::wcc::Wcc;
 use crate::algo::{Algorithm, triangles};
 use crate::program::pull::programs::{
-    Coloring, Communities, Components, Levels, Matching, PageRank, ShortestPaths, Triangles,
-    UNMATCHED, UNREACHED,
+    PullColoring, PullCommunities, PullComponents, PullLevels, PullMatching, PullPageRank,
+    PullShortestPaths, PullTriangles, UNMATCHED, UNREACHED,
 };
 use crate::program::pull::{Origin, PullProgram, PullVertex, Totals, run_pull};
 use crate::{CancelToken, Context, Error, Graph, Result, VertexId};
@@ -49,7 +49,7 @@ fn shortest_paths_by_pulling() {
     } {}
     for threads in [1, 2, 4] {
         let cx = Context::new().with_threads(threads);
-        let found = run_pull(&graph, &ShortestPaths { source: 1 }, None, &cx).unwrap();
+        let found = run_pull(&graph, &PullShortestPaths { source: 1 }, None, &cx).unwrap();
         assert_eq!(found.values, want);
         assert_eq!(found.stats.iterations.last().map(|i| i.frontier), Some(0));
         assert!(matches!(run_pull(&graph, &Panics, None, &cx), Err(Error::Panicked { .. })));
@@ -63,7 +63,7 @@ fn the_same_as_the_built_in_algorithms() {
         input.each_threads(|graph, cx| {
             let ranks = run_pull(
                 graph,
-                &PageRank { damping: 0.85, iterations: 15, tolerance: 0.0 },
+                &PullPageRank { damping: 0.85, iterations: 15, tolerance: 0.0 },
                 None,
                 cx,
             )
@@ -73,11 +73,12 @@ fn the_same_as_the_built_in_algorithms() {
             assert!(ranks.values.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12));
             assert_eq!(ranks.steps, 15);
 
-            let found = run_pull(graph, &Components, None, cx).unwrap().values;
+            let found = run_pull(graph, &PullComponents, None, cx).unwrap().values;
             assert_eq!(found, Wcc::default().run(graph, cx).unwrap().components);
-            let found = run_pull(graph, &Communities { iterations: 10 }, None, cx).unwrap().values;
+            let found =
+                run_pull(graph, &PullCommunities { iterations: 10 }, None, cx).unwrap().values;
             assert_eq!(found, Cdlp::default().run(graph, cx).unwrap().labels);
-            let count: u64 = run_pull(graph, &Triangles, None, cx).unwrap().values.iter().sum();
+            let count: u64 = run_pull(graph, &PullTriangles, None, cx).unwrap().values.iter().sum();
             assert_eq!(count, triangles::Triangles::default().run(graph, cx).unwrap().total);
         });
     }
@@ -86,19 +87,9 @@ fn the_same_as_the_built_in_algorithms() {
 #[test]
 fn levels_are_those_of_a_search() {
     let input = skewed(1500, 3000, true, 52);
-    let mut want = vec![UNREACHED; input.n];
-    let (mut queue, lists) = (std::collections::VecDeque::from([1]), input.adjacency());
-    want[1] = 0;
-    while let Some(v) = queue.pop_front() {
-        for &u in &lists[v as usize] {
-            if want[u as usize] == UNREACHED {
-                want[u as usize] = want[v as usize] + 1;
-                queue.push_back(u);
-            }
-        }
-    }
+    let want = input.levels(1, UNREACHED);
     input.each_threads(|graph, cx| {
-        assert_eq!(run_pull(graph, &Levels { source: 1 }, None, cx).unwrap().values, want);
+        assert_eq!(run_pull(graph, &PullLevels { source: 1 }, None, cx).unwrap().values, want);
     });
 }
 
@@ -116,8 +107,8 @@ fn colours_differ_and_matchings_are_maximal() {
         let lists = neighbours(&input);
         let reference = std::cell::RefCell::new(None);
         input.each_threads(|graph, cx| {
-            let colors = run_pull(graph, &Coloring, None, cx).unwrap().values;
-            let mates = run_pull(graph, &Matching, None, cx).unwrap().values;
+            let colors = run_pull(graph, &PullColoring, None, cx).unwrap().values;
+            let mates = run_pull(graph, &PullMatching, None, cx).unwrap().values;
             for (v, list) in (0u32..).zip(&lists) {
                 let at = v as usize;
                 assert!(list.iter().all(|&u| colors[u as usize] != colors[at]));
@@ -141,7 +132,7 @@ fn floats_are_the_same_for_any_number_of_threads_and_mode() {
     let input = skewed(3000, 20_000, true, 51);
     let reference = std::cell::RefCell::new(None);
     input.each_threads(|graph, cx| {
-        let program = PageRank { damping: 0.85, iterations: 15, tolerance: 0.0 };
+        let program = PullPageRank { damping: 0.85, iterations: 15, tolerance: 0.0 };
         let found = run_pull(graph, &program, None, cx).unwrap();
         let bits: Vec<u64> = found.values.iter().map(|v| v.to_bits()).collect();
         assert!(reference.borrow_mut().get_or_insert_with(|| bits.clone()) == &bits);
@@ -150,6 +141,6 @@ fn floats_are_the_same_for_any_number_of_threads_and_mode() {
     token.cancel();
     let graph = Graph::from_edges(input.n, &input.edges, true, None).unwrap();
     let cx = Context::new().with_cancel(token);
-    let program = PageRank { damping: 0.85, iterations: 15, tolerance: 0.0 };
+    let program = PullPageRank { damping: 0.85, iterations: 15, tolerance: 0.0 };
     assert!(matches!(run_pull(&graph, &program, None, &cx), Err(Error::Cancelled)));
 }

@@ -1,10 +1,10 @@
-//! What is read from the SSD: selection, merging, columns.
+//! Reads from the SSD: selection, merging, columns.
 
 use super::graphs::{Edges, Lcg};
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, ListKind, Order, ProgramNeeds, RunContext, Vertex, VertexProgram,
-    run_program,
+    EdgeList, Facts, ListKind, Order, ProgramConfig, ProgramNeeds, RunContext, Vertex,
+    VertexProgram, run_program,
 };
 use crate::{Context, Direction, Graph, RunStats, VertexId};
 use std::sync::Mutex;
@@ -39,7 +39,7 @@ impl Reader {
     }
 
     fn run(&self, graph: &Graph, running: usize) -> RunStats {
-        let config = Config { running, max_iterations: Some(2), ..Config::default() };
+        let config = ProgramConfig { running, max_iterations: Some(2), ..ProgramConfig::default() };
         let cx = Context::new().with_threads(1);
         run_program(graph, self, &config, &cx).unwrap().1
     }
@@ -66,18 +66,13 @@ impl VertexProgram for Reader {
         cx.activate(me.id());
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        list: &EdgeList<'_>,
-        _: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, list, _ => {
         assert_eq!(list.weights().is_some(), self.kind.has_column());
         let mut all = Vec::new();
         list.for_each_weighted(|u, w| all.push((list.vertex(), u, w)))?;
         self.weights.lock().unwrap().extend(all);
         Ok(())
-    }
+    });
 }
 
 #[test]

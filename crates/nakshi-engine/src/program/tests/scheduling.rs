@@ -4,8 +4,8 @@ use super::graphs::{Edges, skewed};
 use super::model::tight;
 use crate::error::Result;
 use crate::program::{
-    Config, EdgeList, Facts, Grid, ListKind, Order, ProgramNeeds, RunContext, Signals, Vertex,
-    VertexProgram, run_program,
+    EdgeList, Facts, Grid, ListKind, Order, ProgramConfig, ProgramNeeds, RunContext, Signals,
+    Vertex, VertexProgram, run_program,
 };
 use crate::{Context, Direction, Graph, VertexId};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn edgeless(n: usize) -> Graph {
     Graph::from_edges(n, &[], true, None).unwrap()
 }
 
-/// What ran: iteration, vertex, part, thread.
+/// One call of `run`: iteration, vertex, part, thread.
 type Trace = Mutex<Vec<(u32, VertexId, u32, ThreadId)>>;
 
 /// Runs all vertices for a number of iterations, and writes down who, when and where.
@@ -133,7 +133,7 @@ fn custom_orders_by_key_and_by_vector() {
 #[test]
 fn the_settings_may_name_another_order() {
     let program = Traced::new(Order::Alternating, 2);
-    let config = Config { order: Some(Order::Vector(vec![250, 3, 299])), ..tight() };
+    let config = ProgramConfig { order: Some(Order::Vector(vec![250, 3, 299])), ..tight() };
     run_program(&edgeless(300), &program, &config, &one()).unwrap();
     let first = [250, 3, 299];
     let rest = (0..300).filter(|v| !first.contains(v));
@@ -181,7 +181,7 @@ fn idle_workers_steal_vertices_and_parts() {
         }
         seen.len()
     };
-    let config = Config { running: 4, ..tight() };
+    let config = ProgramConfig { running: 4, ..tight() };
     let cx = Context::new().with_threads(2);
     let grid = Grid::new(4096, 2, 4, Some(6));
     // Only vertices of partition 0 are slow: without stealing one thread would do them all.
@@ -210,7 +210,7 @@ fn a_stop_takes_no_further_vertex_from_the_schedule() {
         let mut program = Traced::new(Order::Key, 5);
         program.stop_at = Some(2345);
         let cx = Context::new().with_threads(threads);
-        let config = Config { running: 8, ..tight() };
+        let config = ProgramConfig { running: 8, ..tight() };
         let (states, stats) = run_program(&edgeless(5000), &program, &config, &cx).unwrap();
         assert_eq!(stats.iterations.len(), 1, "the run ends with the iteration");
         let key = |v: u32| std::cmp::Reverse(v * 37 % 101);
@@ -229,12 +229,12 @@ fn a_stop_takes_no_further_vertex_from_the_schedule() {
 #[test]
 fn iterations_are_capped_and_can_be_finished() {
     let cx = Context::new().with_threads(2);
-    let config = Config { max_iterations: Some(7), ..tight() };
+    let config = ProgramConfig { max_iterations: Some(7), ..tight() };
     let (states, stats) =
         run_program(&edgeless(2000), &Traced::new(Order::Ascending, 100), &config, &cx).unwrap();
     assert_eq!(stats.iterations.len(), 7);
     assert!(states.iter().all(|&s| s == 7));
-    let config = Config { max_iterations: Some(0), ..tight() };
+    let config = ProgramConfig { max_iterations: Some(0), ..tight() };
     let (states, _) =
         run_program(&edgeless(2000), &Traced::new(Order::Ascending, 100), &config, &cx).unwrap();
     assert!(states.iter().all(|&s| s == 0));
@@ -268,15 +268,10 @@ impl VertexProgram for Crowd {
         }
     }
 
-    fn run_on_vertex(
-        &self,
-        _: &mut Vertex<Self>,
-        _: &EdgeList<'_>,
-        _: &mut RunContext<'_, Self>,
-    ) -> Result<()> {
+    on_list!(self, _, _, _ => {
         self.now.fetch_sub(1, Ordering::SeqCst);
         Ok(())
-    }
+    });
 
     fn after_iteration(&self, iteration: u32, _: u64) -> ControlFlow<()> {
         self.finish.store(iteration, Ordering::Relaxed);
@@ -291,7 +286,7 @@ fn running_vertices_are_bounded() {
         for running in [1, 50, 4000] {
             let [now, most] = [0, 0].map(AtomicUsize::new);
             let program = Crowd { now, most, finish: AtomicU32::new(0) };
-            let config = Config { running, ..Config::default() };
+            let config = ProgramConfig { running, ..ProgramConfig::default() };
             run_program(graph, &program, &config, cx).unwrap();
             assert!(program.most.into_inner() <= running * cx.threads());
             assert_eq!(program.finish.into_inner(), 2, "finished after iteration 2");

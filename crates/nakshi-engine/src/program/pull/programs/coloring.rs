@@ -10,14 +10,14 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals, mixed
 
 /// The value of a vertex: its edges, and its colour and one, or 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Coloring;
+pub struct PullColoring;
 
-/// Who goes first: many edges, then chance, then the rank of the id.
+/// Priority of a vertex: many edges first, then chance, then the rank of the id.
 fn order(degree: u32, vertex: VertexId) -> (u32, u64, VertexId) {
     (degree, mixed(vertex.into()), vertex)
 }
 
-impl PullProgram for Coloring {
+impl PullProgram for PullColoring {
     type Value = (u32, u32);
     type Output = u32;
     const LINKS: Links = Links::Both;

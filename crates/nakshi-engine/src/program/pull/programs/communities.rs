@@ -6,12 +6,12 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
 /// All vertices take the most frequent label among their neighbours, of several the least. A neighbour
 /// that is joined both ways counts twice.
 #[derive(Clone, Copy, Debug)]
-pub struct Communities {
+pub struct PullCommunities {
     /// Rounds at most.
     pub iterations: u32,
 }
 
-impl PullProgram for Communities {
+impl PullProgram for PullCommunities {
     type Value = u32;
     /// Place of an id in the ascending order of the users' ids.
     type Output = u32;

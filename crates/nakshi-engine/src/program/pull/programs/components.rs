@@ -5,9 +5,9 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
 
 /// The least rank of an id spreads through a component: it is the component's name.
 #[derive(Clone, Copy, Debug)]
-pub struct Components;
+pub struct PullComponents;
 
-impl PullProgram for Components {
+impl PullProgram for PullComponents {
     type Value = u32;
     /// Place of an id in the ascending order of the users' ids.
     type Output = u32;

@@ -7,14 +7,14 @@ use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
 /// The level of a vertex that is not reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// How many edges away vertices are.
+/// Levels of a breadth-first search: edges from the source.
 #[derive(Clone, Copy, Debug)]
-pub struct Levels {
-    /// From here.
+pub struct PullLevels {
+    /// The vertex at which the search starts.
     pub source: VertexId,
 }
 
-impl PullProgram for Levels {
+impl PullProgram for PullLevels {
     type Value = u32;
     type Output = u32;
 

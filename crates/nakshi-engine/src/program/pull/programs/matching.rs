@@ -13,7 +13,7 @@ pub const UNMATCHED: u32 = u32::MAX;
 
 /// The value of a vertex: to whom it proposes or with whom it is matched, and which of the two.
 #[derive(Clone, Copy, Debug)]
-pub struct Matching;
+pub struct PullMatching;
 
 const FREE: u8 = 0;
 const MATCHED: u8 = 1;
@@ -23,7 +23,7 @@ fn weight(u: VertexId, v: VertexId) -> (u64, VertexId, VertexId) {
     (mixed(u64::from(low) << 32 | u64::from(high)), low, high)
 }
 
-impl PullProgram for Matching {
+impl PullProgram for PullMatching {
     type Value = (u32, u8);
     type Output = u32;
     const LINKS: Links = Links::Both;

@@ -1,9 +1,9 @@
 //! Pull-style programs, for one machine and for a cluster.
 //!
-//! * [`PageRank`], [`ShortestPaths`], [`Triangles`]: those of section 2.2.4;
-//! * [`Levels`], [`Components`], [`Communities`]: breadth-first search, weak components, label
+//! * [`PullPageRank`], [`PullShortestPaths`], [`PullTriangles`]: those of section 2.2.4;
+//! * [`PullLevels`], [`PullComponents`], [`PullCommunities`]: breadth-first search, weak components, label
 //!   propagation;
-//! * [`Coloring`], [`Matching`]: a proper colouring, a maximal matching.
+//! * [`PullColoring`], [`PullMatching`]: a proper colouring, a maximal matching.
 
 mod coloring;
 mod communities;
@@ -14,11 +14,11 @@ mod pagerank;
 mod shortest_paths;
 mod triangles;
 
-pub use coloring::Coloring;
-pub use communities::Communities;
-pub use components::Components;
-pub use levels::{Levels, UNREACHED};
-pub use matching::{Matching, UNMATCHED};
-pub use pagerank::PageRank;
-pub use shortest_paths::ShortestPaths;
-pub use triangles::Triangles;
+pub use coloring::PullColoring;
+pub use communities::PullCommunities;
+pub use components::PullComponents;
+pub use levels::{PullLevels, UNREACHED};
+pub use matching::{PullMatching, UNMATCHED};
+pub use pagerank::PullPageRank;
+pub use shortest_paths::PullShortestPaths;
+pub use triangles::PullTriangles;

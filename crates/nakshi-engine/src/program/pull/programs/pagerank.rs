@@ -6,7 +6,7 @@ use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
 
 /// A vertex's value is what each of its out-neighbours gets of its rank.
 #[derive(Clone, Copy, Debug)]
-pub struct PageRank {
+pub struct PullPageRank {
     /// Probability of following an edge, in `0..1`.
     pub damping: f64,
     /// Steps at most.
@@ -15,7 +15,7 @@ pub struct PageRank {
     pub tolerance: f64,
 }
 
-impl PageRank {
+impl PullPageRank {
     fn share(rank: f64, origin: &Origin, totals: impl FnOnce(f64)) -> f64 {
         if origin.degree == 0 {
             totals(rank);
@@ -24,12 +24,12 @@ impl PageRank {
     }
 }
 
-impl PullProgram for PageRank {
+impl PullProgram for PullPageRank {
     type Value = f64;
     type Output = f64;
 
     fn init(&self, origin: &Origin, totals: &mut Totals) -> f64 {
-        PageRank::share(1.0 / origin.vertices as f64, origin, |mass| totals.add(mass))
+        PullPageRank::share(1.0 / origin.vertices as f64, origin, |mass| totals.add(mass))
     }
 
     #[inline]
@@ -40,7 +40,7 @@ impl PullProgram for PageRank {
         let dangling = me.totals().sum;
         let n = origin.vertices as f64;
         let rank = (1.0 - self.damping) / n + self.damping * (sum + dangling / n);
-        let share = PageRank::share(rank, &origin, |mass| me.add(mass));
+        let share = PullPageRank::share(rank, &origin, |mass| me.add(mass));
         if self.tolerance > 0.0 {
             let before = *me.value() * f64::from(origin.degree.max(1));
             me.add_apart((rank - before).abs());

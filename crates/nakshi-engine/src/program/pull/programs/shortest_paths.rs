@@ -6,12 +6,12 @@ use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
 
 /// Distances along weighted edges; a vertex looks at those in-neighbours whose distance has changed.
 #[derive(Clone, Copy, Debug)]
-pub struct ShortestPaths {
-    /// From here.
+pub struct PullShortestPaths {
+    /// The vertex at which the search starts.
     pub source: VertexId,
 }
 
-impl PullProgram for ShortestPaths {
+impl PullProgram for PullShortestPaths {
     type Value = f64;
     type Output = f64;
     const WEIGHTED: bool = true;

@@ -1,6 +1,6 @@
 //! Counting triangles, with lists of neighbours as values (section 2.2.4).
 //!
-//! Of each triangle the vertex that goes first counts it, so that vertices send only neighbours that
+//! The first vertex of each triangle counts it, so that vertices send only neighbours that
 //! come after them, and nothing is counted twice; by degrees, those lists are short (M. Latapy,
 //! *Main-memory triangle computations for very large graphs*, Theor. Comput. Sci. 407, 2008).
 
@@ -11,13 +11,13 @@ use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
 /// Triangles of the graph without directions, self-loops and parallel edges. The sum of
 /// [`PullProgram::Output`] is their number; each is counted at its vertex of the fewest edges.
 #[derive(Clone, Copy, Debug)]
-pub struct Triangles;
+pub struct PullTriangles;
 
 fn order(degree: u32, vertex: VertexId) -> (u32, VertexId) {
     (degree, vertex)
 }
 
-impl PullProgram for Triangles {
+impl PullProgram for PullTriangles {
     /// Edges, then triangles; neighbours that come after it.
     type Value = (u64, Vec<u32>);
     type Output = u64;
@@ -73,7 +73,7 @@ impl PullProgram for Triangles {
     }
 }
 
-/// How many numbers two ascending lists share.
+/// The number of common entries of two ascending lists.
 fn common(mut a: &[u32], mut b: &[u32]) -> u64 {
     let mut count = 0;
     while let (Some((x, more_a)), Some((y, more_b))) = (a.split_first(), b.split_first()) {

@@ -26,46 +26,46 @@ const AHEAD: usize = 128;
 
 /// Lists of slots, one after the other, and weights beside them.
 #[derive(Debug)]
-pub(crate) enum Lists {
+pub(crate) enum LinkStore {
     Memory { links: Vec<u32>, weights: Vec<f64> },
     Disk { links: Arc<PagedFile>, weights: Option<Arc<PagedFile>> },
 }
 
-impl Default for Lists {
+impl Default for LinkStore {
     fn default() -> Self {
-        Lists::Memory { links: Vec::new(), weights: Vec::new() }
+        LinkStore::Memory { links: Vec::new(), weights: Vec::new() }
     }
 }
 
 /// Lists while they arrive: vertices instead of slots, in no order.
 #[derive(Debug)]
-pub(crate) enum Filling {
+pub(crate) enum LinkBuilder {
     Memory { links: Vec<VertexId>, weights: Vec<f64> },
-    Disk { links: Scratch, weights: Option<Scratch> },
+    Disk { links: ScratchFile, weights: Option<ScratchFile> },
 }
 
 /// A file that is gone when nobody has it open.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchFile {
     file: File,
     path: PathBuf,
 }
 
-impl Scratch {
+impl ScratchFile {
     fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(unique());
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(failed("create", &path))?;
         std::fs::remove_file(&path).map_err(failed("remove", &path))?;
-        Ok(Scratch { file, path })
+        Ok(ScratchFile { file, path })
     }
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<()> {
         self.file.write_all_at(bytes, at).map_err(failed("write", &self.path))
     }
 
-    /// Its bytes, changed piece by piece, as a file that is read past the page cache.
+    /// Converts the bytes piece by piece into a file that is read past the page cache.
     fn finish(mut self, len: u64, mut change: impl FnMut(&mut [u8])) -> Result<Arc<PagedFile>> {
         let path = self.path.with_file_name(unique());
         let backend = nakshi_io::default_backend();
@@ -105,23 +105,23 @@ fn io(error: nakshi_io::Error) -> Error {
     Error::Engine(error.into())
 }
 
-impl Filling {
-    /// Room for so many links: in memory, or in files of a folder.
+impl LinkBuilder {
+    /// Reserves space for `links` links: in memory, or in files of a folder.
     pub(crate) fn new(links: usize, weighted: bool, folder: Option<&Path>) -> Result<Self> {
         let weights = if weighted { links } else { 0 };
         Ok(match folder {
-            None => Filling::Memory { links: vec![0; links], weights: vec![0.0; weights] },
-            Some(folder) => Filling::Disk {
-                links: Scratch::create(folder)?,
-                weights: weighted.then(|| Scratch::create(folder)).transpose()?,
+            None => LinkBuilder::Memory { links: vec![0; links], weights: vec![0.0; weights] },
+            Some(folder) => LinkBuilder::Disk {
+                links: ScratchFile::create(folder)?,
+                weights: weighted.then(|| ScratchFile::create(folder)).transpose()?,
             },
         })
     }
 
-    /// Puts a list where it belongs; false if there is no room for it.
+    /// Stores a list at its position; returns false if the list does not fit.
     pub(crate) fn put(&mut self, at: u64, list: &[[u8; 4]], weighed: &[[u8; 8]]) -> Result<bool> {
         match self {
-            Filling::Memory { links, weights } => {
+            LinkBuilder::Memory { links, weights } => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX);
                 let Some(places) = links.get_mut(from..).and_then(|l| l.get_mut(..list.len()))
                 else {
@@ -131,7 +131,7 @@ impl Filling {
                 let weights = weights.get_mut(from..).unwrap_or_default();
                 weights.iter_mut().zip(weighed).for_each(|(p, w)| *p = f64::from_le_bytes(*w));
             }
-            Filling::Disk { links, weights } => {
+            LinkBuilder::Disk { links, weights } => {
                 links.write(list.as_flattened(), 4 * at)?;
                 if let Some(weights) = weights {
                     weights.write(weighed.as_flattened(), 8 * at)?;
@@ -142,14 +142,14 @@ impl Filling {
     }
 
     /// Lists of slots: `slots` of each vertex.
-    pub(crate) fn finish(self, len: u64, slots: &[u32]) -> Result<Lists> {
+    pub(crate) fn finish(self, len: u64, slots: &[u32]) -> Result<LinkStore> {
         let slot = |v: VertexId| slots.get(v as usize).copied().unwrap_or_default();
         Ok(match self {
-            Filling::Memory { mut links, weights } => {
+            LinkBuilder::Memory { mut links, weights } => {
                 links.iter_mut().for_each(|link| *link = slot(*link));
-                Lists::Memory { links, weights }
+                LinkStore::Memory { links, weights }
             }
-            Filling::Disk { links, weights } => {
+            LinkBuilder::Disk { links, weights } => {
                 let change = |part: &mut [u8]| {
                     for link in part.as_chunks_mut().0 {
                         *link = slot(VertexId::from_le_bytes(*link)).to_le_bytes();
@@ -157,7 +157,7 @@ impl Filling {
                 };
                 let links = links.finish(4 * len, change)?;
                 let weights = weights.map(|weights| weights.finish(8 * len, |_| {})).transpose()?;
-                Lists::Disk { links, weights }
+                LinkStore::Disk { links, weights }
             }
         })
     }
@@ -165,17 +165,17 @@ impl Filling {
 
 /// A list of links.
 #[derive(Clone, Copy)]
-pub(crate) struct List<'l> {
+pub(crate) struct LinkList<'l> {
     /// Slots.
     pub(crate) links: &'l [u32],
-    /// Those and the links of later lists, as far as they are known.
+    /// The links of this list and of later lists, as far as they are in memory.
     onwards: &'l [u32],
-    /// Where there are some.
+    /// Weights of the links; empty if the program reads none.
     pub(crate) weights: &'l [f64],
 }
 
-impl<'l> List<'l> {
-    /// As many links that come [`AHEAD`] later; none if not so many are known.
+impl<'l> LinkList<'l> {
+    /// As many links that come [`AHEAD`] later; `None` if they are not in memory.
     #[inline]
     pub(crate) fn ahead(&self) -> Option<&'l [u32]> {
         self.onwards.get(AHEAD..AHEAD + self.links.len())
@@ -183,26 +183,26 @@ impl<'l> List<'l> {
 }
 
 /// Lists as one thread reads them.
-pub(crate) enum Source<'l> {
+pub(crate) enum LinkReader<'l> {
     Memory { links: &'l [u32], weights: &'l [f64] },
-    Disk(Box<Reading>),
+    Disk(Box<DiskLinks>),
 }
 
 /// Files that are read, and the list that was read last.
-pub(crate) struct Reading {
-    links: Stream,
-    weights: Option<Stream>,
+pub(crate) struct DiskLinks {
+    links: ReadAhead,
+    weights: Option<ReadAhead>,
     list: Vec<u32>,
     weighed: Vec<f64>,
 }
 
-impl Lists {
-    pub(crate) fn source(&self) -> Result<Source<'_>> {
+impl LinkStore {
+    pub(crate) fn source(&self) -> Result<LinkReader<'_>> {
         Ok(match self {
-            Lists::Memory { links, weights } => Source::Memory { links, weights },
-            Lists::Disk { links, weights } => Source::Disk(Box::new(Reading {
-                links: Stream::new(links)?,
-                weights: weights.as_ref().map(Stream::new).transpose()?,
+            LinkStore::Memory { links, weights } => LinkReader::Memory { links, weights },
+            LinkStore::Disk { links, weights } => LinkReader::Disk(Box::new(DiskLinks {
+                links: ReadAhead::new(links)?,
+                weights: weights.as_ref().map(ReadAhead::new).transpose()?,
                 list: Vec::new(),
                 weighed: Vec::new(),
             })),
@@ -212,17 +212,17 @@ impl Lists {
     /// Bytes of memory that a thread takes that reads lists from the SSD; none if they are in memory.
     pub(crate) fn reading_memory(&self) -> u64 {
         let files = match self {
-            Lists::Memory { .. } => 0,
-            Lists::Disk { weights, .. } => 1 + u64::from(weights.is_some()),
+            LinkStore::Memory { .. } => 0,
+            LinkStore::Disk { weights, .. } => 1 + u64::from(weights.is_some()),
         };
         files * ReaderOptions { depth: DEPTH, ..ReaderOptions::default() }.memory(PAGE) as u64
     }
 }
 
-impl Source<'_> {
-    /// Says that the links of this range come next, list by list.
+impl LinkReader<'_> {
+    /// Announces the range of links whose lists are read next.
     pub(crate) fn begin(&mut self, range: Range<usize>) -> nakshi_engine::Result<()> {
-        if let Source::Disk(reading) = self {
+        if let LinkReader::Disk(reading) = self {
             let bytes = |size: u64| range.start as u64 * size..range.end as u64 * size;
             reading.links.begin(bytes(4))?;
             reading.weights.iter_mut().try_for_each(|weights| weights.begin(bytes(8)))?;
@@ -230,37 +230,37 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// The next list, which is at `range`.
+    /// Reads the next list, which is at `range`.
     #[inline(always)]
-    pub(crate) fn next(&mut self, range: Range<usize>) -> nakshi_engine::Result<List<'_>> {
+    pub(crate) fn next(&mut self, range: Range<usize>) -> nakshi_engine::Result<LinkList<'_>> {
         match self {
-            Source::Memory { links, weights } => {
+            LinkReader::Memory { links, weights } => {
                 let onwards = links.get(range.start..).unwrap_or_default();
                 let links = onwards.get(..range.len()).unwrap_or_default();
-                Ok(List { links, onwards, weights: weights.get(range).unwrap_or_default() })
+                Ok(LinkList { links, onwards, weights: weights.get(range).unwrap_or_default() })
             }
-            Source::Disk(reading) => reading.next(range.len()),
+            LinkReader::Disk(reading) => reading.next(range.len()),
         }
     }
 }
 
-impl Reading {
-    /// The next list, so many links long.
-    fn next(&mut self, len: usize) -> nakshi_engine::Result<List<'_>> {
-        let Reading { links, weights, list, weighed } = self;
+impl DiskLinks {
+    /// Reads the next list, of `len` links.
+    fn next(&mut self, len: usize) -> nakshi_engine::Result<LinkList<'_>> {
+        let DiskLinks { links, weights, list, weighed } = self;
         links.take(len, list, u32::from_le_bytes)?;
         if let Some(weights) = weights {
             weights.take(len, weighed, f64::from_le_bytes)?;
         }
-        Ok(List { links: list, onwards: list, weights: weighed })
+        Ok(LinkList { links: list, onwards: list, weights: weighed })
     }
 }
 
 /// Reads ranges of a file, some pieces ahead.
-pub(crate) struct Stream {
+pub(crate) struct ReadAhead {
     path: PathBuf,
     reader: BlockReader,
-    /// What is taken next, and what is asked for next.
+    /// Offset of the next byte to take, and of the next piece to request.
     at: u64,
     asked: u64,
     end: u64,
@@ -268,10 +268,10 @@ pub(crate) struct Stream {
     arrived: BTreeMap<u64, Block>,
 }
 
-impl Stream {
+impl ReadAhead {
     fn new(file: &Arc<PagedFile>) -> Result<Self> {
         let reader = file.reader(DEPTH, Arc::new(IoStats::default())).map_err(io)?;
-        Ok(Stream {
+        Ok(ReadAhead {
             path: file.path().to_path_buf(),
             reader,
             at: 0,
@@ -299,7 +299,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The next `count` numbers.
+    /// Reads the next `count` numbers.
     fn take<T, const N: usize>(
         &mut self,
         count: usize,
@@ -339,7 +339,7 @@ mod tests {
     fn a_list_knows_what_comes_later() {
         let links: Vec<u32> = (0..1000).collect();
         let weights: Vec<f64> = links.iter().map(|&link| f64::from(link)).collect();
-        let lists = Lists::Memory { links, weights };
+        let lists = LinkStore::Memory { links, weights };
         let mut source = lists.source().unwrap();
         for range in [0..0, 0..7, 500..700, 800..872, 800..873, 990..1000, 1000..1000] {
             let list = source.next(range.clone()).unwrap();

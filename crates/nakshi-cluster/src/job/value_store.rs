@@ -8,7 +8,7 @@ use nakshi_engine::Bitmap;
 use nakshi_engine::parallel::run_workers;
 use nakshi_engine::program::pull::{PullValue, Totals};
 
-use super::wire::{self, Cursor, Said};
+use super::publish_lists::{self, PublishCursor, StepReport};
 use crate::exchange::{Batch, Session};
 use crate::{Error, Result, Shard};
 
@@ -19,30 +19,30 @@ pub(super) const BLOCK: usize = 1 << 12;
 /// says whether it is new; flags of own vertices have two versions too, since they are read while they
 /// are written.
 #[derive(Debug)]
-pub(super) struct Values<T> {
+pub(super) struct ValueStore<T> {
     /// Real versions, by slot.
     real: Vec<T>,
-    /// Whether they were new in the step before.
+    /// Flags: the value was new in the step before.
     updated: Bitmap,
     shadow: Vec<T>,
     /// Which of the shadows are written.
     written: Bitmap,
 }
 
-/// What a step reads.
+/// Values and flags that a step reads.
 pub(super) struct Real<'v, T> {
     pub(super) values: &'v [T],
     pub(super) updated: &'v Bitmap,
 }
 
-/// What one thread writes.
-pub(super) struct Block<'v, T> {
+/// Values and flags that one thread writes.
+pub(super) struct ShadowBlock<'v, T> {
     first: usize,
     shadow: &'v mut [T],
     words: &'v mut [u64],
 }
 
-impl<T> Block<'_, T> {
+impl<T> ShadowBlock<'_, T> {
     pub(super) fn slots(&self) -> Range<usize> {
         self.first..self.first + self.shadow.len()
     }
@@ -57,7 +57,7 @@ impl<T> Block<'_, T> {
     }
 }
 
-impl<T: PullValue> Values<T> {
+impl<T: PullValue> ValueStore<T> {
     /// Own values and flags as they are before a communication, and what was added up.
     pub(super) fn save(&self, totals: &Totals) -> Vec<u8> {
         let size = T::SIZE.unwrap_or(8) * self.shadow.len();
@@ -73,7 +73,7 @@ impl<T: PullValue> Values<T> {
         bytes
     }
 
-    /// The values and totals of [`Values::save`]. Those of others that were not new come from them.
+    /// The values and totals of [`ValueStore::save`]. Those of others that were not new come from them.
     pub(super) fn restore(
         mut bytes: &[u8],
         shard: &Shard,
@@ -89,19 +89,19 @@ impl<T: PullValue> Values<T> {
         }
         let own: Option<Vec<T>> = (0..shard.own).map(|_| T::decode(&mut bytes)).collect();
         let own = own.filter(|_| bytes.is_empty()).ok_or_else(damaged)?;
-        let mut values = Values::new(shard, own.iter().cloned());
+        let mut values = ValueStore::new(shard, own.iter().cloned());
         let old = values.written.words_mut().iter_mut().zip(written.words());
         old.for_each(|(old, new)| *old &= !new);
-        values.communicate(shard, session, 1, &Said::default())?;
+        values.communicate(shard, session, 1, &StepReport::default())?;
         (values.shadow, values.written) = (own, written);
         Ok((values, totals))
     }
 
-    /// With first values, all of them new.
+    /// A store of first values, all of them new.
     pub(super) fn new(shard: &Shard, first: impl Iterator<Item = T>) -> Self {
         let mut real = Vec::with_capacity(shard.ids.len());
         real.resize(shard.ids.len(), T::default());
-        Values {
+        ValueStore {
             real,
             updated: Bitmap::new(shard.ids.len()),
             shadow: first.collect(),
@@ -113,34 +113,38 @@ impl<T: PullValue> Values<T> {
         self.real.get(..self.shadow.len()).unwrap_or_default()
     }
 
-    /// What is read in a step, and what is written, by blocks.
+    /// The values that a step reads, and the blocks that it writes.
     pub(super) fn versions(
         &mut self,
         own: usize,
-    ) -> (Real<'_, T>, impl Iterator<Item = Block<'_, T>>) {
+    ) -> (Real<'_, T>, impl Iterator<Item = ShadowBlock<'_, T>>) {
         self.written = Bitmap::new(own);
         let real = Real { values: &self.real, updated: &self.updated };
         let words = self.written.words_mut().chunks_mut(BLOCK / 64);
         let blocks = self.shadow.chunks_mut(BLOCK).zip(words).enumerate();
-        let block = |(k, (shadow, words))| Block { first: k * BLOCK, shadow, words };
+        let block = |(k, (shadow, words))| ShadowBlock { first: k * BLOCK, shadow, words };
         (real, blocks.map(block))
     }
 
-    /// Sends new values to those who want them and takes theirs; then own shadows become real. How many
-    /// values were sent, and what all servers have to say.
+    /// Sends new values to the servers that want them and takes theirs; then own shadows become real.
+    /// Returns how many
+    /// values were sent, and the merged report of all servers.
     pub(super) fn communicate(
         &mut self,
         shard: &Shard,
         session: &mut Session,
         senders: usize,
-        said: &Said,
-    ) -> Result<(u64, Said)> {
+        said: &StepReport,
+    ) -> Result<(u64, StepReport)> {
         let mut updated = Bitmap::new(shard.ids.len());
-        let mut told = Said::default();
-        let cursors = Cursor::new(shard.server, session.servers(), senders);
+        let mut told = StepReport::default();
+        let cursors = PublishCursor::new(shard.server, session.servers(), senders);
         let mut sent = 0;
         let (shadow, written) = (&self.shadow, &self.written);
-        let mut first = Some(wire::say(&Said { updated: written.count() as u64, ..said.clone() }));
+        let mut first = Some(publish_lists::encode(&StepReport {
+            updated: written.count() as u64,
+            ..said.clone()
+        }));
         let servers = session.servers();
         let mut produce = || {
             let mut batch = Batch::default();
@@ -169,15 +173,15 @@ impl<T: PullValue> Values<T> {
             let cut = || Error::damaged(from, "its values are cut off");
             let slots = shard.remote.get(from).cloned().unwrap_or_default();
             let (kind, mut body) = body.split_first().ok_or_else(cut)?;
-            if *kind == wire::SAID {
-                let its = wire::hear(&mut body).ok_or_else(cut)?;
+            if *kind == publish_lists::SAID {
+                let its = publish_lists::decode(&mut body).ok_or_else(cut)?;
                 told.updated += its.updated;
                 told.totals.merge(&its.totals);
                 told.late |= its.late;
                 return Ok(());
             }
             let places = real.get_mut(slots.clone()).ok_or_else(cut)?;
-            wire::take(*kind, body, places, |range| {
+            publish_lists::take(*kind, body, places, |range| {
                 updated.set_range(slots.start + range.start, slots.start + range.end);
             })
             .ok_or_else(cut)

@@ -18,20 +18,20 @@ pub(super) const SAID: u8 = 3;
 /// Kind, first position, positions, bytes that follow: first values, then the names of their positions.
 const HEAD: usize = 1 + 4 + 4 + 4;
 
-/// What a server tells all others besides values.
+/// Report of one server to all others in a step, besides values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct StepReport {
     /// Vertices that were given a value.
     pub(super) updated: u64,
-    /// What they have added up.
+    /// The totals of these vertices.
     pub(super) totals: Totals,
-    /// Whether its time is up.
+    /// True if the time of the server is up.
     pub(super) late: bool,
 }
 
-/// How far publish lists have been sent by one communication worker.
-pub(super) struct Cursor {
-    /// Its servers, in the order of sending.
+/// Position of one communication worker in the publish lists that it sends.
+pub(super) struct PublishCursor {
+    /// The servers that this worker sends to, in the order of sending.
     order: Vec<usize>,
     at: usize,
     position: usize,
@@ -39,15 +39,15 @@ pub(super) struct Cursor {
     most: usize,
 }
 
-impl Cursor {
-    /// For `senders` workers, or as many as there are servers to send to; at least one.
+impl PublishCursor {
+    /// Positions for `senders` workers, at most one for each server to send to; at least one.
     pub(super) fn new(server: usize, servers: usize, senders: usize) -> Vec<Mutex<Self>> {
         let senders = senders.min(servers - 1).max(1);
         let part = |sender: usize| {
             // The server after this first, so that not all send to the same.
             let order = (1 + sender..servers).step_by(senders).map(|k| (server + k) % servers);
             let most = BATCH / senders;
-            Mutex::new(Cursor { order: order.collect(), at: 0, position: 0, most })
+            Mutex::new(PublishCursor { order: order.collect(), at: 0, position: 0, most })
         };
         (0..senders).map(part).collect()
     }
@@ -201,22 +201,22 @@ pub(super) fn take<T: PullValue>(
     values.is_empty().then_some(())
 }
 
-/// A frame of what a server says.
-pub(super) fn say(said: &Said) -> Vec<u8> {
+/// Encodes the report of a server as a frame.
+pub(super) fn encode(report: &StepReport) -> Vec<u8> {
     let mut frame = Session::frame(0);
     frame.push(SAID);
-    frame.push(said.late.into());
-    frame.extend_from_slice(&said.updated.to_le_bytes());
-    said.totals.encode(&mut frame);
+    frame.push(report.late.into());
+    frame.extend_from_slice(&report.updated.to_le_bytes());
+    report.totals.encode(&mut frame);
     frame
 }
 
-pub(super) fn hear(body: &mut &[u8]) -> Option<Said> {
+pub(super) fn decode(body: &mut &[u8]) -> Option<StepReport> {
     let (late, rest) = body.split_first()?;
     let (updated, rest) = rest.split_first_chunk()?;
     *body = rest;
     let totals = Totals::decode(body)?;
-    Some(Said { updated: u64::from_le_bytes(*updated), totals, late: *late != 0 })
+    Some(StepReport { updated: u64::from_le_bytes(*updated), totals, late: *late != 0 })
 }
 
 #[cfg(test)]
@@ -224,9 +224,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is sent of a list, by position.
+    /// The values of a list that are sent, by position.
     fn sent<T: PullValue>(list: &[u32], values: &[T], new: &Bitmap) -> Vec<(usize, T)> {
-        let cursors = Cursor::new(0, 2, 3);
+        let cursors = PublishCursor::new(0, 2, 3);
         assert_eq!(cursors.len(), 1);
         let mut cursor = cursors[0].lock().unwrap();
         let (mut found, publish) = (Vec::new(), [Vec::new(), list.to_vec()]);
@@ -280,7 +280,7 @@ mod tests {
             for kind in 0..4 {
                 let _ = take(kind, &bytes, &mut vec![(0u32, Vec::<u8>::new()); 9], |_| {});
             }
-            let _ = hear(&mut bytes.as_slice());
+            let _ = decode(&mut bytes.as_slice());
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A connection between two servers.
 #[derive(Debug)]
-pub enum Wire {
+pub enum PeerSocket {
     /// Between machines.
     Tcp(TcpStream),
     /// On one machine.
@@ -19,21 +19,21 @@ pub enum Wire {
 macro_rules! either {
     ($wire:expr, $socket:ident => $what:expr) => {
         match $wire {
-            Wire::Tcp($socket) => $what,
-            Wire::Unix($socket) => $what,
+            PeerSocket::Tcp($socket) => $what,
+            PeerSocket::Unix($socket) => $what,
         }
     };
 }
 
-impl Wire {
+impl PeerSocket {
     /// Another handle of it.
     ///
     /// # Errors
     /// Those of the socket.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
-            Wire::Tcp(socket) => Wire::Tcp(socket.try_clone()?),
-            Wire::Unix(socket) => Wire::Unix(socket.try_clone()?),
+            PeerSocket::Tcp(socket) => PeerSocket::Tcp(socket.try_clone()?),
+            PeerSocket::Unix(socket) => PeerSocket::Unix(socket.try_clone()?),
         })
     }
 
@@ -56,8 +56,8 @@ impl Wire {
     /// Sends small messages at once.
     pub(super) fn set_nodelay(&self) -> io::Result<()> {
         match self {
-            Wire::Tcp(socket) => socket.set_nodelay(true),
-            Wire::Unix(_) => Ok(()),
+            PeerSocket::Tcp(socket) => socket.set_nodelay(true),
+            PeerSocket::Unix(_) => Ok(()),
         }
     }
 
@@ -65,22 +65,22 @@ impl Wire {
         either!(self, socket => socket.set_read_timeout(timeout))
     }
 
-    pub(super) fn watchful(&self, silence: Duration) -> io::Result<()> {
+    pub(super) fn watchful(&self, peer_timeout: Duration) -> io::Result<()> {
         match self {
-            Wire::Tcp(socket) => watchful(socket, silence),
+            PeerSocket::Tcp(socket) => watchful(socket, peer_timeout),
             // Nothing lies between the two ends.
-            Wire::Unix(_) => Ok(()),
+            PeerSocket::Unix(_) => Ok(()),
         }
     }
 }
 
-impl Read for Wire {
+impl Read for PeerSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         either!(self, socket => socket.read(buffer))
     }
 }
 
-impl Write for Wire {
+impl Write for PeerSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         either!(self, socket => socket.write(bytes))
     }
@@ -94,14 +94,14 @@ impl Write for Wire {
 /// and sends small messages at once.
 ///
 /// # Errors
-/// Those of the socket.
-pub(crate) fn watchful(socket: &TcpStream, silence: Duration) -> io::Result<()> {
+/// Errors of the socket.
+pub(crate) fn watchful(socket: &TcpStream, peer_timeout: Duration) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let socket = socket2::SockRef::from(socket);
     let second = Duration::from_secs(1);
     let probes = socket2::TcpKeepalive::new().with_time(second).with_interval(second);
     socket.set_tcp_keepalive(&probes)?;
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(silence))?;
+    socket.set_tcp_user_timeout(Some(peer_timeout))?;
     Ok(())
 }

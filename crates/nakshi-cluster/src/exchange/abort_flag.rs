@@ -1,22 +1,22 @@
-//! What ends a run from outside.
+//! The flag that aborts a run from outside.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Error, Result};
 
-/// What a watcher says when the run cannot go on.
+/// Flag that a watcher sets when the run cannot go on.
 #[derive(Clone, Debug, Default)]
-pub struct Alarm(Arc<Mutex<Option<(usize, String)>>>);
+pub struct AbortFlag(Arc<Mutex<Option<(usize, String)>>>);
 
-impl Alarm {
-    /// Says that a server is lost: whoever waits for a round stops waiting.
-    pub fn ring(&self, server: usize, why: impl Into<String>) {
+impl AbortFlag {
+    /// Sets the flag, because a server is lost: threads that wait for a round stop waiting.
+    pub fn raise(&self, server: usize, why: impl Into<String>) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.get_or_insert_with(|| (server, why.into()));
     }
 
     /// # Errors
-    /// [`Error::Lost`] once it has rung.
+    /// [`Error::Lost`] once the flag is set.
     pub(crate) fn check(&self) -> Result<()> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match said.clone() {
