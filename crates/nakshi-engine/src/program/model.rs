@@ -51,7 +51,7 @@ pub trait VertexProgram: Sync + Sized {
     }
 
     /// Order in which the active vertices of an iteration are run, unless
-    /// [`ProgramConfig::order`](super::Config::order) says otherwise.
+    /// [`ProgramConfig::order`](super::ProgramConfig::order) says otherwise.
     fn order(&self) -> Order {
         Order::Alternating
     }
