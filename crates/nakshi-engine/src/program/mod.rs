@@ -44,6 +44,8 @@ mod team;
 mod worker;
 
 pub use config::ProgramConfig;
+/// The name under which users' programs know [`ProgramConfig`].
+pub use config::ProgramConfig as Config;
 pub use grid::Grid;
 pub use lists::{EdgeList, ListKind};
 pub use model::{Facts, Order, ProgramNeeds, RunContext, Signals, Start, Vertex, VertexProgram};
