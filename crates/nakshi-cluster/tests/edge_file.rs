@@ -9,7 +9,7 @@ use nakshi_cluster::front::{Caller, Event, Given, Ran, Settings, run};
 use nakshi_cluster::worker::{Rules, serve};
 use nakshi_cluster::{Allowed, Checkpoints, EdgeFile, Error, Place, Task, Token, names};
 use nakshi_engine::{CancelToken, Context, Direction, Graph, Needs};
-use nakshi_store::import::{Format, Hooks, ImportOptions, Input, Layout, SelfLoops, import};
+use nakshi_store::import::{Format, Hooks, ImportLayout, ImportOptions, Input, SelfLoops, import};
 use nakshi_store::{OpenOptions, Store};
 use serde_json::{Map, json};
 
@@ -68,7 +68,7 @@ fn same(folder: &Path, file: &EdgeFile, names: &[&str], source: u64) {
         weighted: file.weighted,
         nodes: file.nodes.clone(),
         self_loops: file.self_loops,
-        layout: Layout::Original,
+        layout: ImportLayout::Original,
         ..ImportOptions::default()
     };
     import(vec![Input::Path(file.path.clone())], &path, &options, &Hooks::default()).unwrap();

@@ -8,7 +8,7 @@
 
 use crate::buffer::{AlignedBuf, Slab};
 use crate::fetch::{Fetched, Fetcher};
-use crate::paged::{PagedFile, check_page_size};
+use crate::paged_file::{PagedFile, check_page_size};
 use crate::stats::IoStats;
 use crate::{CancelToken, Error, Result};
 use std::collections::HashMap;

@@ -7,9 +7,9 @@
 
 use crate::backend::{Completion, Read, ReadQueue};
 use crate::buffer::AlignedBuf;
-use crate::paged::PagedFile;
+use crate::paged_file::PagedFile;
 use crate::stats::{IoStats, add};
-use crate::stripe::Extent;
+use crate::stripe::PhysicalExtent;
 use crate::{CancelToken, Error, Result};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -25,7 +25,7 @@ const MAX_READ: u64 = 1 << 20;
 /// The most buffers of one physical read (the least `IOV_MAX` of today's systems).
 const MAX_VECTORS: usize = 1024;
 /// How long a wait may last before the cancel token is looked at again.
-const PATIENCE: Duration = Duration::from_millis(20);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A finished fetch: the buffers come back also when it failed.
 pub(crate) struct Fetched {
@@ -48,7 +48,7 @@ struct Slot {
 
 /// One physical read of a fetch.
 struct PartRead {
-    extent: Extent,
+    extent: PhysicalExtent,
     /// The caller's buffers, once the read is done (or while it is bounced).
     bufs: Vec<AlignedBuf>,
     /// Bytes read before the extent to please the device; set when the read
@@ -177,7 +177,7 @@ impl Fetcher {
             if let Some(cancel) = self.cancel.as_ref().filter(|_| wait) {
                 cancel.check()?;
             }
-            let patience = if self.cancel.is_some() { Some(PATIENCE) } else { None };
+            let patience = if self.cancel.is_some() { Some(CANCEL_POLL_INTERVAL) } else { None };
             self.collect(usize::from(wait), patience)?;
             if !wait && self.done.is_empty() {
                 return Ok(None);
@@ -319,13 +319,13 @@ impl Fetcher {
         slot.and_then(|slot| slot.parts.get(part)).map_or(ATTEMPTS, |read| read.attempts)
     }
 
-    fn path_of(&self, extent: &Extent) -> std::path::PathBuf {
+    fn path_of(&self, extent: &PhysicalExtent) -> std::path::PathBuf {
         self.file.spec.striping.paths.get(extent.file).cloned().unwrap_or_default()
     }
 
     /// Whether a read that did not bring all bytes up to `needed` (an offset
     /// in the physical file) shall be repeated, or why not.
-    fn may_repeat(&self, extent: &Extent, needed: u64, attempts: u32) -> Result<()> {
+    fn may_repeat(&self, extent: &PhysicalExtent, needed: u64, attempts: u32) -> Result<()> {
         let Some(physical) = self.file.parts.get(extent.file) else { return Ok(()) };
         let found = self.file.backend.files().len(physical.id)?;
         if found < needed {
@@ -384,15 +384,19 @@ fn is_transient(error: &std::io::Error) -> bool {
 }
 
 /// Cuts an extent into reads of at most [`MAX_READ`] bytes.
-fn cut(extent: Extent) -> impl Iterator<Item = Extent> {
+fn cut(extent: PhysicalExtent) -> impl Iterator<Item = PhysicalExtent> {
     (0..extent.len.div_ceil(MAX_READ)).map(move |number| {
         let skip = number * MAX_READ;
-        Extent { offset: extent.offset + skip, len: (extent.len - skip).min(MAX_READ), ..extent }
+        PhysicalExtent {
+            offset: extent.offset + skip,
+            len: (extent.len - skip).min(MAX_READ),
+            ..extent
+        }
     })
 }
 
 /// The offset in the physical file up to which a read needs bytes.
-fn read_end(extent: &Extent, there: u64) -> u64 {
+fn read_end(extent: &PhysicalExtent, there: u64) -> u64 {
     extent.offset.saturating_add(there)
 }
 

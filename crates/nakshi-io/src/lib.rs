@@ -8,50 +8,50 @@
 //! * [`IoStats`]: what was read, and how much of it was used
 //! * [`wait_readable`]: waiting for a pipe, for so long and no longer
 //! * [`run_workers`], [`run_beside`]: threads of one call, of which all start or none works
-//! * [`apart`]: work in a process of its own, which can be ended at any time
+//! * [`run_in_child`]: work in a process of its own, which can be ended at any time
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
 //! This is the only crate with system calls that need `unsafe`, and the seam
 //! where every fault test enters.
 
-mod apart;
 pub mod backend;
+mod block_reader;
 mod buffer;
 mod cache;
-mod cached;
+mod cached_file;
 mod cancel;
 mod checksum;
+mod child;
 mod error;
 mod fetch;
 mod gather;
 mod heap;
-mod paged;
+mod paged_file;
 mod resident;
-mod scan;
 mod stats;
 mod stripe;
 mod wait;
 mod workers;
 pub mod write;
 
-pub use apart::{Ended, apart};
 pub use backend::{
     AutoBackend, Completion, Detected, FaultPlan, FaultyBackend, FileId, MemoryBackend, OpenFiles,
     PreadBackend, Read, ReadQueue, StorageBackend, default_backend, detect,
 };
+pub use block_reader::{Block, BlockReader, ReaderOptions};
 pub use buffer::AlignedBuf;
 pub use cache::PageCache;
-pub use cached::CachedFile;
+pub use cached_file::CachedFile;
 pub use cancel::CancelToken;
 pub use checksum::{PageHasher, Salt, page_checksum};
+pub use child::{ChildExit, run_in_child};
 pub use error::{Error, Result};
 pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
 pub use heap::{prefer_huge_pages, release_freed_memory};
-pub use paged::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
+pub use paged_file::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
-pub use scan::{Block, BlockReader, ReaderOptions};
-pub use stats::{Access, IoSnapshot, IoStats};
+pub use stats::{IoSnapshot, IoStats, TracedRead};
 pub use stripe::Striping;
 pub use wait::wait_readable;
 pub use workers::{WorkerError, panicked, run_beside, run_workers};

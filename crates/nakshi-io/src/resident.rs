@@ -1,7 +1,7 @@
 //! A whole file in memory.
 
 use crate::buffer::AlignedBuf;
-use crate::paged::PagedFile;
+use crate::paged_file::PagedFile;
 use crate::stats::IoStats;
 use crate::{CancelToken, Error, Result};
 use std::ops::Deref;

@@ -29,7 +29,7 @@ pub struct IoStats {
 
 /// One read of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub struct TracedRead {
     /// When it was asked for, since the counters were made.
     pub since: Duration,
     /// Which file; see [`PagedFile::key`](crate::PagedFile::key).
@@ -43,7 +43,7 @@ pub struct Access {
 #[derive(Debug)]
 struct Trace {
     started: Instant,
-    accesses: Mutex<Vec<Access>>,
+    accesses: Mutex<Vec<TracedRead>>,
 }
 
 /// The values of [`IoStats`] at one moment, or a difference of two moments.
@@ -81,7 +81,7 @@ impl IoStats {
 
     /// The reads that were noted so far, in no particular order; none without
     /// [`IoStats::tracing`].
-    pub fn accesses(&self) -> Vec<Access> {
+    pub fn accesses(&self) -> Vec<TracedRead> {
         let lock =
             |trace: &Trace| trace.accesses.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.trace.as_ref().map(lock).unwrap_or_default()
@@ -91,7 +91,7 @@ impl IoStats {
         if let Some(trace) = &self.trace {
             let since = trace.started.elapsed();
             let mut accesses = trace.accesses.lock().unwrap_or_else(PoisonError::into_inner);
-            accesses.push(Access { since, file, offset, bytes });
+            accesses.push(TracedRead { since, file, offset, bytes });
         }
     }
 

@@ -17,7 +17,7 @@ pub struct Striping {
 
 /// The part of a logical range that lies in one piece in one physical file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct PhysicalExtent {
     /// Index in [`Striping::paths`].
     pub(crate) file: usize,
     /// Offset in that file.
@@ -63,7 +63,7 @@ impl Striping {
     }
 
     /// The physical extents of a logical range, in logical order.
-    pub(crate) fn extents(&self, range: Range<u64>) -> impl Iterator<Item = Extent> + '_ {
+    pub(crate) fn extents(&self, range: Range<u64>) -> impl Iterator<Item = PhysicalExtent> + '_ {
         let n = self.paths.len() as u64;
         let mut at = range.start;
         std::iter::from_fn(move || {
@@ -71,7 +71,7 @@ impl Striping {
                 return None;
             }
             if n <= 1 {
-                let extent = Extent { file: 0, offset: at, len: range.end - at };
+                let extent = PhysicalExtent { file: 0, offset: at, len: range.end - at };
                 at = range.end;
                 return Some(extent);
             }
@@ -79,7 +79,7 @@ impl Striping {
             let len = (self.stripe - within).min(range.end - at);
             at += len;
             let offset = (number / n).saturating_mul(self.stripe).saturating_add(within);
-            Some(Extent { file: usize::try_from(number % n).unwrap_or(0), offset, len })
+            Some(PhysicalExtent { file: usize::try_from(number % n).unwrap_or(0), offset, len })
         })
     }
 }

@@ -20,9 +20,9 @@ use std::time::Duration;
 
 /// How often a thread is tried again that the system refuses: one that has just ended may count
 /// until the system has tidied up after it.
-const TRIES: u32 = 20;
+const SPAWN_ATTEMPTS: u32 = 20;
 /// The pause between two tries.
-const PAUSE: Duration = Duration::from_millis(1);
+const SPAWN_RETRY_DELAY: Duration = Duration::from_millis(1);
 
 /// An error of workers that run side by side.
 pub trait WorkerError: From<Error> + Send {
@@ -112,13 +112,13 @@ where
 }
 
 /// A result, or an error and how many others came before it.
-type Judged<T, E> = Result<T, (usize, E)>;
+type WorkerOutcome<T, E> = Result<T, (usize, E)>;
 
 /// Runs `f`, makes an error of a panic in it, and numbers errors in the order of time.
 fn judged<T, E: WorkerError>(
     failures: &AtomicUsize,
     f: impl FnOnce() -> Result<T, E>,
-) -> Judged<T, E> {
+) -> WorkerOutcome<T, E> {
     let result =
         catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(panicked(panic).into()));
     result.map_err(|error| (failures.fetch_add(1, Ordering::Relaxed), error))
@@ -126,8 +126,8 @@ fn judged<T, E: WorkerError>(
 
 /// All results, or the error that is the cause of the others.
 fn settle<L, W, E: WorkerError>(
-    led: Judged<L, E>,
-    rest: Vec<Judged<W, E>>,
+    led: WorkerOutcome<L, E>,
+    rest: Vec<WorkerOutcome<W, E>>,
 ) -> Result<(L, Vec<W>), E> {
     let mut causes = Vec::new();
     let led = led.map_err(|error| causes.push(error)).ok();
@@ -155,9 +155,9 @@ fn start<'scope, 'env, T: Send + 'scope>(
     let mut tries = 1;
     loop {
         match builder(number).spawn_scoped(scope, *body) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < TRIES => {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < SPAWN_ATTEMPTS => {
                 tries += 1;
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(SPAWN_RETRY_DELAY);
             }
             started => return started,
         }

@@ -2,7 +2,7 @@
 //! names the place, never wrong bytes, never a crash, never a hang.
 #![allow(clippy::unwrap_used)]
 
-use nakshi_io::write::{SyncFile, Written, default_fs};
+use nakshi_io::write::{FinishedFile, SyncFile, default_fs};
 use nakshi_io::{
     AutoBackend, CachedReader, CancelToken, Error, FaultPlan, FaultyBackend, GatherOptions,
     IoStats, MemoryBackend, PageCache, PagedFile, PreadBackend, Request, Salt, StorageBackend,
@@ -21,19 +21,19 @@ fn contents(len: usize) -> Vec<u8> {
     (0..len as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50) as u8).collect()
 }
 
-fn write(path: &Path, bytes: &[u8], page_size: u32) -> Written {
+fn write(path: &Path, bytes: &[u8], page_size: u32) -> FinishedFile {
     let mut file =
         SyncFile::create(&*default_fs(), Striping::single(path), page_size, SALT).unwrap();
     file.append(bytes).unwrap();
     file.finish().unwrap()
 }
 
-fn load(backend: &Arc<dyn StorageBackend>, written: &Written) -> Result<Vec<u8>, Error> {
+fn load(backend: &Arc<dyn StorageBackend>, written: &FinishedFile) -> Result<Vec<u8>, Error> {
     Ok(PagedFile::open(backend, &written.spec())?.load(&CancelToken::new())?.to_vec())
 }
 
 /// Reads the whole file by selected reads.
-fn gather(backend: &Arc<dyn StorageBackend>, written: &Written) -> Result<Vec<u8>, Error> {
+fn gather(backend: &Arc<dyn StorageBackend>, written: &FinishedFile) -> Result<Vec<u8>, Error> {
     let file = PagedFile::open(backend, &written.spec())?;
     let cache = PageCache::new(64 << 10, written.page_size)?;
     let mut reader =

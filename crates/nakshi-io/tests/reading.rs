@@ -1,7 +1,7 @@
 //! Every backend gives the same bytes, however a file is asked for.
 #![allow(clippy::unwrap_used)]
 
-use nakshi_io::write::{SyncFile, Written, default_fs};
+use nakshi_io::write::{FinishedFile, SyncFile, default_fs};
 use nakshi_io::{
     AutoBackend, BlockReader, CancelToken, IoStats, MemoryBackend, PagedFile, PreadBackend,
     ReaderOptions, Salt, StorageBackend, Striping,
@@ -23,7 +23,7 @@ fn contents(len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-fn write(dir: &Path, bytes: &[u8], page_size: u32, files: usize) -> Written {
+fn write(dir: &Path, bytes: &[u8], page_size: u32, files: usize) -> FinishedFile {
     let paths = (0..files).map(|number| dir.join(format!("data.{number}"))).collect();
     let stripe = u64::from(page_size).max(4096);
     let mut file =

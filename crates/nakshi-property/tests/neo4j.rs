@@ -9,7 +9,7 @@ use std::sync::Arc;
 use nakshi_io::CancelToken;
 use nakshi_property::export::{ExportFormat, ExportOptions, Exported, export};
 use nakshi_property::{LoadOptions, PropertyGraph, Rows, Table, Value, load};
-use nakshi_store::import::{Duplicates, Hooks, ImportOptions, Input, Layout, import};
+use nakshi_store::import::{Duplicates, Hooks, ImportLayout, ImportOptions, Input, import};
 use nakshi_store::{Error, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn table(path: PathBuf) -> Vec<Table<'static>> {
 }
 
 /// Loads `nodes.csv` and `relationships.csv` of a directory.
-fn loaded(folder: &Path, name: &str, layout: Layout) -> Arc<Store> {
+fn loaded(folder: &Path, name: &str, layout: ImportLayout) -> Arc<Store> {
     let path = folder.join(name);
     let options = LoadOptions { layout, duplicates: Duplicates::Keep, ..LoadOptions::default() };
     let [nodes, edges] = ["nodes.csv", "relationships.csv"].map(|file| table(folder.join(file)));
@@ -39,7 +39,7 @@ fn read(path: PathBuf) -> String {
 fn plain(home: &Path, directed: bool, edges: &str) -> Arc<Store> {
     let (file, path) = (home.join("edges.tsv"), home.join("plain.nakshi"));
     std::fs::write(&file, edges).unwrap();
-    let layout = Layout::Degree;
+    let layout = ImportLayout::Degree;
     let options = ImportOptions { directed, weighted: true, layout, ..ImportOptions::default() };
     import(vec![Input::Path(file)], &path, &options, &Hooks::default()).unwrap();
     Store::open(&path, &OpenOptions::default()).unwrap()
@@ -156,7 +156,7 @@ proptest! {
     ) {
         let home = tempfile::tempdir().unwrap();
         write_tables(home.path(), &nodes, &edges);
-        let first = loaded(home.path(), "first.nakshi", Layout::Degree);
+        let first = loaded(home.path(), "first.nakshi", ImportLayout::Degree);
         let folder = home.path().join("neo4j");
         let done = exported(&first, &folder).unwrap();
         prop_assert_eq!(done.edges, edges.len() as u64);
@@ -166,7 +166,7 @@ proptest! {
             texts.into_iter().flatten().any(|text| text.contains(['\n', '\r']))
         }) || edges.iter().any(|edge| edge.3.as_ref().is_some_and(|note| note.contains('\n')));
         prop_assert_eq!(done.command.unwrap().contains("--multiline-fields=true"), broken, "{}", lines);
-        let again = loaded(&folder, "again.nakshi", Layout::Original);
+        let again = loaded(&folder, "again.nakshi", ImportLayout::Original);
         prop_assert_eq!(content(&again), content(&first));
     }
 }
@@ -194,7 +194,7 @@ fn plain_stores_keep_their_order() {
     let expected = "exec neo4j-admin database import full \"${1:-neo4j}\" --threads=1 --id-type=integer \
                     --nodes=nodes.csv --relationships=relationships.csv\n";
     assert!(script.ends_with(expected), "{script}");
-    loaded(&folder, "again.nakshi", Layout::Original);
+    loaded(&folder, "again.nakshi", ImportLayout::Original);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn columns_are_those_of_the_tables() {
     )
     .unwrap();
     std::fs::write(home.path().join("relationships.csv"), ":START_ID,:END_ID\nann,bob\n").unwrap();
-    let store = loaded(home.path(), "g.nakshi", Layout::Original);
+    let store = loaded(home.path(), "g.nakshi", ImportLayout::Original);
     let folder = home.path().join("out");
     exported(&store, &folder).unwrap();
     assert_eq!(
@@ -269,7 +269,7 @@ fn properties_that_neo4j_has_not_are_named() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("nodes.csv"), nodes).unwrap();
         std::fs::write(home.path().join("relationships.csv"), edges).unwrap();
-        let store = loaded(home.path(), "g.nakshi", Layout::Original);
+        let store = loaded(home.path(), "g.nakshi", ImportLayout::Original);
         let error = exported(&store, &home.path().join("out")).unwrap_err().to_string();
         assert!(error.contains(mention), "{error}");
         assert!(!home.path().join("out").exists());

@@ -14,7 +14,7 @@ use nakshi_property::{
     Condition, EdgeData, LoadOptions, PropertyGraph, PropertyLayout, PropertySpec, PropertyStore,
     Rows, Table, Value, load, search, tao,
 };
-use nakshi_store::import::{Duplicates, Hooks, Layout};
+use nakshi_store::import::{Duplicates, Hooks, ImportLayout};
 use nakshi_store::{Error, ExternalId, OpenOptions, Store};
 use proptest::prelude::*;
 
@@ -438,7 +438,7 @@ fn tables_by_name() {
         table("isLocatedIn", write("in.csv", "Person.id|Place.id\n1|0\n")),
     ];
     let path = home.path().join("g");
-    let options = LoadOptions { layout: Layout::Original, ..LoadOptions::default() };
+    let options = LoadOptions { layout: ImportLayout::Original, ..LoadOptions::default() };
     load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
     let graph = open(&path);
     let id = |text: &str| ExternalId::Text(text.into());

@@ -95,9 +95,9 @@ impl ImportSettings {
 }
 
 /// A layout by name.
-pub(crate) fn layout(name: &str, seed: Option<u64>) -> Result<import::Layout, Failure> {
+pub(crate) fn layout(name: &str, seed: Option<u64>) -> Result<import::ImportLayout, Failure> {
     let mut layout = name.parse()?;
-    if let (import::Layout::Random { seed }, Some(given)) = (&mut layout, seed) {
+    if let (import::ImportLayout::Random { seed }, Some(given)) = (&mut layout, seed) {
         *seed = given;
     }
     Ok(layout)

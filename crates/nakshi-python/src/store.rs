@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nakshi::engine::{Context, EngineMode};
-use nakshi::store::layout::Source;
+use nakshi::store::layout::LayoutInput;
 use nakshi::store::layout::cost::{layout_cost, matrix};
 use nakshi::{analysis, cluster, layout, store};
 use pyo3::exceptions::PyValueError;
@@ -243,7 +243,7 @@ impl Store {
         let store = self.opened()?;
         let threads = context(memory, threads).threads();
         let cost = long(py, progress, |call| {
-            let source = Source {
+            let source = LayoutInput {
                 store: &store,
                 weight: weight.clone(),
                 memory,
@@ -266,7 +266,7 @@ impl Store {
     ) -> PyResult<Vec<u64>> {
         let store = self.opened()?;
         let squares = long(py, progress, |call| {
-            let source = Source { memory, hooks: hooks(call), ..Source::new(&store) };
+            let source = LayoutInput { memory, hooks: hooks(call), ..LayoutInput::new(&store) };
             Ok(matrix(&source, bins)?)
         })?;
         Ok(squares)

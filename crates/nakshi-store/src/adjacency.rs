@@ -5,7 +5,7 @@ use std::ops::Range;
 use nakshi_io::{CancelToken, PagedFile};
 use std::sync::Arc;
 
-use crate::index::{Extents, ListIndex};
+use crate::list_index::{Extents, ListIndex};
 use crate::{Encoding, Error, List, Result, VertexId, varint};
 
 /// The edge lists of one direction: index in memory, lists on disk.
@@ -113,7 +113,9 @@ pub(crate) fn degrees(
     let (mut at, mut wide) = (0, 0);
     let read = varint::get_run(&bytes, &mut at, stored.min(vertices), |degree| {
         wide = degree;
-        if (degrees.len() as u64).is_multiple_of(varint::PATIENCE) && cancel.is_cancelled() {
+        if (degrees.len() as u64).is_multiple_of(varint::CANCEL_CHECK_INTERVAL)
+            && cancel.is_cancelled()
+        {
             return None;
         }
         degrees.push(u32::try_from(degree).ok()?);

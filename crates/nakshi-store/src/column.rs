@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nakshi_io::PagedFile;
 use serde::{Deserialize, Serialize};
 
-use crate::index::ListIndex;
+use crate::list_index::ListIndex;
 use crate::{Error, Result, VertexId};
 
 /// Type of an attribute column.
@@ -107,14 +107,14 @@ pub enum Number {
 /// The values of one column for the list entries of one vertex, or a part of them, on their way
 /// into a store.
 #[derive(Clone, Copy, Debug)]
-pub enum Values<'a> {
+pub enum NumberSlice<'a> {
     /// Integers.
     Int(&'a [i64]),
     /// Floats.
     Float(&'a [f64]),
 }
 
-impl Values<'_> {
+impl NumberSlice<'_> {
     /// Number of values.
     pub fn len(&self) -> usize {
         match self {
@@ -138,7 +138,7 @@ impl Values<'_> {
 
 /// One attribute column of one direction.
 #[derive(Debug)]
-pub struct Column {
+pub struct AttributeColumn {
     pub(crate) name: String,
     pub(crate) ty: ColumnType,
     pub(crate) file: Arc<PagedFile>,
@@ -146,7 +146,7 @@ pub struct Column {
     pub(crate) index: Arc<ListIndex>,
 }
 
-impl Column {
+impl AttributeColumn {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -187,7 +187,7 @@ impl Column {
         self.index.extents(vertices).map(move |e| e.start * width..e.end * width)
     }
 
-    /// The values in `bytes`, which were read from [`Column::extent`].
+    /// The values in `bytes`, which were read from [`AttributeColumn::extent`].
     #[inline]
     pub fn slice<'a>(&self, bytes: &'a [u8]) -> ColumnSlice<'a> {
         ColumnSlice { ty: self.ty, bytes }

@@ -12,8 +12,8 @@ use crate::sort::bucket::{MergedRuns, Sorted, sort};
 use crate::sort::pairs::unsortable;
 use crate::sort::partition::Bucket;
 use crate::sort::radix::Record;
-use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
-use crate::{Error, ListBatch, Result, StoreBuilder, Values};
+use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
+use crate::{Error, ListBatch, NumberSlice, Result, StoreBuilder};
 
 /// What becomes of an edge that occurs more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) struct Emitted {
 
 /// Where emission reads and spills.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'s> {
+pub(crate) struct EmitScratch<'s> {
     pub arcs: &'s Spill,
     pub runs: &'s Spill,
     pub lists: &'s Spill,
@@ -63,11 +63,11 @@ pub(crate) struct Place<'s> {
 }
 
 /// What sorters send.
-enum Piece {
+enum SorterMessage {
     /// Encoded lists.
     Lists(Box<ListBatch>, Emitted),
     /// A list that was too large for memory: words of neighbour and value.
-    Giant { vertex: u32, degree: u64, extents: Vec<Extent>, stats: Emitted },
+    Giant { vertex: u32, degree: u64, extents: Vec<SpillExtent>, stats: Emitted },
     /// The weights of the edges between these two do not add up to a number.
     Overflow { source: u32, target: u32 },
     /// The end of a bucket.
@@ -77,7 +77,7 @@ enum Piece {
 /// Sorts all buckets and appends their lists to the adjacency that the builder has begun.
 pub(crate) fn emit<R: Record>(
     buckets: &[Bucket],
-    place: Place<'_>,
+    place: EmitScratch<'_>,
     rules: Rules,
     hooks: &Hooks,
     builder: &mut StoreBuilder,
@@ -100,7 +100,7 @@ pub(crate) fn emit<R: Record>(
             let done = hooks.check().and_then(|()| sorter.bucket(bucket));
             let failed = done.is_err();
             // A receiver that has gone away has an error of its own to report.
-            if sorter.sender.send(done.map(|()| Piece::End)).is_err() || failed {
+            if sorter.sender.send(done.map(|()| SorterMessage::End)).is_err() || failed {
                 break;
             }
         }
@@ -111,9 +111,9 @@ pub(crate) fn emit<R: Record>(
 }
 
 fn write(
-    receivers: Vec<Receiver<Result<Piece>>>,
+    receivers: Vec<Receiver<Result<SorterMessage>>>,
     buckets: usize,
-    place: Place<'_>,
+    place: EmitScratch<'_>,
     rules: Rules,
     hooks: &Hooks,
     total: u64,
@@ -126,15 +126,15 @@ fn write(
             let piece = receiver.recv().map_err(|_| Error::Abandoned)?;
             hooks.check()?;
             match piece? {
-                Piece::End => break,
-                Piece::Overflow { source, target } => {
+                SorterMessage::End => break,
+                SorterMessage::Overflow { source, target } => {
                     return Err(overflow(source, target, rules, builder)?);
                 }
-                Piece::Lists(batch, stats) => {
+                SorterMessage::Lists(batch, stats) => {
                     builder.push_batch(*batch)?;
                     emitted.add(stats);
                 }
-                Piece::Giant { vertex, degree, extents, stats } => {
+                SorterMessage::Giant { vertex, degree, extents, stats } => {
                     write_giant(vertex, degree, extents, place, rules, builder)?;
                     emitted.add(stats);
                 }
@@ -159,8 +159,8 @@ fn overflow(source: u32, target: u32, rules: Rules, builder: &StoreBuilder) -> R
 fn write_giant(
     vertex: u32,
     degree: u64,
-    extents: Vec<Extent>,
-    place: Place<'_>,
+    extents: Vec<SpillExtent>,
+    place: EmitScratch<'_>,
     rules: Rules,
     builder: &mut StoreBuilder,
 ) -> Result<()> {
@@ -224,10 +224,10 @@ impl OneList {
         }
     }
 
-    fn values(&self, rules: Rules) -> Option<Values<'_>> {
+    fn values(&self, rules: Rules) -> Option<NumberSlice<'_>> {
         match (rules.valued, rules.float) {
-            (_, true) => Some(Values::Float(&self.floats)),
-            (true, false) => Some(Values::Int(&self.ints)),
+            (_, true) => Some(NumberSlice::Float(&self.floats)),
+            (true, false) => Some(NumberSlice::Int(&self.ints)),
             (false, false) => None,
         }
     }
@@ -235,9 +235,9 @@ impl OneList {
 
 /// Turns buckets into lists.
 struct Sorter<'s, R> {
-    place: Place<'s>,
+    place: EmitScratch<'s>,
     rules: Rules,
-    sender: SyncSender<Result<Piece>>,
+    sender: SyncSender<Result<SorterMessage>>,
     scratch: Vec<R>,
     list: OneList,
     batch: ListBatch,
@@ -270,10 +270,10 @@ struct Stream<'s> {
 
 impl<'s, R: Record> Sorter<'s, R> {
     fn new(
-        place: Place<'s>,
+        place: EmitScratch<'s>,
         rules: Rules,
         batch: ListBatch,
-        sender: SyncSender<Result<Piece>>,
+        sender: SyncSender<Result<SorterMessage>>,
     ) -> Self {
         let (scratch, list, stats) = (Vec::new(), OneList::default(), Emitted::default());
         Self { place, rules, sender, scratch, list, batch, stats }
@@ -352,7 +352,7 @@ impl<'s, R: Record> Sorter<'s, R> {
                 if self.rules.duplicates == Duplicates::Sum {
                     let Some(sum) = sum(last.weight, weight, float) else {
                         let (source, target) = ((last.key >> 32) as u32, last.key as u32);
-                        self.give(Piece::Overflow { source, target })?;
+                        self.give(SorterMessage::Overflow { source, target })?;
                         return Err(Error::Cancelled);
                     };
                     last.weight = sum;
@@ -431,17 +431,22 @@ impl<'s, R: Record> Sorter<'s, R> {
         self.send()?;
         let extents =
             stream.spilled.take().map(StreamWriter::finish).transpose()?.unwrap_or_default();
-        self.give(Piece::Giant { vertex: stream.vertex, degree: stream.degree, extents, stats })
+        self.give(SorterMessage::Giant {
+            vertex: stream.vertex,
+            degree: stream.degree,
+            extents,
+            stats,
+        })
     }
 
     fn send(&mut self) -> Result<()> {
         let fresh = self.batch.fresh();
         let batch = std::mem::replace(&mut self.batch, fresh);
         let stats = std::mem::take(&mut self.stats);
-        self.give(Piece::Lists(Box::new(batch), stats))
+        self.give(SorterMessage::Lists(Box::new(batch), stats))
     }
 
-    fn give(&self, piece: Piece) -> Result<()> {
+    fn give(&self, piece: SorterMessage) -> Result<()> {
         // The writer goes away only after an error, which it reports itself.
         self.sender.send(Ok(piece)).map_err(|_| Error::Abandoned)
     }

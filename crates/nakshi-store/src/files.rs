@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nakshi_io::write::Written;
+use nakshi_io::write::FinishedFile;
 use nakshi_io::{
     CancelToken, FileSpec, IoStats, PagedFile, ReaderOptions, Salt, StorageBackend, Striping,
 };
@@ -205,7 +205,7 @@ pub(crate) fn sums_bytes(uuid: &Uuid, id: u32, sums: &[u32]) -> Vec<u8> {
 }
 
 /// The manifest's entry for a finished file, and the bytes of its checksum table.
-pub(crate) fn describe(name: &str, written: &Written, hash: u64) -> (FileEntry, Vec<u8>) {
+pub(crate) fn describe(name: &str, written: &FinishedFile, hash: u64) -> (FileEntry, Vec<u8>) {
     let sums = sums_bytes(&written.salt.store, written.salt.file, &written.checksums);
     let entry = FileEntry {
         name: name.to_string(),

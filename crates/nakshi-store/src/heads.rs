@@ -56,7 +56,7 @@ impl Heads {
         pairs.try_reserve_exact(n).map_err(|_| Error::Budget { needed: stored * 8, given: 0 })?;
         let mut at = 0;
         for v in (0..=VertexId::MAX).take(n) {
-            if u64::from(v).is_multiple_of(varint::PATIENCE) {
+            if u64::from(v).is_multiple_of(varint::CANCEL_CHECK_INTERVAL) {
                 cancel.check()?;
             }
             let first = match varint::get_mixed(&bytes, &mut at).ok_or_else(bad)? {

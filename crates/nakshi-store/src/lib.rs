@@ -1,7 +1,7 @@
 //! The on-disk graph store of Nakshi: format, import, ids, topology.
 //!
 //! - [`Store`], [`Adjacency`], [`List`]: open a store, find an edge list, decode it;
-//! - [`Heads`], [`Column`]: the first two neighbours of every vertex; attributes of edges;
+//! - [`Heads`], [`AttributeColumn`]: the first two neighbours of every vertex; attributes of edges;
 //! - [`IdMap`], [`ExternalId`]: the user's ids, and the way to internal ids and back;
 //! - [`StoreBuilder`], [`ListBatch`]: write a store, in order, committed whole;
 //! - [`check`](check()): read all of a store and report all damage; [`backup`](backup()): copy it while
@@ -28,6 +28,7 @@ mod adjacency;
 mod backup;
 mod budget;
 mod build;
+mod cache_plan;
 mod check;
 pub mod codec;
 mod column;
@@ -42,12 +43,11 @@ mod heads;
 mod hooks;
 mod ids;
 pub mod import;
-mod index;
 pub mod layout;
 mod list;
+mod list_index;
 mod manifest;
 mod permutation;
-mod plan;
 mod random;
 mod rewrite;
 mod section;
@@ -60,18 +60,18 @@ mod vertex;
 pub use adjacency::Adjacency;
 pub use backup::{BackupReport, OpenLog, backup, backup_with};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
+pub use cache_plan::{CachePlan, PlanInfo, PlanSide};
 pub use check::{CheckReport, SectionCheck, check, check_with};
 pub use codec::{Encoding, Term};
-pub use column::{Column, ColumnSlice, ColumnType, Number, Values};
+pub use column::{AttributeColumn, ColumnSlice, ColumnType, Number, NumberSlice};
 pub use error::{Error, Result};
 pub use heads::Heads;
 pub use ids::keys::Key;
 pub use ids::{ExternalId, IdKind, IdMap, ResidentIds, compare_decimal, is_canonical_integer};
-pub use index::{Extents, ListIndex, ListIndexBuilder};
 pub use list::List;
+pub use list_index::{Extents, ListIndex, ListIndexBuilder};
 pub use manifest::{AdjacencyEntry, ColumnEntry, FORMAT_VERSION, IdsEntry, Manifest, StripeEntry};
 pub use permutation::Permutation;
-pub use plan::{CachePlan, PlanInfo, PlanSide};
 pub use rewrite::{
     BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, rewrite, rewrite_with,
     without_rows,

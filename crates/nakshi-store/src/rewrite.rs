@@ -11,7 +11,7 @@ use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
 use crate::budget::{self, Budget};
-use crate::emit::{Duplicates, Place, Rules, emit};
+use crate::emit::{Duplicates, EmitScratch, Rules, emit};
 use crate::hooks::{Hooks, Progress};
 use crate::import::STRIPE;
 use crate::sort::pairs::sortable;
@@ -20,8 +20,8 @@ use crate::sort::radix::{Record, Weighted};
 use crate::sort::spill::Spill;
 use crate::stream::ListStream;
 use crate::{
-    BuildOptions, Column, ColumnSpec, Direction, Encoding, Error, IdKind, Manifest, Permutation,
-    Result, Store, StoreBuilder, Stripes,
+    AttributeColumn, BuildOptions, ColumnSpec, Direction, Encoding, Error, IdKind, Manifest,
+    Permutation, Result, Store, StoreBuilder, Stripes,
 };
 
 /// Memory per vertex at the peak: the new order, and the order of the ids or the degrees.
@@ -130,7 +130,7 @@ pub fn rewrite_with(
     refuse_properties(source)?;
     let budget =
         Budget::new(options.memory, BYTES_PER_VERTEX * source.num_vertices(), options.threads)?;
-    let job = Job { fs, source, order, options, hooks, budget, rows: None };
+    let job = RewriteJob { fs, source, order, options, hooks, budget, rows: None };
     let done = match job.column()? {
         Some(column) => job.run::<Weighted>(destination, &column),
         None => job.run::<u64>(destination, ""),
@@ -155,7 +155,7 @@ pub fn without_rows(
     let order = Permutation::identity(source.num_vertices())?;
     let options = RewriteOptions::default();
     let rows = Some(first);
-    let job = Job { fs, source, order: &order, options: &options, hooks, budget, rows };
+    let job = RewriteJob { fs, source, order: &order, options: &options, hooks, budget, rows };
     builder.set_shape(source.num_vertices(), Vec::new())?;
     builder.set_layout(&source.manifest().layout);
     match job.column()? {
@@ -165,7 +165,7 @@ pub fn without_rows(
     }
 }
 
-struct Job<'j> {
+struct RewriteJob<'j> {
     fs: &'j Arc<dyn WriteFs>,
     source: &'j Store,
     order: &'j Permutation,
@@ -176,7 +176,7 @@ struct Job<'j> {
     rows: Option<u64>,
 }
 
-impl Job<'_> {
+impl RewriteJob<'_> {
     /// The name of the column, if there is one.
     fn column(&self) -> Result<Option<String>> {
         let columns = &self.source.manifest().columns;
@@ -216,7 +216,7 @@ impl Job<'_> {
             let buckets = self.scatter::<R>(direction, column.as_ref(), &ranges, &arcs)?;
             drop(column);
             let (runs, lists) = (spill("runs")?, spill("lists")?);
-            let place = Place {
+            let place = EmitScratch {
                 arcs: &arcs,
                 runs: &runs,
                 lists: &lists,
@@ -293,7 +293,7 @@ impl Job<'_> {
     fn scatter<R: Record>(
         &self,
         direction: Direction,
-        column: Option<&Column>,
+        column: Option<&AttributeColumn>,
         ranges: &Ranges,
         arcs: &Spill,
     ) -> Result<Vec<Bucket>> {

@@ -8,10 +8,10 @@ use nakshi_io::{CancelToken, PagedFile, StorageBackend};
 use crate::files::{self, Uuid};
 use crate::heads::Heads;
 use crate::ids::IdMap;
-use crate::index::ListIndexBuilder;
+use crate::list_index::ListIndexBuilder;
 use crate::{
-    Adjacency, AdjacencyEntry, Column, ColumnEntry, Direction, Error, ListIndex, Manifest, Result,
-    varint,
+    Adjacency, AdjacencyEntry, AttributeColumn, ColumnEntry, Direction, Error, ListIndex, Manifest,
+    Result, varint,
 };
 
 /// How to open a store.
@@ -208,7 +208,7 @@ impl Store {
         let (mut at, mut fault, mut count) = (0, None, 0u64);
         let read = varint::get_run(&bytes, &mut at, stored, |size| {
             count += 1;
-            if count.is_multiple_of(varint::PATIENCE) && cancel.is_cancelled() {
+            if count.is_multiple_of(varint::CANCEL_CHECK_INTERVAL) && cancel.is_cancelled() {
                 return None;
             }
             builder.push(size).map_err(|e| fault = Some(e)).ok()
@@ -254,7 +254,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NoColumn`]; those of reading.
-    pub fn column(&self, name: &str, direction: Direction) -> Result<Column> {
+    pub fn column(&self, name: &str, direction: Direction) -> Result<AttributeColumn> {
         self.column_until(name, direction, &self.cancel)
     }
 
@@ -267,7 +267,7 @@ impl Store {
         name: &str,
         direction: Direction,
         cancel: &CancelToken,
-    ) -> Result<Column> {
+    ) -> Result<AttributeColumn> {
         let direction = self.resolve(direction);
         let all = &self.manifest.columns;
         let entry =
@@ -280,10 +280,10 @@ impl Store {
         self.load_column(entry, cancel)
     }
 
-    fn load_column(&self, entry: &ColumnEntry, cancel: &CancelToken) -> Result<Column> {
+    fn load_column(&self, entry: &ColumnEntry, cancel: &CancelToken) -> Result<AttributeColumn> {
         let lists = self.entry(entry.direction)?;
         let degrees = self.file(&lists.degrees)?;
-        Ok(Column {
+        Ok(AttributeColumn {
             name: entry.name.clone(),
             ty: entry.ty,
             file: self.striped_file(&entry.file)?,

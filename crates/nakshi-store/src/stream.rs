@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nakshi_io::{Block, BlockReader, IoStats};
 
-use crate::{Adjacency, Column, ColumnSlice, Direction, Result, Store, VertexId};
+use crate::{Adjacency, AttributeColumn, ColumnSlice, Direction, Result, Store, VertexId};
 
 /// Bytes of lists that are read at once.
 const CHUNK: u64 = 1 << 20;
@@ -23,7 +23,7 @@ pub struct ListView<'l> {
 /// The lists of one direction in chunks, which may be read side by side.
 pub struct ListStream<'s> {
     adjacency: &'s Adjacency,
-    column: Option<&'s Column>,
+    column: Option<&'s AttributeColumn>,
     /// First vertex of each chunk, then the number of vertices.
     starts: Vec<u64>,
 }
@@ -33,7 +33,11 @@ impl<'s> ListStream<'s> {
     ///
     /// # Errors
     /// Those of [`Store::adjacency`].
-    pub fn new(store: &'s Store, direction: Direction, column: Option<&'s Column>) -> Result<Self> {
+    pub fn new(
+        store: &'s Store,
+        direction: Direction,
+        column: Option<&'s AttributeColumn>,
+    ) -> Result<Self> {
         let adjacency = store.adjacency(direction)?;
         let vertices = store.num_vertices();
         let (mut starts, mut start) = (vec![0], 0);
@@ -76,7 +80,7 @@ impl<'s> ListStream<'s> {
 pub struct ChunkReader<'s> {
     stream: &'s ListStream<'s>,
     lists: BlockReader,
-    values: Option<(&'s Column, BlockReader)>,
+    values: Option<(&'s AttributeColumn, BlockReader)>,
     neighbours: Vec<VertexId>,
 }
 
@@ -134,7 +138,11 @@ struct ChunkValues {
 }
 
 impl ChunkValues {
-    fn new(column: &Column, reader: &mut BlockReader, vertices: Range<u64>) -> Result<Self> {
+    fn new(
+        column: &AttributeColumn,
+        reader: &mut BlockReader,
+        vertices: Range<u64>,
+    ) -> Result<Self> {
         let narrow = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
         let start = column.extent(narrow(vertices.start)).start;
         let end = column.extent(narrow(vertices.end.saturating_sub(1))).end;
@@ -142,7 +150,7 @@ impl ChunkValues {
         Ok(Self { block, start })
     }
 
-    fn of<'v>(&'v self, column: &Column, vertex: VertexId) -> ColumnSlice<'v> {
+    fn of<'v>(&'v self, column: &AttributeColumn, vertex: VertexId) -> ColumnSlice<'v> {
         let extent = column.extent(vertex);
         let bytes = self.block.as_ref().map(Block::bytes).unwrap_or_default();
         let range = (extent.start - self.start) as usize..(extent.end - self.start) as usize;

@@ -1,7 +1,7 @@
 //! LEB128: seven bits a byte, least significant first, high bit set on all but the last.
 
 /// Values of a run between two looks at a cancel token.
-pub(crate) const PATIENCE: u64 = 1 << 18;
+pub(crate) const CANCEL_CHECK_INTERVAL: u64 = 1 << 18;
 
 /// Appends `value`.
 #[inline]

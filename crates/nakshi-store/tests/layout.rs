@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nakshi_io::write::{FaultyFs, RealFs, WriteAction, WriteFault, WriteFs};
-use nakshi_store::import::{Hooks, ImportOptions, Input, Layout, import};
+use nakshi_store::import::{Hooks, ImportLayout, ImportOptions, Input, import};
 use nakshi_store::layout::cost::{arrangement_by_vertex, layout_cost};
 use nakshi_store::layout::{
     Bisection, Bondhu, By, Communities, Csr, Degree, Gorder, Model, Norder, Ordering, OrganPipe,
@@ -103,8 +103,8 @@ proptest! {
         let text = folder.join("edges.tsv");
         write_edges(&text, &edges, text_ids).unwrap();
         let options = |layout| ImportOptions { directed, weighted, layout, threads: 1, ..ImportOptions::default() };
-        let plain = imported(folder, "plain", &text, options(Layout::Original)).unwrap();
-        let mixed = imported(folder, "mixed", &text, options(Layout::Random { seed: 5 })).unwrap();
+        let plain = imported(folder, "plain", &text, options(ImportLayout::Original)).unwrap();
+        let mixed = imported(folder, "mixed", &text, options(ImportLayout::Random { seed: 5 })).unwrap();
         let all = exported(folder, &plain).unwrap();
         for (k, ordering) in orders().into_iter().enumerate() {
             let weight = weighted.then(|| "weight".to_owned());
@@ -146,8 +146,9 @@ fn import_and_rewrite_agree() -> Outcome {
     for directed in [false, true] {
         let options = |layout| ImportOptions { directed, layout, ..ImportOptions::default() };
         let name = |what: &str| format!("{what}-{directed}");
-        let plain = imported(folder.path(), &name("plain"), &text, options(Layout::Original))?;
-        let hubs = imported(folder.path(), &name("hubs"), &text, options(Layout::Degree))?;
+        let plain =
+            imported(folder.path(), &name("plain"), &text, options(ImportLayout::Original))?;
+        let hubs = imported(folder.path(), &name("hubs"), &text, options(ImportLayout::Degree))?;
         let order = Degree::default().order(&Source::new(&plain))?;
         let options = RewriteOptions { layout: "degree".into(), ..RewriteOptions::default() };
         let path = folder.path().join(name("again"));
@@ -235,7 +236,9 @@ fn norder_is_what_the_paper_says() -> Outcome {
         })
         .collect();
     write_edges(&text, &edges, false)?;
-    for (directed, layout) in [(true, Layout::Random { seed: 3 }), (false, Layout::Original)] {
+    for (directed, layout) in
+        [(true, ImportLayout::Random { seed: 3 }), (false, ImportLayout::Original)]
+    {
         let options = ImportOptions { directed, layout, ..ImportOptions::default() };
         let store = imported(folder.path(), &format!("{directed}"), &text, options)?;
         let source = Source::new(&store);
@@ -268,8 +271,11 @@ fn costs_of_a_store_are_those_of_its_edges() -> Outcome {
     let text = folder.path().join("edges.tsv");
     // Table 3.2 of the thesis, and its linear layout.
     std::fs::write(&text, "1\t2\n1\t3\n1\t5\n2\t3\n2\t4\n3\t4\n3\t5\n4\t6\n4\t7\n6\t7\n")?;
-    let options =
-        ImportOptions { directed: false, layout: Layout::Original, ..ImportOptions::default() };
+    let options = ImportOptions {
+        directed: false,
+        layout: ImportLayout::Original,
+        ..ImportOptions::default()
+    };
     let store = imported(folder.path(), "store", &text, options)?;
     let cost = layout_cost(&Source::new(&store))?;
     assert_eq!(cost.linear_arrangement, 19.0);

@@ -49,12 +49,12 @@ fn build(
     builder.begin_adjacency(Direction::Out)?;
     for (v, list) in (0..).zip(graph) {
         let values: Vec<i64> = list.iter().map(|u| i64::from(u % 200)).collect();
-        let column = [Values::Int(&values)];
+        let column = [NumberSlice::Int(&values)];
         let columns = if weights { &column[..] } else { &[] };
         if in_parts && list.len() > 100 {
             builder.start_list(v, list.len() as u64)?;
             for (part, values) in list.chunks(77).zip(values.chunks(77)) {
-                let column = [Values::Int(values)];
+                let column = [NumberSlice::Int(values)];
                 builder.extend_list(part, if weights { &column } else { &[] })?;
             }
             builder.finish_list()?;

@@ -44,9 +44,9 @@ fn running() -> Option<Duration> {
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -61,13 +61,13 @@ impl Random {
 }
 
 /// A text and what is searched for in it.
-struct Sample {
+struct SearchSample {
     text: Vec<u8>,
     patterns: Vec<Vec<u8>>,
 }
 
 fn main() -> Outcome<()> {
-    let Sample { text, patterns } = match std::env::args().nth(1) {
+    let SearchSample { text, patterns } = match std::env::args().nth(1) {
         Some(path) => of_file(std::fs::read(path)?),
         None => node_file(numbers("MB", &[20])?.iter().sum::<u32>() as usize * 1_000_000),
     };
@@ -92,7 +92,7 @@ fn measure(text: &[u8], patterns: &[Vec<u8>], options: &Options) -> Outcome<()> 
     let succinct = Succinct::build(text, options)?;
     let build = begin.micros() / 1e6;
     let size = succinct.as_bytes().len() as f64 / text.len() as f64;
-    let mut random = Random(7);
+    let mut random = SplitMix64(7);
     let last = text.len().saturating_sub(WIDTH) as u64 + 1;
     let mut out = Vec::new();
     let begin = Clock::start();
@@ -138,20 +138,20 @@ fn numbers(name: &str, default: &[u32]) -> Outcome<Vec<u32>> {
     }
 }
 
-fn of_file(text: Vec<u8>) -> Sample {
-    let mut random = Random(4);
+fn of_file(text: Vec<u8>) -> SearchSample {
+    let mut random = SplitMix64(4);
     let mut pattern = || {
         let from = random.below(text.len().max(1) as u64) as usize;
         text.iter().skip(from).take(WIDTH).copied().collect()
     };
     let patterns = (0..SEARCHES).map(|_| pattern()).collect();
-    Sample { text, patterns }
+    SearchSample { text, patterns }
 }
 
 /// Whole records, up to `len` bytes.
-fn node_file(len: usize) -> Sample {
+fn node_file(len: usize) -> SearchSample {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut random = Random(1);
+    let mut random = SplitMix64(1);
     let mut letter = || LETTERS[random.below(LETTERS.len() as u64) as usize];
     let values: Vec<[u8; WIDTH]> =
         (0..u64::from(PROPERTIES) * VALUES).map(|_| std::array::from_fn(|_| letter())).collect();
@@ -166,13 +166,13 @@ fn node_file(len: usize) -> Sample {
         text.push(b'\n');
     }
     let patterns = (0..PROPERTIES).cycle().take(SEARCHES).map(property).collect();
-    Sample { text, patterns }
+    SearchSample { text, patterns }
 }
 
 /// Nanoseconds of an access whose place the one before says, over `bytes` bytes.
 fn chase(bytes: usize) {
     let mut next: Vec<u32> = (0..bytes as u32 / 4).collect();
-    let mut random = Random(3);
+    let mut random = SplitMix64(3);
     // one cycle through all places (Sattolo 1986)
     for i in (1..next.len()).rev() {
         next.swap(i, random.below(i as u64) as usize);

@@ -4,9 +4,9 @@ use libsais::{LibsaisError, SuffixArrayConstruction};
 
 use crate::buckets::Buckets;
 use crate::error::{reserve, zeroed};
-use crate::layout::{Layout, PointerSize};
+use crate::layout::{PointerSize, TextLayout};
 use crate::options::{MAX_LEN, samples};
-use crate::{Error, Options, Result, bits, marks, pointers};
+use crate::{Error, Options, Result, bits, marks, next_pointers};
 
 /// What is kept of the suffix array before pointers take its place.
 struct Samples {
@@ -21,11 +21,12 @@ pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result
     options.check()?;
     let buckets = Buckets::of_counts(&counts(text)?)?;
     let mut rows = suffix_array(text)?;
-    let empty = Layout::new(text.len() as u64, *options, buckets.len(), PointerSize::default())?;
+    let empty =
+        TextLayout::new(text.len() as u64, *options, buckets.len(), PointerSize::default())?;
     let kept = samples_of(&rows, &empty)?;
     point(text, &buckets, &mut rows)?;
-    let size = pointers::size(&rows, &empty)?;
-    let layout = Layout::new(text.len() as u64, *options, buckets.len(), size)?;
+    let size = next_pointers::size(&rows, &empty)?;
+    let layout = TextLayout::new(text.len() as u64, *options, buckets.len(), size)?;
     let total = usize::try_from(layout.total).unwrap_or(usize::MAX);
     reserve(out, total)?;
     let before = out.len();
@@ -39,7 +40,7 @@ pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result
     let new = out.get_mut(before..).unwrap_or_default();
     let (upto, directory) = new.split_at_mut(layout.directory.start);
     let body = upto.get_mut(layout.body.clone()).unwrap_or_default();
-    pointers::write(&rows, &layout, body, directory)
+    next_pointers::write(&rows, &layout, body, directory)
 }
 
 /// Occurrences of each byte.
@@ -76,7 +77,7 @@ fn suffix_array(text: &[u8]) -> Result<Vec<i32>> {
 }
 
 /// Samples of the suffix array and its inverse.
-fn samples_of(positions: &[i32], layout: &Layout) -> Result<Samples> {
+fn samples_of(positions: &[i32], layout: &TextLayout) -> Result<Samples> {
     let (sa_rate, isa_rate) = (layout.options.sa_rate, layout.options.isa_rate);
     let mut kept = Samples {
         mark_directory: zeroed(layout.mark_directory.len())?,
@@ -84,7 +85,7 @@ fn samples_of(positions: &[i32], layout: &Layout) -> Result<Samples> {
         positions: zeroed(layout.positions.len())?,
         rows: zeroed(layout.sampled_rows.len())?,
     };
-    let mut writer = marks::Writer::new(&mut kept.mark_directory, &mut kept.marks);
+    let mut writer = marks::MarksWriter::new(&mut kept.mark_directory, &mut kept.marks);
     let (position_bits, row_bits) = (layout.position_bits, layout.row_bits);
     for (row, position) in (0..).zip(positions).skip(1) {
         let position = position.unsigned_abs();

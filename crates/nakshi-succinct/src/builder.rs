@@ -74,7 +74,7 @@ impl Builder {
     }
 
     /// Appends the last chunk and the directory to `out`. Everything that was appended, in one
-    /// piece, is what [`Text::open`](crate::Text::open) takes.
+    /// piece, is what [`ChunkedText::open`](crate::ChunkedText::open) takes.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].

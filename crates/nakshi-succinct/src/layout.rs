@@ -22,7 +22,7 @@ pub(crate) const GROUP: u64 = 16;
 
 /// Lengths, widths and extents of sections.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct TextLayout {
     pub(crate) options: Options,
     pub(crate) len: u64,
     /// Suffixes with the empty one.
@@ -50,7 +50,7 @@ pub(crate) struct PointerSize {
     pub(crate) place_bits: u32,
 }
 
-impl Layout {
+impl TextLayout {
     /// # Errors
     /// [`Error::Unsupported`] if the text or its pointers are too long.
     pub(crate) fn new(

@@ -10,7 +10,7 @@
 //!
 //! - [`Succinct`]: a text below 2 GiB, compressed, on its serialised bytes: [`extract`],
 //!   [`count`], [`search`], and offsets one by one;
-//! - [`Text`], [`Builder`]: a text of any length in chunks, with the same queries, built in bounded
+//! - [`ChunkedText`], [`Builder`]: a text of any length in chunks, with the same queries, built in bounded
 //!   memory;
 //! - [`Options`], [`Psi`]: sampling rates and the code of next pointers, and what they cost;
 //! - [`Error`].
@@ -48,7 +48,7 @@
 //! | body | packed | blocks of next pointers, one behind another: the first, `w` bits, and the code of the others |
 //! | directory | packed | for every 16 blocks the first pointer, `w` bits; the bit of the body where they begin, as many bits as `b` has; and how far behind it each but the first begins, `p` bits |
 //!
-//! A row is marked if its text position is divisible by `sa_rate`. A [`Text`] is its chunks, each as
+//! A row is marked if its text position is divisible by `sa_rate`. A [`ChunkedText`] is its chunks, each as
 //! above, then for each chunk its end in the text and in the bytes, two words, and four more words:
 //! chunks; the delimiter, or 256; bytes of the text; `"nkstext"` and the version 1 in the last byte.
 //!
@@ -94,20 +94,20 @@ mod bits;
 mod buckets;
 mod build;
 mod builder;
+mod chunked_text;
 mod chunks;
 mod error;
 mod layout;
 mod marks;
 mod memory;
+mod next_pointers;
 mod options;
-mod pointers;
 mod succinct;
-mod text;
 mod view;
 
 pub use builder::Builder;
+pub use chunked_text::ChunkedText;
 pub use error::{Error, Result};
 pub use options::{MAX_LEN, Options, Psi};
 pub use succinct::{Succinct, write};
-pub use text::Text;
 pub use view::Positions;

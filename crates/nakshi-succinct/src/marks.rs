@@ -65,7 +65,7 @@ impl Marks<'_> {
 }
 
 /// Writes marks in order of rows, over zeros.
-pub(crate) struct Writer<'a> {
+pub(crate) struct MarksWriter<'a> {
     directory: &'a mut [u8],
     lows: &'a mut [u8],
     /// Entries of the directory that are written.
@@ -73,7 +73,7 @@ pub(crate) struct Writer<'a> {
     marked: u64,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> MarksWriter<'a> {
     pub(crate) fn new(directory: &'a mut [u8], lows: &'a mut [u8]) -> Self {
         Self { directory, lows, entries: 0, marked: 0 }
     }
@@ -118,7 +118,7 @@ mod tests {
             let marked: BTreeSet<u64> = marked.into_iter().filter(|row| *row < rows).collect();
             let mut directory = vec![0; directory_bytes(rows) as usize];
             let mut lows = vec![0; bits::section(marked.len() as u64 * 8) as usize];
-            let mut writer = Writer::new(&mut directory, &mut lows);
+            let mut writer = MarksWriter::new(&mut directory, &mut lows);
             for (rank, &row) in (0..).zip(&marked) {
                 prop_assert_eq!(writer.mark(row), rank);
             }

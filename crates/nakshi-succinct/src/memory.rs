@@ -1,7 +1,7 @@
 //! How much memory compressing a text takes.
 
 use crate::Options;
-use crate::layout::{Layout, PointerSize};
+use crate::layout::{PointerSize, TextLayout};
 use crate::options::MAX_LEN;
 
 impl Options {
@@ -17,7 +17,7 @@ impl Options {
         let codes = rows.saturating_mul(self.psi.worst_bits());
         let body_bits = firsts.saturating_add(codes).saturating_add(1 << 16);
         let size = PointerSize { body_bits, place_bits: 20 };
-        let Ok(layout) = Layout::new(len, *self, 256, size) else { return u64::MAX };
+        let Ok(layout) = TextLayout::new(len, *self, 256, size) else { return u64::MAX };
         let samples = layout.body.start as u64;
         // libsais takes tables of its alphabet
         const TABLES: u64 = 1 << 20;

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use crate::buckets::Buckets;
 use crate::error::grow;
-use crate::layout::Layout;
+use crate::layout::TextLayout;
 use crate::marks::Marks;
+use crate::next_pointers::NextPointers;
 use crate::options::samples;
-use crate::pointers::Pointers;
 use crate::{Error, Result, bits};
 
 /// Walks that are done side by side, so that their memory accesses overlap.
@@ -16,7 +16,7 @@ const LANES: usize = 8;
 /// What is read from the header once: where sections lie, and the table of bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
-    pub(crate) layout: Layout,
+    pub(crate) layout: TextLayout,
     pub(crate) buckets: Buckets,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct View<'a> {
     marks: Marks<'a>,
     positions: &'a [u8],
     sampled_rows: &'a [u8],
-    pointers: Pointers<'a>,
+    pointers: NextPointers<'a>,
 }
 
 /// A stretch of an extract, from a sampled position on.
@@ -51,7 +51,7 @@ struct Walker {
 impl Parsed {
     /// Header and table of bytes; the whole length is checked, directories are not.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self> {
-        let layout = Layout::parse(bytes)?;
+        let layout = TextLayout::parse(bytes)?;
         let section = bytes.get(layout.buckets.clone()).unwrap_or_default();
         let buckets = Buckets::of_words(section, layout.rows)?;
         Ok(Self { layout, buckets })
@@ -70,7 +70,7 @@ impl Parsed {
             },
             positions: section(&layout.positions),
             sampled_rows: section(&layout.sampled_rows),
-            pointers: Pointers {
+            pointers: NextPointers {
                 layout,
                 body: section(&layout.body),
                 directory: section(&layout.directory),

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use nakshi_succinct::{Builder, Error, Options, Psi, Result, Succinct, Text};
+use nakshi_succinct::{Builder, ChunkedText, Error, Options, Psi, Result, Succinct};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const OPTIONS: Options = Options { sa_rate: 4, isa_rate: 4, psi: Psi::Runs, psi_block: 16 };
 
 /// Built from pieces, with the output moved away after each.
-fn built(text: &[u8], delimiter: Option<u8>, chunk: u64, piece: usize) -> Result<Text> {
+fn built(text: &[u8], delimiter: Option<u8>, chunk: u64, piece: usize) -> Result<ChunkedText> {
     let mut builder = Builder::of_chunks(OPTIONS, delimiter, chunk)?;
     let (mut file, mut out) = (Vec::new(), Vec::new());
     for piece in text.chunks(piece) {
@@ -18,10 +18,10 @@ fn built(text: &[u8], delimiter: Option<u8>, chunk: u64, piece: usize) -> Result
     }
     builder.finish(&mut out)?;
     file.append(&mut out);
-    Text::open(file)
+    ChunkedText::open(file)
 }
 
-fn check(text: &[u8], chunked: &Text, places: &[(f64, usize)]) -> Result<()> {
+fn check(text: &[u8], chunked: &ChunkedText, places: &[(f64, usize)]) -> Result<()> {
     let whole = Succinct::build(text, &OPTIONS)?;
     assert_eq!(chunked.len(), whole.len());
     let mut patterns = vec![Vec::new()];
@@ -90,7 +90,7 @@ proptest! {
         for (to, other) in bytes[from..].iter_mut().zip(other) {
             *to = other;
         }
-        for opened in [Text::open(bytes.as_slice()), Text::open_lazily(bytes.as_slice())] {
+        for opened in [ChunkedText::open(bytes.as_slice()), ChunkedText::open_lazily(bytes.as_slice())] {
             let Ok(opened) = opened else { continue };
             let mut out = Vec::new();
             let _ = opened.extract(0, usize::MAX, &mut out);
@@ -112,7 +112,7 @@ fn every_flipped_byte_of_the_directory_is_refused() -> Result<()> {
         for flip in [0x01, 0x80, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] ^= flip;
-            assert!(Text::open_lazily(bytes).is_err(), "byte {at}");
+            assert!(ChunkedText::open_lazily(bytes).is_err(), "byte {at}");
         }
     }
     Ok(())
@@ -122,7 +122,7 @@ fn every_flipped_byte_of_the_directory_is_refused() -> Result<()> {
 fn truncated_chunks_are_refused() -> Result<()> {
     let bytes = built(&[b'a'; 300], None, 100, 300)?.into_bytes();
     for len in 0..bytes.len() {
-        assert!(Text::open_lazily(&bytes[..len]).is_err(), "{len} bytes");
+        assert!(ChunkedText::open_lazily(&bytes[..len]).is_err(), "{len} bytes");
     }
     Ok(())
 }
@@ -138,10 +138,10 @@ fn a_record_longer_than_a_chunk_is_refused() {
 fn memory_decides_on_chunks() -> Result<()> {
     let text = vec![b'a'; 1 << 20];
     let memory = OPTIONS.memory_of(100_000);
-    let chunked = Text::build(&text, OPTIONS, None, memory)?;
+    let chunked = ChunkedText::build(&text, OPTIONS, None, memory)?;
     assert_eq!(chunked.chunks().count(), 11);
     assert_eq!(chunked.count(b"aa")?, (1 << 20) - 1);
-    let error = Text::build(&text, OPTIONS, None, 1000).expect_err("too little");
+    let error = ChunkedText::build(&text, OPTIONS, None, 1000).expect_err("too little");
     assert!(error.to_string().contains("1000 bytes of memory"), "{error}");
     Ok(())
 }

@@ -15,8 +15,8 @@ use crate::io::write::default_fs;
 use crate::property::{LoadOptions, PropertyEntry, PropertyStore, Relaid};
 use crate::store::import::{Hooks, least_memory};
 use crate::store::layout::{
-    Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, Model, Norder, Ordering,
-    OrganPipe, Original, Random, Sides, Source,
+    Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, LayoutInput, Model,
+    Norder, Ordering, OrganPipe, Original, Random, Sides,
 };
 use crate::store::{
     Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
@@ -115,7 +115,7 @@ impl Request {
     /// Computes the order of this name, within the memory of `cx`.
     fn ordered(&self, store: &Arc<Store>, cx: &Context, hooks: &Hooks) -> Result<Ordered> {
         self.afford(store, cx)?;
-        let source = &Source {
+        let source = &LayoutInput {
             store,
             weight: self.weight.clone(),
             memory: cx.memory(),
@@ -201,7 +201,12 @@ struct Ordered {
 
 /// The first of [`CANDIDATES`] in which sampled searches read fewest pages. Orders that the memory
 /// does not allow are left out.
-fn cheapest(source: &Source<'_>, store: &Arc<Store>, seed: u64, cx: &Context) -> Result<Ordered> {
+fn cheapest(
+    source: &LayoutInput<'_>,
+    store: &Arc<Store>,
+    seed: u64,
+    cx: &Context,
+) -> Result<Ordered> {
     let mut found = Vec::new();
     for order in CANDIDATES {
         let seed = (order == "bisection").then_some(seed);
@@ -213,7 +218,7 @@ fn cheapest(source: &Source<'_>, store: &Arc<Store>, seed: u64, cx: &Context) ->
             continue;
         }
         let started = Instant::now();
-        let places = ordering.order(&Source { memory, ..source.clone() })?;
+        let places = ordering.order(&LayoutInput { memory, ..source.clone() })?;
         found.push((order, places, started.elapsed().as_secs_f64()));
     }
     let pages = pages_of_searches(store, found.iter().map(|(_, places, _)| places), seed, cx)?;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nakshi_engine::Context;
 use nakshi_engine::parallel::run_workers;
-use nakshi_store::import::{EdgeReader, Edges, Format, ImportOptions, SelfLoops, Share};
+use nakshi_store::import::{EdgeReader, Format, ImportOptions, ParsedEdges, SelfLoops, Share};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -100,7 +100,7 @@ impl Pieces {
         most: usize,
         cx: &Context,
         new: impl Fn() -> T + Sync,
-        f: impl Fn(&Edges, &mut T) -> nakshi_engine::Result<()> + Sync,
+        f: impl Fn(&ParsedEdges, &mut T) -> nakshi_engine::Result<()> + Sync,
     ) -> Result<Vec<T>> {
         let shared = Mutex::new((self, most));
         let work = |_: usize| {

@@ -60,7 +60,7 @@ enum Fate {
 }
 
 #[derive(Debug)]
-struct State {
+struct ReadFaults {
     plan: FaultPlan,
     count: AtomicU64,
     /// When the next read may finish under the limit of reads per second.
@@ -71,7 +71,7 @@ struct State {
 #[derive(Debug)]
 pub struct FaultyBackend {
     inner: Arc<dyn StorageBackend>,
-    state: Arc<State>,
+    state: Arc<ReadFaults>,
 }
 
 impl FaultyBackend {
@@ -79,7 +79,7 @@ impl FaultyBackend {
     pub fn new(inner: Arc<dyn StorageBackend>, plan: FaultPlan) -> Self {
         Self {
             inner,
-            state: Arc::new(State { plan, count: AtomicU64::new(0), next: Mutex::default() }),
+            state: Arc::new(ReadFaults { plan, count: AtomicU64::new(0), next: Mutex::default() }),
         }
     }
 
@@ -89,7 +89,7 @@ impl FaultyBackend {
     }
 }
 
-impl State {
+impl ReadFaults {
     /// A number from 0 to 1 that depends on seed, read and purpose alone.
     fn chance(&self, read: u64, purpose: u64) -> f64 {
         let mut x = self.plan.seed ^ read.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (purpose << 56);
@@ -159,7 +159,7 @@ struct Doomed {
 
 struct FaultyQueue {
     inner: Box<dyn ReadQueue>,
-    state: Arc<State>,
+    state: Arc<ReadFaults>,
     /// Reads in the inner queue, by the tag that they have there.
     fates: HashMap<u64, Doomed>,
     /// Reads that are done and wait for their time.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The most threads of a pool: enough to keep a fast disk busy.
 const THREADS: usize = 16;
 /// A thread without work for this long ends.
-const IDLE: Duration = Duration::from_secs(2);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most buffers of one system call (the least `IOV_MAX` of today's systems).
 const VECTORS: usize = 1024;
 
@@ -22,7 +22,7 @@ const VECTORS: usize = 1024;
 #[derive(Debug)]
 pub struct PreadBackend {
     files: Arc<FileTable>,
-    pool: Mutex<Arc<Pool>>,
+    pool: Mutex<Arc<ThreadPool>>,
 }
 
 impl Default for PreadBackend {
@@ -80,34 +80,34 @@ impl StorageBackend for PreadBackend {
 
 /// Threads and the jobs that wait for them.
 #[derive(Debug)]
-struct Pool {
+struct ThreadPool {
     process: u32,
-    jobs: Mutex<Jobs>,
+    jobs: Mutex<JobQueue>,
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Jobs {
-    waiting: VecDeque<Job>,
+struct JobQueue {
+    waiting: VecDeque<ReadJob>,
     threads: usize,
     idle: usize,
 }
 
 #[derive(Debug)]
-struct Job {
+struct ReadJob {
     file: Arc<OpenFile>,
     read: Read,
-    done: Arc<Done>,
+    done: Arc<CompletionList>,
 }
 
 /// The finished reads of one queue.
 #[derive(Debug, Default)]
-struct Done {
+struct CompletionList {
     list: Mutex<Vec<Completion>>,
     wake: Condvar,
 }
 
-impl Default for Pool {
+impl Default for ThreadPool {
     fn default() -> Self {
         Self { process: std::process::id(), jobs: Mutex::default(), wake: Condvar::new() }
     }
@@ -123,8 +123,8 @@ fn builder() -> Builder {
     builder
 }
 
-impl Pool {
-    fn add(self: &Arc<Self>, new: impl Iterator<Item = Job>) {
+impl ThreadPool {
+    fn add(self: &Arc<Self>, new: impl Iterator<Item = ReadJob>) {
         let mut jobs = lock(&self.jobs);
         jobs.waiting.extend(new);
         let missing =
@@ -141,7 +141,7 @@ impl Pool {
             let all = std::mem::take(&mut jobs.waiting);
             drop(jobs);
             // The calling thread reads by itself.
-            all.into_iter().for_each(Job::run);
+            all.into_iter().for_each(ReadJob::run);
             return;
         }
         drop(jobs);
@@ -159,7 +159,7 @@ impl Pool {
             }
             jobs.idle += 1;
             let (woken, waited) =
-                self.wake.wait_timeout(jobs, IDLE).unwrap_or_else(PoisonError::into_inner);
+                self.wake.wait_timeout(jobs, IDLE_TIMEOUT).unwrap_or_else(PoisonError::into_inner);
             jobs = woken;
             jobs.idle -= 1;
             if waited.timed_out() && jobs.waiting.is_empty() {
@@ -170,9 +170,9 @@ impl Pool {
     }
 }
 
-impl Job {
+impl ReadJob {
     fn run(self) {
-        let Job { file, read, done } = self;
+        let ReadJob { file, read, done } = self;
         let Read { offset, mut bufs, tag, .. } = read;
         let result = read_vectored(&file, offset, &mut bufs);
         if let Ok(len) = result {
@@ -221,8 +221,8 @@ fn read_vectored(file: &OpenFile, mut offset: u64, bufs: &mut [AlignedBuf]) -> i
 /// A worker's view of the pool.
 pub(super) struct PreadQueue {
     files: Arc<FileTable>,
-    pool: Arc<Pool>,
-    done: Arc<Done>,
+    pool: Arc<ThreadPool>,
+    done: Arc<CompletionList>,
     depth: usize,
     in_flight: usize,
 }
@@ -239,7 +239,7 @@ impl ReadQueue for PreadQueue {
             .map(|read| self.files.get(read.file))
             .collect::<Result<Vec<_>>>()?;
         let done = &self.done;
-        let jobs = reads.drain(..room).zip(files).map(|(read, file)| Job {
+        let jobs = reads.drain(..room).zip(files).map(|(read, file)| ReadJob {
             file,
             read,
             done: Arc::clone(done),

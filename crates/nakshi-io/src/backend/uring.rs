@@ -20,7 +20,7 @@ const REGIONS: u32 = 8;
 const REGION_BYTES: usize = 1 << 30;
 /// How long a dropped queue waits for a device that does not answer, before it
 /// gives its memory up for lost.
-const FAREWELL: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads by io_uring: `O_DIRECT` where possible, registered buffers, one ring
 /// per queue and so per worker, no threads.
@@ -318,7 +318,7 @@ impl Drop for UringQueue {
             // A forked child: ring and reads are the parent's.
             return;
         }
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + DRAIN_TIMEOUT;
         let mut lost = Vec::new();
         while self.in_flight > 0 {
             let more = self.enter(1, Some(deadline));

@@ -1,12 +1,12 @@
 //! Sort, merge, read, run.
 
 use super::slice::{PageSlice, Pages};
-use super::window::{Entry, Place, Window};
+use super::window::{PageLocation, Window, WindowPage};
 use super::{GatherOptions, Request};
 use crate::buffer::AlignedBuf;
 use crate::cache::{Lookup, PageCache, Region};
 use crate::fetch::{Fetched, Fetcher};
-use crate::paged::PagedFile;
+use crate::paged_file::PagedFile;
 use crate::resident::SLACK;
 use crate::stats::{IoStats, add};
 use crate::{Error, Result};
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 const BYPASS: u64 = 1 << 63;
 /// How long to wait for a page that another worker reads, before reading it
 /// ourselves: that worker may be in a long task, or waiting for us.
-const FOREIGN: Duration = Duration::from_millis(2);
+const FOREIGN_READ_TIMEOUT: Duration = Duration::from_millis(2);
 /// How often to look whether another worker's page has come.
-const GLANCE: Duration = Duration::from_micros(20);
+const POLL_INTERVAL: Duration = Duration::from_micros(20);
 /// How long to wait, after an error, for the reads that are in flight.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The user task: runs once per request, on its pages. Its errors are the caller's own.
-pub type Task<'t, E = Error> = dyn FnMut(u64, &PageSlice<'_>) -> Result<(), E> + 't;
+pub type PageTask<'t, E = Error> = dyn FnMut(u64, &PageSlice<'_>) -> Result<(), E> + 't;
 
 /// Reads selected ranges of a file through a page cache, for one worker.
 ///
@@ -108,7 +108,7 @@ impl CachedReader {
     pub fn gather<E: From<Error>>(
         &mut self,
         requests: &[Request],
-        task: &mut Task<'_, E>,
+        task: &mut PageTask<'_, E>,
     ) -> Result<(), E> {
         if self.busy {
             self.abort();
@@ -149,7 +149,7 @@ impl CachedReader {
     fn run<E: From<Error>>(
         &mut self,
         requests: &[Request],
-        task: &mut Task<'_, E>,
+        task: &mut PageTask<'_, E>,
     ) -> Result<(), E> {
         let mut next = 0;
         loop {
@@ -167,7 +167,7 @@ impl CachedReader {
                 self.take(requests, true, task)?;
                 while self.take(requests, false, task)? {}
             } else if !self.foreign.is_empty() {
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
             } else {
                 // All tasks that were taken in have run.
                 let (cache, spare) = (&self.cache, &mut self.spare);
@@ -191,7 +191,7 @@ impl CachedReader {
         &mut self,
         requests: &[Request],
         mut next: usize,
-        task: &mut Task<'_, E>,
+        task: &mut PageTask<'_, E>,
     ) -> Result<usize, E> {
         let page_size = u64::from(self.file.page_size());
         while let Some((at, request)) =
@@ -254,11 +254,16 @@ impl CachedReader {
     /// Appends an entry for a page: found in memory, or to be read.
     fn add_page(&mut self, page: u64) -> Result<()> {
         let adjacent = self.window.last_page().is_some_and(|last| last + 1 == page);
-        let mut entry =
-            Entry { page, place: Place::Nowhere, users: 0, ready: true, run: usize::MAX };
+        let mut entry = WindowPage {
+            page,
+            place: PageLocation::Nowhere,
+            users: 0,
+            ready: true,
+            run: usize::MAX,
+        };
         if let Some(region) = self.regions.iter().find(|region| region.get(page).is_some()) {
             add(&self.stats.pinned_hits, 1);
-            entry.place = Place::Region(Arc::clone(region));
+            entry.place = PageLocation::Region(Arc::clone(region));
             self.close_run();
             self.window.push_entry(entry);
             return Ok(());
@@ -267,7 +272,7 @@ impl CachedReader {
         match self.cache.lookup(self.file.key, page, &self.stats) {
             Lookup::Hit(pin) => {
                 add(&self.stats.hits, 1);
-                entry.place = Place::Frame(pin);
+                entry.place = PageLocation::Frame(pin);
                 entry.ready = true;
                 self.close_run();
             }
@@ -280,12 +285,12 @@ impl CachedReader {
                 self.foreign.push((entry.run, Instant::now()));
             }
             Lookup::Miss(claim) => {
-                entry.place = Place::Reading(claim);
+                entry.place = PageLocation::Reading(claim);
                 entry.run = self.join_run(adjacent);
             }
             Lookup::Full => {
                 let buf = self.spare_page()?;
-                entry.place = Place::Private(buf);
+                entry.place = PageLocation::Private(buf);
                 entry.run = self.join_run(adjacent);
             }
         }
@@ -326,12 +331,12 @@ impl CachedReader {
                 if at == entries.start {
                     first_page = entry.page;
                 }
-                match std::mem::replace(&mut entry.place, Place::Nowhere) {
-                    Place::Reading(claim) => {
+                match std::mem::replace(&mut entry.place, PageLocation::Nowhere) {
+                    PageLocation::Reading(claim) => {
                         bufs.push(self.cache.buffer(&claim));
-                        entry.place = Place::Reading(claim);
+                        entry.place = PageLocation::Reading(claim);
                     }
-                    Place::Private(buf) => bufs.push(buf),
+                    PageLocation::Private(buf) => bufs.push(buf),
                     other => entry.place = other,
                 }
             }
@@ -358,7 +363,7 @@ impl CachedReader {
         &mut self,
         requests: &[Request],
         wait: bool,
-        task: &mut Task<'_, E>,
+        task: &mut PageTask<'_, E>,
     ) -> Result<bool, E> {
         let Some(fetched) = self.fetcher.next(wait)? else { return Ok(false) };
         if fetched.token & BYPASS == 0 {
@@ -388,15 +393,15 @@ impl CachedReader {
         let entries = self.window.run(number).map_or(0..0, |run| run.entries.clone());
         for (at, buf) in entries.zip(fetched.bufs) {
             let Some(entry) = self.window.entry(at) else { continue };
-            entry.place = match std::mem::replace(&mut entry.place, Place::Nowhere) {
-                Place::Reading(claim) if fetched.result.is_ok() => {
-                    Place::Frame(self.cache.fill(claim, buf))
+            entry.place = match std::mem::replace(&mut entry.place, PageLocation::Nowhere) {
+                PageLocation::Reading(claim) if fetched.result.is_ok() => {
+                    PageLocation::Frame(self.cache.fill(claim, buf))
                 }
-                Place::Reading(claim) => {
+                PageLocation::Reading(claim) => {
                     self.cache.abandon(claim, buf);
-                    Place::Nowhere
+                    PageLocation::Nowhere
                 }
-                _ => Place::Private(buf),
+                _ => PageLocation::Private(buf),
             };
         }
         fetched.result?;
@@ -411,17 +416,17 @@ impl CachedReader {
             let Some(place) = self.window.run(number).map(|run| run.entries.start) else { break };
             let Some(page) = self.window.entry(place).map(|entry| entry.page) else { break };
             let found = match self.cache.lookup(self.file.key, page, &self.stats) {
-                Lookup::Hit(pin) => Place::Frame(pin),
+                Lookup::Hit(pin) => PageLocation::Frame(pin),
                 // The other one failed, or is gone: our turn.
-                Lookup::Miss(claim) => Place::Reading(claim),
-                Lookup::Loading if since.elapsed() < FOREIGN => {
+                Lookup::Miss(claim) => PageLocation::Reading(claim),
+                Lookup::Loading if since.elapsed() < FOREIGN_READ_TIMEOUT => {
                     at += 1;
                     continue;
                 }
-                Lookup::Loading | Lookup::Full => Place::Private(self.spare_page()?),
+                Lookup::Loading | Lookup::Full => PageLocation::Private(self.spare_page()?),
             };
             self.foreign.swap_remove(at);
-            let here = matches!(found, Place::Frame(_));
+            let here = matches!(found, PageLocation::Frame(_));
             if let Some(entry) = self.window.entry(place) {
                 entry.place = found;
             }
@@ -440,7 +445,7 @@ impl CachedReader {
         &mut self,
         requests: &[Request],
         frontier: u64,
-        task: &mut Task<'_, E>,
+        task: &mut PageTask<'_, E>,
     ) -> Result<(), E> {
         let page_size = self.file.page_size() as usize;
         while let Some(number) = self.window.ready.pop_front() {
@@ -491,7 +496,9 @@ impl CachedReader {
             let entries = self.window.run(number).map_or(0..0, |run| run.entries.clone());
             for at in entries {
                 let Some(entry) = self.window.entry(at) else { continue };
-                if let Place::Reading(claim) = std::mem::replace(&mut entry.place, Place::Nowhere) {
+                if let PageLocation::Reading(claim) =
+                    std::mem::replace(&mut entry.place, PageLocation::Nowhere)
+                {
                     let buf = self.cache.buffer(&claim);
                     self.cache.abandon(claim, buf);
                 }
@@ -499,7 +506,7 @@ impl CachedReader {
         }
         let cancel = self.options.cancel.clone();
         self.fetcher.set_cancel(None);
-        let deadline = Instant::now() + DRAIN;
+        let deadline = Instant::now() + DRAIN_TIMEOUT;
         while self.fetcher.pending() > 0 && Instant::now() < deadline {
             match self.fetcher.next_within(Duration::from_millis(50)) {
                 Ok(Some(fetched)) if fetched.token & BYPASS == 0 => drop(self.settle(fetched)),
@@ -516,13 +523,13 @@ impl CachedReader {
 }
 
 /// Gives back what held a page.
-fn release(cache: &PageCache, spare: &mut Vec<AlignedBuf>, place: Place) {
+fn release(cache: &PageCache, spare: &mut Vec<AlignedBuf>, place: PageLocation) {
     match place {
-        Place::Frame(pin) => cache.unpin(pin),
-        Place::Private(buf) => spare.push(buf),
+        PageLocation::Frame(pin) => cache.unpin(pin),
+        PageLocation::Private(buf) => spare.push(buf),
         // The read never came back.
-        Place::Reading(claim) => claim.lose(),
-        Place::Region(_) | Place::Nowhere => {}
+        PageLocation::Reading(claim) => claim.lose(),
+        PageLocation::Region(_) | PageLocation::Nowhere => {}
     }
 }
 

@@ -1,8 +1,8 @@
 //! The pages and requests that a gather has in work.
 //!
-//! Requests come in the order of their offsets. Each is an [`Active`] over
-//! consecutive [`Entry`]s, one per distinct page; requests on the same page
-//! share its entry. Pages that must be read form [`Run`]s of adjacent pages,
+//! Requests come in the order of their offsets. Each is a [`PendingRequest`] over
+//! consecutive [`WindowPage`]s, one per distinct page; requests on the same page
+//! share its entry. Pages that must be read form [`PageRun`]s of adjacent pages,
 //! one read each. All three have running numbers, so that finished ones can be
 //! dropped at the front.
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Where the bytes of a page are.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum PageLocation {
     /// In a frame of the cache, which this window keeps.
     Frame(FramePin),
     /// In a pinned region.
@@ -30,9 +30,9 @@ pub(super) enum Place {
 
 /// One page of the window.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct WindowPage {
     pub(super) page: u64,
-    pub(super) place: Place,
+    pub(super) place: PageLocation,
     /// Active requests on this page.
     pub(super) users: u32,
     pub(super) ready: bool,
@@ -42,7 +42,7 @@ pub(super) struct Entry {
 
 /// A request whose task has not run.
 #[derive(Debug, Clone)]
-pub(super) struct Active {
+pub(super) struct PendingRequest {
     /// Index of the request in the caller's list.
     pub(super) request: usize,
     /// Numbers of its entries.
@@ -53,7 +53,7 @@ pub(super) struct Active {
 
 /// Adjacent pages that arrive together.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct PageRun {
     /// Numbers of its entries.
     pub(super) entries: Range<u64>,
     /// Numbers of the requests that may be on them.
@@ -63,11 +63,11 @@ pub(super) struct Run {
 /// What is in work.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<WindowPage>,
     first_entry: u64,
-    actives: VecDeque<Option<Active>>,
+    actives: VecDeque<Option<PendingRequest>>,
     first_active: u64,
-    runs: Vec<Option<Run>>,
+    runs: Vec<Option<PageRun>>,
     free_runs: Vec<usize>,
     /// Requests whose pages are all here.
     pub(super) ready: VecDeque<u64>,
@@ -102,7 +102,7 @@ impl Window {
         self.first_entry + self.entries.partition_point(|entry| entry.page < page) as u64
     }
 
-    pub(super) fn entry(&mut self, number: u64) -> Option<&mut Entry> {
+    pub(super) fn entry(&mut self, number: u64) -> Option<&mut WindowPage> {
         self.entries.get_mut(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)
     }
 
@@ -111,23 +111,24 @@ impl Window {
         let entry =
             self.entries.get(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)?;
         match &entry.place {
-            Place::Frame(pin) => Some(cache.bytes(pin)),
-            Place::Region(region) => region.get(entry.page),
-            Place::Private(buf) => Some(buf),
-            Place::Reading(_) | Place::Nowhere => None,
+            PageLocation::Frame(pin) => Some(cache.bytes(pin)),
+            PageLocation::Region(region) => region.get(entry.page),
+            PageLocation::Private(buf) => Some(buf),
+            PageLocation::Reading(_) | PageLocation::Nowhere => None,
         }
     }
 
     /// Notes for the cache's utilisation what a request reads of a page.
     pub(super) fn note_used(&self, number: u64, range: Range<usize>, cache: &PageCache) {
         let at = number.checked_sub(self.first_entry).and_then(|at| usize::try_from(at).ok());
-        if let Some(Entry { place: Place::Frame(pin), .. }) = at.and_then(|at| self.entries.get(at))
+        if let Some(WindowPage { place: PageLocation::Frame(pin), .. }) =
+            at.and_then(|at| self.entries.get(at))
         {
             cache.note_used(pin, range);
         }
     }
 
-    pub(super) fn push_entry(&mut self, entry: Entry) {
+    pub(super) fn push_entry(&mut self, entry: WindowPage) {
         self.entries.push_back(entry);
     }
 
@@ -149,13 +150,13 @@ impl Window {
         if waiting == 0 {
             self.ready.push_back(number);
         }
-        self.actives.push_back(Some(Active { request, entries, waiting }));
+        self.actives.push_back(Some(PendingRequest { request, entries, waiting }));
     }
 
     /// Starts a run at the next entry, for requests from the next one on.
     pub(super) fn push_run(&mut self) -> usize {
         let (entry, active) = (self.next_entry(), self.next_active());
-        let run = Some(Run { entries: entry..entry, actives: active..active });
+        let run = Some(PageRun { entries: entry..entry, actives: active..active });
         match self.free_runs.pop() {
             Some(number) => {
                 if let Some(place) = self.runs.get_mut(number) {
@@ -177,7 +178,7 @@ impl Window {
         }
     }
 
-    pub(super) fn run(&self, number: usize) -> Option<&Run> {
+    pub(super) fn run(&self, number: usize) -> Option<&PageRun> {
         self.runs.get(number)?.as_ref()
     }
 
@@ -203,25 +204,30 @@ impl Window {
         }
     }
 
-    fn active_mut(&mut self, number: u64) -> Option<&mut Option<Active>> {
+    fn active_mut(&mut self, number: u64) -> Option<&mut Option<PendingRequest>> {
         self.actives.get_mut(usize::try_from(number.checked_sub(self.first_active)?).ok()?)
     }
 
     /// A request by number.
-    pub(super) fn active(&self, number: u64) -> Option<&Active> {
+    pub(super) fn active(&self, number: u64) -> Option<&PendingRequest> {
         self.actives.get(usize::try_from(number.checked_sub(self.first_active)?).ok()?)?.as_ref()
     }
 
     /// The task of a request has run: ends its use of its pages, and hands to
     /// `release` what nobody uses any more. Pages from `frontier` on stay, for
     /// the next request may want them.
-    pub(super) fn finish(&mut self, number: u64, frontier: u64, release: &mut dyn FnMut(Place)) {
+    pub(super) fn finish(
+        &mut self,
+        number: u64,
+        frontier: u64,
+        release: &mut dyn FnMut(PageLocation),
+    ) {
         let Some(active) = self.active_mut(number).and_then(Option::take) else { return };
         for at in active.entries {
             let Some(entry) = self.entry(at) else { continue };
             entry.users = entry.users.saturating_sub(1);
             if entry.users == 0 && entry.page < frontier {
-                release(std::mem::replace(&mut entry.place, Place::Nowhere));
+                release(std::mem::replace(&mut entry.place, PageLocation::Nowhere));
             }
         }
         while self.actives.front().is_some_and(Option::is_none) {
@@ -232,7 +238,7 @@ impl Window {
     }
 
     /// Drops the pages at the front that nobody uses.
-    fn trim(&mut self, frontier: u64, release: &mut dyn FnMut(Place)) {
+    fn trim(&mut self, frontier: u64, release: &mut dyn FnMut(PageLocation)) {
         while self
             .entries
             .front()
@@ -247,7 +253,7 @@ impl Window {
 
     /// Gives everything up, after an error; what is still being read by us
     /// must have been taken back before.
-    pub(super) fn clear(&mut self, release: &mut dyn FnMut(Place)) {
+    pub(super) fn clear(&mut self, release: &mut dyn FnMut(PageLocation)) {
         self.entries.drain(..).for_each(|entry| release(entry.place));
         *self = Self::default();
     }

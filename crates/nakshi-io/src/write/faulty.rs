@@ -92,11 +92,11 @@ impl FromStr for WriteFault {
 #[derive(Debug, Clone)]
 pub struct FaultyFs {
     inner: Arc<dyn WriteFs>,
-    state: Arc<State>,
+    state: Arc<WriteFaults>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WriteFaults {
     faults: Vec<WriteFault>,
     all: AtomicU64,
     /// By [`WriteOp`].
@@ -108,7 +108,11 @@ impl FaultyFs {
     pub fn new(inner: Arc<dyn WriteFs>, faults: Vec<WriteFault>) -> Self {
         Self {
             inner,
-            state: Arc::new(State { faults, all: AtomicU64::new(0), counts: Default::default() }),
+            state: Arc::new(WriteFaults {
+                faults,
+                all: AtomicU64::new(0),
+                counts: Default::default(),
+            }),
         }
     }
 
@@ -118,7 +122,7 @@ impl FaultyFs {
     }
 }
 
-impl State {
+impl WriteFaults {
     /// Counts an operation; what shall happen to it.
     fn next(&self, op: WriteOp) -> Option<WriteAction> {
         let all = self.all.fetch_add(1, Ordering::SeqCst);
@@ -197,7 +201,7 @@ impl WriteFs for FaultyFs {
 #[derive(Debug)]
 struct FaultyFile {
     inner: Box<dyn WriteFile>,
-    state: Arc<State>,
+    state: Arc<WriteFaults>,
 }
 
 impl WriteFile for FaultyFile {

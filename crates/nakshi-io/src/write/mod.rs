@@ -11,17 +11,17 @@
 
 mod dir;
 mod faulty;
-mod file;
 mod lock;
 mod poison;
 mod real;
+mod sync_file;
 
 pub use dir::AtomicDir;
 pub use faulty::{FaultyFs, WriteAction, WriteFault, WriteOp};
-pub use file::{SyncFile, Written};
 pub use lock::FileLock;
 pub use poison::{PoisonFile, replace_file, write_file};
 pub use real::RealFs;
+pub use sync_file::{FinishedFile, SyncFile};
 
 use crate::Result;
 use std::fmt::Debug;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{PropertyEntry, PropertyGraph, PropertySpec, PropertyStore, Value};
-use nakshi_store::export::Source;
+use nakshi_store::export::ExportSource;
 use nakshi_store::import::{Hooks, Progress};
 use nakshi_store::{Manifest, OpenOptions, Result};
 
@@ -17,7 +17,7 @@ pub(super) fn need(manifest: &Manifest) -> Result<u64> {
 }
 
 /// The graph after the last commit.
-pub(super) fn snapshot(source: &Source<'_>, memory: Option<u64>) -> Result<PropertyGraph> {
+pub(super) fn snapshot(source: &ExportSource<'_>, memory: Option<u64>) -> Result<PropertyGraph> {
     let cancel = source.hooks.cancel.clone();
     let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
     Ok(PropertyStore::open(source.store.path(), &options)?.snapshot())

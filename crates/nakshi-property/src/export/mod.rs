@@ -15,7 +15,7 @@ use std::path::Path;
 pub use nakshi_store::export::{ExportFormat, ExportOptions, Exported};
 
 use crate::PropertyEntry;
-use nakshi_store::export::{Source, choose};
+use nakshi_store::export::{ExportSource, choose};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, Result, Store};
 
@@ -36,7 +36,7 @@ pub fn export(
         let manifest = store.manifest();
         let needed = manifest.reading_memory().saturating_add(tables::need(manifest)?);
         Error::afford(needed, options.memory)?;
-        let source = Source { store, weight: None, hooks };
+        let source = ExportSource { store, weight: None, hooks };
         return tables::write(&source, path, options)
             .map_err(|error| hooks.check().err().unwrap_or(error));
     }
@@ -48,7 +48,7 @@ pub fn export(
         let needed = lists.saturating_add(graph::need(store.manifest())?);
         Error::afford(needed, options.memory)?;
     }
-    let source = Source::new(store, options.weight.as_deref(), hooks)?;
+    let source = ExportSource::new(store, options.weight.as_deref(), hooks)?;
     if options.nodes.is_some() {
         return Err(Error::Invalid(
             "files for Neo4j have all nodes already; leave the file of nodes out".into(),

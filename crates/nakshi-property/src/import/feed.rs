@@ -10,7 +10,7 @@ use super::cell::Properties;
 use super::header::Kind;
 use super::rows::{Reader, Setting};
 use super::table::{Row, Rows, Table};
-use nakshi_store::sort::{Extent, Spill, StreamReader, StreamWriter};
+use nakshi_store::sort::{Spill, SpillExtent, StreamReader, StreamWriter};
 use nakshi_store::{Error, Result, varint};
 
 /// Rows that are handed on at once.
@@ -31,7 +31,7 @@ pub(super) struct Tables {
     pub(super) nodes: u64,
     pub(super) edges: u64,
     /// The rest of each row; see [`Spooled`].
-    pub(super) extents: Vec<Extent>,
+    pub(super) extents: Vec<SpillExtent>,
     error: Option<Error>,
 }
 
@@ -193,7 +193,7 @@ impl Tables {
 pub(super) struct Spooled<'s>(StreamReader<'s>);
 
 impl<'s> Spooled<'s> {
-    pub(super) fn new(spool: &'s Spill, extents: Vec<Extent>) -> Self {
+    pub(super) fn new(spool: &'s Spill, extents: Vec<SpillExtent>) -> Self {
         Spooled(StreamReader::new(spool, extents, CHUNK))
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::PropertyLayout;
 use nakshi_store::Encoding;
-use nakshi_store::import::{Duplicates, Layout, MINIMUM_MEMORY};
+use nakshi_store::import::{Duplicates, ImportLayout, MINIMUM_MEMORY};
 
 /// Options of [`load`](super::load).
 #[derive(Clone, Debug)]
@@ -10,8 +10,8 @@ pub struct LoadOptions {
     /// What becomes of an edge whose source, type and target another edge has: `Drop` (default)
     /// keeps the last of them, `Keep` all. `Sum` is not possible.
     pub duplicates: Duplicates,
-    /// Order of the nodes on disk. Default [`Layout::Auto`].
-    pub layout: Layout,
+    /// Order of the nodes on disk. Default [`ImportLayout::Auto`].
+    pub layout: ImportLayout,
     /// Layout of the property files. Default [`PropertyLayout::Columns`].
     pub properties: PropertyLayout,
     /// Names of properties of nodes, of edges or of both that are [searchable](crate::PropertySpec::searchable):
@@ -41,7 +41,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
             duplicates: Duplicates::Drop,
-            layout: Layout::Auto,
+            layout: ImportLayout::Auto,
             properties: PropertyLayout::Columns,
             searchable: Vec::new(),
             separator: None,

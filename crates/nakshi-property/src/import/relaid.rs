@@ -8,7 +8,7 @@ use nakshi_io::write::WriteFs;
 use super::super::graph::PropertyGraph;
 use super::again::{self, Kept};
 use super::{Load, LoadOptions, Rowed};
-use nakshi_store::import::{Budget, Hooks, Layout};
+use nakshi_store::import::{Budget, Hooks, ImportLayout};
 use nakshi_store::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
 use nakshi_store::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
 
@@ -59,7 +59,8 @@ impl Relaid {
         options: &LoadOptions,
         hooks: &Hooks,
     ) -> Result<Self> {
-        let options = LoadOptions { layout: Layout::Original, ..again::options(&graph, options) };
+        let options =
+            LoadOptions { layout: ImportLayout::Original, ..again::options(&graph, options) };
         Error::afford(options.least_memory(), Some(options.memory))?;
         let kept = Kept::of(&graph);
         let load = Load { fs, options: &options, hooks, kept: &kept };

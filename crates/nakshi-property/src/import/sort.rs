@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use nakshi_store::sort::{Extent, Spill};
+use nakshi_store::sort::{Spill, SpillExtent};
 use nakshi_store::{Error, Result, varint};
 
 /// Bytes of a run that are read at once, at least.
@@ -19,7 +19,7 @@ pub(super) struct Sorter<'s> {
     memory: usize,
     bytes: Vec<u8>,
     records: Vec<(Key, usize, usize)>,
-    runs: Vec<Vec<Extent>>,
+    runs: Vec<Vec<SpillExtent>>,
 }
 
 impl<'s> Sorter<'s> {
@@ -90,14 +90,14 @@ impl<'s> Sorter<'s> {
 /// A run that is read, a block at a time; records do not span blocks.
 struct Run<'s> {
     spill: &'s Spill,
-    extents: std::vec::IntoIter<Extent>,
+    extents: std::vec::IntoIter<SpillExtent>,
     block: Vec<u8>,
     at: usize,
     value: std::ops::Range<usize>,
 }
 
 impl<'s> Run<'s> {
-    fn new(spill: &'s Spill, extents: Vec<Extent>) -> Self {
+    fn new(spill: &'s Spill, extents: Vec<SpillExtent>) -> Self {
         Run { spill, extents: extents.into_iter(), block: Vec::new(), at: 0, value: 0..0 }
     }
 

@@ -12,8 +12,8 @@ use nakshi_property::{
 };
 use nakshi_store::import::{Hooks, ImportOptions};
 use nakshi_store::layout::{
-    Bisection, Bondhu, Communities, Degree, Extend, Gorder, Model, Norder, Ordering, OrganPipe,
-    Original, Random, Sides, Source,
+    Bisection, Bondhu, Communities, Degree, Extend, Gorder, LayoutInput, Model, Norder, Ordering,
+    OrganPipe, Original, Random, Sides,
 };
 use nakshi_store::{
     Error, ExternalId, Manifest, OpenOptions, Permutation, Result, RewriteOptions, Store, rewrite,
@@ -43,7 +43,8 @@ fn opened(path: &Path) -> Arc<Store> {
 }
 
 fn order_of(ordering: &dyn Ordering, store: &Arc<Store>) -> Permutation {
-    let source = Source { store, weight: None, memory: None, threads: 1, hooks: Hooks::default() };
+    let source =
+        LayoutInput { store, weight: None, memory: None, threads: 1, hooks: Hooks::default() };
     ordering.order(&source).unwrap()
 }
 

@@ -9,7 +9,7 @@ use nakshi_property::{
     Along, LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Rows, Table,
     Value, load, project,
 };
-use nakshi_store::import::{Duplicates, Hooks, Layout};
+use nakshi_store::import::{Duplicates, Hooks, ImportLayout};
 use nakshi_store::{ExternalId, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
@@ -27,8 +27,11 @@ fn table(path: &Path) -> Vec<Table<'static>> {
 }
 
 fn loaded(path: &Path, nodes: &Path, edges: &Path, layout: PropertyLayout) -> Result<()> {
-    let options =
-        LoadOptions { duplicates: Duplicates::Keep, layout: Layout::Original, ..options(layout) };
+    let options = LoadOptions {
+        duplicates: Duplicates::Keep,
+        layout: ImportLayout::Original,
+        ..options(layout)
+    };
     load(path, table(nodes), table(edges), &options, &Hooks::default()).map(drop)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::codec::packed::Encoder;
 use crate::codec::{self, BLOCK, raw};
-use crate::column::Values;
+use crate::column::NumberSlice;
 use crate::heads::Heads;
 use crate::{ColumnType, Encoding, Error, Result, VertexId, varint};
 
@@ -109,7 +109,7 @@ impl ListBatch {
         &mut self,
         v: VertexId,
         neighbours: &[VertexId],
-        values: &[Values<'_>],
+        values: &[NumberSlice<'_>],
     ) -> Result<()> {
         let Some((&first, _)) = neighbours.split_first() else { return Ok(()) };
         self.check(v, first, neighbours)?;
@@ -157,7 +157,7 @@ impl ListBatch {
     ///
     /// # Errors
     /// As [`ListBatch::push`].
-    pub fn extend(&mut self, neighbours: &[VertexId], values: &[Values<'_>]) -> Result<()> {
+    pub fn extend(&mut self, neighbours: &[VertexId], values: &[NumberSlice<'_>]) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Err(no_open_list()) };
         self.check(open.vertex, open.last, neighbours)?;
         self.put_values(neighbours.len(), values)?;
@@ -242,7 +242,7 @@ impl ListBatch {
         Ok(())
     }
 
-    fn put_values(&mut self, count: usize, values: &[Values<'_>]) -> Result<()> {
+    fn put_values(&mut self, count: usize, values: &[NumberSlice<'_>]) -> Result<()> {
         if values.len() != self.types.len() || values.iter().any(|v| v.len() != count) {
             return Err(Error::Invalid(format!(
                 "{} columns of values for {} and {count} neighbours",

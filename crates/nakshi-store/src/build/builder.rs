@@ -10,7 +10,7 @@ use super::batch::ListBatch;
 use super::files::{Files, Stripes};
 use super::ids::{IdSink, OrderSink, Orders};
 use super::sink::{Sink, write_small};
-use crate::column::Values;
+use crate::column::NumberSlice;
 use crate::files;
 use crate::ids::keys::Key;
 use crate::section::Section;
@@ -78,7 +78,7 @@ impl Default for BuildOptions {
 pub struct StoreBuilder {
     options: BuildOptions,
     files: Files,
-    lists: Option<Lists>,
+    lists: Option<AdjacencySinks>,
     id_sink: Option<IdSink>,
     order: Option<OrderSink>,
     ids: Option<IdsEntry>,
@@ -90,7 +90,7 @@ pub struct StoreBuilder {
 
 /// One direction's files while they are written.
 #[derive(Debug)]
-struct Lists {
+struct AdjacencySinks {
     direction: Direction,
     batch: ListBatch,
     lists: Sink,
@@ -199,7 +199,7 @@ impl StoreBuilder {
         let columns = (0..self.options.columns.len())
             .map(|i| self.files.sink(of, &format!("c{i}.col"), true))
             .collect::<Result<_>>()?;
-        self.lists = Some(Lists {
+        self.lists = Some(AdjacencySinks {
             direction,
             batch: self.batch(),
             lists: self.files.sink(of, "adj", true)?,
@@ -231,7 +231,7 @@ impl StoreBuilder {
         &mut self,
         v: VertexId,
         neighbours: &[VertexId],
-        values: &[Values<'_>],
+        values: &[NumberSlice<'_>],
     ) -> Result<()> {
         let lists = open(&mut self.lists)?;
         lists.in_order(v)?;
@@ -253,7 +253,11 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// As [`StoreBuilder::push_list`].
-    pub fn extend_list(&mut self, neighbours: &[VertexId], values: &[Values<'_>]) -> Result<()> {
+    pub fn extend_list(
+        &mut self,
+        neighbours: &[VertexId],
+        values: &[NumberSlice<'_>],
+    ) -> Result<()> {
         let lists = open(&mut self.lists)?;
         lists.batch.extend(neighbours, values)?;
         if lists.batch.memory() >= FLUSH { lists.drain() } else { Ok(()) }
@@ -522,7 +526,7 @@ impl StoreBuilder {
     }
 }
 
-fn open(lists: &mut Option<Lists>) -> Result<&mut Lists> {
+fn open(lists: &mut Option<AdjacencySinks>) -> Result<&mut AdjacencySinks> {
     lists.as_mut().ok_or_else(no_lists)
 }
 
@@ -534,7 +538,7 @@ fn no_ids() -> Error {
     Error::Invalid("no ids were begun".into())
 }
 
-impl Lists {
+impl AdjacencySinks {
     fn in_order(&self, v: VertexId) -> Result<()> {
         if u64::from(v) < self.stored {
             return Err(Error::Invalid(format!(

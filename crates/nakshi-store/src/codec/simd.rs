@@ -275,15 +275,16 @@ mod avx2 {
 
     /// How to spread eight gaps of one width.
     #[repr(C, align(32))]
-    struct Spread {
+    struct UnpackPattern {
         shuffle: [u8; 32],
         shift: [u32; 8],
         mask: [u32; 8],
     }
 
     /// By width. Widths that do not exist have zeros; the caller refuses them.
-    static SPREADS: [Spread; 33] = {
-        let mut all = [const { Spread { shuffle: [0; 32], shift: [0; 8], mask: [0; 8] } }; 33];
+    static UNPACK_PATTERNS: [UnpackPattern; 33] = {
+        let mut all =
+            [const { UnpackPattern { shuffle: [0; 32], shift: [0; 8], mask: [0; 8] } }; 33];
         let mut width = 0;
         while width <= 32 {
             let mut i = 0;
@@ -447,7 +448,7 @@ mod avx2 {
             // at most at `at + 32 / 2 + 16`, which is REACH, and so much can be read.
             let (packed, shuffle, shift, mask) = unsafe {
                 let at = self.bytes.as_ptr().add(self.at);
-                let row = SPREADS.get_unchecked(usize::from(width));
+                let row = UNPACK_PATTERNS.get_unchecked(usize::from(width));
                 let low = _mm_loadu_si128(at.cast());
                 let high = _mm_loadu_si128(at.add(usize::from(width) / 2).cast());
                 (

@@ -1,9 +1,9 @@
 //! Export: a store as a file that other programs read, in the user's ids.
 //!
 //! - [`export`] with [`ExportOptions`]
-//! - [`Output`]: files, compressed by their name, absent unless complete
+//! - [`OutputFile`]: files, compressed by their name, absent unless complete
 //! - [`Names`]: the external id of every vertex
-//! - [`for_each_list`]: all lists of a [`Source`] in the order of the layout
+//! - [`for_each_list`]: all lists of an [`ExportSource`] in the order of the layout
 //! - `text`: edge lists, Graphalytics, Matrix Market, METIS; `table`: Parquet and Arrow
 //!
 //! Tables of nodes and edges with all properties, and files for Neo4j, are written by `nakshi-property`,
@@ -21,9 +21,9 @@ mod text;
 use std::path::{Path, PathBuf};
 
 pub use names::Names;
-pub use output::Output;
+pub use output::OutputFile;
 pub use scan::{for_each_list, is_written};
-pub use source::Source;
+pub use source::ExportSource;
 
 use crate::hooks::Hooks;
 use crate::{Direction, Error, IdKind, Key, Manifest, Result, Store};
@@ -104,7 +104,7 @@ pub fn export(
     if options.memory.is_some() {
         Error::afford(need(store, format)?, options.memory)?;
     }
-    let source = Source::new(store, options.weight.as_deref(), hooks)?;
+    let source = ExportSource::new(store, options.weight.as_deref(), hooks)?;
     if options.nodes.as_deref() == Some(path) {
         return Err(Error::Invalid("nodes and edges need a file each".into()));
     }
@@ -141,9 +141,12 @@ pub fn export(
 ///
 /// # Errors
 /// [`Error::Cancelled`]; those of renaming.
-pub fn finish(source: &Source<'_>, outputs: impl IntoIterator<Item = Output>) -> Result<()> {
+pub fn finish(
+    source: &ExportSource<'_>,
+    outputs: impl IntoIterator<Item = OutputFile>,
+) -> Result<()> {
     source.hooks.check()?;
-    outputs.into_iter().try_for_each(Output::finish)
+    outputs.into_iter().try_for_each(OutputFile::finish)
 }
 
 /// Bytes of memory that an export of the edges of `store` takes at most.

@@ -15,10 +15,10 @@ const STEP: u64 = 1 << 16;
 /// External ids by internal id.
 pub struct Names {
     kind: IdKind,
-    ids: Ids,
+    ids: IdValues,
 }
 
-enum Ids {
+enum IdValues {
     Unsigned(Vec<u64>),
     Signed(Vec<i64>),
     /// Ids in rank order, where each begins, and the rank of each vertex.
@@ -48,7 +48,7 @@ impl Names {
                     }
                     check(rank)
                 })?;
-                Ids::Unsigned(ids)
+                IdValues::Unsigned(ids)
             }
             IdKind::Dense | IdKind::I64 => {
                 let mut ids = vec![0; places.len()];
@@ -58,7 +58,7 @@ impl Names {
                     }
                     check(rank)
                 })?;
-                Ids::Signed(ids)
+                IdValues::Signed(ids)
             }
             IdKind::Big | IdKind::Text | IdKind::Bytes => {
                 let (mut text, mut starts) = (Vec::new(), vec![0]);
@@ -70,7 +70,7 @@ impl Names {
                     check(rank)
                 })?;
                 drop(places);
-                Ids::Bytes { text, starts, ranks: map.rank_of()? }
+                IdValues::Bytes { text, starts, ranks: map.rank_of()? }
             }
         };
         Ok(Self { kind, ids })
@@ -85,14 +85,14 @@ impl Names {
     #[expect(clippy::len_without_is_empty, reason = "nobody asks if there are no names")]
     pub fn len(&self) -> usize {
         match &self.ids {
-            Ids::Unsigned(ids) => ids.len(),
-            Ids::Signed(ids) => ids.len(),
-            Ids::Bytes { ranks, .. } => ranks.len(),
+            IdValues::Unsigned(ids) => ids.len(),
+            IdValues::Signed(ids) => ids.len(),
+            IdValues::Bytes { ranks, .. } => ranks.len(),
         }
     }
 
     fn bytes(&self, v: VertexId) -> &[u8] {
-        let Ids::Bytes { text, starts, ranks } = &self.ids else { return &[] };
+        let IdValues::Bytes { text, starts, ranks } = &self.ids else { return &[] };
         let rank = ranks.get(v as usize).map_or(0, |&rank| rank as usize);
         let start = |rank: usize| {
             starts.get(rank).and_then(|&start| usize::try_from(start).ok()).unwrap_or(0)
@@ -103,8 +103,8 @@ impl Names {
     /// Appends the id of `v`, in quotes if it would not survive otherwise.
     pub fn write(&self, v: VertexId, separator: u8, out: &mut Vec<u8>) -> Result<()> {
         match &self.ids {
-            Ids::Bytes { .. } => quote(self.bytes(v), separator, out)?,
-            Ids::Unsigned(_) | Ids::Signed(_) => self.put(v, out),
+            IdValues::Bytes { .. } => quote(self.bytes(v), separator, out)?,
+            IdValues::Unsigned(_) | IdValues::Signed(_) => self.put(v, out),
         }
         Ok(())
     }
@@ -113,20 +113,20 @@ impl Names {
     pub fn put(&self, v: VertexId, out: &mut Vec<u8>) {
         let mut digits = [0; 20];
         match &self.ids {
-            Ids::Unsigned(ids) => {
+            IdValues::Unsigned(ids) => {
                 out.extend_from_slice(decimal(
                     ids.get(v as usize).copied().unwrap_or(0),
                     &mut digits,
                 ));
             }
-            Ids::Signed(ids) => {
+            IdValues::Signed(ids) => {
                 let id = ids.get(v as usize).copied().unwrap_or(0);
                 if id < 0 {
                     out.push(b'-');
                 }
                 out.extend_from_slice(decimal(id.unsigned_abs(), &mut digits));
             }
-            Ids::Bytes { .. } => out.extend_from_slice(self.bytes(v)),
+            IdValues::Bytes { .. } => out.extend_from_slice(self.bytes(v)),
         }
     }
 
@@ -134,22 +134,22 @@ impl Names {
     pub fn array(&self, vertices: &[VertexId]) -> Result<ArrayRef> {
         let index = |v: &VertexId| *v as usize;
         Ok(match &self.ids {
-            Ids::Unsigned(ids) => Arc::new(
+            IdValues::Unsigned(ids) => Arc::new(
                 vertices
                     .iter()
                     .map(|v| ids.get(index(v)).copied().unwrap_or(0))
                     .collect::<UInt64Array>(),
             ),
-            Ids::Signed(ids) => Arc::new(
+            IdValues::Signed(ids) => Arc::new(
                 vertices
                     .iter()
                     .map(|v| ids.get(index(v)).copied().unwrap_or(0))
                     .collect::<Int64Array>(),
             ),
-            Ids::Bytes { .. } if self.kind == IdKind::Bytes => {
+            IdValues::Bytes { .. } if self.kind == IdKind::Bytes => {
                 Arc::new(BinaryArray::from_iter_values(vertices.iter().map(|&v| self.bytes(v))))
             }
-            Ids::Bytes { .. } => {
+            IdValues::Bytes { .. } => {
                 let texts = vertices.iter().map(|&v| std::str::from_utf8(self.bytes(v)));
                 let texts = texts
                     .collect::<Result<Vec<_>, _>>()
@@ -162,10 +162,10 @@ impl Names {
     /// The type of [`Names::array`].
     pub fn data_type(&self) -> DataType {
         match (&self.ids, self.kind) {
-            (Ids::Unsigned(_), _) => DataType::UInt64,
-            (Ids::Signed(_), _) => DataType::Int64,
-            (Ids::Bytes { .. }, IdKind::Bytes) => DataType::Binary,
-            (Ids::Bytes { .. }, _) => DataType::Utf8,
+            (IdValues::Unsigned(_), _) => DataType::UInt64,
+            (IdValues::Signed(_), _) => DataType::Int64,
+            (IdValues::Bytes { .. }, IdKind::Bytes) => DataType::Binary,
+            (IdValues::Bytes { .. }, _) => DataType::Utf8,
         }
     }
 }

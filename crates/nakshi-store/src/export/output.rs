@@ -14,16 +14,16 @@ enum Encoder {
 }
 
 /// A file that is written but for its name, and the number of its edges.
-pub(super) type Written = (Output, u64);
+pub(super) type FinishedOutput = (OutputFile, u64);
 
 /// A file that appears under its name when it is finished.
-pub struct Output {
+pub struct OutputFile {
     encoder: Option<Encoder>,
     path: PathBuf,
     partial: Option<PathBuf>,
 }
 
-impl Output {
+impl OutputFile {
     /// Opens `path` for writing; `-` is standard output.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.encoder {
             Some(Encoder::Plain(file)) => file.write(bytes),
@@ -106,7 +106,7 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
             self.encoder = None;

@@ -1,13 +1,13 @@
 //! All lists of a store in the order of the layout, with their weights.
 
-use super::source::Source;
+use super::source::ExportSource;
 use crate::hooks::Progress;
 use crate::stream::{ListStream, ListView};
 use crate::{Direction, Result, VertexId};
 
 /// Visits every list that is not empty; returns the number of list entries.
 pub fn for_each_list(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     mut visit: impl FnMut(ListView<'_>) -> Result<()>,
 ) -> Result<u64> {
     let stream = ListStream::new(source.store, Direction::Out, source.weight.as_ref())?;

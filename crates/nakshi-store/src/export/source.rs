@@ -1,19 +1,19 @@
 //! The edges that an export writes.
 
 use crate::hooks::Hooks;
-use crate::{Column, Direction, Result, Store};
+use crate::{AttributeColumn, Direction, Result, Store};
 
 /// What all writers need.
-pub struct Source<'s> {
+pub struct ExportSource<'s> {
     /// The store.
     pub store: &'s Store,
     /// The column that is written as weight.
-    pub weight: Option<Column>,
+    pub weight: Option<AttributeColumn>,
     /// Told how far it is.
     pub hooks: &'s Hooks,
 }
 
-impl<'s> Source<'s> {
+impl<'s> ExportSource<'s> {
     /// The edges of `store`, with the column `weight`; if none is named, with `weight` where there is one.
     ///
     /// # Errors
@@ -25,6 +25,6 @@ impl<'s> Source<'s> {
             None if has_weight() => Some(store.column("weight", Direction::Out)?),
             None => None,
         };
-        Ok(Source { store, weight, hooks })
+        Ok(ExportSource { store, weight, hooks })
     }
 }

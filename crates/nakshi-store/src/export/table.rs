@@ -15,15 +15,15 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use super::names::Names;
-use super::output::{Output, Written};
+use super::output::{FinishedOutput, OutputFile};
 use super::scan::{for_each_list, is_written};
-use super::source::Source;
+use super::source::ExportSource;
 use crate::{ColumnType, Error, Result, VertexId};
 
 /// Rows of a batch.
 const ROWS: usize = 64 << 10;
 
-fn schema(source: &Source<'_>, names: &Names) -> Arc<Schema> {
+fn schema(source: &ExportSource<'_>, names: &Names) -> Arc<Schema> {
     let id = |name: &str| Field::new(name, names.data_type(), false);
     let mut fields = vec![id("source"), id("target")];
     if let Some(column) = &source.weight {
@@ -42,17 +42,17 @@ fn schema(source: &Source<'_>, names: &Names) -> Arc<Schema> {
 
 /// Rows on their way into a batch.
 #[derive(Default)]
-struct Rows {
+struct RowBuffer {
     sources: Vec<VertexId>,
     targets: Vec<VertexId>,
     ints: Vec<i64>,
     floats: Vec<f64>,
 }
 
-impl Rows {
+impl RowBuffer {
     fn take(
         &mut self,
-        source: &Source<'_>,
+        source: &ExportSource<'_>,
         names: &Names,
         schema: &Arc<Schema>,
     ) -> Result<RecordBatch> {
@@ -83,13 +83,13 @@ impl Rows {
 }
 
 fn for_each_batch(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     names: &Names,
     schema: &Arc<Schema>,
     mut visit: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<u64> {
     let directed = source.store.directed();
-    let (mut rows, mut written) = (Rows::default(), 0);
+    let (mut rows, mut written) = (RowBuffer::default(), 0);
     for_each_list(source, |list| {
         for (at, &neighbour) in list.neighbours.iter().enumerate() {
             if !is_written(directed, list.vertex, neighbour) {
@@ -119,12 +119,16 @@ fn for_each_batch(
 }
 
 /// Writes a Parquet file.
-pub(super) fn parquet(source: &Source<'_>, names: &Names, path: &Path) -> Result<Written> {
+pub(super) fn parquet(
+    source: &ExportSource<'_>,
+    names: &Names,
+    path: &Path,
+) -> Result<FinishedOutput> {
     let failed = |error: ParquetError| Error::io("write", path, std::io::Error::other(error));
     let schema = schema(source, names);
     let compression = Compression::ZSTD(ZstdLevel::try_new(1).map_err(failed)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let mut writer =
         ArrowWriter::try_new(&mut output, Arc::clone(&schema), Some(properties)).map_err(failed)?;
     let written =
@@ -134,10 +138,14 @@ pub(super) fn parquet(source: &Source<'_>, names: &Names, path: &Path) -> Result
 }
 
 /// Writes an Arrow IPC file.
-pub(super) fn arrow(source: &Source<'_>, names: &Names, path: &Path) -> Result<Written> {
+pub(super) fn arrow(
+    source: &ExportSource<'_>,
+    names: &Names,
+    path: &Path,
+) -> Result<FinishedOutput> {
     let failed = |error: ArrowError| Error::io("write", path, std::io::Error::other(error));
     let schema = schema(source, names);
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let mut writer = FileWriter::try_new(&mut output, &schema).map_err(failed)?;
     let written =
         for_each_batch(source, names, &schema, |batch| writer.write(&batch).map_err(failed))?;

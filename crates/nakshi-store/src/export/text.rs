@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::names::Names;
-use super::output::{Output, Written};
+use super::output::{FinishedOutput, OutputFile};
 use super::scan::{for_each_list, is_written};
-use super::source::Source;
+use super::source::ExportSource;
 use crate::decimal::decimal;
 use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 
@@ -24,12 +24,12 @@ fn put_weight(weights: &ColumnSlice<'_>, at: usize, out: &mut Vec<u8>) {
 
 /// Writes `source separator target [separator weight]` lines.
 pub(super) fn edges(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     names: &Names,
     path: &Path,
     separator: u8,
-) -> Result<Written> {
-    let mut output = Output::create(path)?;
+) -> Result<FinishedOutput> {
+    let mut output = OutputFile::create(path)?;
     let mut text = Vec::new();
     // Without a header, text ids above a line of integers could be taken for one.
     if separator == b',' || names.is_text() {
@@ -46,10 +46,10 @@ pub(super) fn edges(
 }
 
 fn lines(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     names: &Names,
     separator: u8,
-    output: &mut Output,
+    output: &mut OutputFile,
     mut text: Vec<u8>,
 ) -> Result<u64> {
     let directed = source.store.directed();
@@ -75,7 +75,7 @@ fn lines(
     Ok(written)
 }
 
-fn flush(text: &mut Vec<u8>, output: &mut Output, least: usize) -> Result<()> {
+fn flush(text: &mut Vec<u8>, output: &mut OutputFile, least: usize) -> Result<()> {
     if text.len() >= least {
         output.put(text)?;
         text.clear();
@@ -84,8 +84,8 @@ fn flush(text: &mut Vec<u8>, output: &mut Output, least: usize) -> Result<()> {
 }
 
 /// Writes all ids, one a line.
-pub(super) fn nodes(source: &Source<'_>, names: &Names, path: &Path) -> Result<Output> {
-    let mut output = Output::create(path)?;
+pub(super) fn nodes(source: &ExportSource<'_>, names: &Names, path: &Path) -> Result<OutputFile> {
+    let mut output = OutputFile::create(path)?;
     let mut text = Vec::new();
     if names.is_text() {
         text.extend_from_slice(b"id\n");
@@ -105,10 +105,10 @@ pub(super) fn nodes(source: &Source<'_>, names: &Names, path: &Path) -> Result<O
 
 /// Writes `NAME.e` and `NAME.v`, the second of which comes first.
 pub(super) fn graphalytics(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     names: &Names,
     path: &Path,
-) -> Result<(Output, Written)> {
+) -> Result<(OutputFile, FinishedOutput)> {
     if names.is_text() {
         return Err(Error::Invalid(
             "Graphalytics has integer ids only, this graph has text; export to TSV".into(),
@@ -119,13 +119,13 @@ pub(super) fn graphalytics(
         Error::Invalid(format!("{} does not end in .e; name NAME.e", path.display()))
     })?;
     let vertices = nodes(source, names, Path::new(&format!("{stem}.v")))?;
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let written = lines(source, names, b' ', &mut output, Vec::new())?;
     Ok((vertices, (output, written)))
 }
 
 /// Writes a Matrix Market file over ranks.
-pub(super) fn matrix_market(source: &Source<'_>, path: &Path) -> Result<Written> {
+pub(super) fn matrix_market(source: &ExportSource<'_>, path: &Path) -> Result<FinishedOutput> {
     let store = source.store;
     let directed = store.directed();
     let field = match &source.weight {
@@ -136,7 +136,7 @@ pub(super) fn matrix_market(source: &Source<'_>, path: &Path) -> Result<Written>
     let symmetry = if directed { "general" } else { "symmetric" };
     let ranks = store.ids()?.rank_of()?;
     let (vertices, edges) = (store.num_vertices(), store.num_edges());
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let head = format!(
         "%%MatrixMarket matrix coordinate {field} {symmetry}\n{vertices} {vertices} {edges}\n"
     );
@@ -174,7 +174,7 @@ fn rank(ranks: &[u32], vertex: VertexId) -> u64 {
 }
 
 /// Writes a METIS file, whose lines are in rank order: holds the encoded lists in memory.
-pub(super) fn metis(source: &Source<'_>, path: &Path) -> Result<Written> {
+pub(super) fn metis(source: &ExportSource<'_>, path: &Path) -> Result<FinishedOutput> {
     let store = source.store;
     if store.directed() {
         return Err(Error::Invalid(
@@ -197,7 +197,7 @@ pub(super) fn metis(source: &Source<'_>, path: &Path) -> Result<Written> {
     let ids = store.ids()?;
     let (ranks, places) = (ids.rank_of()?, ids.internal_by_rank()?);
     let format = if weights.is_some() { " 001" } else { "" };
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let mut text = format!("{} {}{format}\n", store.num_vertices(), store.num_edges()).into_bytes();
     let (mut neighbours, mut digits) = (Vec::new(), [0; 20]);
     for &vertex in &places {

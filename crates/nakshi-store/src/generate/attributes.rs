@@ -7,9 +7,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use super::random::{Random, pick};
+use super::random::{SplitMix64, pick};
 use super::{Generator, edges};
-use crate::export::Output;
+use crate::export::OutputFile;
 use crate::hooks::{Hooks, Progress};
 use crate::random::mix;
 use crate::{Error, Result};
@@ -79,7 +79,7 @@ pub fn write_tables(
     [nodes, edges_path]: [&Path; 2],
     hooks: &Hooks,
 ) -> Result<(u64, u64)> {
-    let mut output = Output::create(edges_path)?;
+    let mut output = OutputFile::create(edges_path)?;
     output.put(b":START_ID\t:END_ID\t:TYPE\ttimestamp:long\ttext\n")?;
     let mut seen: Vec<u64> = Vec::new();
     let (mut line, mut count) = (Vec::new(), 0u64);
@@ -89,7 +89,7 @@ pub fn write_tables(
             note(&mut seen, v)?;
         }
         line.clear();
-        let mut random = Random::new(seed, count);
+        let mut random = SplitMix64::new(seed, count);
         let ty = random.next() % TYPES;
         let time = BEGIN + pick(SPAN, random.unit());
         let _ = write!(line, "{source}\t{target}\ttype{ty}\t{time}\t");
@@ -129,7 +129,7 @@ fn write_nodes(
     hooks: &Hooks,
 ) -> Result<u64> {
     let bits_of_ids = (64 * seen.len() as u64).next_power_of_two().trailing_zeros();
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let mut line = b":ID".to_vec();
     (0..PROPERTIES).for_each(|property| {
         let _ = write!(line, "\tp{property}");
@@ -142,7 +142,7 @@ fn write_nodes(
         for v in (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| 64 * word + bit) {
             line.clear();
             let _ = write!(line, "{v}");
-            let mut random = Random::new(seed ^ 0x6e6f_6465, v);
+            let mut random = SplitMix64::new(seed ^ 0x6e6f_6465, v);
             for property in 0..PROPERTIES {
                 line.push(b'\t');
                 match texts {
@@ -166,7 +166,7 @@ fn write_nodes(
 
 /// A value of 16 letters.
 fn value(seed: u64, property: u64, number: u64, out: &mut Vec<u8>) {
-    let mut random = Random::new(seed ^ property << 32, number);
+    let mut random = SplitMix64::new(seed ^ property << 32, number);
     let mut bits = random.next();
     for place in 0..VALUE {
         if place == VALUE / 2 {
@@ -187,7 +187,7 @@ fn scrambled(number: u64, key: u64, bits: u32) -> u64 {
 }
 
 /// 16 bytes that a number makes unique. The number of a supplier and words follow.
-fn unique(random: &mut Random, number: u64, out: &mut Vec<u8>) {
+fn unique(random: &mut SplitMix64, number: u64, out: &mut Vec<u8>) {
     let end = out.len() + VALUE;
     let _ = write!(out, "{number}|{}|", random.next() % 10_000);
     while out.len() < end {
@@ -198,7 +198,7 @@ fn unique(random: &mut Random, number: u64, out: &mut Vec<u8>) {
 }
 
 /// A text that the number of the edge makes unique.
-fn text(random: &mut Random, number: u64, out: &mut Vec<u8>) {
+fn text(random: &mut SplitMix64, number: u64, out: &mut Vec<u8>) {
     let from = out.len();
     let _ = write!(out, "{number}|");
     let mut draw = |n: u64| random.next() % n;

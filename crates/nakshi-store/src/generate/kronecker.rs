@@ -1,6 +1,6 @@
 //! The Kronecker generator of Graph500.
 
-use super::random::Random;
+use super::random::SplitMix64;
 use super::{Generator, PIECE};
 use crate::random::Shuffle;
 
@@ -57,7 +57,7 @@ impl Generator for Kronecker {
         let scale = self.scale.min(48);
         let shuffle = Shuffle::new(1 << scale, self.seed);
         for edge in number * PIECE..((number + 1) * PIECE).min(self.edges()) {
-            let mut random = Random::new(self.seed, edge);
+            let mut random = SplitMix64::new(self.seed, edge);
             let (mut source, mut target, mut bits) = (0_u64, 0_u64, 0_u64);
             for level in 0..scale {
                 bits = if level % 2 == 0 { random.next() } else { bits >> 32 };

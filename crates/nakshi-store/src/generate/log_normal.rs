@@ -1,7 +1,7 @@
 //! Graphs with log-normal degrees.
 
 use super::Generator;
-use super::random::{Random, normal_cdf, pick};
+use super::random::{SplitMix64, normal_cdf, pick};
 use crate::random::Shuffle;
 
 /// Vertices of a piece.
@@ -34,7 +34,7 @@ impl LogNormal {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn in_degree(&self, random: &mut Random) -> u32 {
+    fn in_degree(&self, random: &mut SplitMix64) -> u32 {
         (self.mu + self.sigma * random.normal()).exp().min(f64::from(self.cap)) as u32
     }
 }
@@ -47,7 +47,7 @@ impl Generator for LogNormal {
     fn piece(&self, number: u64, edges: &mut Vec<[u64; 2]>) {
         let shuffle = Shuffle::new(self.vertices, self.seed);
         for vertex in number * VERTICES..((number + 1) * VERTICES).min(self.vertices) {
-            let mut random = Random::new(self.seed, vertex);
+            let mut random = SplitMix64::new(self.seed, vertex);
             for _ in 0..self.in_degree(&mut random) {
                 let rank = pick(self.vertices, normal_cdf(random.normal() + self.sigma));
                 edges.push([shuffle.apply(rank), vertex]);

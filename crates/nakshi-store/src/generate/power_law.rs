@@ -1,6 +1,6 @@
 //! Graphs whose degrees follow a power law with a chosen exponent.
 
-use super::random::{Random, pick};
+use super::random::{SplitMix64, pick};
 use super::{Generator, PIECE};
 use crate::random::Shuffle;
 
@@ -32,7 +32,7 @@ impl Generator for PowerLaw {
         let power = 1.0 / (1.0 - 1.0 / (exponent - 1.0));
         let shuffle = Shuffle::new(self.vertices, self.seed);
         for edge in number * PIECE..((number + 1) * PIECE).min(self.edges) {
-            let mut random = Random::new(self.seed, edge);
+            let mut random = SplitMix64::new(self.seed, edge);
             let mut end = || shuffle.apply(pick(self.vertices, random.unit().powf(power)));
             edges.push([end(), end()]);
         }

@@ -4,11 +4,11 @@ use crate::random::mix;
 
 /// A stream of random words for one edge or vertex: SplitMix64 (Steele, Lea, Flood, "Fast
 /// Splittable Pseudorandom Number Generators", OOPSLA 2014), started at a mixed number.
-pub(super) struct Random {
+pub(super) struct SplitMix64 {
     state: u64,
 }
 
-impl Random {
+impl SplitMix64 {
     /// The stream of `number` under `seed`.
     pub fn new(seed: u64, number: u64) -> Self {
         Self { state: mix(mix(seed ^ 0x6e61_6b73_6869) ^ number) }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use nakshi_io::run_beside;
 
 use super::Generator;
-use crate::export::Output;
+use crate::export::OutputFile;
 use crate::hooks::{Hooks, Progress};
 use crate::{Error, Result};
 
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// # Errors
 /// [`Error::Io`], [`Error::Cancelled`].
 pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hooks) -> Result<u64> {
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     let edges = write_pieces(generator, &mut output, threads, hooks)?;
     output.finish()?;
     Ok(edges)
@@ -47,7 +47,7 @@ pub fn affordable_threads(
 /// Computes and formats pieces side by side, and writes them in order.
 fn write_pieces(
     generator: &dyn Generator,
-    output: &mut Output,
+    output: &mut OutputFile,
     threads: usize,
     hooks: &Hooks,
 ) -> Result<u64> {

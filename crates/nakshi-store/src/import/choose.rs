@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use nakshi_io::run_workers;
 
 use super::collect::Collected;
-use super::dictionary::{Census, DIRECT, Dictionary, Entry};
-use super::options::{ImportOptions, Layout};
+use super::dictionary::{Census, DIRECT, Dictionary, MergedId};
+use super::options::{ImportLayout, ImportOptions};
 use crate::hooks::Hooks;
-use crate::layout::Placer;
+use crate::layout::StreamingOrder;
 use crate::random::mix;
 use crate::sort::pairs::{PairChunk, read_chunk};
 use crate::sort::spill::Spill;
@@ -27,26 +27,26 @@ const ENTRIES: u64 = 1 << 17;
 const LONGEST: u64 = 1 << 14;
 
 /// A provisional id: generation and number.
-type Name = (u32, u32);
+type ProvisionalId = (u32, u32);
 
 /// A neighbour in a sampled list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Arc {
+struct SampledArc {
     /// Number of the sampled vertex; the lowest bit tells lists of in-neighbours.
     list: u32,
-    neighbour: Name,
+    neighbour: ProvisionalId,
 }
 
 /// Vertices whose lists are compared.
 #[derive(Debug)]
-pub(super) struct Sample {
+pub(super) struct ListSample {
     /// A vertex is drawn if the hash of its rank is at most this.
     threshold: u64,
     vertices: u32,
-    names: HashMap<Name, u32>,
+    names: HashMap<ProvisionalId, u32>,
 }
 
-impl Sample {
+impl ListSample {
     /// Of a graph with `edges` edges.
     pub fn new(edges: u64) -> Self {
         let arcs = u128::from(edges.max(1)) * 2;
@@ -56,7 +56,7 @@ impl Sample {
     }
 
     /// Draws the vertex of this rank, or not.
-    pub fn see(&mut self, rank: u64, entry: &Entry<'_>) {
+    pub fn see(&mut self, rank: u64, entry: &MergedId<'_>) {
         if entry.ends <= LONGEST && mix(rank) <= self.threshold {
             let number = self.vertices;
             self.names.extend(entry.known.iter().map(|&name| (name, number)));
@@ -73,13 +73,13 @@ impl Sample {
         census: &Census,
         options: &ImportOptions,
         hooks: &Hooks,
-    ) -> Result<Layout> {
+    ) -> Result<ImportLayout> {
         let mut arcs = self.arcs(collected, pairs, options, hooks)?;
         arcs.sort_unstable();
-        let mut places: HashMap<Name, [VertexId; 2]> =
+        let mut places: HashMap<ProvisionalId, [VertexId; 2]> =
             arcs.iter().map(|arc| (arc.neighbour, [0; 2])).collect();
         let (mut original, mut degree) =
-            (Placer::Original { next: 0 }, Placer::degree(&census.degrees));
+            (StreamingOrder::Original { next: 0 }, StreamingOrder::degree(&census.degrees));
         dictionary.visit(&mut |entry| {
             let both = [original.place(entry.ends)?, degree.place(entry.ends)?];
             if both[0].is_multiple_of(1 << 16) {
@@ -93,11 +93,11 @@ impl Sample {
             Ok(())
         })?;
         let bytes = [0, 1].map(|order| {
-            let place = |arc: &Arc| places.get(&arc.neighbour).map_or(0, |both| both[order]);
+            let place = |arc: &SampledArc| places.get(&arc.neighbour).map_or(0, |both| both[order]);
             arcs.chunk_by(|a, b| a.list == b.list).map(|list| coded(list.iter().map(place))).sum()
         });
         let [original, degree]: [usize; 2] = bytes;
-        Ok(if original <= degree { Layout::Original } else { Layout::Degree })
+        Ok(if original <= degree { ImportLayout::Original } else { ImportLayout::Degree })
     }
 
     /// The sampled arcs, in any order.
@@ -107,7 +107,7 @@ impl Sample {
         pairs: &Spill,
         options: &ImportOptions,
         hooks: &Hooks,
-    ) -> Result<Vec<Arc>> {
+    ) -> Result<Vec<SampledArc>> {
         let generations = collected.generations.iter().map(|(number, chunks)| (*number, chunks));
         let mut arcs = Vec::new();
         for (generation, chunks) in generations.chain([(DIRECT, &collected.direct_chunks)]) {
@@ -144,7 +144,7 @@ impl Sample {
         pairs: &Spill,
         options: &ImportOptions,
         hooks: &Hooks,
-    ) -> Result<Vec<Arc>> {
+    ) -> Result<Vec<SampledArc>> {
         let is_drawn = |number: u32| {
             drawn.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
         };
@@ -158,7 +158,7 @@ impl Sample {
                         && let Some(&number) = self.names.get(&(generation, from))
                     {
                         let list = number << 1 | u32::from(into);
-                        arcs.push(Arc { list, neighbour: (generation, to) });
+                        arcs.push(SampledArc { list, neighbour: (generation, to) });
                     }
                 }
                 Ok(())

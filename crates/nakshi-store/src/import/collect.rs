@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nakshi_io::run_workers;
 
-use super::dictionary::{Direct, Interner, Order, Run};
+use super::dictionary::{Direct, IdRun, Interner, Order};
 use super::inputs::Inputs;
 use super::options::{ImportOptions, SelfLoops};
 use super::read::{Batch, Weights};
@@ -23,7 +23,7 @@ pub(crate) struct Collected {
     pub direct_chunks: Vec<PairChunk>,
     /// Edges of each generation, by its number.
     pub generations: Vec<(u32, Vec<PairChunk>)>,
-    pub runs: Vec<Run>,
+    pub runs: Vec<IdRun>,
     /// Ids in each generation.
     pub sizes: Vec<u32>,
     pub totals: Totals,
@@ -123,7 +123,7 @@ pub(crate) fn collect(
         edges: std::sync::atomic::AtomicU64::new(0),
     };
     let share = options.memory / threads.max(1) as u64;
-    let results = run_workers(threads, |_| -> Result<Option<Output>> {
+    let results = run_workers(threads, |_| -> Result<Option<WorkerOutput>> {
         Ok(Worker::new(options, share, pairs, keys, &shared).run())
     })?;
     let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -182,10 +182,10 @@ impl Shared<'_, '_> {
     }
 }
 
-struct Output {
+struct WorkerOutput {
     direct: Direct,
     direct_chunks: Vec<PairChunk>,
-    generations: Vec<(u32, u32, Vec<PairChunk>, Run)>,
+    generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
     totals: Totals,
 }
 
@@ -199,7 +199,7 @@ struct Worker<'s, 'a, 'h> {
     /// Bytes that the interner may take.
     room: u64,
     pairs: PairWriter<'s>,
-    generations: Vec<(u32, u32, Vec<PairChunk>, Run)>,
+    generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
     totals: Totals,
 }
 
@@ -225,7 +225,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         }
     }
 
-    fn run(mut self) -> Option<Output> {
+    fn run(mut self) -> Option<WorkerOutput> {
         let mut batch = Batch::default();
         while !self.shared.stop.load(Ordering::Relaxed) {
             let next = {
@@ -249,7 +249,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         }
         let finished = self.finish_generation().and_then(|()| self.direct_pairs.take_chunks());
         match finished {
-            Ok(direct_chunks) => Some(Output {
+            Ok(direct_chunks) => Some(WorkerOutput {
                 direct: self.direct,
                 direct_chunks,
                 generations: self.generations,
@@ -406,7 +406,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         let canonical = self.shared.canonical.load(Ordering::Relaxed);
         let order = if canonical { Order::Integer } else { Order::Bytes };
         let generation = self.shared.generations.fetch_add(1, Ordering::Relaxed);
-        let run = Run::write(self.keys, generation, order, self.interner.sorted(order))?;
+        let run = IdRun::write(self.keys, generation, order, self.interner.sorted(order))?;
         let size = u32::try_from(self.interner.len())
             .map_err(|_| Error::Unsupported("2^32 ids at once".into()))?;
         self.generations.push((generation, size, self.pairs.take_chunks()?, run));

@@ -9,18 +9,18 @@ use nakshi_io::CancelToken;
 
 use super::input::Input;
 use super::options::{Format, ImportOptions};
-use super::read::{self, Counters, Feed, Share, Task, has_lines};
+use super::read::{self, Counters, Feed, ParseTask, Share, has_lines};
 use crate::Result;
 
 /// A file of edges, or of vertices.
-enum Source<'a> {
+enum InputFile<'a> {
     Edges(Input<'a>),
     Vertices(PathBuf),
 }
 
 /// All inputs, one after the other.
 pub(crate) struct Inputs<'a> {
-    waiting: VecDeque<Source<'a>>,
+    waiting: VecDeque<InputFile<'a>>,
     current: Option<Box<dyn Feed<'a> + 'a>>,
     options: ImportOptions,
     cancel: CancelToken,
@@ -33,8 +33,8 @@ pub(crate) struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     pub fn new(inputs: Vec<Input<'a>>, options: &ImportOptions, cancel: CancelToken) -> Self {
-        let mut waiting: VecDeque<_> = inputs.into_iter().map(Source::Edges).collect();
-        waiting.extend(options.nodes.clone().map(Source::Vertices));
+        let mut waiting: VecDeque<_> = inputs.into_iter().map(InputFile::Edges).collect();
+        waiting.extend(options.nodes.clone().map(InputFile::Vertices));
         Self {
             waiting,
             current: None,
@@ -55,14 +55,14 @@ impl<'a> Inputs<'a> {
     /// Bytes of the files among the inputs, as far as they are known.
     pub fn known_bytes(&self) -> u64 {
         let paths = self.waiting.iter().filter_map(|source| match source {
-            Source::Edges(Input::Path(path)) | Source::Vertices(path) => Some(path),
-            Source::Edges(_) => None,
+            InputFile::Edges(Input::Path(path)) | InputFile::Vertices(path) => Some(path),
+            InputFile::Edges(_) => None,
         });
         paths.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| meta.len()).sum()
     }
 
     /// The next piece of input with its number.
-    pub fn next(&mut self) -> Result<Option<(u64, Task<'a>)>> {
+    pub fn next(&mut self) -> Result<Option<(u64, ParseTask<'a>)>> {
         loop {
             if let Some(feed) = &mut self.current {
                 if let Some(task) = feed.next()? {
@@ -81,22 +81,23 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    fn open(&mut self, source: Source<'a>) -> Result<Box<dyn Feed<'a> + 'a>> {
+    fn open(&mut self, source: InputFile<'a>) -> Result<Box<dyn Feed<'a> + 'a>> {
         let options = &self.options;
         self.section = false;
         match source {
-            Source::Vertices(path) => {
+            InputFile::Vertices(path) => {
                 let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
                 read::vertex_list(&path, opened, options)
             }
-            Source::Edges(Input::Path(path)) => {
+            InputFile::Edges(Input::Path(path)) => {
                 let opened = read::open(&path, options.memory, &self.counters, &self.cancel)?;
                 let format = match options.format {
                     Format::Auto => read::detect(&path, &opened.head),
                     format => format,
                 };
                 if format == Format::Graphalytics {
-                    self.waiting.extend(read::graphalytics_vertices(&path).map(Source::Vertices));
+                    self.waiting
+                        .extend(read::graphalytics_vertices(&path).map(InputFile::Vertices));
                 }
                 if let Some(share) = self.share.filter(|_| has_lines(format))
                     && let Some(file) = opened.file.as_ref().map(File::try_clone)
@@ -107,7 +108,7 @@ impl<'a> Inputs<'a> {
                 }
                 read::file(&path, opened, format, options)
             }
-            Source::Edges(other) => read::memory(other, options),
+            InputFile::Edges(other) => read::memory(other, options),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Import: from edges in any format to a store, under a memory cap.
 //!
 //! - [`import`] with [`ImportOptions`], [`Input`]s and [`Hooks`] gives a store and a [`Report`]
-//! - [`read`]: one reader a format; `share`: without an import, by readers on several machines
+//! - [`read`]: one reader a format; `edge_reader`: without an import, by readers on several machines
 //! - `collect`: reads side by side, gives ids provisional numbers, spools edges
 //! - `dictionary`: merges ids under the cap and gives them their places in the layout
 //! - [`Budget`]: memory and threads of the phases
@@ -15,18 +15,19 @@
 mod choose;
 mod collect;
 mod dictionary;
+mod edge_reader;
 mod input;
 mod inputs;
 mod options;
 mod pipeline;
 pub mod read;
-mod share;
 
 pub use crate::budget::{Budget, MINIMUM_MEMORY, least_memory};
 pub use crate::emit::Duplicates;
 pub use crate::hooks::{Hooks, Progress};
+pub use edge_reader::{EdgePiece, EdgeReader, ParsedEdges};
 pub use input::{Input, Ints, Numbers};
-pub use options::{Format, ImportOptions, Layout, Report, SelfLoops};
+pub use options::{Format, ImportLayout, ImportOptions, Report, SelfLoops};
 pub(crate) use pipeline::STRIPE;
 #[doc(hidden)]
 pub use pipeline::import_tightly;
@@ -34,4 +35,3 @@ pub use pipeline::{import, import_with};
 pub use read::Share;
 #[doc(hidden)]
 pub use read::read_bytes;
-pub use share::{EdgeReader, Edges, Piece};

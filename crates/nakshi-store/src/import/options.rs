@@ -67,7 +67,7 @@ pub enum SelfLoops {
 /// The order of the vertices on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Layout {
+pub enum ImportLayout {
     /// Original or by degree, whichever makes the lists of a sample of vertices shorter.
     #[default]
     Auto,
@@ -83,7 +83,7 @@ pub enum Layout {
     },
 }
 
-impl Layout {
+impl ImportLayout {
     /// The name, as in the manifest.
     pub fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Layout {
     }
 }
 
-impl std::str::FromStr for Layout {
+impl std::str::FromStr for ImportLayout {
     type Err = crate::Error;
 
     fn from_str(name: &str) -> crate::Result<Self> {
@@ -133,8 +133,8 @@ pub struct ImportOptions {
     pub duplicates: Duplicates,
     /// Default [`SelfLoops::Keep`].
     pub self_loops: SelfLoops,
-    /// Default [`Layout::Auto`].
-    pub layout: Layout,
+    /// Default [`ImportLayout::Auto`].
+    pub layout: ImportLayout,
     /// Memory that the import may use, in bytes: all that the process takes beside what it had
     /// before. Default 1 GiB, at least [`crate::import::MINIMUM_MEMORY`].
     pub memory: u64,
@@ -161,7 +161,7 @@ impl Default for ImportOptions {
             nodes: None,
             duplicates: Duplicates::Drop,
             self_loops: SelfLoops::Keep,
-            layout: Layout::Auto,
+            layout: ImportLayout::Auto,
             memory: 1 << 30,
             threads: 0,
             page_size: 4096,

@@ -8,16 +8,16 @@ use std::time::Instant;
 use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
-use super::choose::Sample;
+use super::choose::ListSample;
 use super::collect::{Collected, Totals, collect};
-use super::dictionary::{Census, Dictionary, Key, Order};
+use super::dictionary::{Census, Dictionary, IdKey, Order};
 use super::input::Input;
 use super::inputs::Inputs;
-use super::options::{ImportOptions, Layout, Report};
+use super::options::{ImportLayout, ImportOptions, Report};
 use crate::budget::{Budget, threads_of};
-use crate::emit::{Duplicates, Emitted, Place, Rules, emit};
+use crate::emit::{Duplicates, EmitScratch, Emitted, Rules, emit};
 use crate::hooks::{Hooks, Progress};
-use crate::layout::Placer;
+use crate::layout::StreamingOrder;
 use crate::sort::pairs::{PairChunk, read_chunk};
 use crate::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
 use crate::sort::radix::{Record, Weighted};
@@ -84,7 +84,7 @@ fn run(
     let mut options = options.clone();
     options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
     options.threads = threads_of(options.threads);
-    let job = Job { fs, options: &options, hooks };
+    let job = ImportJob { fs, options: &options, hooks };
     let done = if options.weighted {
         job.run::<Weighted>(inputs, destination)
     } else {
@@ -97,7 +97,7 @@ fn run(
 }
 
 /// What all phases need.
-struct Job<'j> {
+struct ImportJob<'j> {
     fs: &'j Arc<dyn WriteFs>,
     options: &'j ImportOptions,
     hooks: &'j Hooks,
@@ -111,7 +111,7 @@ struct Arcs<'s> {
     into: Vec<Bucket>,
 }
 
-impl Job<'_> {
+impl ImportJob<'_> {
     fn run<R: Record>(&self, inputs: Vec<Input<'_>>, destination: &Path) -> Result<Report> {
         let mut builder =
             StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options())?;
@@ -155,7 +155,7 @@ impl Job<'_> {
         drop((pairs, keys));
         self.phase()?;
         let (runs, lists) = (spill("runs")?, spill("lists")?);
-        let place = Place {
+        let place = EmitScratch {
             arcs: arcs.spill,
             runs: &runs,
             lists: &lists,
@@ -187,11 +187,11 @@ impl Job<'_> {
         collected: &Collected,
         pairs: &Spill,
         dictionary: &Dictionary<'_>,
-    ) -> Result<(Census, Layout)> {
-        if self.options.layout != Layout::Auto {
+    ) -> Result<(Census, ImportLayout)> {
+        if self.options.layout != ImportLayout::Auto {
             return Ok((dictionary.census(&mut |_, _| ())?, self.options.layout));
         }
-        let mut sample = Sample::new(collected.totals.edges);
+        let mut sample = ListSample::new(collected.totals.edges);
         let census = dictionary.census(&mut |rank, entry| sample.see(rank, entry))?;
         let layout =
             sample.choose(collected, pairs, dictionary, &census, self.options, self.hooks)?;
@@ -248,7 +248,7 @@ impl Job<'_> {
     /// Gives every vertex its place and writes the ids; returns where arcs will be.
     fn assign(
         &self,
-        layout: Layout,
+        layout: ImportLayout,
         dictionary: &mut Dictionary<'_>,
         census: &Census,
         totals: &Totals,
@@ -256,16 +256,16 @@ impl Job<'_> {
     ) -> Result<Cells> {
         let vertices = census.vertices;
         let mut placer = match layout {
-            Layout::Original => Placer::Original { next: 0 },
-            Layout::Auto | Layout::Degree => Placer::degree(&census.degrees),
-            Layout::Random { seed } => Placer::random(vertices, seed),
+            ImportLayout::Original => StreamingOrder::Original { next: 0 },
+            ImportLayout::Auto | ImportLayout::Degree => StreamingOrder::degree(&census.degrees),
+            ImportLayout::Random { seed } => StreamingOrder::random(vertices, seed),
         };
         let kind = id_kind(census, dictionary.order(), totals.utf8);
         if kind != IdKind::Dense {
             builder.begin_ids(kind)?;
         }
         // The original order is that of the ranks.
-        let ordered = layout != Layout::Original;
+        let ordered = layout != ImportLayout::Original;
         if ordered {
             builder.begin_order()?;
         }
@@ -389,10 +389,10 @@ fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>
 }
 
 /// The value of an integer id that fits 128 bits.
-fn integer(key: &Key) -> Option<i128> {
+fn integer(key: &IdKey) -> Option<i128> {
     match key {
-        Key::Int(int) => Some(i128::from(*int)),
-        Key::Bytes(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
+        IdKey::Int(int) => Some(i128::from(*int)),
+        IdKey::Bytes(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
     }
 }
 
@@ -415,12 +415,12 @@ fn id_kind(census: &Census, order: Order, utf8: bool) -> IdKind {
     }
 }
 
-fn push_id(builder: &mut StoreBuilder, kind: IdKind, key: &Key) -> Result<()> {
+fn push_id(builder: &mut StoreBuilder, kind: IdKind, key: &IdKey) -> Result<()> {
     let wrong = || {
         Error::Invalid("an id of another kind; this is a fault of nakshi, please report it".into())
     };
     match (kind, key) {
-        (IdKind::U64, Key::Int(int)) => builder.push_id(crate::Key::U64(*int)),
+        (IdKind::U64, IdKey::Int(int)) => builder.push_id(crate::Key::U64(*int)),
         (IdKind::U64, key) => {
             let value =
                 integer(key).and_then(|value| u64::try_from(value).ok()).ok_or_else(wrong)?;
@@ -431,7 +431,7 @@ fn push_id(builder: &mut StoreBuilder, kind: IdKind, key: &Key) -> Result<()> {
                 integer(key).and_then(|value| i64::try_from(value).ok()).ok_or_else(wrong)?;
             builder.push_id(crate::Key::I64(value))
         }
-        (_, Key::Bytes(bytes)) => builder.push_id(crate::Key::Bytes(bytes)),
+        (_, IdKey::Bytes(bytes)) => builder.push_id(crate::Key::Bytes(bytes)),
         (_, key) => builder.push_id(crate::Key::Bytes(&key.to_bytes())),
     }
 }

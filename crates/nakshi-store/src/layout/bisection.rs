@@ -15,7 +15,7 @@ use nakshi_io::{CancelToken, run_workers};
 
 use super::csr::{Csr, reserved};
 use super::smooth::Smoother;
-use super::{Ordering, Source, csr_memory};
+use super::{LayoutInput, Ordering, csr_memory};
 use crate::hooks::Progress;
 use crate::random::mix;
 use crate::{Permutation, Result, Store, VertexId};
@@ -53,7 +53,7 @@ impl Ordering for Bisection {
         csr_memory(store, true) + 72 * store.num_vertices()
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         let graph = Csr::symmetric(source)?;
         let order = self.sequence(&graph, source)?;
         source.by_rank(Permutation::from_order(&order)?)
@@ -61,7 +61,7 @@ impl Ordering for Bisection {
 }
 
 impl Bisection {
-    fn sequence(&self, graph: &Csr, source: &Source<'_>) -> Result<Vec<VertexId>> {
+    fn sequence(&self, graph: &Csr, source: &LayoutInput<'_>) -> Result<Vec<VertexId>> {
         let threads = source.threads.max(1);
         let cancel = &source.hooks.cancel;
         let (component, sizes) = components(graph, cancel)?;
@@ -165,7 +165,7 @@ impl<'g> Cutter<'g> {
 
     /// Cuts every range once. What lies outside a range stays on its side of the cut, so that
     /// ranges do not disturb each other, in whichever order they are treated.
-    fn level(&mut self, ranges: &[(usize, usize)], source: &Source<'_>) -> Result<()> {
+    fn level(&mut self, ranges: &[(usize, usize)], source: &LayoutInput<'_>) -> Result<()> {
         let wide = |(from, to): &(usize, usize)| to - from;
         let widest = ranges.iter().map(wide).max().unwrap_or(0);
         let mut order = std::mem::take(&mut self.order);

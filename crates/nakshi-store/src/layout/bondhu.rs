@@ -6,7 +6,7 @@
 
 use super::arrange::{Arranger, Sides};
 use super::csr::{Csr, reserved};
-use super::{Ordering, Source, community, csr_memory};
+use super::{LayoutInput, Ordering, community, csr_memory};
 use crate::hooks::Hooks;
 use crate::{Error, Permutation, Result, Store, VertexId};
 
@@ -66,7 +66,7 @@ impl Ordering for Bondhu {
         graph + again * 8 * arcs + 64 * store.num_vertices()
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         let vertices = source.store.num_vertices();
         if let Communities::ParCom(Some(wanted)) = self.communities
             && (wanted == 0 || u64::from(wanted) > vertices.max(1))
@@ -100,7 +100,7 @@ impl Bondhu {
         &self,
         graph: &Csr,
         community: &[u32],
-        source: &Source<'_>,
+        source: &LayoutInput<'_>,
     ) -> Result<Vec<VertexId>> {
         let count = community.iter().max().map_or(0, |most| *most as usize + 1);
         let mut rows = community::members(community, count)?;

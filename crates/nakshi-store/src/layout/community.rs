@@ -16,7 +16,7 @@ use crate::{Error, Result, VertexId};
 /// [`Error::Unsupported`] for 2^31 list entries or more, and without METIS; [`Error::Cancelled`].
 #[cfg(feature = "metis")]
 pub(super) fn metis(graph: &Csr, parts: u32, seed: u64, hooks: &Hooks) -> Result<Vec<u32>> {
-    use nakshi_io::{Ended, apart};
+    use nakshi_io::{ChildExit, run_in_child};
     // One part needs no METIS, and would make it divide by zero.
     if parts <= 1 || graph.is_empty() {
         return Ok(vec![0; graph.len()]);
@@ -27,10 +27,10 @@ pub(super) fn metis(graph: &Csr, parts: u32, seed: u64, hooks: &Hooks) -> Result
         Err(Error::Unsupported(what)) => [&[0], what.as_bytes()].concat(),
         Err(error) => [&[0], error.to_string().as_bytes()].concat(),
     };
-    let result = match apart(&hooks.cancel, work) {
-        Ok(Ended::Done(result)) => result,
-        Ok(Ended::Cancelled) => return Err(Error::Cancelled),
-        Ok(Ended::Died { signal }) => {
+    let result = match run_in_child(&hooks.cancel, work) {
+        Ok(ChildExit::Done(result)) => result,
+        Ok(ChildExit::Cancelled) => return Err(Error::Cancelled),
+        Ok(ChildExit::Died { signal }) => {
             return Err(Error::Unsupported(format!(
                 "METIS did not come to an end (signal {signal}; 9 stands for too little memory); \
                  use bondhu-modcom or bisection"

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use nakshi_io::run_workers;
 
 use super::csr::reserved;
-use super::{Csr, Source};
+use super::{Csr, LayoutInput};
 use crate::hooks::Progress;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Manifest, Result, Store, VertexId};
@@ -46,7 +46,7 @@ pub fn memory(store: &Store) -> u64 {
 ///
 /// # Errors
 /// [`Error::Budget`]; [`Error::NoColumn`]; those of reading; [`Error::Cancelled`].
-pub fn layout_cost(source: &Source<'_>) -> Result<LayoutCost> {
+pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
     let store = source.store;
     Error::afford(memory(store), source.memory)?;
     let column = match &source.weight {
@@ -113,7 +113,7 @@ pub fn layout_cost(source: &Source<'_>) -> Result<LayoutCost> {
 ///
 /// # Errors
 /// [`Error::Invalid`] for no bins or more than 4,096; as [`layout_cost`].
-pub fn matrix(source: &Source<'_>, bins: usize) -> Result<Vec<u64>> {
+pub fn matrix(source: &LayoutInput<'_>, bins: usize) -> Result<Vec<u64>> {
     if bins == 0 || bins > 4096 {
         return Err(Error::Invalid(format!("{bins} squares a side; choose from 1 to 4,096")));
     }

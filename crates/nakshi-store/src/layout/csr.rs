@@ -1,6 +1,6 @@
 //! A graph in memory, for layouts that visit it many times.
 
-use super::Source;
+use super::LayoutInput;
 use crate::hooks::Hooks;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Result, VertexId};
@@ -77,7 +77,7 @@ impl Csr {
     ///
     /// # Errors
     /// [`Error::Budget`] if the system has no such memory; those of reading.
-    pub fn load(source: &Source<'_>, direction: Direction) -> Result<Self> {
+    pub fn load(source: &LayoutInput<'_>, direction: Direction) -> Result<Self> {
         let store = source.store;
         let ranks = source.ranks()?;
         let rank =
@@ -142,7 +142,7 @@ impl Csr {
     ///
     /// # Errors
     /// As [`Csr::load`].
-    pub fn symmetric(source: &Source<'_>) -> Result<Self> {
+    pub fn symmetric(source: &LayoutInput<'_>) -> Result<Self> {
         let out = Self::load(source, Direction::Out)?;
         if source.store.directed() {
             let into = Self::load(source, Direction::In)?;

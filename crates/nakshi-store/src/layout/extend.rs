@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::csr::Csr;
-use super::{Ordering, Source, csr_memory};
+use super::{LayoutInput, Ordering, csr_memory};
 use crate::hooks::Hooks;
 use crate::{Permutation, Result, Store, VertexId};
 
@@ -33,8 +33,8 @@ impl Ordering for Extend {
         csr_memory(store, true) + 28 * store.num_vertices() + 4 * self.like.num_vertices()
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
-        let graph = Csr::symmetric(&Source { weight: None, ..source.clone() })?;
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
+        let graph = Csr::symmetric(&LayoutInput { weight: None, ..source.clone() })?;
         let known = self.known(source)?;
         let order = extended(&graph, &known, &source.hooks)?;
         source.by_rank(Permutation::from_order(&order)?)
@@ -43,7 +43,7 @@ impl Ordering for Extend {
 
 impl Extend {
     /// The place of every vertex, by rank, in the earlier store.
-    fn known(&self, source: &Source<'_>) -> Result<Vec<u32>> {
+    fn known(&self, source: &LayoutInput<'_>) -> Result<Vec<u32>> {
         let ours = source.store.ids()?.until(&source.hooks.cancel);
         let places = ours.internal_in(&self.like.ids()?)?;
         Ok(places.into_iter().map(|place| place.unwrap_or(NONE)).collect())

@@ -5,7 +5,7 @@
 //! the root of V edges bind nobody together.
 
 use super::csr::{Csr, reserved};
-use super::{Ordering, Source, ranks_memory};
+use super::{LayoutInput, Ordering, ranks_memory};
 use crate::hooks::{Hooks, Progress};
 use crate::{Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
@@ -36,7 +36,7 @@ impl Ordering for Gorder {
         lists + 64 * store.num_vertices() + ranks_memory(store) + index
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         let window = match self.window {
             Some(0) => {
                 return Err(Error::Invalid("a window of 0 vertices; choose 1 or more".into()));
@@ -44,7 +44,7 @@ impl Ordering for Gorder {
             Some(window) => window as usize,
             None => page_window(source.store)?,
         };
-        let plain = Source { weight: None, ..source.clone() };
+        let plain = LayoutInput { weight: None, ..source.clone() };
         let out = Csr::load(&plain, Direction::Out)?;
         let into = match source.store.directed() {
             true => Some(Csr::load(&plain, Direction::In)?),

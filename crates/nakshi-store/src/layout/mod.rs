@@ -4,7 +4,7 @@
 //! defined without reference to memory, threads or the order of the input, so that the same
 //! graph always gets the same store.
 //!
-//! - [`Ordering`] with [`Source`]: what every layout is, and what it is computed from
+//! - [`Ordering`] with [`LayoutInput`]: what every layout is, and what it is computed from
 //! - [`Original`], [`Random`], [`Degree`], [`ByScore`], [`OrganPipe`]: from degrees and scores
 //! - [`Norder`], [`Gorder`]: neighbours side by side
 //! - [`Bondhu`]: communities, placed greedily
@@ -21,9 +21,9 @@ mod csr;
 mod extend;
 mod gorder;
 mod norder;
-mod place;
 mod simple;
 mod smooth;
+mod streaming_order;
 
 use crate::hooks::Hooks;
 use crate::{Error, Manifest, Permutation, Result, Store, VertexId};
@@ -36,8 +36,8 @@ pub use csr::Csr;
 pub use extend::Extend;
 pub use gorder::Gorder;
 pub use norder::Norder;
-pub(crate) use place::Placer;
 pub use simple::{By, ByScore, Degree, OrganPipe, Original, Random};
+pub(crate) use streaming_order::StreamingOrder;
 
 /// An order of the vertices, with its parameters.
 pub trait Ordering: std::fmt::Debug {
@@ -52,25 +52,25 @@ pub trait Ordering: std::fmt::Debug {
     /// # Errors
     /// [`Error::Invalid`] for parameters that do not fit the graph; [`Error::Budget`] if the
     /// system has no such memory; those of reading; [`Error::Cancelled`].
-    fn places(&self, source: &Source<'_>) -> Result<Permutation>;
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation>;
 
     /// The new internal id of every internal id: the argument of [`crate::rewrite()`].
     ///
     /// # Errors
     /// [`Error::Budget`] at once if the memory of `source` is less than [`Ordering::memory`];
-    /// [`Error::Unsupported`] for 2^32 vertices; as [`Ordering::places`].
-    fn order(&self, source: &Source<'_>) -> Result<Permutation> {
+    /// [`Error::Unsupported`] for 2^32 vertices; as [`Ordering::permutation`].
+    fn order(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         Error::afford(self.memory(source.store), source.memory)?;
         if source.store.num_vertices() > u64::from(VertexId::MAX) {
             return Err(Error::Unsupported("a layout of 2^32 vertices".into()));
         }
-        self.places(source)
+        self.permutation(source)
     }
 }
 
 /// What a layout is computed from.
 #[derive(Clone, Debug)]
-pub struct Source<'s> {
+pub struct LayoutInput<'s> {
     /// The graph.
     pub store: &'s Store,
     /// The column whose values are the weights of edges, for layouts that use weights.
@@ -83,10 +83,10 @@ pub struct Source<'s> {
     pub hooks: Hooks,
 }
 
-impl<'s> Source<'s> {
+impl<'s> LayoutInput<'s> {
     /// A graph without weights, memory cap or progress; one thread.
     pub fn new(store: &'s Store) -> Self {
-        Source { store, weight: None, memory: None, threads: 1, hooks: Hooks::default() }
+        LayoutInput { store, weight: None, memory: None, threads: 1, hooks: Hooks::default() }
     }
 
     /// The rank of every internal id; `None` if they are the same.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, Request, Resident};
 
 use super::csr::reserved;
-use super::{Ordering, Source, all};
+use super::{LayoutInput, Ordering, all};
 use crate::hooks::{Hooks, Progress};
 use crate::{Adjacency, Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
@@ -56,7 +56,7 @@ impl Ordering for Norder {
         13 * store.num_vertices() + lists + 16 * BATCH_BYTES + LEAST_CACHE
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         if self.depth == 0 {
             return Err(Error::Invalid("a depth of 0 edges; choose 1 or more".into()));
         }
@@ -68,7 +68,7 @@ impl Ordering for Norder {
         };
         let whole = source.memory.is_none();
         let mut search = Search {
-            lists: Lists::open(source, spare, whole)?,
+            lists: OutLists::open(source, spare, whole)?,
             ranks,
             places: reserved(roots.len())?,
             expanded: reserved(roots.len().div_ceil(64))?,
@@ -106,7 +106,7 @@ impl Ordering for Norder {
 }
 
 /// All vertices by descending in-degree, ties by rank.
-fn roots(source: &Source<'_>) -> Result<Vec<VertexId>> {
+fn roots(source: &LayoutInput<'_>) -> Result<Vec<VertexId>> {
     let degrees = source.store.degrees(Direction::In, &source.hooks.cancel)?;
     let degree = |v: VertexId| degrees.get(v as usize).copied().unwrap_or(0);
     let ranks = source.ranks()?;
@@ -118,7 +118,7 @@ fn roots(source: &Source<'_>) -> Result<Vec<VertexId>> {
 
 /// Searches in progress.
 struct Search<'s> {
-    lists: Lists<'s>,
+    lists: OutLists<'s>,
     ranks: Option<Vec<u32>>,
     places: Vec<VertexId>,
     /// A bit for each vertex whose neighbours all have places.
@@ -207,7 +207,7 @@ impl Search<'_> {
 }
 
 /// Out-lists of any vertex: all in memory, or pages of the file through a cache.
-struct Lists<'s> {
+struct OutLists<'s> {
     adjacency: &'s Adjacency,
     data: Data,
     requests: Vec<Request>,
@@ -219,9 +219,9 @@ enum Data {
     Ssd(Box<CachedReader>),
 }
 
-impl<'s> Lists<'s> {
+impl<'s> OutLists<'s> {
     /// With `spare` bytes for lists, or without a cap for all of them.
-    fn open(source: &Source<'s>, spare: u64, uncapped: bool) -> Result<Self> {
+    fn open(source: &LayoutInput<'s>, spare: u64, uncapped: bool) -> Result<Self> {
         let adjacency = source.store.adjacency_until(Direction::Out, &source.hooks.cancel)?;
         let file = adjacency.file();
         let data = if uncapped || file.len() <= spare {
@@ -238,7 +238,7 @@ impl<'s> Lists<'s> {
             let reader = CachedReader::new(&cache, file, &options, Arc::new(IoStats::new()))?;
             Data::Ssd(Box::new(reader))
         };
-        Ok(Lists { adjacency, data, requests: Vec::new(), scratch: Vec::new() })
+        Ok(OutLists { adjacency, data, requests: Vec::new(), scratch: Vec::new() })
     }
 
     /// Bytes of the encoded list of `v`.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Ordering, Source, all, ranks_memory};
+use super::{LayoutInput, Ordering, all, ranks_memory};
 use crate::random::Shuffle;
 use crate::{Direction, Error, Permutation, Result, Store, VertexId};
 
@@ -19,7 +19,7 @@ impl Ordering for Original {
         4 * store.num_vertices() + ranks_memory(store)
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         source.by_rank(Permutation::identity(source.store.num_vertices())?)
     }
 }
@@ -40,7 +40,7 @@ impl Ordering for Random {
         5 * store.num_vertices() + ranks_memory(store)
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         let vertices = source.store.num_vertices();
         let shuffle = Shuffle::new(vertices, self.seed);
         // Lossless: a shuffle stays below the number of vertices.
@@ -64,7 +64,7 @@ pub enum By {
 
 impl By {
     /// Degrees by rank.
-    pub(super) fn degrees(self, source: &Source<'_>) -> Result<Vec<u32>> {
+    pub(super) fn degrees(self, source: &LayoutInput<'_>) -> Result<Vec<u32>> {
         match self {
             By::In => source.degrees(Direction::In),
             By::Out => source.degrees(Direction::Out),
@@ -97,7 +97,7 @@ impl Ordering for Degree {
         12 * store.num_vertices() + ranks_memory(store) / 2
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         let order = descending(&self.by.degrees(source)?, |degree| degree)?;
         source.by_rank(Permutation::from_order(&order)?)
     }
@@ -138,7 +138,7 @@ impl Ordering for ByScore {
         16 * store.num_vertices()
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         if self.scores.len() as u64 != source.store.num_vertices() {
             return Err(Error::Invalid(format!(
                 "{} scores for {} vertices",
@@ -176,7 +176,7 @@ impl Ordering for OrganPipe {
         12 * store.num_vertices() + ranks_memory(store) / 2
     }
 
-    fn places(&self, source: &Source<'_>) -> Result<Permutation> {
+    fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         let mut order = descending(&By::Total.degrees(source)?, |degree| degree)?;
         from_the_middle(&mut order)?;
         source.by_rank(Permutation::from_order(&order)?)

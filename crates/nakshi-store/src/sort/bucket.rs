@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::partition::Bucket;
 use super::radix::{self, Record};
-use super::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
+use super::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
 use crate::Result;
 
 /// A bucket in order.
@@ -28,7 +28,7 @@ pub(crate) fn sort<'s, R: Record>(
     let mut records: Vec<R> = Vec::with_capacity(total.min(limit));
     let mut bytes = Vec::new();
     let mut sorted_runs = Vec::new();
-    for &Extent { offset, len } in &bucket.extents {
+    for &SpillExtent { offset, len } in &bucket.extents {
         let incoming = len as usize / (8 * R::WORDS);
         if records.len() + incoming > limit && !records.is_empty() {
             sorted_runs.push(write_run(runs, &mut records, scratch)?);
@@ -57,7 +57,7 @@ fn write_run<R: Record>(
     spill: &Spill,
     records: &mut Vec<R>,
     scratch: &mut Vec<R>,
-) -> Result<Vec<Extent>> {
+) -> Result<Vec<SpillExtent>> {
     radix::sort(records, scratch);
     let mut writer = StreamWriter::new(spill, 256 << 10);
     for record in records.iter() {
@@ -76,7 +76,7 @@ pub(crate) struct MergedRuns<'s, R> {
 }
 
 impl<'s, R: Record> MergedRuns<'s, R> {
-    fn new(spill: &'s Spill, runs: Vec<Vec<Extent>>, chunk: usize) -> Result<Self> {
+    fn new(spill: &'s Spill, runs: Vec<Vec<SpillExtent>>, chunk: usize) -> Result<Self> {
         let readers = runs.into_iter().map(|run| StreamReader::new(spill, run, chunk)).collect();
         let mut merged =
             Self { readers, heap: BinaryHeap::new(), record: std::marker::PhantomData };

@@ -13,4 +13,4 @@ pub(crate) mod radix;
 pub(crate) mod spill;
 pub(crate) mod weights;
 
-pub use spill::{Extent, Spill, StreamReader, StreamWriter};
+pub use spill::{Spill, SpillExtent, StreamReader, StreamWriter};

@@ -1,6 +1,6 @@
 //! Edges between provisional ids, spooled while the input is read.
 
-use super::spill::{Extent, Spill, put_words, words};
+use super::spill::{Spill, SpillExtent, put_words, words};
 use super::weights::{Weights, as_float};
 use crate::Result;
 
@@ -10,7 +10,7 @@ const CHUNK: usize = 32 << 10;
 /// A chunk of edges on disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairChunk {
-    extent: Extent,
+    extent: SpillExtent,
     /// Edges in it.
     pub edges: usize,
     weighted: bool,

@@ -1,7 +1,7 @@
 //! Range partition of arcs by source, so that a bucket can be sorted in memory.
 
 use super::radix::Record;
-use super::spill::{Extent, Spill, put_words};
+use super::spill::{Spill, SpillExtent, put_words};
 use crate::Result;
 
 /// Places that have a cell of their own; hubs are among them in the degree layout.
@@ -73,7 +73,7 @@ impl Ranges {
 /// The arcs of one bucket on disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    pub extents: Vec<Extent>,
+    pub extents: Vec<SpillExtent>,
     /// Bytes in all extents.
     pub bytes: u64,
 }

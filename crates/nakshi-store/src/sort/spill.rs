@@ -20,7 +20,7 @@ pub struct Spill {
 
 /// A piece of a [`Spill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct SpillExtent {
     /// Where it begins, in bytes.
     pub offset: u64,
     /// Bytes.
@@ -44,11 +44,11 @@ impl Spill {
     ///
     /// # Errors
     /// Those of writing.
-    pub fn append(&self, bytes: &[u8]) -> Result<Extent> {
+    pub fn append(&self, bytes: &[u8]) -> Result<SpillExtent> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = writer.len();
         writer.append(bytes)?;
-        Ok(Extent { offset, len: bytes.len() as u64 })
+        Ok(SpillExtent { offset, len: bytes.len() as u64 })
     }
 
     /// Fills `buffer` from `offset` on.
@@ -81,7 +81,7 @@ pub struct StreamWriter<'s> {
     spill: &'s Spill,
     buffer: Vec<u8>,
     chunk: usize,
-    extents: Vec<Extent>,
+    extents: Vec<SpillExtent>,
 }
 
 impl<'s> StreamWriter<'s> {
@@ -116,7 +116,7 @@ impl<'s> StreamWriter<'s> {
     ///
     /// # Errors
     /// Those of writing.
-    pub fn finish(mut self) -> Result<Vec<Extent>> {
+    pub fn finish(mut self) -> Result<Vec<SpillExtent>> {
         self.flush()?;
         Ok(self.extents)
     }
@@ -126,8 +126,8 @@ impl<'s> StreamWriter<'s> {
 #[derive(Debug)]
 pub struct StreamReader<'s> {
     spill: &'s Spill,
-    extents: std::vec::IntoIter<Extent>,
-    rest: Extent,
+    extents: std::vec::IntoIter<SpillExtent>,
+    rest: SpillExtent,
     buffer: Vec<u8>,
     at: usize,
     chunk: usize,
@@ -135,8 +135,8 @@ pub struct StreamReader<'s> {
 
 impl<'s> StreamReader<'s> {
     /// Reads the stream in `extents`, `chunk` bytes at once.
-    pub fn new(spill: &'s Spill, extents: Vec<Extent>, chunk: usize) -> Self {
-        let rest = Extent { offset: 0, len: 0 };
+    pub fn new(spill: &'s Spill, extents: Vec<SpillExtent>, chunk: usize) -> Self {
+        let rest = SpillExtent { offset: 0, len: 0 };
         Self { spill, extents: extents.into_iter(), rest, buffer: Vec::new(), at: 0, chunk }
     }
 

@@ -1,6 +1,6 @@
 //! Edge cases of input, one after the other.
 
-use nakshi_store::import::{Duplicates, ImportOptions, Layout, SelfLoops};
+use nakshi_store::import::{Duplicates, ImportLayout, ImportOptions, SelfLoops};
 
 use crate::model::{Model, error, text};
 
@@ -61,7 +61,9 @@ impl Model {
 fn ids_of_all_kinds() {
     let check = |edges: &[(&str, &str)]| {
         let lines: String = edges.iter().map(|(a, b)| format!("{a}\t{b}\n")).collect();
-        for layout in [Layout::Original, Layout::Degree, Layout::Random { seed: 5 }] {
+        for layout in
+            [ImportLayout::Original, ImportLayout::Degree, ImportLayout::Random { seed: 5 }]
+        {
             let options = ImportOptions { layout, ..options() };
             assert_eq!(
                 text("e.tsv", &lines, &options).unwrap().0,
@@ -90,7 +92,8 @@ fn integers_turn_to_text_late() {
     let mut lines: String = (0..200_000).map(|i| format!("{i}\t{}\n", (i * 7) % 200_000)).collect();
     lines.push_str("x\t0\n");
     let (model, report) =
-        text("e.tsv", &lines, &ImportOptions { layout: Layout::Original, ..options() }).unwrap();
+        text("e.tsv", &lines, &ImportOptions { layout: ImportLayout::Original, ..options() })
+            .unwrap();
     assert_eq!((model.vertices.len(), report.edges), (200_001, 200_001));
     assert!(model.edges.contains_key(&("x".into(), "0".into())));
     assert!(model.edges.contains_key(&("199999".into(), "199993".into())));
@@ -269,7 +272,9 @@ fn sums_that_overflow_are_refused() {
         (format!("5 9 -{most}\n5 9 -2\n5 6 1\n"), "from 5 to 9 add up to more than 64 bits"),
     ];
     for (lines, expected) in cases {
-        for layout in [Layout::Original, Layout::Degree, Layout::Random { seed: 3 }] {
+        for layout in
+            [ImportLayout::Original, ImportLayout::Degree, ImportLayout::Random { seed: 3 }]
+        {
             let message = error("e.txt", &lines, &ImportOptions { layout, ..base.clone() });
             assert!(message.contains(expected), "{message}");
         }

@@ -1,7 +1,7 @@
 //! What is built depends on graph and options only.
 
 use nakshi_store::generate::{Generator, Kronecker};
-use nakshi_store::import::{Duplicates, Hooks, ImportOptions, Input, Layout, import};
+use nakshi_store::import::{Duplicates, Hooks, ImportLayout, ImportOptions, Input, import};
 
 fn scale() -> u64 {
     std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(1)
@@ -78,7 +78,12 @@ fn order_of_input_does_not_matter() {
     let mut edges = Vec::new();
     (0..graph.pieces()).for_each(|piece| graph.piece(piece, &mut edges));
     let backwards = edges.iter().rev().map(|&[s, t]| (s, t)).collect::<Vec<_>>();
-    for layout in [Layout::Auto, Layout::Degree, Layout::Original, Layout::Random { seed: 1 }] {
+    for layout in [
+        ImportLayout::Auto,
+        ImportLayout::Degree,
+        ImportLayout::Original,
+        ImportLayout::Random { seed: 1 },
+    ] {
         let options = ImportOptions { layout, ..ImportOptions::default() };
         let one = hash(Input::Generated(&graph), &options);
         assert_eq!(one, hash(Input::Edges(Box::new(backwards.iter().copied())), &options));

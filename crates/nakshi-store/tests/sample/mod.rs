@@ -33,7 +33,7 @@ pub fn build(fs: Arc<dyn WriteFs>, dest: &Path, n: u32, page_size: u32) -> Resul
                 .iter()
                 .map(|&u| if direction == Direction::Out { weight(v, u) } else { weight(u, v) })
                 .collect();
-            builder.push_list(v, list, &[Values::Int(&values)])?;
+            builder.push_list(v, list, &[NumberSlice::Int(&values)])?;
         }
         builder.finish_adjacency()?;
     }

@@ -18,7 +18,7 @@ use nakshi_io::write::{AtomicDir, default_fs, write_file};
 
 use crate::PropertyEntry;
 use folder::{Folder, NODES, RELATIONSHIPS, SCRIPT, Written};
-use nakshi_store::export::{Exported, Names, Source};
+use nakshi_store::export::{ExportSource, Exported, Names};
 use nakshi_store::files::{hex, new_uuid};
 use nakshi_store::{Error, IdKind, Key, Result, Store};
 
@@ -27,7 +27,7 @@ use nakshi_store::{Error, IdKind, Key, Result, Store};
 const INTEGERS: u64 = 1 << 57;
 
 /// Writes the directory `path`, which must not exist.
-pub(super) fn neo4j(source: &Source<'_>, path: &Path) -> Result<Exported> {
+pub(super) fn neo4j(source: &ExportSource<'_>, path: &Path) -> Result<Exported> {
     if path.as_os_str() == "-" {
         return Err(Error::Invalid(
             "files for Neo4j go into a directory, not to standard output; name one".into(),

@@ -4,18 +4,22 @@ use super::csv::Csv;
 use super::folder::{Folder, LABEL, NODES, RELATIONSHIPS, TYPE, Written};
 use crate::Value;
 use nakshi_store::Result;
+use nakshi_store::export::ExportSource;
 use nakshi_store::export::Names;
-use nakshi_store::export::Source;
 use nakshi_store::export::{for_each_list, is_written};
 
 /// Writes both files.
-pub(super) fn write(source: &Source<'_>, names: &Names, folder: &Folder<'_>) -> Result<Written> {
+pub(super) fn write(
+    source: &ExportSource<'_>,
+    names: &Names,
+    folder: &Folder<'_>,
+) -> Result<Written> {
     let nodes = nodes(source, names, folder)?;
     let (edges, lines) = edges(source, names, folder)?;
     Ok(Written { edges, multiline: nodes || lines })
 }
 
-fn nodes(source: &Source<'_>, names: &Names, folder: &Folder<'_>) -> Result<bool> {
+fn nodes(source: &ExportSource<'_>, names: &Names, folder: &Folder<'_>) -> Result<bool> {
     let header = ["id:ID", ":LABEL"].map(str::to_owned);
     let mut csv = Csv::create(folder, NODES, &header, source.hooks)?;
     let mut id = Vec::new();
@@ -29,7 +33,7 @@ fn nodes(source: &Source<'_>, names: &Names, folder: &Folder<'_>) -> Result<bool
     csv.finish()
 }
 
-fn edges(source: &Source<'_>, names: &Names, folder: &Folder<'_>) -> Result<(u64, bool)> {
+fn edges(source: &ExportSource<'_>, names: &Names, folder: &Folder<'_>) -> Result<(u64, bool)> {
     let mut header = [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec();
     if let Some(column) = &source.weight {
         let ty = if column.ty().is_integer() { "long" } else { "double" };

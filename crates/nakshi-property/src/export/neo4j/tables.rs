@@ -4,14 +4,14 @@ use super::csv::{Csv, type_name};
 use super::folder::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
 use crate::export::graph::{Columns, Steps, snapshot};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value, unless_cancelled};
-use nakshi_store::export::Source;
+use nakshi_store::export::ExportSource;
 use nakshi_store::{Error, Result};
 
 /// The property that labels are kept as.
 const LABELS: &str = "labels";
 
 /// Writes both files.
-pub(super) fn write(source: &Source<'_>, folder: &Folder<'_>) -> Result<Written> {
+pub(super) fn write(source: &ExportSource<'_>, folder: &Folder<'_>) -> Result<Written> {
     let graph = snapshot(source, None)?;
     let done = nodes(source, &graph, folder)
         .and_then(|nodes| Ok((nodes, edges(source, &graph, folder)?)))
@@ -30,7 +30,7 @@ fn named(columns: &Columns<'_>, header: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn nodes(source: &Source<'_>, graph: &PropertyGraph, folder: &Folder<'_>) -> Result<bool> {
+fn nodes(source: &ExportSource<'_>, graph: &PropertyGraph, folder: &Folder<'_>) -> Result<bool> {
     let is_label = |spec: &&PropertySpec| {
         spec.name == LABELS && spec.ty == PropertyType::list_of(Scalar::String)
     };
@@ -60,7 +60,11 @@ fn nodes(source: &Source<'_>, graph: &PropertyGraph, folder: &Folder<'_>) -> Res
     csv.finish()
 }
 
-fn edges(source: &Source<'_>, graph: &PropertyGraph, folder: &Folder<'_>) -> Result<(u64, bool)> {
+fn edges(
+    source: &ExportSource<'_>,
+    graph: &PropertyGraph,
+    folder: &Folder<'_>,
+) -> Result<(u64, bool)> {
     let specs = graph.edge_properties();
     if specs.iter().any(|spec| spec.name == TIME) {
         return Err(Error::Invalid(format!(

@@ -15,7 +15,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use crate::{PropertyType, Scalar, Value, id_bytes};
-use nakshi_store::export::Output;
+use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
 /// Rows of a batch, and bytes of its values.
@@ -28,7 +28,7 @@ const GROUP: usize = 32 << 20;
 pub(super) struct Columnar {
     path: PathBuf,
     schema: SchemaRef,
-    writer: ArrowWriter<Output>,
+    writer: ArrowWriter<OutputFile>,
     columns: Vec<Cells>,
     /// The column of the next value.
     column: usize,
@@ -51,7 +51,7 @@ impl Columnar {
         let level = ZstdLevel::try_new(1).map_err(|error| failed(path, error))?;
         let compression = Compression::ZSTD(level);
         let properties = WriterProperties::builder().set_compression(compression).build();
-        let output = Output::create(path)?;
+        let output = OutputFile::create(path)?;
         let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))
             .map_err(|error| failed(path, error))?;
         let path = path.to_path_buf();
@@ -99,7 +99,7 @@ impl Columnar {
     }
 
     /// Everything but the name of the file.
-    pub fn close(mut self) -> Result<Output> {
+    pub fn close(mut self) -> Result<OutputFile> {
         if self.rows > 0 {
             self.flush()?;
         }

@@ -11,7 +11,9 @@ use std::path::Path;
 
 use super::graph::{self, Columns, Steps};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value, unless_cancelled};
-use nakshi_store::export::{ExportFormat, ExportOptions, Exported, Output, Source, choose, finish};
+use nakshi_store::export::{
+    ExportFormat, ExportOptions, ExportSource, Exported, OutputFile, choose, finish,
+};
 use nakshi_store::{Error, ExternalId, Manifest, Result};
 
 /// Memory of rows on their way into a file.
@@ -99,7 +101,7 @@ impl Table {
     }
 
     /// Everything but the name of the file.
-    fn close(self) -> Result<Output> {
+    fn close(self) -> Result<OutputFile> {
         match self {
             Table::Text(text) => text.close(),
             Table::Columns(columns) => columns.close(),
@@ -108,7 +110,11 @@ impl Table {
 }
 
 /// Writes the edges to `path`, and the nodes where the options say.
-pub(super) fn write(source: &Source<'_>, path: &Path, options: &ExportOptions) -> Result<Exported> {
+pub(super) fn write(
+    source: &ExportSource<'_>,
+    path: &Path,
+    options: &ExportOptions,
+) -> Result<Exported> {
     if options.weight.is_some() {
         return Err(Error::Invalid(
             "edges with properties have no weight; leave it out, all properties are written".into(),
@@ -127,11 +133,11 @@ pub(super) fn write(source: &Source<'_>, path: &Path, options: &ExportOptions) -
 
 /// The files but for their names: of nodes, where the options say, and of edges.
 fn tables_of(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     graph: &PropertyGraph,
     path: &Path,
     options: &ExportOptions,
-) -> Result<(Option<Output>, Output, Exported)> {
+) -> Result<(Option<OutputFile>, OutputFile, Exported)> {
     let ids = ids(source, graph)?;
     let nodes = options.nodes.as_deref();
     let nodes = nodes.map(|path| nodes_to(source, graph, ids, path, options.format));
@@ -141,7 +147,7 @@ fn tables_of(
 }
 
 /// The type of a column of ids: integers where all of them fit, bytes where one is no text.
-fn ids(source: &Source<'_>, graph: &PropertyGraph) -> Result<Scalar> {
+fn ids(source: &ExportSource<'_>, graph: &PropertyGraph) -> Result<Scalar> {
     let (mut ids, mut steps) = (Scalar::Int, Steps::new(source.hooks, "ids", graph.num_nodes()));
     graph.for_each_id(|id| {
         steps.next()?;
@@ -158,12 +164,12 @@ fn ids(source: &Source<'_>, graph: &PropertyGraph) -> Result<Scalar> {
 }
 
 fn nodes_to(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     graph: &PropertyGraph,
     ids: Scalar,
     path: &Path,
     format: ExportFormat,
-) -> Result<(Output, u64)> {
+) -> Result<(OutputFile, u64)> {
     let format = choose(format, path);
     let mut columns = Columns::of(graph.node_properties().iter());
     let mut table =
@@ -179,12 +185,12 @@ fn nodes_to(
 }
 
 fn edges_to(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     graph: &PropertyGraph,
     ids: Scalar,
     path: &Path,
     format: ExportFormat,
-) -> Result<(Output, u64)> {
+) -> Result<(OutputFile, u64)> {
     let time = format!("{TIME}:int");
     let fixed = [
         (":START_ID", Fixed::Id),

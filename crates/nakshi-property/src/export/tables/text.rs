@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::{PropertyType, Value, id_bytes};
-use nakshi_store::export::Output;
+use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
 /// Bytes of text collected before they are written.
@@ -15,7 +15,7 @@ const TAB: u8 = b'\t';
 
 /// A file of rows.
 pub(super) struct Text {
-    output: Output,
+    output: OutputFile,
     separator: u8,
     /// Names of the columns, for errors.
     header: Vec<String>,
@@ -34,7 +34,7 @@ impl Text {
     ) -> Result<Self> {
         let header: Vec<String> = header.map(|(name, _)| name).collect();
         let (rows, field) = (Vec::with_capacity(BUFFER), Vec::new());
-        let output = Output::create(path)?;
+        let output = OutputFile::create(path)?;
         let mut text = Text { output, separator, header, column: 0, rows, field };
         for column in 0..text.header.len() {
             let name = text.header.get(column).cloned().unwrap_or_default();
@@ -133,7 +133,7 @@ impl Text {
     }
 
     /// Everything but the name of the file.
-    pub fn close(mut self) -> Result<Output> {
+    pub fn close(mut self) -> Result<OutputFile> {
         self.output.put(&self.rows)?;
         Ok(self.output)
     }

@@ -17,9 +17,9 @@ use std::collections::HashMap;
 pub(crate) use direct::Direct;
 pub(crate) use interner::Interner;
 pub(crate) use order::Order;
-pub(crate) use runs::{DIRECT, Entry, Key, Run, merge};
+pub(crate) use runs::{DIRECT, IdKey, IdRun, MergedId, merge};
 
-use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter, put_words, words};
+use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
 use crate::{Error, Result};
 
 /// All ids of the input.
@@ -27,12 +27,12 @@ use crate::{Error, Result};
 pub(crate) struct Dictionary<'s> {
     spill: &'s Spill,
     direct: Direct,
-    runs: Vec<Run>,
+    runs: Vec<IdRun>,
     order: Order,
     memory: u64,
     /// Numbers in each generation.
     sizes: Vec<u32>,
-    places: Vec<Vec<Extent>>,
+    places: Vec<Vec<SpillExtent>>,
 }
 
 /// What a pass over the ids found.
@@ -42,8 +42,8 @@ pub(crate) struct Census {
     pub vertices: u64,
     /// Number of vertices by their edge ends.
     pub degrees: HashMap<u64, u64>,
-    pub first: Option<Key>,
-    pub last: Option<Key>,
+    pub first: Option<IdKey>,
+    pub last: Option<IdKey>,
 }
 
 impl<'s> Dictionary<'s> {
@@ -52,7 +52,7 @@ impl<'s> Dictionary<'s> {
     pub fn new(
         spill: &'s Spill,
         direct: Direct,
-        runs: Vec<Run>,
+        runs: Vec<IdRun>,
         sizes: Vec<u32>,
         canonical: bool,
         memory: u64,
@@ -72,13 +72,13 @@ impl<'s> Dictionary<'s> {
     }
 
     /// Visits the ids in ascending order.
-    pub fn visit(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<()>) -> Result<()> {
+    pub fn visit(&self, visit: &mut dyn FnMut(MergedId<'_>) -> Result<()>) -> Result<()> {
         let direct = (self.order == Order::Integer).then_some(&self.direct);
         merge(self.spill, &self.runs, direct, self.order, self.memory, visit)
     }
 
     /// Counts the ids, by degree too, and shows each with its rank.
-    pub fn census(&self, see: &mut dyn FnMut(u64, &Entry<'_>)) -> Result<Census> {
+    pub fn census(&self, see: &mut dyn FnMut(u64, &MergedId<'_>)) -> Result<Census> {
         let mut census = Census::default();
         let mut small = vec![0_u64; 4096];
         self.visit(&mut |entry| {
@@ -92,7 +92,7 @@ impl<'s> Dictionary<'s> {
                 census.first = Some(entry.key.clone());
             }
             match (&mut census.last, entry.key) {
-                (Some(Key::Bytes(last)), Key::Bytes(key)) => last.clone_from(key),
+                (Some(IdKey::Bytes(last)), IdKey::Bytes(key)) => last.clone_from(key),
                 (last, key) => *last = Some(key.clone()),
             }
             Ok(())
@@ -108,9 +108,9 @@ impl<'s> Dictionary<'s> {
     }
 
     /// Gives every id the place that `place(id, edge ends)` says; called in ascending order.
-    pub fn assign(&mut self, place: &mut dyn FnMut(&Key, u64) -> Result<u32>) -> Result<()> {
+    pub fn assign(&mut self, place: &mut dyn FnMut(&IdKey, u64) -> Result<u32>) -> Result<()> {
         if self.runs.is_empty() {
-            return self.direct.replace(|id, ends| place(&Key::Int(id), ends));
+            return self.direct.replace(|id, ends| place(&IdKey::Int(id), ends));
         }
         let chunk = (self.memory / (self.sizes.len() as u64 + 1)).clamp(4 << 10, 64 << 10) as usize;
         let spill = self.spill;
@@ -157,7 +157,11 @@ impl<'s> Dictionary<'s> {
     }
 }
 
-fn for_each_word(spill: &Spill, extents: Vec<Extent>, mut visit: impl FnMut(u64)) -> Result<()> {
+fn for_each_word(
+    spill: &Spill,
+    extents: Vec<SpillExtent>,
+    mut visit: impl FnMut(u64),
+) -> Result<()> {
     let mut reader = StreamReader::new(spill, extents, 256 << 10);
     loop {
         let bytes = reader.peek(8)?;
@@ -171,7 +175,7 @@ fn for_each_word(spill: &Spill, extents: Vec<Extent>, mut visit: impl FnMut(u64)
 }
 
 /// Writes the counted integers as runs in the order of their bytes, beside other ids.
-fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<Run>) -> Result<()> {
+fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<IdRun>) -> Result<()> {
     // An entry takes about 64 bytes here.
     let limit = usize::try_from(memory / 64).unwrap_or(usize::MAX).max(1024);
     let mut entries: Vec<(Vec<u8>, u32, u64)> = Vec::new();
@@ -186,7 +190,7 @@ fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<Run>)
         );
         entries.sort_unstable();
         let sorted = entries.iter().map(|(key, number, ends)| (key.as_slice(), *number, *ends));
-        runs.push(Run::write(spill, DIRECT, Order::Bytes, sorted)?);
+        runs.push(IdRun::write(spill, DIRECT, Order::Bytes, sorted)?);
     }
     Ok(())
 }

@@ -6,21 +6,21 @@ use std::collections::BinaryHeap;
 use super::Direct;
 use super::order::Order;
 use crate::Result;
-use crate::sort::spill::{Extent, Spill, StreamReader, StreamWriter};
+use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter};
 
 /// The generation of ids that [`Direct`] counts.
 pub(crate) const DIRECT: u32 = u32::MAX;
 
 /// An external id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum IdKey {
     /// An integer below 2^64 (in integer order only).
     Int(u64),
     /// The id as it is written.
     Bytes(Vec<u8>),
 }
 
-impl Key {
+impl IdKey {
     /// The bytes of the id as it is written.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
@@ -40,13 +40,13 @@ impl Key {
 
 /// A sorted sequence of ids on disk: `(id, number in its generation, edge ends)`.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct IdRun {
     pub generation: u32,
     pub order: Order,
-    extents: Vec<Extent>,
+    extents: Vec<SpillExtent>,
 }
 
-impl Run {
+impl IdRun {
     /// Writes ids that are sorted already.
     pub fn write<'k>(
         spill: &Spill,
@@ -91,7 +91,7 @@ struct RunReader<'s> {
 }
 
 impl<'s> RunReader<'s> {
-    fn new(spill: &'s Spill, run: &Run, chunk: usize) -> Self {
+    fn new(spill: &'s Spill, run: &IdRun, chunk: usize) -> Self {
         Self { stream: StreamReader::new(spill, run.extents.clone(), chunk) }
     }
 
@@ -110,8 +110,8 @@ impl<'s> RunReader<'s> {
 }
 
 /// The head of one run in the merge; the smallest key is the greatest head.
-struct Head {
-    key: Key,
+struct MergeHead {
+    key: IdKey,
     generation: u32,
     number: u32,
     count: u64,
@@ -119,29 +119,29 @@ struct Head {
     order: Order,
 }
 
-impl Ord for Head {
+impl Ord for MergeHead {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key.compare(&self.key, self.order).then_with(|| other.reader.cmp(&self.reader))
     }
 }
 
-impl PartialOrd for Head {
+impl PartialOrd for MergeHead {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head {
+impl PartialEq for MergeHead {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Head {}
+impl Eq for MergeHead {}
 
 /// One distinct id of the merge.
-pub(crate) struct Entry<'m> {
-    pub key: &'m Key,
+pub(crate) struct MergedId<'m> {
+    pub key: &'m IdKey,
     /// Edge ends at this id.
     pub ends: u64,
     /// Generations that know the id, with its number in each.
@@ -154,16 +154,16 @@ pub(crate) struct Entry<'m> {
 /// id is not an integer; `memory` bounds the read buffers.
 pub(crate) fn merge(
     spill: &Spill,
-    runs: &[Run],
+    runs: &[IdRun],
     direct: Option<&Direct>,
     order: Order,
     memory: u64,
-    visit: &mut dyn FnMut(Entry<'_>) -> Result<()>,
+    visit: &mut dyn FnMut(MergedId<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut integers = direct.map(Direct::vertices).into_iter().flatten();
     if runs.is_empty() {
         for (id, ends) in integers {
-            visit(Entry { key: &Key::Int(id), ends, known: &[(DIRECT, id as u32)] })?;
+            visit(MergedId { key: &IdKey::Int(id), ends, known: &[(DIRECT, id as u32)] })?;
         }
         return Ok(());
     }
@@ -173,14 +173,14 @@ pub(crate) fn merge(
     let mut heap = BinaryHeap::with_capacity(readers.len() + 1);
     for (reader, run) in runs.iter().enumerate() {
         if let Some((key, number, count)) = readers[reader].next()? {
-            let key = Key::Bytes(key.to_vec());
-            heap.push(Head { key, generation: run.generation, number, count, reader, order });
+            let key = IdKey::Bytes(key.to_vec());
+            heap.push(MergeHead { key, generation: run.generation, number, count, reader, order });
         }
     }
     let mut next_integer = move || {
         let (id, count) = integers.next()?;
-        let (key, number) = (Key::Int(id), id as u32);
-        Some(Head { key, generation: DIRECT, number, count, reader: usize::MAX, order })
+        let (key, number) = (IdKey::Int(id), id as u32);
+        Some(MergeHead { key, generation: DIRECT, number, count, reader: usize::MAX, order })
     };
     heap.extend(next_integer());
     let mut known = Vec::new();
@@ -196,7 +196,7 @@ pub(crate) fn merge(
             let advanced = if top.generation == DIRECT && top.reader == usize::MAX {
                 next_integer().map(|head| *top = head).is_some()
             } else if let Some((key, number, count)) = readers[top.reader].next()? {
-                if let Key::Bytes(bytes) = &mut top.key {
+                if let IdKey::Bytes(bytes) = &mut top.key {
                     bytes.clear();
                     bytes.extend_from_slice(key);
                 }
@@ -209,7 +209,7 @@ pub(crate) fn merge(
                 std::collections::binary_heap::PeekMut::pop(top);
             }
         }
-        visit(Entry { key: &key, ends, known: &known })?;
+        visit(MergedId { key: &key, ends, known: &known })?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::blocks::{Blocks, TextBlock, lines};
 use super::edge_list::is_blank_or_comment;
-use super::task::{Feed, Task};
+use super::task::{Feed, ParseTask};
 use crate::{Error, Result};
 
 /// Sets up the reader; with `incoming`, the others are sources.
@@ -28,7 +28,7 @@ pub(crate) fn feed<'a>(
         let continued = open.take();
         open = unfinished(&block.text, continued.as_deref());
         let parser = Arc::clone(&parser);
-        let task: Task<'a> =
+        let task: ParseTask<'a> =
             Box::new(move |batch| parser.parse(&block, continued.as_deref(), batch));
         Ok(Some(task))
     })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::batch::{Batch, Weight};
-use super::task::{Feed, Task};
+use super::task::{Feed, ParseTask};
 use crate::import::{ImportOptions, Ints, Numbers};
 use crate::{Error, Result};
 
@@ -127,7 +127,7 @@ pub(crate) fn pairs<'a>(
         if range.is_empty() {
             return Ok(None);
         }
-        let task: Task<'a> = Box::new(move |batch| {
+        let task: ParseTask<'a> = Box::new(move |batch| {
             for at in range {
                 if let (Some(source), Some(target)) = (source.get(at), target.get(at)) {
                     push(batch, source, target, weight_at(weighted, weight, at)?)?;
@@ -174,7 +174,7 @@ pub(crate) fn csr<'a>(
     let (mut row, mut entry, mut declared) = (0, 0, false);
     Ok(Box::new(move || {
         if !std::mem::replace(&mut declared, true) {
-            let task: Task<'a> = Box::new(move |batch| {
+            let task: ParseTask<'a> = Box::new(move |batch| {
                 batch.ranges.push(0..rows as u64);
                 Ok(())
             });
@@ -190,7 +190,7 @@ pub(crate) fn csr<'a>(
         while row < rows && row_end(indptr, row)? <= entry {
             row += 1;
         }
-        let task: Task<'a> = Box::new(move |batch| {
+        let task: ParseTask<'a> = Box::new(move |batch| {
             let mut row = first_row;
             for at in range {
                 while row_end(indptr, row)? <= at {
@@ -231,7 +231,7 @@ pub(crate) fn edges<'a>(
         if piece.is_empty() {
             return Ok(None);
         }
-        let task: Task<'a> = Box::new(move |batch| {
+        let task: ParseTask<'a> = Box::new(move |batch| {
             batch.ints = piece;
             Ok(())
         });
@@ -245,7 +245,7 @@ pub(crate) fn generated<'a>(
 ) -> Box<dyn Feed<'a> + 'a> {
     let mut pieces = 0..generator.pieces();
     Box::new(move || {
-        let task = pieces.next().map(|number| -> Task<'a> {
+        let task = pieces.next().map(|number| -> ParseTask<'a> {
             Box::new(move |batch| {
                 generator.piece(number, &mut batch.ints);
                 Ok(())

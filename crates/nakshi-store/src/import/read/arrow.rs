@@ -13,11 +13,11 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::batch::Batch;
-use super::header::{Columns, choose_columns};
+use super::header::{EdgeColumns, choose_columns};
 use super::ipc;
 use super::open::Opened;
-use super::seek::Seekable;
-use super::task::{Feed, Task};
+use super::seekable::Seekable;
+use super::task::{Feed, ParseTask};
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
@@ -43,7 +43,7 @@ pub(crate) fn batches<'a>(
         );
         return Err(Error::Input { file: name.into(), line: 1, what: error });
     }
-    let table = std::sync::Arc::new(Table { name: name.into(), columns });
+    let table = std::sync::Arc::new(EdgeTable { name: name.into(), columns });
     let mut row = 0;
     let mut current: Option<(RecordBatch, usize)> = None;
     Ok(Box::new(move || {
@@ -64,7 +64,7 @@ pub(crate) fn batches<'a>(
         let first = row;
         row += batch.num_rows() as u64;
         let table = std::sync::Arc::clone(&table);
-        let task: Task<'a> = Box::new(move |out| table.convert(&batch, first, out));
+        let task: ParseTask<'a> = Box::new(move |out| table.convert(&batch, first, out));
         Ok(Some(task))
     }))
 }
@@ -74,8 +74,8 @@ pub(crate) fn vertices<'a>(
     name: &Path,
     mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
 ) -> Box<dyn Feed<'a> + 'a> {
-    let columns = Columns { source: 0, target: 0, weight: None };
-    let table = std::sync::Arc::new(Table { name: name.into(), columns });
+    let columns = EdgeColumns { source: 0, target: 0, weight: None };
+    let table = std::sync::Arc::new(EdgeTable { name: name.into(), columns });
     let mut row = 0;
     Box::new(move || {
         let Some(batch) = batches.next() else { return Ok(None) };
@@ -83,7 +83,7 @@ pub(crate) fn vertices<'a>(
         let first = row;
         row += batch.num_rows() as u64;
         let table = std::sync::Arc::clone(&table);
-        let task: Task<'a> = Box::new(move |out| {
+        let task: ParseTask<'a> = Box::new(move |out| {
             let ids = table.ids(&batch, table.columns.source, first)?;
             let mut id = Vec::new();
             for row in 0..batch.num_rows() {
@@ -216,19 +216,19 @@ pub(crate) fn ipc_feed<'a>(
     batches(name, &schema, reader, options)
 }
 
-struct Table {
+struct EdgeTable {
     name: PathBuf,
-    columns: Columns,
+    columns: EdgeColumns,
 }
 
 /// One column of ids.
-enum Ids {
+enum IdColumn {
     Unsigned(ArrayRef),
     Signed(ArrayRef),
     Bytes(ArrayRef),
 }
 
-impl Table {
+impl EdgeTable {
     fn error(&self, row: u64, what: String) -> Error {
         Error::Input { file: self.name.clone(), line: row + 1, what }
     }
@@ -238,7 +238,7 @@ impl Table {
         let target = self.ids(rows, self.columns.target, first)?;
         let weight =
             self.columns.weight.map(|column| self.weights(rows, column, first)).transpose()?;
-        if let (Ids::Unsigned(source), Ids::Unsigned(target)) = (&source, &target) {
+        if let (IdColumn::Unsigned(source), IdColumn::Unsigned(target)) = (&source, &target) {
             let pairs = source
                 .as_primitive::<UInt64Type>()
                 .values()
@@ -288,7 +288,7 @@ impl Table {
         Ok(array)
     }
 
-    fn ids(&self, rows: &RecordBatch, column: usize, first: u64) -> Result<Ids> {
+    fn ids(&self, rows: &RecordBatch, column: usize, first: u64) -> Result<IdColumn> {
         let array = self.column(rows, column, first)?;
         let cast_to =
             |ty: &DataType| cast(array, ty).map_err(|error| self.error(first, error.to_string()));
@@ -298,17 +298,17 @@ impl Table {
         };
         Ok(match inner {
             DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
-                Ids::Unsigned(cast_to(&DataType::UInt64)?)
+                IdColumn::Unsigned(cast_to(&DataType::UInt64)?)
             }
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
                 let signed = cast_to(&DataType::Int64)?;
                 if signed.as_primitive::<Int64Type>().values().iter().all(|&id| id >= 0) {
-                    Ids::Unsigned(
+                    IdColumn::Unsigned(
                         cast(&signed, &DataType::UInt64)
                             .map_err(|error| self.error(first, error.to_string()))?,
                     )
                 } else {
-                    Ids::Signed(signed)
+                    IdColumn::Signed(signed)
                 }
             }
             DataType::Utf8
@@ -316,8 +316,8 @@ impl Table {
             | DataType::Utf8View
             | DataType::Binary
             | DataType::LargeBinary
-            | DataType::BinaryView => Ids::Bytes(cast_to(&DataType::LargeBinary)?),
-            DataType::FixedSizeBinary(_) => Ids::Bytes(cast_to(&DataType::LargeBinary)?),
+            | DataType::BinaryView => IdColumn::Bytes(cast_to(&DataType::LargeBinary)?),
+            DataType::FixedSizeBinary(_) => IdColumn::Bytes(cast_to(&DataType::LargeBinary)?),
             other => {
                 return Err(self.error(
                     first,
@@ -355,7 +355,7 @@ impl Table {
     }
 }
 
-impl Ids {
+impl IdColumn {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         out.clear();
         match self {

@@ -19,7 +19,7 @@ pub(crate) const TARGET_NAMES: [&str; 8] =
 pub(crate) const WEIGHT_NAMES: [&str; 6] = ["weight", "w", "value", "cost", "distance", "capacity"];
 
 /// Columns of one name each, as found in a header.
-pub(crate) struct Columns {
+pub(crate) struct EdgeColumns {
     pub source: usize,
     pub target: usize,
     pub weight: Option<usize>,
@@ -32,19 +32,19 @@ pub(crate) fn edge_list(
     block: Option<&mut TextBlock>,
 ) -> Result<EdgeList> {
     let empty = TextBlock { text: Vec::new(), first_line: 1 };
-    let first = Head::read(block.as_deref().unwrap_or(&empty), options);
+    let first = FirstLine::read(block.as_deref().unwrap_or(&empty), options);
     let header = first.header(options);
     let columns = choose_columns(name, options, if header { Some(&first.names) } else { None })?;
     if header && let Some(block) = block {
         first.cut(block);
     }
-    let Columns { source, target, weight } = columns;
+    let EdgeColumns { source, target, weight } = columns;
     Ok(EdgeList { name: name.into(), separator: first.separator, source, target, weight })
 }
 
 /// The separator and the column of a vertex list; cuts a header off the first block.
 pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Separator, usize) {
-    let first = Head::read(block, options);
+    let first = FirstLine::read(block, options);
     let named = first
         .names
         .iter()
@@ -62,14 +62,14 @@ pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Se
 }
 
 /// The first line that is neither blank nor a comment, and what follows it.
-struct Head {
+struct FirstLine {
     separator: Separator,
     names: Vec<String>,
     end: usize,
     second_is_integer: Option<bool>,
 }
 
-impl Head {
+impl FirstLine {
     fn read(block: &TextBlock, options: &ImportOptions) -> Self {
         let mut data = lines(&block.text).filter(|(_, line)| !is_blank_or_comment(line));
         let (start, line) = data.next().unwrap_or_default();
@@ -134,7 +134,7 @@ pub(crate) fn choose_columns(
     name: &Path,
     options: &ImportOptions,
     header: Option<&[String]>,
-) -> Result<Columns> {
+) -> Result<EdgeColumns> {
     let Some(wanted) = &options.columns else {
         let find = |typed: &str, names: &[&str]| {
             let header = header?;
@@ -147,7 +147,7 @@ pub(crate) fn choose_columns(
         let target = find(":end_id", &TARGET_NAMES).unwrap_or(if source == 1 { 0 } else { 1 });
         let third = (0..3).find(|&c| c != source && c != target).unwrap_or(2);
         let weight = options.weighted.then(|| find("", &WEIGHT_NAMES).unwrap_or(third));
-        return Ok(Columns { source, target, weight });
+        return Ok(EdgeColumns { source, target, weight });
     };
     let locate = |column: &String| -> Result<usize> {
         let lower = column.to_ascii_lowercase();
@@ -170,9 +170,9 @@ pub(crate) fn choose_columns(
     };
     match wanted.as_slice() {
         [source, target] if !options.weighted => {
-            Ok(Columns { source: locate(source)?, target: locate(target)?, weight: None })
+            Ok(EdgeColumns { source: locate(source)?, target: locate(target)?, weight: None })
         }
-        [source, target, weight] => Ok(Columns {
+        [source, target, weight] => Ok(EdgeColumns {
             source: locate(source)?,
             target: locate(target)?,
             weight: options.weighted.then(|| locate(weight)).transpose()?,

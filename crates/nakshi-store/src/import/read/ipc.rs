@@ -15,7 +15,7 @@ use arrow_ipc::{Block, MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use parquet::file::reader::Length;
 
-use super::seek::{Seekable, expansion};
+use super::seekable::{Seekable, expansion};
 
 /// First and last bytes of a file.
 pub(super) const MAGIC: &[u8] = b"ARROW1";

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::batch::{Batch, Weight};
 use super::blocks::{Blocks, TextBlock, lines};
-use super::task::{Feed, Task};
+use super::task::{Feed, ParseTask};
 use super::weight::{parse_u64, parse_weight, show};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
@@ -24,7 +24,7 @@ enum Symmetry {
 }
 
 #[derive(Debug)]
-struct Header {
+struct MatrixMarketHeader {
     pattern: bool,
     symmetry: Symmetry,
     rows: u64,
@@ -33,7 +33,7 @@ struct Header {
 
 struct Matrix {
     name: std::path::PathBuf,
-    header: Header,
+    header: MatrixMarketHeader,
     weighted: bool,
     directed: bool,
     found: AtomicU64,
@@ -72,7 +72,7 @@ pub(crate) fn feed<'a>(
             let lines = memchr::memchr_iter(b'\n', &block.text).count() as u64;
             last_line = block.first_line + lines;
             matrix.count(&block);
-            let task: Task<'a> = Box::new(move |batch| matrix.parse(&block, batch));
+            let task: ParseTask<'a> = Box::new(move |batch| matrix.parse(&block, batch));
             return Ok(Some(task));
         }
         if std::mem::replace(&mut ended, true) {
@@ -80,7 +80,7 @@ pub(crate) fn feed<'a>(
         }
         matrix.check(last_line)?;
         let rows = matrix.header.rows;
-        let task: Task<'a> = Box::new(move |batch| {
+        let task: ParseTask<'a> = Box::new(move |batch| {
             batch.ranges.push(1..rows + 1);
             Ok(())
         });
@@ -89,7 +89,7 @@ pub(crate) fn feed<'a>(
 }
 
 /// Reads banner, comments and sizes; returns them with the lines that follow.
-fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> {
+fn read_header(block: &TextBlock) -> Result<(MatrixMarketHeader, TextBlock), (u64, String)> {
     let mut all = lines(&block.text);
     let (_, banner) = all.next().unwrap_or_default();
     let banner = String::from_utf8_lossy(banner).to_ascii_lowercase();
@@ -136,7 +136,7 @@ fn read_header(block: &TextBlock) -> Result<(Header, TextBlock), (u64, String)> 
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         let text = rest.get(end..).unwrap_or_default().to_vec();
         return Ok((
-            Header { pattern, symmetry, rows, entries },
+            MatrixMarketHeader { pattern, symmetry, rows, entries },
             TextBlock { text, first_line: number + 1 },
         ));
     }

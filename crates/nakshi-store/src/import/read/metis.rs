@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::batch::{Batch, Weight};
 use super::blocks::Blocks;
-use super::task::{Feed, Task};
+use super::task::{Feed, ParseTask};
 use super::weight::{parse_u64, parse_weight, show};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 const EDGES: usize = 32 << 10;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Header {
+struct MetisHeader {
     vertices: u64,
     edges: u64,
     /// Numbers before the neighbours: size and weights of the vertex.
@@ -33,7 +33,7 @@ struct Metis<'a> {
     text: Vec<u8>,
     at: usize,
     line: u64,
-    header: Option<Header>,
+    header: Option<MetisHeader>,
     weighted: bool,
     directed: bool,
     /// Vertices begun.
@@ -76,7 +76,7 @@ impl<'a> Metis<'a> {
         self.blocks.error(self.line, what)
     }
 
-    fn next(&mut self) -> Result<Option<Task<'a>>> {
+    fn next(&mut self) -> Result<Option<ParseTask<'a>>> {
         if self.done {
             return Ok(None);
         }
@@ -167,7 +167,7 @@ impl<'a> Metis<'a> {
             }
         };
         let skip = u64::from(flag(2)) + if flag(1) { constraints } else { 0 };
-        let header = Header { vertices, edges, skip, edge_weights: flag(0) };
+        let header = MetisHeader { vertices, edges, skip, edge_weights: flag(0) };
         if vertices > 1 << 32 {
             return Err(self.error(format!("{vertices} vertices; this version holds up to 2^32")));
         }
@@ -217,7 +217,7 @@ impl<'a> Metis<'a> {
         Ok(())
     }
 
-    fn begin_vertex(&mut self, header: Header) -> Result<()> {
+    fn begin_vertex(&mut self, header: MetisHeader) -> Result<()> {
         if self.vertex >= header.vertices {
             return Err(self.error(format!(
                 "there are more lines than the {} vertices of the header",

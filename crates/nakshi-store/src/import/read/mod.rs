@@ -4,7 +4,7 @@
 //! - [`whole`]: a Parquet or Arrow file with all its columns
 //!
 //! A reader has a serial half, the `Feed`, which cuts the input into pieces, and a parallel
-//! half, the `Task`s, which workers run side by side. Nothing depends on the order in which
+//! half, the `ParseTask`s, which workers run side by side. Nothing depends on the order in which
 //! tasks run; a message names the line because a feed counts lines as it cuts.
 //!
 //! - `open`, `pipe`: files, standard input, gzip, zstd
@@ -14,7 +14,7 @@
 //! - `header`, `fields`, `weight`: columns, separators, numbers
 //! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `ipc`, `arrays`:
 //!   formats
-//! - `seek`, `thrift`: Parquet and Arrow files, whose lengths are not believed
+//! - `seekable`, `thrift`: Parquet and Arrow files, whose lengths are not believed
 //! - `batch`: what comes out
 
 mod adjacency;
@@ -32,7 +32,7 @@ mod metis;
 mod open;
 mod pipe;
 mod section;
-mod seek;
+mod seekable;
 mod task;
 mod thrift;
 mod vertex_list;
@@ -50,7 +50,7 @@ pub(crate) use format::{detect, graphalytics_vertices, has_lines};
 pub use open::{Counters, Opened, open};
 pub use section::Share;
 pub(crate) use section::section;
-pub(crate) use task::{Feed, Task};
+pub(crate) use task::{Feed, ParseTask};
 
 use super::{Format, ImportOptions, Input};
 use crate::{Error, Result};
@@ -96,7 +96,8 @@ fn parsed<'a>(
             None => blocks.next()?,
         };
         let parser = Arc::clone(&parser);
-        Ok(block.map(|block| -> Task<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
+        Ok(block
+            .map(|block| -> ParseTask<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
     })
 }
 
@@ -115,7 +116,8 @@ pub(crate) fn vertex_list<'a>(
             None => blocks.next()?,
         };
         let parser = Arc::clone(&parser);
-        Ok(block.map(|block| -> Task<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
+        Ok(block
+            .map(|block| -> ParseTask<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
     }))
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nakshi_io::{CancelToken, wait_readable};
 
 /// How often a cancelled import is noticed while nothing comes.
-const PATIENCE: Duration = Duration::from_millis(20);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A pipe that is read only when there is something to read, so that an import can be cancelled
 /// while the other end is silent, or not even there.
@@ -37,7 +37,7 @@ impl Read for Pipe {
                 return Err(Error::other("cancelled while it waited for input"));
             }
             // A named pipe that nobody has opened for writing yet would be at its end.
-            if wait_readable(&self.source, PATIENCE)? {
+            if wait_readable(&self.source, CANCEL_POLL_INTERVAL)? {
                 match self.source.read(buffer) {
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     read => return read,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::blocks::Blocks;
 use super::open::Opened;
-use super::task::{Feed, Task};
+use super::task::{Feed, ParseTask};
 use super::{adjacency_lists, header, parsed};
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
@@ -69,7 +69,7 @@ pub(crate) fn section<'a>(
     Ok(Box::new(move || {
         let next = feed.next().map_err(|error| located(error, &file, start))?;
         let file = Arc::clone(&file);
-        let task = |task: Task<'a>| -> Task<'a> {
+        let task = |task: ParseTask<'a>| -> ParseTask<'a> {
             Box::new(move |batch| task(batch).map_err(|error| located(error, &file, start)))
         };
         Ok(next.map(task))

@@ -2,7 +2,7 @@
 
 use super::{PoisonFile, WriteFile, WriteFs};
 use crate::checksum::PageHasher;
-use crate::paged::{FileSpec, check_page_size};
+use crate::paged_file::{FileSpec, check_page_size};
 use crate::stripe::Striping;
 use crate::{Error, Result, Salt};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub struct SyncFile {
 
 /// A finished file: all that is needed to read it ([`FileSpec`]).
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct FinishedFile {
     /// Logical bytes.
     pub len: u64,
     /// One checksum per page.
@@ -45,7 +45,7 @@ pub struct Written {
     pub striping: Striping,
 }
 
-impl Written {
+impl FinishedFile {
     /// The description to open the file with.
     pub fn spec(&self) -> FileSpec {
         FileSpec {
@@ -119,7 +119,7 @@ impl SyncFile {
 
     /// Writes what is left and makes the files durable. The directory entry is
     /// the caller's ([`super::AtomicDir`]).
-    pub fn finish(mut self) -> Result<Written> {
+    pub fn finish(mut self) -> Result<FinishedFile> {
         self.check()?;
         let page = self.page_size;
         let rest = self.buffer.len() % page;
@@ -142,7 +142,7 @@ impl SyncFile {
                 return Err(error);
             }
         }
-        Ok(Written {
+        Ok(FinishedFile {
             len,
             checksums: std::mem::take(&mut self.checksums).into(),
             page_size: u32::try_from(page)

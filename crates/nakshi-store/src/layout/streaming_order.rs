@@ -7,7 +7,7 @@ use crate::{Error, Result, VertexId};
 
 /// A layout as a stream: takes the vertices in rank order and needs no memory per vertex.
 #[derive(Debug)]
-pub(crate) enum Placer {
+pub(crate) enum StreamingOrder {
     Original {
         next: u64,
     },
@@ -21,7 +21,7 @@ pub(crate) enum Placer {
     },
 }
 
-impl Placer {
+impl StreamingOrder {
     /// Descending by degree, given how many vertices have each.
     pub fn degree(histogram: &HashMap<u64, u64>) -> Self {
         let mut degrees: Vec<_> = histogram.iter().collect();

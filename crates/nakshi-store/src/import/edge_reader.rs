@@ -6,7 +6,7 @@ use nakshi_io::CancelToken;
 
 use super::input::Input;
 use super::inputs::Inputs;
-use super::read::{BLOCK, Batch, Share, Task, as_float, canonical_u64};
+use super::read::{BLOCK, Batch, ParseTask, Share, as_float, canonical_u64};
 use super::{ImportOptions, SelfLoops};
 use crate::{Error, Result};
 
@@ -41,9 +41,9 @@ impl EdgeReader {
     ///
     /// # Errors
     /// Those of reading.
-    pub fn next_piece(&mut self) -> Result<Option<Piece>> {
+    pub fn next_piece(&mut self) -> Result<Option<EdgePiece>> {
         let next = self.inputs.next()?;
-        Ok(next.map(|(_, task)| Piece {
+        Ok(next.map(|(_, task)| EdgePiece {
             task,
             path: self.path.clone(),
             weighted: self.options.weighted,
@@ -53,25 +53,25 @@ impl EdgeReader {
 }
 
 /// Edges of a file that are not parsed yet.
-pub struct Piece {
-    task: Task<'static>,
+pub struct EdgePiece {
+    task: ParseTask<'static>,
     path: PathBuf,
     weighted: bool,
     loops: bool,
 }
 
-impl std::fmt::Debug for Piece {
+impl std::fmt::Debug for EdgePiece {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Piece").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-impl Piece {
+impl EdgePiece {
     /// Parses the piece.
     ///
     /// # Errors
     /// What is wrong with a line; ids that are no whole numbers.
-    pub fn parse(self) -> Result<Edges> {
+    pub fn parse(self) -> Result<ParsedEdges> {
         let mut batch = Batch::default();
         (self.task)(&mut batch)?;
         let ids = batch.texts.iter().flatten().chain(&batch.text_vertices);
@@ -86,19 +86,19 @@ impl Piece {
             let path = self.path.display();
             return Err(Error::Invalid(format!("{path} has no weights")));
         }
-        Ok(Edges { batch, weighted: self.weighted, loops: self.loops })
+        Ok(ParsedEdges { batch, weighted: self.weighted, loops: self.loops })
     }
 }
 
 /// Edges with the ids of the file, and vertices.
 #[derive(Debug)]
-pub struct Edges {
+pub struct ParsedEdges {
     batch: Batch,
     weighted: bool,
     loops: bool,
 }
 
-impl Edges {
+impl ParsedEdges {
     /// Source, target and weight of each edge; 1 where no weights are read.
     pub fn edges(&self) -> impl Iterator<Item = (u64, u64, f64)> + '_ {
         let weights = &self.batch.int_weights;

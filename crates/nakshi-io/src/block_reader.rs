@@ -2,7 +2,7 @@
 
 use crate::buffer::AlignedBuf;
 use crate::fetch::Fetcher;
-use crate::paged::PagedFile;
+use crate::paged_file::PagedFile;
 use crate::resident::SLACK;
 use crate::stats::IoStats;
 use crate::{CancelToken, Error, Result};
@@ -54,7 +54,7 @@ const MAX_DEPTH: usize = 1024;
 /// all of it at once, which a short scan would not earn back.
 const WORTHWHILE: usize = 32;
 
-type Pool = Arc<Mutex<Vec<AlignedBuf>>>;
+type BufferPool = Arc<Mutex<Vec<AlignedBuf>>>;
 
 /// Streams ranges of a file, for one worker: large reads, several in flight,
 /// past every cache. Making one costs a ring and its buffers: keep it while
@@ -63,7 +63,7 @@ type Pool = Arc<Mutex<Vec<AlignedBuf>>>;
 pub struct BlockReader {
     fetcher: Fetcher,
     options: ReaderOptions,
-    pool: Pool,
+    pool: BufferPool,
     /// Bytes of each pooled buffer.
     capacity: usize,
     waiting: VecDeque<(Range<u64>, u64)>,
@@ -83,7 +83,7 @@ pub struct Block {
     buf: Option<AlignedBuf>,
     start: usize,
     len: usize,
-    pool: Option<Pool>,
+    pool: Option<BufferPool>,
 }
 
 impl Block {

@@ -55,7 +55,7 @@ pub struct PlanSide {
 
 /// The line that precedes the vertices.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct PlanHeader {
     about: PlanInfo,
     /// Direction, number of vertices, bytes of their lists.
     sides: Vec<(Direction, u64, u64)>,
@@ -68,7 +68,7 @@ impl CachePlan {
     /// [`Error::Invalid`] if it is for another store; those of writing.
     pub fn save(&self, fs: &dyn WriteFs, store: &Store) -> Result<()> {
         self.check(store)?;
-        let head = Head {
+        let head = PlanHeader {
             about: self.about.clone(),
             sides: {
                 let side = |s: &PlanSide| (s.direction, s.vertices.len() as u64, s.bytes);
@@ -144,7 +144,7 @@ impl CachePlan {
         let rest = body.strip_prefix(MAGIC).ok_or_else(|| corrupt("not a plan of format 1"))?;
         let end = memchr::memchr(b'\n', rest).ok_or_else(|| corrupt("no head"))?;
         let (head, lists) = rest.split_at(end + 1);
-        let head: Head = serde_json::from_slice(head).map_err(|_| corrupt("a bad head"))?;
+        let head: PlanHeader = serde_json::from_slice(head).map_err(|_| corrupt("a bad head"))?;
         let mut at = 0;
         let mut sides = Vec::new();
         for (direction, count, taken) in head.sides {

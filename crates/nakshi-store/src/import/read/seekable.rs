@@ -21,7 +21,7 @@ const PAGE_HEADER: u64 = 1 << 20;
 
 /// A file, or what was piped or compressed, in memory.
 #[derive(Clone, Debug)]
-enum Place {
+enum ByteSource {
     File(Arc<File>),
     Memory(Bytes),
 }
@@ -32,7 +32,7 @@ enum Place {
 /// are compared with the file's length, and with the memory there is, before anything is read.
 #[derive(Clone, Debug)]
 pub(super) struct Seekable {
-    place: Place,
+    place: ByteSource,
     len: u64,
     /// Bytes that may be read at once.
     at_once: u64,
@@ -50,7 +50,7 @@ impl Seekable {
         let at_once = memory / 4;
         let (place, len) = if let Some(file) = opened.file {
             let meta = file.metadata().map_err(|source| Error::io("read", name, source))?;
-            (Place::File(Arc::new(file)), meta.len())
+            (ByteSource::File(Arc::new(file)), meta.len())
         } else {
             let mut bytes = Vec::new();
             let read = opened.reader.take(at_once + 1).read_to_end(&mut bytes);
@@ -62,7 +62,7 @@ impl Seekable {
                 );
                 return Err(Error::Input { file: name.into(), line: 1, what });
             }
-            (Place::Memory(bytes.into()), read)
+            (ByteSource::Memory(bytes.into()), read)
         };
         Ok(Self { place, len, at_once, expanded: expansion(len, memory) })
     }
@@ -89,12 +89,12 @@ impl Seekable {
         }
         let size = usize::try_from(length).map_err(|error| error.to_string())?;
         match &self.place {
-            Place::File(file) => {
+            ByteSource::File(file) => {
                 let mut bytes = vec![0; size];
                 file.read_exact_at(&mut bytes, start).map_err(|error| error.to_string())?;
                 Ok(bytes.into())
             }
-            Place::Memory(bytes) => {
+            ByteSource::Memory(bytes) => {
                 let start = usize::try_from(start).map_err(|error| error.to_string())?;
                 Ok(bytes.slice(start..start + size))
             }
@@ -162,8 +162,8 @@ impl ChunkReader for Seekable {
             self.check_page(start).map_err(ParquetError::General)?;
         }
         match &self.place {
-            Place::File(file) => Ok(Box::new(Reader { file: Arc::clone(file), at: start })),
-            Place::Memory(bytes) => {
+            ByteSource::File(file) => Ok(Box::new(Reader { file: Arc::clone(file), at: start })),
+            ByteSource::Memory(bytes) => {
                 let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
                 Ok(Box::new(bytes.slice(start..).reader()))
             }
@@ -196,7 +196,7 @@ mod tests {
 
     fn place(bytes: Vec<u8>, expanded: u64) -> Seekable {
         let len = bytes.len() as u64;
-        Seekable { place: Place::Memory(bytes.into()), len, at_once: 1 << 10, expanded }
+        Seekable { place: ByteSource::Memory(bytes.into()), len, at_once: 1 << 10, expanded }
     }
 
     /// Seen red with each of the comparisons in `bytes` and in `check_page` left out.

@@ -2,7 +2,7 @@
 
 use crate::cache::PageCache;
 use crate::gather::{CachedReader, GatherOptions, PageSlice, Request};
-use crate::paged::PagedFile;
+use crate::paged_file::PagedFile;
 use crate::stats::{IoStats, add};
 use crate::{Error, Result};
 use std::ops::Range;

@@ -6,11 +6,11 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 /// How often a waiting caller looks whether it shall stop.
-const PATIENCE: Duration = Duration::from_millis(20);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How work in a process of its own ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum ChildExit {
     /// It is done, and this is the result.
     Done(Vec<u8>),
     /// It was cancelled, and the process is gone.
@@ -30,7 +30,7 @@ pub enum Ended {
 ///
 /// # Errors
 /// Those of starting a process; then nothing has run.
-pub fn apart(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result<Ended> {
+pub fn run_in_child(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result<ChildExit> {
     let (mut results, sink) = io::pipe()?;
     // SAFETY: the child calls `work`, writes to the pipe and ends without returning: nothing of this
     // process is dropped twice. The C library makes its allocator usable in the child.
@@ -40,17 +40,17 @@ pub fn apart(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result
         0 => child_of(sink, work),
         _ => drop(sink),
     }
-    let mut child = Child { process: child, signal: None };
+    let mut child = ChildProcess { process: child, signal: None };
     let (mut bytes, mut wanted) = (Vec::new(), None);
     loop {
         if cancel.is_cancelled() {
-            return Ok(Ended::Cancelled);
+            return Ok(ChildExit::Cancelled);
         }
         // Looked at first: what it wrote before its end is in the pipe then.
         let ended = child.has_ended();
-        if !wait_readable(&results, if ended { Duration::ZERO } else { PATIENCE })? {
+        if !wait_readable(&results, if ended { Duration::ZERO } else { CANCEL_POLL_INTERVAL })? {
             if ended {
-                return Ok(Ended::Died { signal: child.signal.unwrap_or(0) });
+                return Ok(ChildExit::Died { signal: child.signal.unwrap_or(0) });
             }
             continue;
         }
@@ -63,11 +63,11 @@ pub fn apart(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result
             wanted = Some(u64::from_le_bytes(*length));
         }
         if wanted.is_some_and(|wanted| bytes.len() as u64 == wanted + 8) {
-            return Ok(Ended::Done(bytes.split_off(8)));
+            return Ok(ChildExit::Done(bytes.split_off(8)));
         }
         if read == 0 {
             child.wait(0);
-            return Ok(Ended::Died { signal: child.signal.unwrap_or(0) });
+            return Ok(ChildExit::Died { signal: child.signal.unwrap_or(0) });
         }
     }
 }
@@ -92,13 +92,13 @@ fn child_of(mut sink: io::PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
 }
 
 /// A process that is ended and waited for when this is dropped.
-struct Child {
+struct ChildProcess {
     process: libc::pid_t,
     /// Once it has ended: the signal that ended it, or 0.
     signal: Option<i32>,
 }
 
-impl Child {
+impl ChildProcess {
     fn has_ended(&mut self) -> bool {
         self.wait(libc::WNOHANG);
         self.signal.is_some()
@@ -120,7 +120,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if !self.has_ended() {
             // SAFETY: a child that has not been waited for: its number is not another's yet.
@@ -145,8 +145,8 @@ mod tests {
     fn results_come_back_whole() {
         for length in [0usize, 1, 7, 1 << 20] {
             let expected: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
-            match apart(&CancelToken::new(), || expected.clone()).unwrap() {
-                Ended::Done(found) => assert!(found == expected, "{length}"),
+            match run_in_child(&CancelToken::new(), || expected.clone()).unwrap() {
+                ChildExit::Done(found) => assert!(found == expected, "{length}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -162,14 +162,14 @@ mod tests {
             canceller.cancel();
             Instant::now()
         });
-        assert!(matches!(apart(&cancel, forever).unwrap(), Ended::Cancelled));
+        assert!(matches!(run_in_child(&cancel, forever).unwrap(), ChildExit::Cancelled));
         assert!(began.join().unwrap().elapsed() < Duration::from_secs(1));
     }
 
     #[test]
     fn a_process_that_dies_is_told() {
-        let died = |work: fn() -> Vec<u8>| match apart(&CancelToken::new(), work).unwrap() {
-            Ended::Died { signal } => signal,
+        let died = |work: fn() -> Vec<u8>| match run_in_child(&CancelToken::new(), work).unwrap() {
+            ChildExit::Died { signal } => signal,
             other => panic!("{other:?}"),
         };
         // SAFETY: ends the copy, which has nothing to lose.

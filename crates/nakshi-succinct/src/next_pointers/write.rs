@@ -2,11 +2,11 @@
 
 use super::{elias_fano, gamma};
 use crate::error::reserve;
-use crate::layout::{GROUP, Layout, PointerSize};
+use crate::layout::{GROUP, PointerSize, TextLayout};
 use crate::{Options, Psi, Result, bits};
 
 /// What these pointers take.
-pub(crate) fn size(pointers: &[i32], layout: &Layout) -> Result<PointerSize> {
+pub(crate) fn size(pointers: &[i32], layout: &TextLayout) -> Result<PointerSize> {
     let (mut at, mut begin, mut farthest) = (0, 0, 0);
     each_block(pointers, &layout.options, |number, _, gaps| {
         if number % GROUP == 0 {
@@ -22,7 +22,7 @@ pub(crate) fn size(pointers: &[i32], layout: &Layout) -> Result<PointerSize> {
 /// Writes body and directory over zeros.
 pub(crate) fn write(
     pointers: &[i32],
-    layout: &Layout,
+    layout: &TextLayout,
     body: &mut [u8],
     directory: &mut [u8],
 ) -> Result<()> {

@@ -32,7 +32,7 @@ pub struct FileSpec {
 #[derive(Debug)]
 pub struct PagedFile {
     pub(crate) backend: Arc<dyn StorageBackend>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<PhysicalFile>,
     pub(crate) spec: FileSpec,
     pub(crate) hasher: PageHasher,
     /// Tells files apart in a page cache; never reused in a process.
@@ -41,7 +41,7 @@ pub struct PagedFile {
 
 /// A physical file of a [`PagedFile`].
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PhysicalFile {
     pub(crate) id: FileId,
     /// Bytes that must be there.
     pub(crate) len: u64,
@@ -76,7 +76,11 @@ impl PagedFile {
             let alignment = backend.files().alignment(id);
             let found = backend.files().len(id);
             // Pushed before anything can fail, so that drop closes the file.
-            file.parts.push(Part { id, len, alignment: Alignment { offset: 1, memory: 1 } });
+            file.parts.push(PhysicalFile {
+                id,
+                len,
+                alignment: Alignment { offset: 1, memory: 1 },
+            });
             let (alignment, found) = (alignment?, found?);
             if let Some(part) = file.parts.last_mut() {
                 part.alignment = alignment;

@@ -1,7 +1,7 @@
 //! Next pointers (Psi, the NPA of Succinct): for the row of a suffix the row of the suffix that
 //! is one byte shorter. What is inside:
 //!
-//! - [`Pointers`]: a pointer, and the first row of a range whose pointer reaches a bound;
+//! - [`NextPointers`]: a pointer, and the first row of a range whose pointer reaches a bound;
 //! - `gamma`: gaps in Elias' gamma code, runs of ones in unary or by length;
 //! - `elias_fano`: a block as a sequence of Elias and Fano;
 //! - `write`: all of them from an array of pointers.
@@ -17,7 +17,7 @@
 use std::ops::Range;
 
 use crate::bits;
-use crate::layout::{GROUP, Layout};
+use crate::layout::{GROUP, TextLayout};
 use crate::{Error, Psi, Result};
 
 mod block;
@@ -32,13 +32,13 @@ const WRONG: Error = Error::corrupt("its next pointers do not decode");
 
 /// Next pointers as they lie in a compressed text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pointers<'a> {
-    pub(crate) layout: &'a Layout,
+pub(crate) struct NextPointers<'a> {
+    pub(crate) layout: &'a TextLayout,
     pub(crate) body: &'a [u8],
     pub(crate) directory: &'a [u8],
 }
 
-impl<'a> Pointers<'a> {
+impl<'a> NextPointers<'a> {
     /// The pointer of `row`; always a row.
     #[inline]
     pub(crate) fn get(&self, row: u64) -> Result<u64> {

@@ -14,14 +14,14 @@ use crate::{Error, Options, Result};
 /// too, by reading the text around that end. With a delimiter none can be there unless the pattern
 /// has it before its last byte, and nothing is read.
 #[derive(Clone, Debug)]
-pub struct Text<B = Vec<u8>> {
+pub struct ChunkedText<B = Vec<u8>> {
     bytes: B,
     delimiter: Option<u8>,
-    chunks: Vec<Piece>,
+    chunks: Vec<ChunkEntry>,
 }
 
 #[derive(Clone, Debug)]
-struct Piece {
+struct ChunkEntry {
     /// In the text.
     begin: u64,
     end: u64,
@@ -30,7 +30,7 @@ struct Piece {
     parsed: Parsed,
 }
 
-impl Text<Vec<u8>> {
+impl ChunkedText<Vec<u8>> {
     /// Compresses a text that is in memory, in chunks that take at most `memory` each.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Text<Vec<u8>> {
     }
 }
 
-impl<B: AsRef<[u8]>> Text<B> {
+impl<B: AsRef<[u8]>> ChunkedText<B> {
     /// Opens what a [`Builder`](crate::Builder) wrote, no more and no less, and reads directories
     /// to see whether they ascend.
     ///
@@ -61,11 +61,11 @@ impl<B: AsRef<[u8]>> Text<B> {
         Ok(opened)
     }
 
-    /// As [`Text::open`], but reads the headers and tables of bytes of chunks only. What is wrong
+    /// As [`ChunkedText::open`], but reads the headers and tables of bytes of chunks only. What is wrong
     /// with the rest is found by the queries that meet it.
     ///
     /// # Errors
-    /// As [`Text::open`].
+    /// As [`ChunkedText::open`].
     pub fn open_lazily(bytes: B) -> Result<Self> {
         let all = bytes.as_ref();
         let directory = Directory::parse(all)?;
@@ -80,7 +80,7 @@ impl<B: AsRef<[u8]>> Text<B> {
                 return Err(Error::corrupt("a chunk is not as long as its directory says"));
             }
             from = range.end;
-            chunks.push(Piece { begin, end: chunk.text_end, range, parsed });
+            chunks.push(ChunkEntry { begin, end: chunk.text_end, range, parsed });
             begin = chunk.text_end;
         }
         Ok(Self { delimiter: directory.delimiter, chunks, bytes })
@@ -213,7 +213,7 @@ impl<B: AsRef<[u8]>> Text<B> {
         Ok(())
     }
 
-    fn view<'a>(&'a self, chunk: &'a Piece) -> View<'a> {
+    fn view<'a>(&'a self, chunk: &'a ChunkEntry) -> View<'a> {
         let bytes = self.bytes.as_ref().get(chunk.range.clone());
         chunk.parsed.view(bytes.unwrap_or_default())
     }

@@ -17,7 +17,7 @@ fn longest(count: u64) -> u64 {
     3 * count + 65
 }
 
-/// See [`Pointers::distance`](super::Pointers).
+/// See [`NextPointers::distance`](super::NextPointers).
 #[inline]
 pub(super) fn distance(block: Block<'_>, behind: u64) -> Option<u64> {
     let width = width(block)?;
@@ -29,7 +29,7 @@ pub(super) fn distance(block: Block<'_>, behind: u64) -> Option<u64> {
     Some((high << width | low) + behind)
 }
 
-/// See [`Pointers::reach`](super::Pointers).
+/// See [`NextPointers::reach`](super::NextPointers).
 pub(super) fn reach(block: Block<'_>, target: u64) -> Option<u64> {
     let (mut low, mut high) = (1, block.count + 1);
     while low < high {
