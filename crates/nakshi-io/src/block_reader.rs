@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a [`BlockReader`] reads.
+/// Options of a [`BlockReader`].
 #[derive(Debug, Clone)]
 pub struct ReaderOptions {
     /// Reads in flight.
     pub depth: usize,
-    /// Bytes of a range that need no allocation; longer ranges get memory of
-    /// their own, which is freed with their block.
+    /// Longest range, in bytes, that needs no allocation; the memory of longer ranges is allocated
+    /// and freed with their block.
     pub block: usize,
-    /// Stops waiting calls.
+    /// Token that stops waiting calls.
     pub cancel: Option<CancelToken>,
 }
 
@@ -38,8 +38,7 @@ impl ReaderOptions {
             .saturating_mul(self.depth.clamp(1, MAX_DEPTH) + 1)
     }
 
-    /// Bytes per buffer: a range may start and end within a page, and slack
-    /// follows it.
+    /// Bytes per buffer, which has room for a partial page at either end and for the slack.
     fn capacity(&self, page_size: u32) -> Option<usize> {
         let page = page_size as usize;
         let len = self.block.checked_next_multiple_of(page)?.checked_add(2 * page + SLACK)?;
@@ -47,18 +46,18 @@ impl ReaderOptions {
     }
 }
 
-/// The most reads in flight of one reader.
+/// Most reads in flight of one reader.
 const MAX_DEPTH: usize = 1024;
 
-/// Reads after which a reader's memory is registered with its ring: that takes
-/// all of it at once, which a short scan would not earn back.
+/// Reads after which a reader registers its memory with its ring. Registration makes all of the
+/// memory resident, which a short scan would not earn back.
 const WORTHWHILE: usize = 32;
 
 type BufferPool = Arc<Mutex<Vec<AlignedBuf>>>;
 
-/// Streams ranges of a file, for one worker: large reads, several in flight,
-/// past every cache. Making one costs a ring and its buffers: keep it while
-/// the file is being scanned, also over iterations.
+/// Streams ranges of a file for one worker: large reads, several in flight, past every cache.
+/// Making a reader costs a ring and its buffers, so keep it while the file is being scanned, also
+/// across iterations.
 #[derive(Debug)]
 pub struct BlockReader {
     fetcher: Fetcher,
@@ -69,16 +68,16 @@ pub struct BlockReader {
     waiting: VecDeque<(Range<u64>, u64)>,
     asked: Vec<Option<(Range<u64>, u64, AlignedBuf)>>,
     in_flight: usize,
-    /// Reads started so far, until the memory is registered.
+    /// Reads started so far; counted until the memory is registered.
     reads: usize,
 }
 
-/// The verified bytes of one range. Dropping it gives the buffer back.
+/// The verified bytes of one range. Dropping the block returns its buffer.
 #[derive(Debug)]
 pub struct Block {
-    /// What [`BlockReader::submit`] was given.
+    /// The token given to [`BlockReader::submit`].
     pub token: u64,
-    /// The range of the file that was asked for.
+    /// The requested range of the file.
     pub range: Range<u64>,
     buf: Option<AlignedBuf>,
     start: usize,
@@ -87,12 +86,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// Exactly the bytes of `range`.
+    /// Returns the bytes of `range`.
     pub fn bytes(&self) -> &[u8] {
         self.memory().get(self.start..self.start + self.len).unwrap_or_default()
     }
 
-    /// The bytes of `range` and at least [`SLACK`] readable bytes after them.
+    /// Returns the bytes of `range` and at least [`SLACK`] readable bytes after them.
     pub fn slack(&self) -> &[u8] {
         self.memory().get(self.start..).unwrap_or_default()
     }
@@ -121,7 +120,7 @@ impl BlockReader {
         fetcher.set_cancel(options.cancel.clone());
         let refuse = || Error::Budget { needed: options.block as u64, given: 0 };
         let capacity = options.capacity(file.page_size()).ok_or_else(refuse)?;
-        // One more than may be in flight: the block that the caller holds.
+        // One more than may be in flight, for the block that the caller holds.
         let mut all =
             AlignedBuf::zeroed(capacity.checked_mul(options.depth + 1).ok_or_else(refuse)?)?;
         let mut pool = Vec::new();
@@ -142,8 +141,8 @@ impl BlockReader {
         })
     }
 
-    /// Asks for a range of the file's bytes. Up to `depth` reads are in
-    /// flight; more are queued.
+    /// Requests a range of the file's bytes. Up to `depth` reads are in flight; further ones are
+    /// queued.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the range is not within the file.
@@ -158,18 +157,18 @@ impl BlockReader {
         self.start()
     }
 
-    /// Ranges asked for and not yet returned.
+    /// Returns the number of ranges requested and not yet returned.
     pub fn pending(&self) -> usize {
         self.waiting.len() + self.in_flight
     }
 
-    /// The next block that has arrived, in the order of arrival; waits for it.
-    /// `None` when nothing is pending.
+    /// Waits for the next block, in the order of arrival, and returns it. Returns `None` when no
+    /// request is pending.
     ///
     /// # Errors
-    /// The first error of a read ends the scan: [`Error::Io`],
-    /// [`Error::Corrupt`], [`Error::Truncated`], [`Error::Cancelled`].
-    #[allow(clippy::should_implement_trait)] // It fails; an iterator would hide when it is at its end.
+    /// The first error of a read ends the scan: [`Error::Io`], [`Error::Corrupt`],
+    /// [`Error::Truncated`], [`Error::Cancelled`].
+    #[allow(clippy::should_implement_trait)] // Errors differ from the end.
     pub fn next(&mut self) -> Result<Option<Block>> {
         self.start()?;
         let Some(fetched) = self.fetcher.next(true)? else { return Ok(None) };
@@ -231,22 +230,22 @@ impl BlockReader {
             if let Some(buf) = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop() {
                 return Ok(buf);
             }
-            // The caller holds more blocks than planned; its memory, its choice.
+            // The caller holds more blocks than planned, so it pays for more memory.
             return AlignedBuf::zeroed(self.capacity);
         }
-        // Never as long as a pooled one, so that the pool stays uniform.
+        // Never the length of a pooled buffer, so that the pool stays uniform.
         AlignedBuf::zeroed(needed.max(self.capacity + 512))
     }
 }
 
 impl PagedFile {
-    /// A reader for scans by one worker, with up to `depth` reads in flight
-    /// and blocks of up to 256 KiB without allocation.
+    /// Makes a reader for scans by one worker, with up to `depth` reads in flight and blocks of up
+    /// to 256 KiB without allocation.
     pub fn reader(self: &Arc<Self>, depth: usize, stats: Arc<IoStats>) -> Result<BlockReader> {
         self.reader_with(&ReaderOptions { depth, ..ReaderOptions::default() }, stats)
     }
 
-    /// Like [`reader`](Self::reader), with all options.
+    /// Makes a [`reader`](Self::reader) with the given options.
     pub fn reader_with(
         self: &Arc<Self>,
         options: &ReaderOptions,

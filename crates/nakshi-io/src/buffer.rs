@@ -1,9 +1,8 @@
 //! Page-aligned memory that devices read into.
 //!
-//! A [`Slab`] is one anonymous mapping. An [`AlignedBuf`] is the exclusive
-//! owner of a range of one; ranges can be split and joined, so that a large
-//! read can be spread over several devices and put together again without a
-//! copy.
+//! A [`Slab`] is one anonymous mapping. An [`AlignedBuf`] is the exclusive owner of a range of a
+//! slab. Ranges can be split and joined, so a large read can be spread over several devices and put
+//! together again without a copy.
 #![allow(unsafe_code)]
 
 use crate::{Error, Result};
@@ -16,7 +15,7 @@ use std::sync::Arc;
 /// [`AlignedBuf::zeroed`].
 pub const SLAB_ALIGN: usize = 4096;
 
-/// The unit in which buffers are divided: the smallest sector of a device.
+/// Unit in which buffers are divided: the smallest sector of a device.
 pub const SECTOR: usize = 512;
 
 /// One anonymous memory mapping, zeroed by the system when first touched.
@@ -26,8 +25,8 @@ pub(crate) struct Slab {
     len: usize,
 }
 
-// SAFETY: a slab is plain memory; who may touch which range of it is ruled by
-// the `AlignedBuf`s (exclusive) and the page cache (claims and pins).
+// SAFETY: a slab is plain memory; the `AlignedBuf`s (exclusive) and the page cache (claims and
+// pins) decide which thread may touch which range.
 unsafe impl Send for Slab {}
 // SAFETY: as above; the slab itself offers no safe access to its bytes.
 unsafe impl Sync for Slab {}
@@ -109,8 +108,8 @@ impl Drop for Slab {
 
 /// The exclusive owner of a range of aligned memory.
 ///
-/// Starts at a multiple of 4096 when made by [`zeroed`](Self::zeroed), and at
-/// a multiple of 512 after a split. A queue owns it while a read is in flight.
+/// A buffer made by [`zeroed`](Self::zeroed) starts at a multiple of 4096, a part of a split buffer
+/// at a multiple of 512. A queue owns the buffer while a read is in flight.
 pub struct AlignedBuf {
     slab: Arc<Slab>,
     offset: usize,
@@ -121,7 +120,7 @@ impl AlignedBuf {
     /// Allocates `len` bytes of zeros (rounded up to a multiple of 512).
     ///
     /// # Errors
-    /// [`Error::Budget`] when the system has no such memory.
+    /// [`Error::Budget`] if the system cannot provide the memory.
     pub fn zeroed(len: usize) -> Result<Self> {
         Self::allocate(len, false)
     }
@@ -138,12 +137,12 @@ impl AlignedBuf {
         Ok(Self { slab, offset: 0, len })
     }
 
-    /// Bytes that are owned.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing is owned.
+    /// Returns true if the buffer has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -168,7 +167,7 @@ impl AlignedBuf {
         Ok(())
     }
 
-    /// The memory that this buffer is a part of.
+    /// The slab that contains this buffer.
     #[cfg(target_os = "linux")]
     pub(crate) fn slab(&self) -> &Arc<Slab> {
         &self.slab

@@ -1,9 +1,8 @@
 //! The page cache: set-associative frames, and a pinned region beside them.
 //!
-//! Like SAFS's (FlashGraph section 3.1): pages hash to small sets, so that a
-//! look-up locks and searches eight frames and no more. Replacement is a clock
-//! per set. Frames are pinned while a task may read them; pinning is an atomic
-//! count, locks are held for the look-up alone, never over I/O.
+//! As in SAFS (FlashGraph section 3.1), pages hash to small sets, so that a look-up locks one set
+//! and searches at most eight frames. Each set evicts by a clock. Frames are pinned while a task
+//! may read them. A pin is an atomic count; a lock is held for a look-up alone, never during I/O.
 #![allow(unsafe_code)]
 
 use crate::buffer::{AlignedBuf, Slab};
@@ -32,15 +31,15 @@ pub struct PageCache {
     page_size: usize,
     slab: Arc<Slab>,
     sets: Vec<Mutex<Set>>,
-    /// Tasks that read a frame, and the worker that fills it.
+    /// Number of tasks that read a frame, plus the worker that fills it.
     pins: Vec<AtomicU32>,
-    /// Which 64-byte units of a frame were read by a task: `words` per frame.
+    /// Bit per 64-byte unit of a frame, set when a task has read the unit: `words` words per frame.
     used: Vec<AtomicU64>,
     words: usize,
     pinned: RwLock<HashMap<u32, Vec<Arc<Region>>>>,
 }
 
-/// Names and states of the frames of one set; bit `i` is frame `i`.
+/// Keys and states of the frames of one set; bit `i` is frame `i`.
 #[derive(Debug, Default)]
 struct Set {
     pages: [u64; WAYS],
@@ -51,25 +50,24 @@ struct Set {
     hand: u8,
 }
 
-/// What a look-up found.
+/// The result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// The page, pinned.
+    /// Found; the frame is pinned.
     Hit(FramePin),
-    /// Another worker is reading it.
+    /// Not there yet: another worker is reading the page.
     Loading,
-    /// It is not there; this frame is now the caller's to fill.
+    /// Not there; the caller now has to fill this frame.
     Miss(Claim),
-    /// It is not there, and every frame of its set is in use.
+    /// Not there, and every frame of its set is in use.
     Full,
 }
 
-/// Proof that a frame holds a page and keeps it. Given back to
-/// [`PageCache::unpin`].
+/// Proof that a frame holds a page and must keep it. [`PageCache::unpin`] takes it back.
 ///
-/// It is a number, since look-ups are too frequent to count references. One that is dropped would
-/// keep its frame for as long as the cache lives: that panics where debug assertions are, and is
-/// logged elsewhere.
+/// The pin is a number, since look-ups are too frequent for counted references. Dropping a pin
+/// would keep its frame in use as long as the cache lives; a drop therefore panics with debug
+/// assertions, and is logged without them.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct FramePin(u32);
@@ -81,7 +79,7 @@ impl Drop for FramePin {
 }
 
 impl FramePin {
-    /// The frame; the token has been given back.
+    /// Consumes the token; returns its frame.
     fn given_back(self) -> u32 {
         let frame = self.0;
         std::mem::forget(self);
@@ -95,16 +93,16 @@ fn dropped(what: &str, frame: u32) {
     debug_assert!(std::thread::panicking(), "{what} of frame {frame} was dropped");
 }
 
-/// A page that stays where it is as long as this lives.
+/// A page that stays in its frame as long as this guard lives.
 #[derive(Debug)]
 pub(crate) struct Held<'c> {
     cache: &'c PageCache,
-    /// Pinned until this is dropped.
+    /// Pinned until the guard is dropped.
     frame: u32,
 }
 
 impl Held<'_> {
-    /// Some bytes of the page, which count as used.
+    /// Returns some bytes of the page and counts them as used.
     #[inline]
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.cache.note_used_of(self.frame, range.clone());
@@ -118,8 +116,8 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The duty to fill a frame. Given back to [`PageCache::fill`] or
-/// [`PageCache::abandon`]; dropped, it is noticed as a [`FramePin`] is.
+/// The duty to fill a frame. [`PageCache::fill`] or [`PageCache::abandon`] takes it back; a drop is
+/// reported like that of a [`FramePin`].
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Claim(u32);
@@ -131,15 +129,15 @@ impl Drop for Claim {
 }
 
 impl Claim {
-    /// The frame; the token has been given back.
+    /// Consumes the token; returns its frame.
     fn given_back(self) -> u32 {
         let frame = self.0;
         std::mem::forget(self);
         frame
     }
 
-    /// Gives the frame up for as long as the cache lives: a read into it never came back, so the
-    /// device may still write to it.
+    /// Gives the frame up as long as the cache lives: a read into it never completed, so the device
+    /// may still write to it.
     pub(crate) fn lose(self) {
         let frame = self.given_back();
         tracing::warn!("a read never came back; frame {frame} of the page cache is given up");
@@ -149,14 +147,14 @@ impl Claim {
 /// Pages of one file that stay in memory.
 #[derive(Debug)]
 pub(crate) struct Region {
-    /// Ascending.
+    /// Page numbers, ascending.
     pages: Vec<u64>,
     page_size: usize,
     memory: AlignedBuf,
 }
 
 impl Region {
-    /// The bytes of a page, if it is in the region.
+    /// Returns the bytes of a page, if it is in the region.
     pub(crate) fn get(&self, page: u64) -> Option<&[u8]> {
         let at = self.pages.binary_search(&page).ok()? * self.page_size;
         self.memory.get(at..at + self.page_size)
@@ -164,9 +162,8 @@ impl Region {
 }
 
 impl PageCache {
-    /// A cache of `capacity` bytes (rounded down to whole sets of eight pages)
-    /// for files with pages of `page_size` bytes. Its tables cost another 1 %
-    /// with pages of 4 KiB.
+    /// Makes a cache of `capacity` bytes (rounded down to whole sets of eight pages) for files with
+    /// pages of `page_size` bytes. Its tables take another 1 % with pages of 4 KiB.
     ///
     /// # Errors
     /// [`Error::Budget`] if `capacity` is less than one set.
@@ -184,8 +181,8 @@ impl PageCache {
         let words = page_size.div_ceil(UNIT * 64);
         Ok(Arc::new(Self {
             page_size,
-            // Not in huge pages: pages hash all over the slab, and one touched
-            // frame would take two megabytes.
+            // Not in huge pages: pages hash all over the slab, and one touched frame would take two
+            // megabytes.
             slab: Slab::map(frames * page_size, false)?,
             sets: (0..sets).map(|_| Mutex::default()).collect(),
             pins: (0..frames).map(|_| AtomicU32::new(0)).collect(),
@@ -195,30 +192,28 @@ impl PageCache {
         }))
     }
 
-    /// Bytes per page.
+    /// Returns the number of bytes per page.
     pub fn page_size(&self) -> u32 {
         u32::try_from(self.page_size).unwrap_or(u32::MAX)
     }
 
-    /// Number of frames of the set-associative part.
+    /// Returns the number of frames of the set-associative part.
     pub fn frames(&self) -> usize {
         self.pins.len()
     }
 
-    /// Bytes of the pinned region.
+    /// Returns the number of bytes of the pinned regions.
     pub fn pinned_bytes(&self) -> u64 {
         let pinned = self.pinned.read().unwrap_or_else(PoisonError::into_inner);
         pinned.values().flatten().map(|region| region.memory.len() as u64).sum()
     }
 
-    /// Loads and verifies pages of `file` into a region of their own, beside
-    /// the set-associative part, where they stay as long as the cache lives.
-    /// Pages may come in any order; doubles count once. What is pinned by
-    /// several calls adds up.
+    /// Loads and verifies pages of `file` into a region beside the set-associative part, where they
+    /// stay as long as the cache lives. Pages may come in any order; duplicates count once. Several
+    /// calls add to each other's pages.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a page beyond the file or another page size;
-    /// those of reading.
+    /// [`Error::Unsupported`] for a page beyond the file or another page size; read errors.
     pub fn pin(
         &self,
         file: &Arc<PagedFile>,
@@ -286,7 +281,7 @@ impl PageCache {
         Ok(whole)
     }
 
-    /// Whether `file` can be read through this cache.
+    /// Returns an error unless `file` can be read through this cache.
     pub(crate) fn check_file(&self, file: &PagedFile) -> Result<()> {
         if self.page_size == file.page_size() as usize {
             return Ok(());
@@ -306,7 +301,7 @@ impl PageCache {
     fn set_of(&self, file: u32, page: u64) -> usize {
         let key = (page ^ (u64::from(file) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let key = (key ^ (key >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        // The high part of the product spreads the key over any number of sets.
+        // The high half of the product distributes the keys evenly over any number of sets.
         let spread = u128::from(key ^ (key >> 32)) * self.sets.len() as u128;
         usize::try_from(spread >> 64).unwrap_or(0)
     }
@@ -316,11 +311,11 @@ impl PageCache {
     }
 
     fn pins_of(&self, frame: usize) -> &AtomicU32 {
-        // Frames come from this cache's own sets.
+        // The frame is one of this cache's own sets.
         &self.pins[frame]
     }
 
-    /// Finds and pins a page, or takes a frame for it. Evicting counts into `stats`.
+    /// Finds and pins a page, or claims a frame for it. An eviction is counted in `stats`.
     pub(crate) fn lookup(&self, file: u32, page: u64, stats: &IoStats) -> Lookup {
         let number = self.set_of(file, page);
         let Some(mut set) = self.lock(number) else { return Lookup::Full };
@@ -334,7 +329,7 @@ impl PageCache {
             return Lookup::Hit(FramePin(frame as u32));
         }
         let first = number * WAYS;
-        // Acquire: what tasks read of the frame happens before it is refilled.
+        // Acquire: the tasks' reads of the frame happen before it is refilled.
         let Some(way) = set.victim(|way| self.pins_of(first + way).load(Ordering::Acquire) == 0)
         else {
             return Lookup::Full;
@@ -350,7 +345,7 @@ impl PageCache {
         Lookup::Miss(Claim(frame as u32))
     }
 
-    /// The utilisation of a frame.
+    /// The bits of a frame's used units.
     fn used_of(&self, frame: usize) -> &[AtomicU64] {
         self.used.get(frame * self.words..(frame + 1) * self.words).unwrap_or_default()
     }
@@ -363,28 +358,27 @@ impl PageCache {
         stats.evicted_units_total.fetch_add((self.page_size / UNIT) as u64, Ordering::Relaxed);
     }
 
-    /// 64-byte units that tasks read of the pages that are here now, and all of their units: the
-    /// rest of the utilisation, beside what evictions count into [`IoStats`].
+    /// Returns the number of 64-byte units that tasks have read of the resident pages, and the
+    /// number of all their units. [`IoStats`] has the same figures for evicted pages.
     pub fn resident_units(&self) -> (u64, u64) {
         let valid = |set: &Mutex<Set>| {
             set.lock().unwrap_or_else(PoisonError::into_inner).valid.count_ones()
         };
-        // Words of frames without a page are 0.
+        // A frame without a page has no bits set.
         let used =
             self.used.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()));
         let pages = self.sets.iter().map(|set| u64::from(valid(set))).sum::<u64>();
         (used.sum(), pages * (self.page_size / UNIT) as u64)
     }
 
-    /// The memory of a claimed frame, to be read into. Once per claim.
+    /// Returns the memory of a claimed frame, to be read into. Called once per claim.
     pub(crate) fn buffer(&self, claim: &Claim) -> AlignedBuf {
-        // SAFETY: the frame is marked as loading and pinned, so no look-up
-        // returns or claims it until this claim is given back, which takes the
-        // buffer with it.
+        // SAFETY: the frame is marked as loading and pinned, so no look-up returns or claims it
+        // before this claim is given back, together with the buffer.
         unsafe { self.slab.claim(claim.0 as usize * self.page_size, self.page_size) }
     }
 
-    /// Declares a frame filled: everybody may read it now.
+    /// Marks a frame as filled: every task may read it from now on.
     pub(crate) fn fill(&self, claim: Claim, buf: AlignedBuf) -> FramePin {
         drop(buf);
         let frame = claim.given_back();
@@ -396,7 +390,7 @@ impl PageCache {
         FramePin(frame)
     }
 
-    /// Declares that a frame could not be filled.
+    /// Marks a frame as not filled.
     pub(crate) fn abandon(&self, claim: Claim, buf: AlignedBuf) {
         drop(buf);
         let frame = claim.given_back() as usize;
@@ -407,7 +401,7 @@ impl PageCache {
         }
     }
 
-    /// A page, if it is there, for as long as the guard lives.
+    /// Pins a page, if it is there, as long as the returned guard lives.
     #[inline]
     pub(crate) fn hold(&self, file: u32, page: u64) -> Option<Held<'_>> {
         let number = self.set_of(file, page);
@@ -419,13 +413,14 @@ impl PageCache {
         Some(Held { cache: self, frame: frame as u32 })
     }
 
-    /// Forgets every page that nobody is reading, so that the next reads are cold. Pinned pages stay.
+    /// Forgets every page that no task is reading, so that later reads come from the disk. The
+    /// pinned regions stay.
     pub fn clear(&self) {
         for number in 0..self.sets.len() {
             let Some(mut set) = self.lock(number) else { continue };
             for way in 0..WAYS {
                 let frame = number * WAYS + way;
-                // Acquire: what tasks read of the frame happens before it is refilled.
+                // Acquire: the tasks' reads of the frame happen before it is refilled.
                 if self.pins_of(frame).load(Ordering::Acquire) == 0 {
                     set.valid &= !(1 << way);
                     set.referenced &= !(1 << way);
@@ -435,20 +430,19 @@ impl PageCache {
         }
     }
 
-    /// The page in a pinned frame.
+    /// Returns the page in a pinned frame.
     pub(crate) fn bytes(&self, pin: &FramePin) -> &[u8] {
         self.page(pin.0)
     }
 
-    /// The page in a frame that the caller has pinned.
+    /// Returns the page in a frame that the caller has pinned.
     fn page(&self, frame: u32) -> &[u8] {
-        // SAFETY: the frame is filled and pinned, so nobody claims it for
-        // writing while the pin lives; the slice cannot outlive a task, since
-        // callers unpin only after it.
+        // SAFETY: the frame is filled and pinned, so nobody claims it for writing while the pin
+        // lives; the slice does not outlive the task, after which the caller unpins.
         unsafe { self.slab.slice(frame as usize * self.page_size, self.page_size) }
     }
 
-    /// Notes that a task reads `range` of a frame's bytes.
+    /// Records that a task reads `range` of a frame's bytes.
     pub(crate) fn note_used(&self, pin: &FramePin, range: Range<usize>) {
         self.note_used_of(pin.0, range);
     }
@@ -460,7 +454,7 @@ impl PageCache {
             let from = first.max(word * 64) - word * 64;
             let to = end.min((word + 1) * 64) - word * 64;
             let mask = (u64::MAX << from) & (u64::MAX >> (64 - to));
-            // Most reads repeat what is known: spare the cache line then.
+            // Most reads repeat earlier ones: do not write to the cache line then.
             if cell.load(Ordering::Relaxed) & mask != mask {
                 cell.fetch_or(mask, Ordering::Relaxed);
             }
@@ -479,7 +473,7 @@ impl PageCache {
         fetcher.register(&unsafe { self.slab.claim(0, 0) });
     }
 
-    /// Pins and claims of all frames.
+    /// Returns the number of pins and claims of all frames.
     #[cfg(test)]
     pub(crate) fn pins(&self) -> u64 {
         self.pins.iter().map(|pins| u64::from(pins.load(Ordering::Relaxed))).sum()
@@ -487,7 +481,7 @@ impl PageCache {
 }
 
 impl Set {
-    /// The frame that holds or awaits a page.
+    /// Returns the frame that holds or awaits a page.
     fn find(&self, file: u32, page: u64) -> Option<usize> {
         let present = self.valid | self.loading;
         (0..WAYS).find(|&way| {
@@ -495,14 +489,14 @@ impl Set {
         })
     }
 
-    /// The clock: the next frame that is free and was not used since the hand
-    /// last passed.
+    /// Moves the hand of the clock to the next frame that is unpinned and was not used since the
+    /// hand last passed it.
     fn victim(&mut self, unpinned: impl Fn(usize) -> bool) -> Option<usize> {
         let present = self.valid | self.loading;
         if let Some(empty) = (0..WAYS).find(|&way| present >> way & 1 == 0) {
             return Some(empty);
         }
-        // The second round meets no reference that the first has not cleared.
+        // The second round finds no reference bit set, since the first has cleared them all.
         for _ in 0..2 * WAYS {
             let way = usize::from(self.hand);
             self.hand = (self.hand + 1) % WAYS as u8;
@@ -622,12 +616,12 @@ mod tests {
             let Lookup::Hit(pin) = cache.lookup(0, 1, &stats) else { return };
             drop(pin);
         }));
-        // A read that never comes back is said to be one.
+        // A claim whose read never completed is given up explicitly.
         assert!(!noticed(&|| {
             let Lookup::Miss(claim) = cache.lookup(0, 2, &stats) else { panic!() };
             claim.lose();
         }));
-        // During a panic the panic goes on.
+        // During a panic, a dropped token starts no second panic.
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let _found = cache.lookup(0, 1, &stats);
             panic!("planted");

@@ -1,4 +1,4 @@
-//! A file that any number of threads read through one page cache, each waiting for its own bytes.
+//! A file that any number of threads read through one page cache; each waits for its own bytes.
 
 use crate::cache::PageCache;
 use crate::gather::{CachedReader, GatherOptions, PageSlice, Request};
@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Reads in flight for one thread.
 const DEPTH: usize = 32;
 
-/// A file behind a page cache. A page that is there costs a look-up; others are read by whoever wants
-/// them first.
+/// A file behind a page cache. A cached page costs a look-up; the first thread that wants another
+/// page reads it.
 #[derive(Debug)]
 pub struct CachedFile {
     cache: Arc<PageCache>,
@@ -23,7 +23,7 @@ pub struct CachedFile {
 }
 
 impl CachedFile {
-    /// `file` through `cache`, which other files may share.
+    /// Reads `file` through `cache`, which other files may share.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if their page sizes differ.
@@ -41,15 +41,16 @@ impl CachedFile {
         })
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn file(&self) -> &Arc<PagedFile> {
         &self.file
     }
 
-    /// Runs `task` on the bytes of `range`: where they lie if that is one page, else joined.
+    /// Runs `task` on the bytes of `range`: in place if they lie on one page, else joined in a
+    /// buffer.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a range beyond the file; those of reading.
+    /// [`Error::Unsupported`] for a range beyond the file; read errors.
     pub fn with<R>(&self, range: Range<u64>, task: impl FnOnce(&[u8]) -> R) -> Result<R> {
         let page = u64::from(self.file.page_size());
         let number = range.start / page;
@@ -58,7 +59,7 @@ impl CachedFile {
             && let Some(held) = self.cache.hold(self.file.key(), number)
         {
             add(&self.stats.hits, 1);
-            // Within a page.
+            // The offset is less than a page.
             let at = |offset: u64| (offset - number * page) as usize;
             return Ok(task(held.bytes(at(range.start)..at(range.end))));
         }
@@ -72,8 +73,8 @@ impl CachedFile {
 
     /// Runs `task` once for every request, in the order in which their pages arrive; see
     /// [`CachedReader::gather`].
-    ///
     /// # Errors
+    /// Same as [`CachedReader::gather`].
     /// As [`CachedReader::gather`].
     pub fn gather<E: From<Error>>(
         &self,
@@ -89,7 +90,8 @@ impl CachedFile {
                 CachedReader::new(&self.cache, &self.file, &options, Arc::clone(&self.stats))?
             }
         };
-        // After an error it may wait for a device for ever: the next call makes another.
+        // A reader that failed may wait for a device without end, so it is dropped and the next
+        // call makes another.
         reader.gather(requests, task)?;
         idle().push(reader);
         Ok(())

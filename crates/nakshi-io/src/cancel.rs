@@ -4,31 +4,31 @@ use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag shared between a caller and the calls that it may want to stop.
+/// A flag shared between a caller and the calls that it may stop.
 ///
-/// Clones share the flag. Long calls look at it between units of work and
-/// while they wait for a device, and return [`Error::Cancelled`].
+/// Clones share the flag. Long calls check it between units of work and while they wait for a
+/// device, and return [`Error::Cancelled`].
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// A token that is not cancelled.
+    /// Makes a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks every call that holds a clone of this token to stop. For ever.
+    /// Asks every call that holds a clone of this token to stop. A cancelled token stays cancelled.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`cancel`](Self::cancel) was called.
+    /// Returns true once [`cancel`](Self::cancel) was called.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// [`Error::Cancelled`] once the token is cancelled.
+    /// Returns [`Error::Cancelled`] once the token is cancelled.
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }

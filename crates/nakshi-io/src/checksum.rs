@@ -1,14 +1,13 @@
 //! Salted page checksums.
 //!
-//! A plain checksum sees a flipped bit, but not a page that was written in
-//! another page's place, or that belongs to another file or an older store.
-//! So the CRC-32C of the page's bytes is combined with a keyed mix of the
-//! store's UUID, the file's id and the page number: a swapped, stale or foreign
-//! page passes with probability 2^-32.
+//! A plain checksum detects a flipped bit, but not a page that was written in another page's place,
+//! or that belongs to another file or an older store. The checksum of a page is therefore the
+//! CRC-32C of its bytes combined with a keyed mix of the store's UUID, the file's id and the page
+//! number. A swapped, stale or foreign page passes with probability 2^-32.
 
 use crc_fast::{CrcAlgorithm, checksum};
 
-/// What makes the checksums of a file its own.
+/// The salt that makes the checksums of a file unique to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Salt {
     /// The UUID of the store.
@@ -18,7 +17,7 @@ pub struct Salt {
 }
 
 impl Salt {
-    /// The key of the file's page checksums: equal for all its pages.
+    /// The key of the file's page checksums, the same for all its pages.
     fn key(&self) -> u64 {
         let [a, b] = [0, 8].map(|at| {
             let mut half = [0u8; 8];
@@ -29,38 +28,37 @@ impl Salt {
     }
 }
 
-/// The checksums of one file's pages; keeps the mixed salt.
+/// The page checksums of one file; keeps the mixed salt.
 #[derive(Debug, Clone, Copy)]
 pub struct PageHasher {
     key: u64,
 }
 
 impl PageHasher {
-    /// A hasher for the file that `salt` names.
+    /// Makes a hasher for the file that `salt` names.
     pub fn new(salt: &Salt) -> Self {
         Self { key: salt.key() }
     }
 
-    /// The checksum of page number `page_no` with the bytes `page`.
+    /// Computes the checksum of page number `page_no` with the bytes `page`.
     ///
-    /// The last page of a file is padded with zeros to the page size first.
+    /// The caller pads the last page of a file with zeros to the page size.
     #[inline]
     pub fn sum(&self, page_no: u64, page: &[u8]) -> u32 {
         let crc = checksum(CrcAlgorithm::Crc32Iscsi, page);
-        // A CRC of 32 bits comes in the low half of a u64; the salt is folded.
+        // The CRC has 32 bits in a u64; the salt is folded to 32 bits.
         let salted = crc ^ fold(mix(self.key ^ page_no));
         (salted & u64::from(u32::MAX)) as u32
     }
 }
 
-/// The checksum of one page: CRC-32C of its bytes, salted with the store, the
-/// file and the page number. For many pages of a file keep a [`PageHasher`].
+/// Computes the checksum of one page: CRC-32C of its bytes, salted with the store, the file and the
+/// page number. For many pages of a file keep a [`PageHasher`].
 pub fn page_checksum(salt: &Salt, page_no: u64, page: &[u8]) -> u32 {
     PageHasher::new(salt).sum(page_no, page)
 }
 
-/// Steele, Lea and Flood's finaliser (SplitMix64): every input bit reaches
-/// every output bit.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood): every input bit affects every output bit.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -78,7 +76,7 @@ mod tests {
 
     const SALT: Salt = Salt { store: *b"0123456789abcdef", file: 7 };
 
-    /// Fixed for ever by the format: a reader of any version must agree.
+    /// The format fixes this function for ever: readers of all versions must agree.
     #[test]
     fn the_function_is_part_of_the_format() {
         assert_eq!(checksum(CrcAlgorithm::Crc32Iscsi, b"123456789"), 0xe306_9283);

@@ -1,19 +1,19 @@
-//! Work in a process of its own, which can be ended at any time.
+//! Work in a child process, which can be killed at any time.
 #![allow(unsafe_code)]
 
 use crate::{CancelToken, wait_readable};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// How often a waiting caller looks whether it shall stop.
+/// How often a waiting caller checks its cancel token.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How work in a process of its own ended.
+/// The way in which work in a child process ended.
 #[derive(Debug)]
 pub enum ChildExit {
-    /// It is done, and this is the result.
+    /// The work is done; this is its result.
     Done(Vec<u8>),
-    /// It was cancelled, and the process is gone.
+    /// The call was cancelled; the process has been killed.
     Cancelled,
     /// The process ended without a result; 0 stands for no signal.
     Died {
@@ -22,18 +22,20 @@ pub enum ChildExit {
     },
 }
 
-/// Runs `work` in a copy of this process and returns its result: for functions of other languages
-/// that look at no [`CancelToken`]. What `work` changes in memory is not seen here.
+/// Runs `work` in a forked copy of this process and returns its result. For functions of other
+/// languages, which check no [`CancelToken`]. Changes that `work` makes in memory are not visible
+/// in this process.
 ///
-/// The copy has the calling thread alone. `work` may allocate, but must neither take locks that other
-/// threads may hold nor use files or threads of this process. The copy ends with this process.
+/// The child has the calling thread only. `work` may allocate, but must neither take locks that
+/// other threads may hold nor use files or threads of this process. The child ends with this
+/// process.
 ///
 /// # Errors
-/// Those of starting a process; then nothing has run.
+/// A failure to start the process; `work` has not run then.
 pub fn run_in_child(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io::Result<ChildExit> {
     let (mut results, sink) = io::pipe()?;
-    // SAFETY: the child calls `work`, writes to the pipe and ends without returning: nothing of this
-    // process is dropped twice. The C library makes its allocator usable in the child.
+    // SAFETY: the child calls `work`, writes to the pipe and exits without returning, so nothing of
+    // this process is dropped twice. The C library makes its allocator usable in the child.
     let child = unsafe { libc::fork() };
     match child {
         -1 => return Err(io::Error::last_os_error()),
@@ -46,7 +48,8 @@ pub fn run_in_child(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io:
         if cancel.is_cancelled() {
             return Ok(ChildExit::Cancelled);
         }
-        // Looked at first: what it wrote before its end is in the pipe then.
+        // Checked before the pipe is read: output that the child wrote before its end is in the
+        // pipe then.
         let ended = child.has_ended();
         if !wait_readable(&results, if ended { Duration::ZERO } else { CANCEL_POLL_INTERVAL })? {
             if ended {
@@ -72,10 +75,10 @@ pub fn run_in_child(cancel: &CancelToken, work: impl FnOnce() -> Vec<u8>) -> io:
     }
 }
 
-/// Runs `work` in the copy, sends its result, and ends the copy.
+/// Runs `work` in the child, sends its result, and ends the child.
 fn child_of(mut sink: io::PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
-    // SAFETY: plain system calls. Ctrl-C reaches the copy too, and its parent decides what it means;
-    // other signals end it as they end a process without handlers.
+    // SAFETY: plain system calls. Ctrl-C reaches the child too, and its parent decides what to do;
+    // other signals end the child as they end a process without handlers.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
@@ -87,14 +90,14 @@ fn child_of(mut sink: io::PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
         sink.write_all(&(result.len() as u64).to_le_bytes())?;
         sink.write_all(&result)
     }));
-    // SAFETY: ends the copy at once, without what the process does at its own end.
+    // SAFETY: ends the child at once, without the exit handlers of the process.
     unsafe { libc::_exit(i32::from(!matches!(done, Ok(Ok(()))))) }
 }
 
-/// A process that is ended and waited for when this is dropped.
+/// A child process that is killed and waited for when this is dropped.
 struct ChildProcess {
     process: libc::pid_t,
-    /// Once it has ended: the signal that ended it, or 0.
+    /// The signal that ended the process, or 0; `None` while it runs.
     signal: Option<i32>,
 }
 
@@ -107,11 +110,12 @@ impl ChildProcess {
     fn wait(&mut self, options: libc::c_int) {
         while self.signal.is_none() {
             let mut status = 0;
-            // SAFETY: a child of this process, which nobody has waited for yet; writes one integer.
+            // SAFETY: a child of this process that nobody has waited for yet; the call writes one
+            // integer.
             match unsafe { libc::waitpid(self.process, &raw mut status, options) } {
                 0 => return,
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                // Somebody else has waited for all children of the process.
+                // Another thread has waited for all children of the process.
                 -1 => self.signal = Some(0),
                 _ if libc::WIFSIGNALED(status) => self.signal = Some(libc::WTERMSIG(status)),
                 _ => self.signal = Some(0),
@@ -123,7 +127,7 @@ impl ChildProcess {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         if !self.has_ended() {
-            // SAFETY: a child that has not been waited for: its number is not another's yet.
+            // SAFETY: a child that has not been waited for, so its id is not reused yet.
             unsafe { libc::kill(self.process, libc::SIGKILL) };
             self.wait(0);
         }
@@ -152,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Seen red without the look at the token, and with the process left to itself.
+    /// Seen red without the check of the token, and with a process that is not killed.
     #[test]
     fn cancelled_at_once_and_gone() {
         let cancel = CancelToken::new();
@@ -172,7 +176,7 @@ mod tests {
             ChildExit::Died { signal } => signal,
             other => panic!("{other:?}"),
         };
-        // SAFETY: ends the copy, which has nothing to lose.
+        // SAFETY: ends the child, which has nothing to lose.
         assert_eq!(died(|| unsafe { libc::_exit(3) }), 0);
         // SAFETY: as above.
         assert_eq!(

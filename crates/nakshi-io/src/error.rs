@@ -1,11 +1,11 @@
-//! What can go wrong below the store, in terms that a caller can act on.
+//! Errors below the store, in terms on which a caller can act.
 
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of storage: what happened, where, and what to do about it.
+/// An error of storage: the failure, its place, and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -39,12 +39,12 @@ pub enum Error {
     Truncated {
         /// The file.
         file: PathBuf,
-        /// Bytes that should be there.
+        /// Number of bytes that should be there.
         expected: u64,
-        /// Bytes that are there.
+        /// Number of bytes that are there.
         found: u64,
     },
-    /// The memory given is less than the least that works.
+    /// The given memory is less than the least that works.
     #[error("needs {needed} bytes of memory, {given} were given; raise the memory budget")]
     Budget {
         /// The least number of bytes that works.
@@ -57,7 +57,7 @@ pub enum Error {
     NoSpace {
         /// The file being written.
         path: PathBuf,
-        /// Bytes that could not be written (at least).
+        /// Number of bytes that could not be written (at least).
         needed: u64,
     },
     /// Another process or another handle holds the lock.
@@ -72,8 +72,8 @@ pub enum Error {
         /// The destination.
         path: PathBuf,
     },
-    /// An earlier write or fsync of this file failed, so nothing that follows
-    /// may be acknowledged (a retried fsync lies).
+    /// An earlier write or fsync of this file failed, so nothing that follows may be acknowledged:
+    /// a retried fsync may report success although data are lost.
     #[error("{}: an earlier write or fsync failed; abandon this file and start again", path.display())]
     Poisoned {
         /// The file.
@@ -82,19 +82,19 @@ pub enum Error {
     /// The caller's token was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// The system does not start as many threads as a call needs; none of them has worked.
+    /// The system does not start as many threads as a call needs. No thread has done any work.
     #[error(
         "only {started} of {wanted} threads could be started ({source}); use fewer (--threads), or raise the limit on processes (pids.max of the cgroup, ulimit -u)"
     )]
     Threads {
-        /// Threads that the call needs, the calling one among them.
+        /// Number of threads that the call needs, the calling one included.
         wanted: usize,
-        /// Threads that there were, the calling one among them.
+        /// Number of threads that were there, the calling one included.
         started: usize,
         /// The error of the system.
         source: std::io::Error,
     },
-    /// A worker panicked, here or in a caller's closure.
+    /// A worker of this crate or a closure of the caller panicked.
     #[error("a worker panicked: {message}")]
     Panicked {
         /// The panic's message.
@@ -106,14 +106,13 @@ pub enum Error {
     /// The request is outside what this build, system or format can do.
     #[error("unsupported: {what}")]
     Unsupported {
-        /// What, and what to do instead.
+        /// Reason, and what to do instead.
         what: String,
     },
 }
 
 impl Error {
-    /// An [`Error::Io`] with its place; "no space" and "already exists" get
-    /// their own variants.
+    /// Makes an [`Error::Io`]; "no space" and "already exists" become their own variants.
     pub fn io(op: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         let path = path.into();
         match source.raw_os_error() {
@@ -123,12 +122,12 @@ impl Error {
         }
     }
 
-    /// An [`Error::Unsupported`] with its explanation.
+    /// Makes an [`Error::Unsupported`] with its explanation.
     pub fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into() }
     }
 
-    /// The file or directory that the error is about, if it is about one.
+    /// Returns the file or directory in which the error occurred, if there is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }

@@ -1,9 +1,9 @@
 //! Verified reads of logical pages over a queue of physical reads.
 //!
-//! Between [`PagedFile`] and a [`ReadQueue`]: splits a logical range over the
-//! stripes, rounds it to what the device asks for, repeats short reads, tells
-//! truncation from failure, pads the last page with zeros, and verifies every
-//! page before anyone sees it.
+//! A [`Fetcher`] stands between a [`PagedFile`] and a [`ReadQueue`]. It splits a logical range over
+//! the stripes, rounds it to the alignment of the device, repeats short reads, distinguishes
+//! truncation from failure, pads the last page with zeros, and verifies every page before returning
+//! it.
 
 use crate::backend::{Completion, Read, ReadQueue};
 use crate::buffer::AlignedBuf;
@@ -17,17 +17,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How often a read that came back short or interrupted is repeated.
+/// Most attempts of a read that comes back short or interrupted.
 const ATTEMPTS: u32 = 16;
-/// The most bytes of one physical read: longer ones are cut, so that they are
-/// spread over the queue and stay far from the system's limits.
+/// Most bytes of one physical read. Longer reads are cut, so that they are spread over the queue
+/// and stay far from the system's limits.
 const MAX_READ: u64 = 1 << 20;
-/// The most buffers of one physical read (the least `IOV_MAX` of today's systems).
+/// Most buffers of one physical read (the least `IOV_MAX` of today's systems).
 const MAX_VECTORS: usize = 1024;
-/// How long a wait may last before the cancel token is looked at again.
+/// How long a wait may last before the cancel token is checked again.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A finished fetch: the buffers come back also when it failed.
+/// A finished fetch; it has the buffers also when the fetch failed.
 pub(crate) struct Fetched {
     pub(crate) token: u64,
     pub(crate) bufs: Vec<AlignedBuf>,
@@ -38,10 +38,10 @@ pub(crate) struct Fetched {
 struct Slot {
     token: u64,
     first_page: u64,
-    /// Physical parts still out.
+    /// Physical reads that have not come back.
     open: usize,
     parts: Vec<PartRead>,
-    /// Lengths of the caller's buffers when they had to be cut.
+    /// Lengths of the caller's buffers, if they had to be cut.
     shape: Vec<usize>,
     error: Option<Error>,
 }
@@ -49,10 +49,10 @@ struct Slot {
 /// One physical read of a fetch.
 struct PartRead {
     extent: PhysicalExtent,
-    /// The caller's buffers, once the read is done (or while it is bounced).
+    /// The caller's buffers, once the read is done (or while it goes through another buffer).
     bufs: Vec<AlignedBuf>,
-    /// Bytes read before the extent to please the device; set when the read
-    /// goes through a buffer of its own.
+    /// Bytes read before the extent for the alignment of the device; set if the read goes through a
+    /// buffer of its own.
     bounce: Option<usize>,
     attempts: u32,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Fetcher {
     completions: Vec<Completion>,
     done: VecDeque<Fetched>,
     cancel: Option<CancelToken>,
-    /// Logical fetches started and not yet taken.
+    /// Logical fetches started and not yet returned.
     pending: usize,
 }
 
@@ -101,12 +101,12 @@ impl Fetcher {
         &self.file
     }
 
-    /// Announces memory that many fetches will go to.
+    /// Announces memory that many fetches will read into.
     pub(crate) fn register(&mut self, buf: &AlignedBuf) {
         self.queue.register(buf);
     }
 
-    /// Fetches started and not yet taken by [`next`](Self::next).
+    /// Returns the number of fetches started and not yet returned by [`next`](Self::next).
     pub(crate) fn pending(&self) -> usize {
         self.pending
     }
@@ -155,7 +155,7 @@ impl Fetcher {
         }
     }
 
-    /// Starts what was prepared, as one batch, as far as the queue has room.
+    /// Submits the prepared reads as one batch, as far as the queue has space.
     pub(crate) fn flush(&mut self) -> Result<()> {
         if !self.backlog.is_empty() && self.queue.in_flight() < self.queue.depth() {
             self.queue.submit(&mut self.backlog)?;
@@ -163,8 +163,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// The next finished fetch; waits if `wait`. `None` if nothing is pending
-    /// (or, without waiting, nothing finished).
+    /// Returns the next finished fetch; waits for it if `wait`. Returns `None` if nothing is
+    /// pending or, without waiting, nothing has finished.
     pub(crate) fn next(&mut self, wait: bool) -> Result<Option<Fetched>> {
         loop {
             if let Some(fetched) = self.taken() {
@@ -177,19 +177,19 @@ impl Fetcher {
             if let Some(cancel) = self.cancel.as_ref().filter(|_| wait) {
                 cancel.check()?;
             }
-            let patience = if self.cancel.is_some() { Some(CANCEL_POLL_INTERVAL) } else { None };
-            self.collect(usize::from(wait), patience)?;
+            let timeout = if self.cancel.is_some() { Some(CANCEL_POLL_INTERVAL) } else { None };
+            self.collect(usize::from(wait), timeout)?;
             if !wait && self.done.is_empty() {
                 return Ok(None);
             }
         }
     }
 
-    /// The next finished fetch, waiting no longer than `patience`.
-    pub(crate) fn next_within(&mut self, patience: Duration) -> Result<Option<Fetched>> {
+    /// Returns the next finished fetch, waiting no longer than `timeout`.
+    pub(crate) fn next_within(&mut self, timeout: Duration) -> Result<Option<Fetched>> {
         if self.done.is_empty() && self.pending > 0 {
             self.flush()?;
-            self.collect(1, Some(patience))?;
+            self.collect(1, Some(timeout))?;
         }
         Ok(self.taken())
     }
@@ -200,18 +200,17 @@ impl Fetcher {
         Some(fetched)
     }
 
-    /// Takes in completions: waits for some if `min` is 1, as long as it
-    /// takes or as `patience` lasts.
-    fn collect(&mut self, min: usize, patience: Option<Duration>) -> Result<()> {
+    /// Takes completions. If `min` is 1, waits for some, at most for `timeout` if it is given.
+    fn collect(&mut self, min: usize, timeout: Option<Duration>) -> Result<()> {
         let mut completions = std::mem::take(&mut self.completions);
         let result = if min == 0 {
             self.queue.complete(0, None, &mut completions)
         } else {
-            // One wake-up for several reads of a deep queue: most stay in
-            // flight, so the device has work meanwhile.
+            // One wake-up for several reads of a deep queue: most reads stay in flight, so the
+            // device has work meanwhile.
             let min = (self.queue.in_flight() / 4).clamp(1, 16);
             let start = Instant::now();
-            let result = self.queue.complete(min, patience, &mut completions);
+            let result = self.queue.complete(min, timeout, &mut completions);
             let waited = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.stats.wait_ns.fetch_add(waited, Relaxed);
             result
@@ -220,7 +219,7 @@ impl Fetcher {
             self.arrived(completion);
         }
         self.completions = completions;
-        // Whatever had to wait for room, and reads that must be repeated.
+        // Submits the reads that waited for space in the queue, and those to be repeated.
         result.and_then(|()| self.flush())
     }
 
@@ -265,7 +264,7 @@ impl Fetcher {
         self.backlog.push(Read { file: physical.id, offset, bufs, tag });
     }
 
-    /// Takes in one completion: done, to be repeated, or failed.
+    /// Handles one completion: the read is done, is repeated, or has failed.
     fn arrived(&mut self, completion: Completion) {
         let Completion { tag, mut bufs, result } = completion;
         let number = u32::try_from(tag >> 32).unwrap_or(u32::MAX);
@@ -275,7 +274,7 @@ impl Fetcher {
         let Some(read) = slot.parts.get_mut(part) else { return };
         let Some(physical) = file.parts.get(read.extent.file) else { return };
         let before = read.bounce.unwrap_or(0);
-        // At the end of the file less than the pages is there, rightly.
+        // The last page of the file may lack bytes, and then the read brings fewer.
         let there = physical.len.saturating_sub(read.extent.offset).min(read.extent.len);
         let enough = match &result {
             Ok(read_bytes) => (*read_bytes).saturating_sub(before) as u64 >= there,
@@ -323,8 +322,8 @@ impl Fetcher {
         self.file.spec.striping.paths.get(extent.file).cloned().unwrap_or_default()
     }
 
-    /// Whether a read that did not bring all bytes up to `needed` (an offset
-    /// in the physical file) shall be repeated, or why not.
+    /// Returns an error if a read that did not bring all bytes up to `needed` (an offset in the
+    /// physical file) must not be repeated.
     fn may_repeat(&self, extent: &PhysicalExtent, needed: u64, attempts: u32) -> Result<()> {
         let Some(physical) = self.file.parts.get(extent.file) else { return Ok(()) };
         let found = self.file.backend.files().len(physical.id)?;
@@ -353,7 +352,8 @@ impl Fetcher {
         }
     }
 
-    /// All parts of a fetch are back: puts the buffers together and verifies.
+    /// Finishes a fetch whose physical reads are all back: joins the buffers and verifies the
+    /// pages.
     fn finish(&mut self, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::take) else { return };
         self.free.push(number);
@@ -377,8 +377,8 @@ impl Fetcher {
     }
 }
 
-/// Whether a failed read may just be tried again. A ring cancels reads whose
-/// thread has ended.
+/// Returns true if a failed read may be tried again unchanged. A ring cancels reads whose thread
+/// has ended.
 fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
 }
@@ -395,7 +395,7 @@ fn cut(extent: PhysicalExtent) -> impl Iterator<Item = PhysicalExtent> {
     })
 }
 
-/// The offset in the physical file up to which a read needs bytes.
+/// The offset in the physical file up to which a read must bring bytes.
 fn read_end(extent: &PhysicalExtent, there: u64) -> u64 {
     extent.offset.saturating_add(there)
 }

@@ -1,18 +1,18 @@
 //! Requests to the system about ordinary memory.
 #![allow(unsafe_code)]
 
-/// Gives memory that this process has freed back to the system, so that one phase of a job does
-/// not pay for the buffers of the phase before. Does nothing where the allocator has no such call.
+/// Gives memory that this process has freed back to the system, so that one phase of a job does not
+/// pay for the buffers of an earlier one. Does nothing where the allocator has no such call.
 pub fn release_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it only touches what nobody has allocated.
+    // SAFETY: the call only touches memory that is not allocated.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Asks for huge pages inside a fresh allocation that nobody has touched, so that reading it at
-/// random costs fewer page walks; without effect where there are none.
+/// Asks for huge pages inside a fresh allocation that has not been touched, so that random reads of
+/// it cost fewer page walks. Without effect where the system has none.
 pub fn prefer_huge_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
     {

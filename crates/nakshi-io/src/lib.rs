@@ -1,19 +1,19 @@
 //! Storage backends, page cache and checksummed page files for Nakshi.
 //!
-//! * [`backend`]: where bytes come from (io_uring, `preadv`, memory, faults)
+//! * [`backend`]: the sources of bytes (io_uring, `preadv`, memory, faults)
 //! * [`PagedFile`]: an immutable, checksummed, possibly striped file
 //! * [`BlockReader`]: large reads for scans; [`Resident`]: the whole file
-//! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages; [`CachedFile`]: for
-//!   threads that each wait for their own
-//! * [`IoStats`]: what was read, and how much of it was used
-//! * [`wait_readable`]: waiting for a pipe, for so long and no longer
-//! * [`run_workers`], [`run_beside`]: threads of one call, of which all start or none works
-//! * [`run_in_child`]: work in a process of its own, which can be ended at any time
+//! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages; [`CachedFile`]:
+//!   for threads that each wait for their own bytes
+//! * [`IoStats`]: counters of reads, and of the used part of the pages read
+//! * [`wait_readable`]: waiting for a pipe, with a time-out
+//! * [`run_workers`], [`run_beside`]: the threads of one call, which either all start or do no work
+//! * [`run_in_child`]: work in a child process, which can be killed at any time
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
-//! This is the only crate with system calls that need `unsafe`, and the seam
-//! where every fault test enters.
+//! This is the only crate with system calls that need `unsafe`, and the seam at which every fault
+//! test enters.
 
 pub mod backend;
 mod block_reader;

@@ -13,16 +13,16 @@ pub const MIN_PAGE: u32 = 512;
 /// The largest page size in bytes.
 pub const MAX_PAGE: u32 = 1 << 20;
 
-/// What must be known of a file to read and verify it (the manifest keeps it).
+/// The description that is needed to read and verify a file (the manifest keeps it).
 #[derive(Debug, Clone)]
 pub struct FileSpec {
-    /// Where the bytes are.
+    /// Location of the bytes.
     pub striping: Striping,
     /// Logical bytes.
     pub len: u64,
     /// Bytes per page: a power of two from 512 to 1 MiB.
     pub page_size: u32,
-    /// What the checksums are salted with.
+    /// Salt of the checksums.
     pub salt: Salt,
     /// One checksum per page; the last page is padded with zeros.
     pub checksums: Arc<[u32]>,
@@ -35,7 +35,7 @@ pub struct PagedFile {
     pub(crate) parts: Vec<PhysicalFile>,
     pub(crate) spec: FileSpec,
     pub(crate) hasher: PageHasher,
-    /// Tells files apart in a page cache; never reused in a process.
+    /// Number that tells files apart in a page cache; never reused in a process.
     pub(crate) key: u32,
 }
 
@@ -43,7 +43,7 @@ pub struct PagedFile {
 #[derive(Debug)]
 pub(crate) struct PhysicalFile {
     pub(crate) id: FileId,
-    /// Bytes that must be there.
+    /// Bytes that the file must have.
     pub(crate) len: u64,
     pub(crate) alignment: Alignment,
 }
@@ -52,8 +52,8 @@ impl PagedFile {
     /// Opens the physical files of `spec`. Reads no data.
     ///
     /// # Errors
-    /// [`Error::Truncated`] if a file is too short, [`Error::Unsupported`] if
-    /// the numbers of `spec` make no sense, [`Error::Io`].
+    /// [`Error::Truncated`] if a file is too short, [`Error::Unsupported`] if the numbers of `spec`
+    /// are invalid, [`Error::Io`].
     pub fn open(backend: &Arc<dyn StorageBackend>, spec: &FileSpec) -> Result<Arc<Self>> {
         check_page_size(spec.page_size)?;
         spec.striping.check(spec.page_size)?;
@@ -75,7 +75,7 @@ impl PagedFile {
             let len = spec.striping.physical_len(number, spec.len);
             let alignment = backend.files().alignment(id);
             let found = backend.files().len(id);
-            // Pushed before anything can fail, so that drop closes the file.
+            // Pushed before anything can fail, so that a drop closes the file.
             file.parts.push(PhysicalFile {
                 id,
                 len,
@@ -92,37 +92,37 @@ impl PagedFile {
         Ok(Arc::new(file))
     }
 
-    /// Logical bytes.
+    /// Returns the number of logical bytes.
     pub fn len(&self) -> u64 {
         self.spec.len
     }
 
-    /// Whether the file has no bytes.
+    /// Returns true if the file has no bytes.
     pub fn is_empty(&self) -> bool {
         self.spec.len == 0
     }
 
-    /// A number that no other file of this process has.
+    /// Returns a number that no other file of this process has.
     pub fn key(&self) -> u32 {
         self.key
     }
 
-    /// Bytes per page.
+    /// Returns the number of bytes per page.
     pub fn page_size(&self) -> u32 {
         self.spec.page_size
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub fn pages(&self) -> u64 {
         self.spec.checksums.len() as u64
     }
 
-    /// What the file was opened with.
+    /// Returns the description with which the file was opened.
     pub fn spec(&self) -> &FileSpec {
         &self.spec
     }
 
-    /// The (first physical) file, for messages.
+    /// Returns the path of the (first) physical file, for messages.
     pub fn path(&self) -> &Path {
         self.spec.striping.paths.first().map_or(Path::new(""), |path| path.as_path())
     }
@@ -145,7 +145,7 @@ impl Drop for PagedFile {
     }
 }
 
-/// Whether `page_size` is a power of two from 512 to 1 MiB.
+/// Returns an error unless `page_size` is a power of two from 512 to 1 MiB.
 pub(crate) fn check_page_size(page_size: u32) -> Result<()> {
     if page_size.is_power_of_two() && (MIN_PAGE..=MAX_PAGE).contains(&page_size) {
         return Ok(());

@@ -7,8 +7,8 @@ use crate::{CancelToken, Error, Result};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Bytes after the contents of a [`Resident`] and of a block that may be read
-/// (their values mean nothing), for decoders that load whole vectors.
+/// Readable bytes after the contents of a [`Resident`] and of a block, for decoders that load whole
+/// vectors. The values of these bytes are undefined.
 pub const SLACK: usize = 64;
 
 /// Bytes per read while loading.
@@ -24,7 +24,7 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// The contents followed by at least [`SLACK`] readable bytes.
+    /// Returns the contents followed by at least [`SLACK`] readable bytes.
     pub fn with_slack(&self) -> &[u8] {
         &self.memory
     }
@@ -32,7 +32,7 @@ impl Resident {
     /// Copies bytes (for graphs that are built in memory).
     ///
     /// # Errors
-    /// [`Error::Budget`] if the system has no such memory.
+    /// [`Error::Budget`] if the system cannot provide the memory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut memory = AlignedBuf::zeroed(bytes.len().saturating_add(SLACK))?;
         if let Some(to) = memory.get_mut(..bytes.len()) {
@@ -98,8 +98,8 @@ impl PagedFile {
     /// Reads and verifies the whole file into memory.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] soon after `cancel` was cancelled;
-    /// [`Error::Budget`] if the system has no such memory; those of reading.
+    /// [`Error::Cancelled`] soon after `cancel` was cancelled; [`Error::Budget`] if the system
+    /// cannot provide the memory; read errors.
     pub fn load(self: &Arc<Self>, cancel: &CancelToken) -> Result<Resident> {
         Resident::load(self, cancel)
     }

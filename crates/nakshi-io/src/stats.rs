@@ -1,11 +1,12 @@
-//! Counters of input: bytes, requests, hits, and how much of a page was used.
+//! Counters of input: bytes, requests, cache hits, and the used part of pages.
 
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Counters that the readers of one job share. All relaxed: they order nothing.
+/// Counters that the readers of one job share. All accesses are relaxed, since the counters order
+/// nothing.
 #[derive(Debug, Default)]
 pub struct IoStats {
     /// Bytes read from the device (whole pages).
@@ -18,11 +19,11 @@ pub struct IoStats {
     pub misses: AtomicU64,
     /// Pages found in the pinned region.
     pub pinned_hits: AtomicU64,
-    /// 64-byte units that a task touched, of pages that were evicted.
+    /// 64-byte units of evicted pages that a task had read.
     pub evicted_units_used: AtomicU64,
-    /// All 64-byte units of pages that were evicted.
+    /// All 64-byte units of evicted pages.
     pub evicted_units_total: AtomicU64,
-    /// Nanoseconds that workers waited for the device (summed over workers).
+    /// Nanoseconds that workers waited for the device, summed over workers.
     pub wait_ns: AtomicU64,
     trace: Option<Trace>,
 }
@@ -30,13 +31,13 @@ pub struct IoStats {
 /// One read of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedRead {
-    /// When it was asked for, since the counters were made.
+    /// Time of the request, since the counters were made.
     pub since: Duration,
-    /// Which file; see [`PagedFile::key`](crate::PagedFile::key).
+    /// Number of the file; see [`PagedFile::key`](crate::PagedFile::key).
     pub file: u32,
-    /// Where in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Bytes, whole pages.
+    /// Number of bytes, whole pages.
     pub bytes: u64,
 }
 
@@ -59,27 +60,27 @@ pub struct IoSnapshot {
     pub misses: u64,
     /// Pages found in the pinned region.
     pub pinned_hits: u64,
-    /// 64-byte units that a task touched, of pages that were evicted.
+    /// 64-byte units of evicted pages that a task had read.
     pub evicted_units_used: u64,
-    /// All 64-byte units of pages that were evicted.
+    /// All 64-byte units of evicted pages.
     pub evicted_units_total: u64,
-    /// Nanoseconds that workers waited for the device (summed over workers).
+    /// Nanoseconds that workers waited for the device, summed over workers.
     pub wait_ns: u64,
 }
 
 impl IoStats {
-    /// All counters at zero.
+    /// Makes counters at zero.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All counters at zero, and every read noted: 32 bytes each.
+    /// Makes counters at zero that also record every read, in 32 bytes each.
     pub fn tracing() -> Self {
         let trace = Trace { started: Instant::now(), accesses: Mutex::default() };
         Self { trace: Some(trace), ..Self::default() }
     }
 
-    /// The reads that were noted so far, in no particular order; none without
+    /// Returns the reads recorded so far, in no particular order; none without
     /// [`IoStats::tracing`].
     pub fn accesses(&self) -> Vec<TracedRead> {
         let lock =
@@ -95,7 +96,7 @@ impl IoStats {
         }
     }
 
-    /// The counters now.
+    /// Returns the current values.
     pub fn snapshot(&self) -> IoSnapshot {
         IoSnapshot {
             bytes_read: self.bytes_read.load(Relaxed),
@@ -109,7 +110,7 @@ impl IoStats {
         }
     }
 
-    /// What was added since `before`: the figures of an iteration.
+    /// Returns the differences from `before`, such as the figures of one iteration.
     pub fn since(&self, before: &IoSnapshot) -> IoSnapshot {
         self.snapshot() - *before
     }

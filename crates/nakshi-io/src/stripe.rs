@@ -1,21 +1,21 @@
-//! One logical file over several physical ones.
+//! Striping: one logical file over several physical ones.
 
 use crate::{Error, Result};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// How a logical file is spread: stripe number `s` (of `stripe` bytes) lies in
-/// file `s % n`, at offset `(s / n) * stripe` (round robin, as in RAID 0).
+/// The distribution of a logical file: stripe number `s` (of `stripe` bytes) lies in file `s % n`,
+/// at offset `(s / n) * stripe` (round robin, as in RAID 0).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Striping {
     /// The physical files; one file is the ordinary case.
     pub paths: Vec<PathBuf>,
-    /// Bytes per stripe: a power of two, at least 4096 and a multiple of the
-    /// page size. Without meaning for one file.
+    /// Bytes per stripe: a power of two, at least 4096 and a multiple of the page size. Unused with
+    /// one file.
     pub stripe: u64,
 }
 
-/// The part of a logical range that lies in one piece in one physical file.
+/// A part of a logical range that is contiguous in one physical file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PhysicalExtent {
     /// Index in [`Striping::paths`].
@@ -27,12 +27,12 @@ pub(crate) struct PhysicalExtent {
 }
 
 impl Striping {
-    /// A logical file that is one physical file.
+    /// Makes the striping of a logical file that is one physical file.
     pub fn single(path: impl Into<PathBuf>) -> Self {
         Self { paths: vec![path.into()], stripe: 1 << 20 }
     }
 
-    /// Whether the numbers make sense for pages of `page_size` bytes.
+    /// Returns an error if these numbers are invalid for pages of `page_size` bytes.
     pub(crate) fn check(&self, page_size: u32) -> Result<()> {
         if self.paths.is_empty() {
             return Err(Error::unsupported("a file striped over no paths; name at least one"));
@@ -48,7 +48,7 @@ impl Striping {
         Ok(())
     }
 
-    /// The bytes that physical file number `file` holds of a logical file of
+    /// Returns the number of bytes that physical file number `file` holds of a logical file of
     /// `len` bytes.
     pub fn physical_len(&self, file: usize, len: u64) -> u64 {
         let n = self.paths.len() as u64;
@@ -62,7 +62,7 @@ impl Striping {
         whole.saturating_mul(self.stripe).saturating_add(part)
     }
 
-    /// The physical extents of a logical range, in logical order.
+    /// Returns the physical extents of a logical range, in logical order.
     pub(crate) fn extents(&self, range: Range<u64>) -> impl Iterator<Item = PhysicalExtent> + '_ {
         let n = self.paths.len() as u64;
         let mut at = range.start;
@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every logical byte has one place, and the places of a file are dense.
+        /// Every logical byte has its own position, and the positions of a file have no holes.
         #[test]
         fn stripes_tile_the_files(n in 1usize..5, shift in 0u32..3, len in 0u64..200_000) {
             let striping = Striping {
@@ -109,7 +109,7 @@ mod tests {
             prop_assert_eq!(ends.iter().sum::<u64>(), len);
         }
 
-        /// A range asked for in two parts gives the same places.
+        /// A range asked for in two parts gives the same extents as in one.
         #[test]
         fn a_range_can_be_cut_anywhere(a in 0u64..60_000, b in 0u64..60_000, c in 0u64..60_000) {
             let mut cuts = [a, b, c];

@@ -1,13 +1,12 @@
-//! The workers of one call: scoped threads of which all start, or none works.
+//! The workers of one call: scoped threads, which either all start or do no work.
 //!
-//! No global pool: a process that forks after a call has nothing left over that could hang
-//! (tokenizers#187), and a panic stays inside its call.
+//! There is no global pool. A process that forks after a call therefore has no threads left over
+//! that could hang (tokenizers#187), and a panic stays inside its call.
 //!
-//! The system may refuse a thread (`pids.max` of a cgroup, `ulimit -u`, memory for its stack).
-//! Work may be dealt by the number of the worker, so a call that went on with fewer workers would
-//! leave some of its work undone in silence. Hence a gate: no worker begins before the last one has
-//! started, and if one cannot start, none of them begins and the call fails with
-//! [`Error::Threads`].
+//! The system may refuse a thread (`pids.max` of a cgroup, `ulimit -u`, memory for its stack). Work
+//! may be dealt by the number of the worker, so a call that went on with fewer workers would
+//! silently leave some of its work undone. Hence a gate: no worker begins before the last one has
+//! started. If one cannot start, none of them begins and the call fails with [`Error::Threads`].
 
 use crate::{Error, Result};
 use std::any::Any;
@@ -18,16 +17,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// How often a thread is tried again that the system refuses: one that has just ended may count
-/// until the system has tidied up after it.
+/// Attempts to start a thread that the system refuses: a thread that has just ended may still count
+/// until the system has cleaned up after it.
 const SPAWN_ATTEMPTS: u32 = 20;
-/// The pause between two tries.
+/// Delay between two attempts.
 const SPAWN_RETRY_DELAY: Duration = Duration::from_millis(1);
 
-/// An error of workers that run side by side.
+/// An error of workers that run in parallel.
 pub trait WorkerError: From<Error> + Send {
-    /// 0 for a cause; more for an error that may be the consequence of another worker's, the more
-    /// the surer that is. The error with the least is reported, the first in time among equals.
+    /// Rank of the error as a consequence of another worker's error: 0 for a cause, a higher number
+    /// the surer it is a consequence. The error with the lowest rank is reported, the first in time
+    /// among equals.
     fn echo(&self) -> u8;
 }
 
@@ -41,11 +41,11 @@ impl WorkerError for Error {
     }
 }
 
-/// Runs `work(worker)` on `threads` workers, one at least, and returns their results in the order of
-/// the workers. Worker 0 is the calling thread; one worker needs no other thread.
+/// Runs `work(worker)` on `threads` workers, at least one, and returns their results in the order
+/// of the workers. Worker 0 is the calling thread, so one worker needs no other thread.
 ///
 /// # Errors
-/// [`Error::Threads`] if not all threads can be started: then no worker has begun. Else the
+/// [`Error::Threads`] if not all threads can be started; no worker has begun then. Otherwise the
 /// first error in time that is not the [echo](WorkerError::echo) of another one;
 /// [`Error::Panicked`] for a panic.
 pub fn run_workers<W, E>(
@@ -62,11 +62,11 @@ where
     Ok(rest)
 }
 
-/// Runs `lead` on the calling thread beside `work(worker)` on `threads` others; returns the result of
-/// `lead` and theirs in the order of the workers.
+/// Runs `lead` on the calling thread beside `work(worker)` on `threads` others. Returns the result
+/// of `lead`, and theirs in the order of the workers.
 ///
 /// # Errors
-/// As [`run_workers`].
+/// Same as [`run_workers`].
 pub fn run_beside<L, W, E>(
     threads: usize,
     lead: impl FnOnce() -> Result<L, E>,
@@ -85,7 +85,7 @@ where
         let (gate, work, failures) = (&gate, &work, &failures);
         let mut handles = Vec::with_capacity(threads);
         for worker in 0..threads {
-            // The last one that starts knows that the others have.
+            // When the last thread starts, all others have started.
             let last = worker + 1 == threads;
             let body = move || {
                 if last || gate.wait() { Some(judged(failures, || work(worker))) } else { None }
@@ -94,7 +94,7 @@ where
                 Ok(handle) => handles.push(handle),
                 Err(source) => {
                     gate.settle(false);
-                    // The calling thread is one of them.
+                    // The counts include the calling thread.
                     let (wanted, started) = (threads + 1, worker + 1);
                     return Err(Error::Threads { wanted, started, source }.into());
                 }
@@ -111,10 +111,10 @@ where
     })
 }
 
-/// A result, or an error and how many others came before it.
+/// A result, or an error and the number of errors before it.
 type WorkerOutcome<T, E> = Result<T, (usize, E)>;
 
-/// Runs `f`, makes an error of a panic in it, and numbers errors in the order of time.
+/// Runs `f`, turns a panic in it into an error, and numbers errors in the order of time.
 fn judged<T, E: WorkerError>(
     failures: &AtomicUsize,
     f: impl FnOnce() -> Result<T, E>,
@@ -124,7 +124,7 @@ fn judged<T, E: WorkerError>(
     result.map_err(|error| (failures.fetch_add(1, Ordering::Relaxed), error))
 }
 
-/// All results, or the error that is the cause of the others.
+/// Returns all results, or the error that caused the others.
 fn settle<L, W, E: WorkerError>(
     led: WorkerOutcome<L, E>,
     rest: Vec<WorkerOutcome<W, E>>,
@@ -141,7 +141,7 @@ fn settle<L, W, E: WorkerError>(
     match (causes.into_iter().min_by_key(|(at, error)| (error.echo(), *at)), led) {
         (None, Some(led)) => Ok((led, done)),
         (Some((_, cause)), _) => Err(cause),
-        // Without a result there is an error.
+        // If a result is missing, there is an error.
         (None, None) => Err(Error::Abandoned.into()),
     }
 }
@@ -168,13 +168,13 @@ fn builder(number: usize) -> Builder {
     let builder = Builder::new().name(format!("nakshi-{number}"));
     #[cfg(test)]
     if tests::REFUSED.get() == Some(number) {
-        // A stack that no address space has room for: the system refuses the thread itself.
+        // A stack larger than any address space: the system refuses the thread itself.
         return builder.stack_size(1 << 50);
     }
     builder
 }
 
-/// The gate at which threads wait until all of them have started, or one could not.
+/// The gate at which threads wait until all of them have started or one could not.
 #[derive(Default)]
 struct Gate {
     all_started: Mutex<Option<bool>>,
@@ -183,17 +183,17 @@ struct Gate {
 
 impl Gate {
     fn lock(&self) -> MutexGuard<'_, Option<bool>> {
-        // The lock is held over plain assignments only, which cannot leave them half done.
+        // The lock is held during plain assignments only, which cannot be left half done.
         self.all_started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets those that wait know whether they shall begin.
+    /// Tells the waiting threads whether to begin.
     fn settle(&self, all_started: bool) {
         *self.lock() = Some(all_started);
         self.changed.notify_all();
     }
 
-    /// Waits until the gate is settled; returns true if the thread shall begin.
+    /// Waits until the gate is settled; returns true if the thread is to begin.
     fn wait(&self) -> bool {
         let mut state = self.lock();
         loop {
@@ -205,7 +205,7 @@ impl Gate {
     }
 }
 
-/// The error of a panic.
+/// Returns the error for a panic.
 pub fn panicked(panic: Box<dyn Any + Send>) -> Error {
     let message = match panic.downcast::<String>() {
         Ok(text) => *text,
@@ -223,7 +223,7 @@ mod tests {
     use std::sync::Barrier;
 
     thread_local! {
-        /// The number of the thread that the system shall refuse to a call of this one.
+        /// Number of the thread that the system shall refuse in a call of this thread.
         pub(super) static REFUSED: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(met.into_iter().filter(|leader| *leader).count(), 1);
     }
 
-    /// Seen red with a gate that lets threads through at once, and with a call that goes on with
+    /// Seen red with a gate that lets threads through at once, and with a call that continues with
     /// the threads that have started.
     #[test]
     fn nobody_works_unless_all_have_started() {
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Seen red with a call that returns at the thread that is refused, without telling those
-    /// that wait at the gate (it hangs).
+    /// Seen red with a call that returns when a thread is refused, without telling the threads that
+    /// wait at the gate (it hangs).
     #[test]
     fn a_leader_does_not_begin_without_its_workers() {
         REFUSED.set(Some(3));
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(run_beside::<_, _, Error>(0, || Ok(7), |_| Ok(())).unwrap(), (7, Vec::new()));
     }
 
-    /// Seen red with the error of the lowest worker.
+    /// Seen red with the error of the worker with the lowest number.
     #[test]
     fn the_first_error_is_reported_and_no_echo() {
         let failed = Barrier::new(3);

@@ -1,4 +1,4 @@
-//! Which backend this system allows.
+//! Choice of the backend that this system allows.
 
 use super::files::FileTable;
 use super::pread::PreadBackend;
@@ -6,15 +6,15 @@ use super::{OpenFiles, ReadQueue, StorageBackend};
 use crate::Result;
 use std::sync::{Arc, OnceLock};
 
-/// Names the way to read: `uring`, `pread`, or `auto` (the default), which
+/// Environment variable that selects the backend: `uring`, `pread`, or `auto` (the default), which
 /// takes io_uring where it is allowed.
 pub const BACKEND_VARIABLE: &str = "NAKSHI_IO";
-/// `0` makes all reads buffered, as on a file system without direct I/O.
+/// Environment variable for direct I/O: `0` makes all reads buffered, as on a file system without
+/// it.
 pub const DIRECT_VARIABLE: &str = "NAKSHI_DIRECT";
 
-/// io_uring where the system allows it, the thread pool where not; direct
-/// reads where the file system does them, buffered ones where not. What had to
-/// be settled for is said once (`tracing::warn`) and kept in
+/// Reads by io_uring where the system allows it, else by the thread pool; direct where the file
+/// system can, else buffered. The backend logs each fallback once (`tracing::warn`) and keeps it in
 /// [`notes`](OpenFiles::notes).
 ///
 /// The environment variables `NAKSHI_IO` (`auto`, `uring`, `pread`) and
@@ -25,18 +25,18 @@ pub struct AutoBackend {
     #[cfg(target_os = "linux")]
     uring: Option<super::UringBackend>,
     pread: PreadBackend,
-    /// Set when a ring was refused although the first ones were not.
+    /// Set when a ring was refused although earlier ones were granted.
     #[cfg(target_os = "linux")]
     fell_back: OnceLock<()>,
 }
 
-/// How the default backend reads on this system, and why.
+/// The choice of the default backend on this system, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detected {
     /// The chosen backend: "io_uring" or "pread".
     pub backend: &'static str,
-    /// What was refused so far, a sentence each; empty if all is as it should
-    /// be. Whether direct reads are refused shows when files are opened.
+    /// Refusals so far, a sentence each; empty if there was none. A refusal of direct reads is
+    /// known only once files are opened.
     pub notes: Vec<String>,
 }
 
@@ -47,13 +47,13 @@ impl Default for AutoBackend {
 }
 
 impl AutoBackend {
-    /// Looks what this system allows.
+    /// Tests which backends this system allows.
     pub fn new() -> Self {
         let set = |name| std::env::var(name).unwrap_or_default();
         Self::with(&set(BACKEND_VARIABLE), set(DIRECT_VARIABLE) != "0")
     }
 
-    /// The choice for the values of the two environment variables.
+    /// Chooses by the values of the two environment variables.
     fn with(backend: &str, direct: bool) -> Self {
         let files = Arc::new(FileTable::new(direct));
         let pread = PreadBackend::over(Arc::clone(&files));
@@ -82,12 +82,12 @@ impl AutoBackend {
         }
     }
 
-    /// What was chosen, and why.
+    /// Describes the choice and its reasons.
     pub fn describe(&self) -> Detected {
         Detected { backend: self.name(), notes: self.files.notes() }
     }
 
-    /// A ring, or none with the reason said once.
+    /// Makes a ring. If the system refuses it, logs the reason once and returns `None`.
     #[cfg(target_os = "linux")]
     fn ring(&self, depth: usize) -> Option<Box<dyn ReadQueue>> {
         if self.fell_back.get().is_some() {
@@ -146,7 +146,7 @@ pub fn default_backend() -> Arc<dyn StorageBackend> {
     Arc::clone(the_default()) as Arc<dyn StorageBackend>
 }
 
-/// What [`default_backend`] chose, and why.
+/// Describes the choice of [`default_backend`] and its reasons.
 pub fn detect() -> Detected {
     the_default().describe()
 }

@@ -1,4 +1,4 @@
-//! Another backend with faults, for tests of everything above.
+//! A backend that adds faults to another one, for tests of everything above it.
 
 use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
 use crate::{AlignedBuf, Result};
@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Which reads go wrong, and how. Rates are probabilities from 0 to 1; the
-/// same seed and the same order of reads give the same faults.
+/// The reads that fail, and their faults. Rates are probabilities from 0 to 1; the same seed and
+/// the same order of reads give the same faults.
 #[derive(Debug, Clone)]
 pub struct FaultPlan {
     /// Seed of all choices.
@@ -27,7 +27,7 @@ pub struct FaultPlan {
     pub torn: f64,
     /// Reads that are late by [`delay`](Self::delay).
     pub delays: f64,
-    /// How late.
+    /// Length of the delay.
     pub delay: Duration,
     /// The most reads per second, over all queues.
     pub iops: Option<u32>,
@@ -50,7 +50,7 @@ impl Default for FaultPlan {
     }
 }
 
-/// What shall happen to one read.
+/// The outcome of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Good,
@@ -63,7 +63,7 @@ enum Fate {
 struct ReadFaults {
     plan: FaultPlan,
     count: AtomicU64,
-    /// When the next read may finish under the limit of reads per second.
+    /// Earliest time at which the next read may finish under the limit of reads per second.
     next: Mutex<Option<Instant>>,
 }
 
@@ -75,7 +75,7 @@ pub struct FaultyBackend {
 }
 
 impl FaultyBackend {
-    /// Faults over the reads of `inner`.
+    /// Adds faults to the reads of `inner`.
     pub fn new(inner: Arc<dyn StorageBackend>, plan: FaultPlan) -> Self {
         Self {
             inner,
@@ -90,7 +90,7 @@ impl FaultyBackend {
 }
 
 impl ReadFaults {
-    /// A number from 0 to 1 that depends on seed, read and purpose alone.
+    /// A number from 0 to 1 that depends only on the seed, the read and `purpose`.
     fn chance(&self, read: u64, purpose: u64) -> f64 {
         let mut x = self.plan.seed ^ read.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (purpose << 56);
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -149,7 +149,7 @@ impl StorageBackend for FaultyBackend {
     }
 }
 
-/// A read on its way, with what shall become of it.
+/// A read in flight, with its planned outcome.
 struct Doomed {
     tag: u64,
     number: u64,
@@ -160,9 +160,9 @@ struct Doomed {
 struct FaultyQueue {
     inner: Box<dyn ReadQueue>,
     state: Arc<ReadFaults>,
-    /// Reads in the inner queue, by the tag that they have there.
+    /// Reads in the inner queue, by their tags there.
     fates: HashMap<u64, Doomed>,
-    /// Reads that are done and wait for their time.
+    /// Finished reads that are held back until their time.
     held: Vec<(Instant, Completion)>,
     next: u64,
 }
@@ -194,7 +194,7 @@ impl FaultyQueue {
                 tear(&mut completion.bufs, keep, zeros);
             }
         }
-        // What the caller must not believe is made unbelievable.
+        // Overwrites bytes that the caller must not use, so that a test notices their use.
         if matches!(doomed.fate, Fate::Error | Fate::Short) {
             let from = if doomed.fate == Fate::Short { keep } else { 0 };
             overwrite(&mut completion.bufs, from, |_| 0xdb);

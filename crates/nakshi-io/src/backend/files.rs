@@ -16,17 +16,17 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    /// Whether reads bypass the system's page cache.
+    /// True if reads bypass the system's page cache.
     pub(super) direct: bool,
     pub(super) alignment: Alignment,
 }
 
-/// The files that a backend has open, and what it had to settle for.
+/// The open files of a backend, and the notes about its fallbacks.
 #[derive(Debug)]
 pub(super) struct FileTable {
     files: RwLock<HashMap<FileId, Arc<OpenFile>>>,
     next: AtomicU64,
-    /// Whether to ask for direct reads at all.
+    /// True if files are opened for direct reads where possible.
     direct: bool,
     said: AtomicBool,
     notes: Mutex<Vec<String>>,
@@ -107,9 +107,8 @@ impl OpenFiles for FileTable {
 }
 
 impl OpenFile {
-    /// After a buffered read: tells the system that its copy is not needed, so
-    /// that a scan does not fill the page cache (which counts against the
-    /// memory limit of a cgroup).
+    /// Drops the system's copy after a buffered read, so that a scan does not fill the page cache,
+    /// which counts against the memory limit of a cgroup.
     pub(super) fn forget(&self, offset: u64, len: usize) {
         if !self.direct {
             drop_cached(&self.file, offset, len as u64);
@@ -121,7 +120,7 @@ impl OpenFile {
 #[cfg(target_os = "linux")]
 pub(crate) fn drop_cached(file: &File, offset: u64, len: u64) {
     if len == 0 {
-        // The system would take no length for the whole file.
+        // A length of 0 would mean the whole file.
         return;
     }
     let from = offset / 4096 * 4096;
@@ -139,7 +138,7 @@ pub(crate) fn drop_cached(_file: &File, _offset: u64, _len: u64) {}
 
 #[cfg(target_os = "linux")]
 fn advise_random(file: &File) {
-    // No read-ahead: we read what we need, and would not drop the rest.
+    // No read-ahead: we read the bytes we need, and would not drop the others.
     // SAFETY: advice about an open descriptor; it touches no memory of ours.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
 }
@@ -147,7 +146,7 @@ fn advise_random(file: &File) {
 #[cfg(not(target_os = "linux"))]
 fn advise_random(_file: &File) {}
 
-/// Opens for direct reads, or says why that is impossible.
+/// Opens a file for direct reads, or returns the reason why that is impossible.
 #[cfg(target_os = "linux")]
 fn open_direct(path: &Path) -> Result<(File, Alignment), String> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -185,14 +184,14 @@ fn open_direct(_path: &Path) -> Result<(File, Alignment), String> {
     Err("direct reads are not known on this system".to_owned())
 }
 
-/// What the kernel says about direct reads (Linux 6.1 and later, not every
-/// file system): zero means that there are none.
+/// Asks the kernel for the alignment of direct reads (Linux 6.1 and later, not every file system);
+/// zero means that the file has none.
 #[cfg(target_os = "linux")]
 fn announced_alignment(file: &File) -> Option<Alignment> {
     // SAFETY: all zeros is a valid `statx`, a struct of integers.
     let mut stat: libc::statx = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor, an empty C string (meaning the descriptor
-    // itself), and a struct of the size that the call fills.
+    // SAFETY: an open descriptor, an empty C string (it stands for the descriptor itself), and a
+    // struct of the size that the call fills.
     let failed = unsafe {
         libc::statx(
             file.as_raw_fd(),
@@ -206,7 +205,7 @@ fn announced_alignment(file: &File) -> Option<Alignment> {
     known.then_some(Alignment { offset: stat.stx_dio_offset_align, memory: stat.stx_dio_mem_align })
 }
 
-/// Tries the usual alignments where the kernel does not tell.
+/// Tries the usual alignments where the kernel does not report one.
 #[cfg(target_os = "linux")]
 fn probe_alignment(file: &File) -> Result<Alignment, String> {
     use std::os::unix::fs::FileExt;
@@ -215,7 +214,7 @@ fn probe_alignment(file: &File) -> Result<Alignment, String> {
     for align in [512u32, 4096] {
         let size = align as usize;
         let Some(target) = buf.get_mut(size..2 * size) else { continue };
-        // From the second unit on where there is one, to try the offset too.
+        // Reads the second unit, if the file has one, so that the offset is tested too.
         match file.read_at(target, u64::from(align)) {
             Ok(_) => return Ok(Alignment { offset: align, memory: align }),
             Err(e) => last = format!("direct reads are refused: {e}"),

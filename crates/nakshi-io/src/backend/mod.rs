@@ -1,4 +1,4 @@
-//! Where bytes come from: the one input seam of Nakshi.
+//! The storage backends: the one input seam of Nakshi.
 //!
 //! * [`StorageBackend`], [`ReadQueue`]: a batch of extents in, completions out;
 //!   every fault test enters here
@@ -8,7 +8,7 @@
 //! * [`PreadBackend`]: a thread pool; works everywhere
 //! * [`MemoryBackend`]: files that are vectors
 //! * [`FaultyBackend`]: another backend with seeded faults
-//! * [`AutoBackend`], [`default_backend`], [`detect`]: what this system allows
+//! * [`AutoBackend`], [`default_backend`], [`detect`]: the best backend that this system allows
 
 mod choice;
 mod faulty;
@@ -34,7 +34,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u64);
 
-/// What a file asks of reads.
+/// The alignment that a file requires of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
     /// Offsets and lengths of reads must be multiples of this many bytes.
@@ -43,16 +43,15 @@ pub struct Alignment {
     pub memory: u32,
 }
 
-/// A place that files are read from. Read-only; writing is [`crate::write`].
+/// A source of files. Read-only; writing is [`crate::write`].
 pub trait StorageBackend: Send + Sync + Debug {
     /// A short name for reports ("io_uring", "pread", "memory").
     fn name(&self) -> &'static str;
 
-    /// The files that it has open.
+    /// Returns the open files.
     fn files(&self) -> &dyn OpenFiles;
 
-    /// A queue for one worker, with at most `depth` (at least 1) reads in
-    /// flight.
+    /// Makes a queue for one worker, with at most `depth` (at least 1) reads in flight.
     fn queue(&self, depth: usize) -> Result<Box<dyn ReadQueue>>;
 }
 
@@ -64,13 +63,14 @@ pub trait OpenFiles: Send + Sync + Debug {
     /// Closes a file; reads in flight finish first. Unknown ids are ignored.
     fn close(&self, file: FileId);
 
-    /// Bytes of the file now (it may have been truncated since it was opened).
+    /// Returns the current number of bytes of the file, which may have been truncated since it was
+    /// opened.
     fn len(&self, file: FileId) -> Result<u64>;
 
-    /// What the file asks of reads.
+    /// Returns the alignment that the file requires of reads.
     fn alignment(&self, file: FileId) -> Result<Alignment>;
 
-    /// What had to be settled for (a sentence each), for reports.
+    /// Describes the fallbacks in use, a sentence each, for reports.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -83,9 +83,9 @@ pub struct Read {
     pub file: FileId,
     /// Offset in the file in bytes; aligned as [`OpenFiles::alignment`] asks.
     pub offset: u64,
-    /// Where the bytes go (usually one buffer); owned by the queue meanwhile.
+    /// Buffers for the bytes, usually one; the queue owns them until the read completes.
     pub bufs: Vec<AlignedBuf>,
-    /// Comes back with the completion.
+    /// Returned with the completion.
     pub tag: u64,
 }
 
@@ -95,7 +95,7 @@ impl Read {
         self.bufs.iter().map(AlignedBuf::len).sum()
     }
 
-    /// Whether nothing is asked for.
+    /// Returns true if the read asks for 0 bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -106,24 +106,24 @@ impl Read {
 pub struct Completion {
     /// The tag of the read.
     pub tag: u64,
-    /// The buffers, given back.
+    /// The buffers of the read.
     pub bufs: Vec<AlignedBuf>,
-    /// Bytes that were read, which may be fewer than asked for (at the end of
-    /// the file, or at the system's whim), or what failed.
+    /// Bytes read, which may be fewer than asked for (at the end of the file, or when the system
+    /// returns early), or the error.
     pub result: std::io::Result<usize>,
 }
 
-/// The reads of one worker: a batch in, completions out, in any order.
+/// The reads of one worker: takes batches of reads and returns completions in any order.
 ///
 /// A queue may move to another thread between calls, best when it is idle.
 /// Dropping it waits for the reads in flight.
 pub trait ReadQueue: Send {
-    /// Starts reads from the front of `reads` and takes them out, as many as
-    /// the queue's depth allows; one system call for the batch.
+    /// Starts as many reads from the front of `reads` as the depth allows, with one system call,
+    /// and removes them from `reads`.
     fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()>;
 
-    /// Waits until at least `min` of the reads in flight have finished, or
-    /// until `timeout` has passed, and appends all that have to `out`.
+    /// Waits until at least `min` of the reads in flight have finished, or until `timeout` has
+    /// passed, and appends all finished reads to `out`.
     fn complete(
         &mut self,
         min: usize,
@@ -137,14 +137,14 @@ pub trait ReadQueue: Send {
     /// The most reads that may be in flight.
     fn depth(&self) -> usize;
 
-    /// Tells the queue that many reads will go into the memory of `buf`, so
-    /// that it can register that memory with the system once. Only a hint.
+    /// Announces that many reads will go into the memory of `buf`, so that the queue can register
+    /// that memory with the system once. Only a hint.
     fn register(&mut self, buf: &AlignedBuf) {
         let _ = buf;
     }
 }
 
-/// What a queue says that was made before the process forked.
+/// The error of a queue that was made before the process forked.
 fn forked() -> Error {
     Error::unsupported(
         "a reader that was made before a fork; open the file again in the child process",

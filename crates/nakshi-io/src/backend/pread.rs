@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The most threads of a pool: enough to keep a fast disk busy.
 const THREADS: usize = 16;
-/// A thread without work for this long ends.
+/// An idle thread ends after this time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most buffers of one system call (the least `IOV_MAX` of today's systems).
 const VECTORS: usize = 1024;
@@ -32,13 +32,12 @@ impl Default for PreadBackend {
 }
 
 impl PreadBackend {
-    /// A backend that reads past the page cache where the file system can.
+    /// Makes a backend that reads past the page cache where the file system can.
     pub fn new() -> Self {
         Self::over(Arc::new(FileTable::new(true)))
     }
 
-    /// A backend that reads through the system's page cache, and drops there
-    /// what it has read.
+    /// Makes a backend that reads through the system's page cache and drops the pages it has read.
     pub fn buffered() -> Self {
         Self::over(Arc::new(FileTable::new(false)))
     }
@@ -50,8 +49,8 @@ impl PreadBackend {
     pub(super) fn pread_queue(&self, depth: usize) -> PreadQueue {
         let mut pool = lock(&self.pool);
         if pool.process != std::process::id() {
-            // The threads of a parent did not survive the fork, and one of them
-            // may have held the lock for ever: leave that pool alone.
+            // The threads of the parent did not survive the fork, and one of them may have held the
+            // lock: leak that pool.
             std::mem::forget(std::mem::take(&mut *pool));
         }
         PreadQueue {
@@ -78,7 +77,7 @@ impl StorageBackend for PreadBackend {
     }
 }
 
-/// Threads and the jobs that wait for them.
+/// A pool of threads and its queue of reads.
 #[derive(Debug)]
 struct ThreadPool {
     process: u32,
@@ -117,7 +116,7 @@ fn builder() -> Builder {
     let builder = Builder::new().name("nakshi-read".into());
     #[cfg(test)]
     if tests::REFUSED.get() {
-        // A stack that no address space has room for: the system refuses the thread itself.
+        // A stack larger than any address space: the system refuses the thread itself.
         return builder.stack_size(1 << 50);
     }
     builder
@@ -132,7 +131,7 @@ impl ThreadPool {
         for _ in 0..missing {
             let pool = Arc::clone(self);
             if builder().spawn(move || pool.work()).is_err() {
-                // Fewer threads are slower, and no more than that.
+                // The pool works with fewer threads, only slower.
                 break;
             }
             jobs.threads += 1;
@@ -218,7 +217,7 @@ fn read_vectored(file: &OpenFile, mut offset: u64, bufs: &mut [AlignedBuf]) -> i
     Ok(total)
 }
 
-/// A worker's view of the pool.
+/// A worker's queue into the pool.
 pub(super) struct PreadQueue {
     files: Arc<FileTable>,
     pool: Arc<ThreadPool>,
@@ -297,7 +296,7 @@ mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// Set if the system shall refuse threads to calls of this thread.
+        /// True if the system shall refuse threads to calls of this thread.
         pub(super) static REFUSED: Cell<bool> = const { Cell::new(false) };
     }
 

@@ -14,12 +14,11 @@ use std::time::{Duration, Instant};
 
 /// The most reads of one ring.
 const DEPTH: usize = 4096;
-/// Memory regions that a ring registers.
+/// Most memory regions that a ring registers.
 const REGIONS: u32 = 8;
-/// The most bytes of a region: what the kernel allows.
+/// Most bytes of a region, which the kernel limits.
 const REGION_BYTES: usize = 1 << 30;
-/// How long a dropped queue waits for a device that does not answer, before it
-/// gives its memory up for lost.
+/// How long a dropped queue waits for a device that does not answer before it leaks its memory.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads by io_uring: `O_DIRECT` where possible, registered buffers, one ring
@@ -48,7 +47,8 @@ impl UringBackend {
     }
 }
 
-/// Sees whether rings can be made, know what we need, and can be entered.
+/// Tests that a ring can be made, supports the operations that this backend uses, and can be
+/// entered.
 fn try_ring() -> io::Result<()> {
     let mut ring = build(1)?;
     let mut probe = Probe::new();
@@ -71,8 +71,8 @@ fn try_ring() -> io::Result<()> {
 }
 
 fn build(depth: u32) -> io::Result<IoUring> {
-    // Without interrupts to a worker that computes: it looks at its ring when
-    // it is done. Kernels before 5.19 do not know the flag.
+    // No interrupts for a worker that computes: it polls its ring between tasks. Kernels before
+    // 5.19 do not know the flag.
     match IoUring::builder().setup_coop_taskrun().build(depth) {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => IoUring::builder().build(depth),
         ring => ring,
@@ -95,29 +95,29 @@ impl StorageBackend for UringBackend {
     }
 }
 
-/// A read that the kernel may be writing to. It stays where it is until its
-/// completion has come.
+/// A read whose buffers the kernel may be writing to. It is not moved before its completion has
+/// arrived.
 struct InFlight {
     read: Read,
     file: Arc<OpenFile>,
-    /// Read by the kernel when the request starts.
+    /// The kernel reads these when the request starts.
     vectors: Vec<libc::iovec>,
 }
 
-// SAFETY: the pointers in `vectors` are to the memory of `read.bufs`, which
-// moves to other threads with them.
+// SAFETY: the pointers in `vectors` point to the memory of `read.bufs`, which moves to other
+// threads with them.
 unsafe impl Send for InFlight {}
 
 /// A worker's ring.
 pub(super) struct UringQueue {
-    /// Not dropped in a child process, nor while the kernel may still write.
+    /// Not dropped in a child process, nor while the kernel may still write to the buffers.
     ring: ManuallyDrop<IoUring>,
     files: Arc<FileTable>,
     slots: ManuallyDrop<Vec<Option<InFlight>>>,
     free: Vec<u32>,
     /// Registered regions by index; kept mapped as long as the ring.
     regions: ManuallyDrop<Vec<Arc<Slab>>>,
-    /// Whether more regions may be registered.
+    /// True if more regions may be registered.
     registers: bool,
     in_flight: usize,
     depth: usize,
@@ -180,7 +180,7 @@ impl UringQueue {
         unsafe { self.ring.submission().push(&entry.user_data(tag)) }.map_err(|_| refuse())
     }
 
-    /// Takes in the completions that are there.
+    /// Takes the completions that have arrived; returns their number.
     fn reap(&mut self, out: &mut Vec<Completion>) -> usize {
         let mut count = 0;
         for entry in self.ring.completion() {
@@ -202,8 +202,8 @@ impl UringQueue {
         count
     }
 
-    /// Enters the kernel: submits what is queued and waits for `want`
-    /// completions or until the deadline. `false` when the time is over.
+    /// Enters the kernel: submits the queued reads and waits for `want` completions or until the
+    /// deadline. Returns `false` once the deadline has passed.
     fn enter(&self, want: usize, deadline: Option<Instant>) -> io::Result<bool> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let submitter = self.ring.submitter();
@@ -218,7 +218,7 @@ impl UringQueue {
             Ok(_) => Ok(left.is_none_or(|left| !left.is_zero())),
             Err(e) => match e.raw_os_error() {
                 Some(libc::ETIME) => Ok(false),
-                // A signal, or no memory or room at this moment: look again.
+                // A signal, or a momentary lack of memory or of space in the ring: try again.
                 Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {
                     Ok(left.is_none_or(|left| !left.is_zero()))
                 }
@@ -303,8 +303,8 @@ impl ReadQueue for UringQueue {
                 self.registers = index + 1 < REGIONS;
             }
             Err(e) => {
-                // RLIMIT_MEMLOCK is small in many places (ENOMEM); kernels
-                // before 5.19 have no such tables. Reads work all the same.
+                // RLIMIT_MEMLOCK is often small (ENOMEM), and kernels before 5.19 have no such
+                // tables. Reads work without registration.
                 tracing::debug!("buffers stay unregistered: {e}");
                 self.registers = false;
             }
@@ -315,7 +315,7 @@ impl ReadQueue for UringQueue {
 impl Drop for UringQueue {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // A forked child: ring and reads are the parent's.
+            // A forked child: ring and reads belong to the parent.
             return;
         }
         let deadline = Instant::now() + DRAIN_TIMEOUT;

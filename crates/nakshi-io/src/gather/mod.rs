@@ -3,7 +3,7 @@
 //! * [`CachedReader::gather`]: sort, merge, read, run (FlashGraph sections 3.1
 //!   and 3.6)
 //! * [`PageSlice`]: the bytes of one request, where they lie
-//! * `window`: the pages and requests that are in work at one time
+//! * `window`: the pages and requests in progress
 
 mod reader;
 mod slice;
@@ -15,34 +15,32 @@ pub use slice::{PageSlice, Slack};
 use crate::CancelToken;
 use std::ops::Range;
 
-/// One wanted range of a file's bytes.
+/// A requested range of a file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The bytes.
     pub range: Range<u64>,
-    /// Given to the task.
+    /// Passed to the task.
     pub token: u64,
 }
 
-/// How a [`CachedReader`] reads.
+/// Options of a [`CachedReader`].
 #[derive(Debug, Clone)]
 pub struct GatherOptions {
     /// Reads in flight.
     pub depth: usize,
-    /// Two requests are merged into one read when at most this many pages that
-    /// nobody asked for lie between them; 0 merges the same and adjacent pages
-    /// only (FlashGraph section 3.6).
+    /// Two requests are merged into one read if at most this many unrequested pages lie between
+    /// them; 0 merges only requests on the same or adjacent pages (FlashGraph section 3.6).
     pub gap: u64,
-    /// The most pages that this worker holds at one time; longer requests get
-    /// memory of their own and bypass the cache. Never more than an eighth of
-    /// the cache's frames (but at least 8).
+    /// Most pages that this worker holds at one time; a longer request bypasses the cache and gets
+    /// memory of its own. Never more than an eighth of the cache's frames (but at least 8).
     pub window: usize,
-    /// The most bytes of a merged read.
+    /// Most bytes of a merged read.
     pub max_read: usize,
-    /// Whether to register the cache's frames with the worker's ring: saves
-    /// some CPU per read, but takes all of the cache's memory at once.
+    /// True to register the cache's frames with the worker's ring. Registration saves some CPU time
+    /// per read, but makes all of the cache's memory resident at once.
     pub register: bool,
-    /// Stops waiting calls.
+    /// Token that stops waiting calls.
     pub cancel: Option<CancelToken>,
 }
 

@@ -1,4 +1,4 @@
-//! Sort, merge, read, run.
+//! The reader of selected ranges: sorts and merges requests, reads pages, runs tasks.
 
 use super::slice::{PageSlice, Pages};
 use super::window::{PageLocation, Window, WindowPage};
@@ -13,24 +13,23 @@ use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Marks the fetch of a request that bypasses the cache; below it is the
+/// Bit that marks the fetch of a request which bypasses the cache. The other bits are then the
 /// index of the request, else the number of a run.
 const BYPASS: u64 = 1 << 63;
-/// How long to wait for a page that another worker reads, before reading it
-/// ourselves: that worker may be in a long task, or waiting for us.
+/// How long to wait for a page that another worker reads before reading it here: that worker may be
+/// in a long task, or be waiting for this one.
 const FOREIGN_READ_TIMEOUT: Duration = Duration::from_millis(2);
-/// How often to look whether another worker's page has come.
+/// How often to check whether another worker's page has arrived.
 const POLL_INTERVAL: Duration = Duration::from_micros(20);
-/// How long to wait, after an error, for the reads that are in flight.
+/// How long to wait, after an error, for the reads in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The user task: runs once per request, on its pages. Its errors are the caller's own.
+/// The user's task, which runs once per request, on its pages. Its errors are the caller's own.
 pub type PageTask<'t, E = Error> = dyn FnMut(u64, &PageSlice<'_>) -> Result<(), E> + 't;
 
 /// Reads selected ranges of a file through a page cache, for one worker.
 ///
-/// Making one costs a ring: keep it while the file is in use, also over
-/// iterations.
+/// Making a reader costs a ring, so keep it while the file is in use, also across iterations.
 #[derive(Debug)]
 pub struct CachedReader {
     cache: Arc<PageCache>,
@@ -42,22 +41,22 @@ pub struct CachedReader {
     regions: Vec<Arc<Region>>,
     /// Indices of the requests by offset.
     order: Vec<usize>,
-    /// Memory for pages that found no frame.
+    /// Memory for pages that got no frame.
     spare: Vec<AlignedBuf>,
-    /// Runs of one page that another worker reads, and since when we wait.
+    /// Runs of one page that another worker reads, with the time since when we wait.
     foreign: Vec<(usize, Instant)>,
-    /// The slack of the request in flight that bypasses the cache.
+    /// The slack of the bypassing request that is in flight.
     bypassing: Option<AlignedBuf>,
     /// The run that the next page may join.
     open_run: Option<usize>,
-    /// Runs that are complete and not yet given to the fetcher.
+    /// Complete runs that the fetcher does not have yet.
     unsent: Vec<usize>,
-    /// A gather has begun and not ended: by a panic of the task, if another begins.
+    /// True while a gather runs; still true at the next gather if a task panicked.
     busy: bool,
 }
 
 impl CachedReader {
-    /// A reader of `file` through `cache`.
+    /// Makes a reader of `file` through `cache`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if their page sizes differ; those of
@@ -98,13 +97,12 @@ impl CachedReader {
     /// Runs `task` once for every request, on the pages in the cache, in the
     /// order in which the pages arrive.
     ///
-    /// Requests may come in any order and overlap; sorted ones spare the sort.
-    /// They are merged when they touch the same or adjacent pages. The slice is
-    /// valid during the task alone.
+    /// Requests may come in any order and overlap; sorted requests save the sort. Requests on the
+    /// same or adjacent pages are merged. The slice is valid during the task only.
     ///
     /// # Errors
-    /// The first error of a read or of the task; tasks that have not run by
-    /// then do not run. [`Error::Unsupported`] for a range beyond the file.
+    /// The first error of a read or of the task; tasks that have not run by then do not run.
+    /// [`Error::Unsupported`] for a range beyond the file.
     pub fn gather<E: From<Error>>(
         &mut self,
         requests: &[Request],
@@ -169,7 +167,7 @@ impl CachedReader {
             } else if !self.foreign.is_empty() {
                 std::thread::sleep(POLL_INTERVAL);
             } else {
-                // All tasks that were taken in have run.
+                // All admitted tasks have run.
                 let (cache, spare) = (&self.cache, &mut self.spare);
                 self.window.clear(&mut |place| release(cache, spare, place));
                 if next == self.order.len() {
@@ -179,14 +177,14 @@ impl CachedReader {
         }
     }
 
-    /// The first page that the next request wants.
+    /// The first page of the next request.
     fn frontier(&self, requests: &[Request], next: usize) -> u64 {
         let request = self.order.get(next).and_then(|&at| requests.get(at));
         request.map_or(u64::MAX, |request| request.range.start / u64::from(self.file.page_size()))
     }
 
-    /// Takes requests into the window until it is full; starts their reads as
-    /// one batch. Returns the next request that is not in.
+    /// Admits requests to the window until it is full, and starts their reads as one batch. Returns
+    /// the index of the next request that is not admitted.
     fn admit<E: From<Error>>(
         &mut self,
         requests: &[Request],
@@ -214,8 +212,8 @@ impl CachedReader {
             {
                 break;
             }
-            // Pages from the start of this request on that earlier ones brought
-            // in are consecutive, since requests come by their starts.
+            // The pages of this request that earlier requests have brought in are consecutive and
+            // come first, since requests are ordered by their starts.
             let missing =
                 self.window.last_page().map_or(pages.start, |last| (last + 1).max(pages.start));
             if missing == pages.start {
@@ -233,8 +231,8 @@ impl CachedReader {
         Ok(next)
     }
 
-    /// Brings the pages between the open run and `page` too, if they are few
-    /// and none of them is in memory.
+    /// Reads the pages between the open run and `page` too, if they are few and none of them is in
+    /// memory.
     fn fill_gap(&mut self, page: u64) -> Result<()> {
         let Some(last) = self.window.last_page() else { return Ok(()) };
         let gap = page - last - 1;
@@ -251,7 +249,7 @@ impl CachedReader {
         Ok(())
     }
 
-    /// Appends an entry for a page: found in memory, or to be read.
+    /// Appends the entry of a page that is in memory or has to be read.
     fn add_page(&mut self, page: u64) -> Result<()> {
         let adjacent = self.window.last_page().is_some_and(|last| last + 1 == page);
         let mut entry = WindowPage {
@@ -277,7 +275,7 @@ impl CachedReader {
                 self.close_run();
             }
             Lookup::Loading => {
-                // A hit of another's read: it costs the device nothing.
+                // Another worker's read counts as a hit: it costs the device nothing.
                 add(&self.stats.hits, 1);
                 self.close_run();
                 entry.run = self.window.push_run();
@@ -298,7 +296,7 @@ impl CachedReader {
         Ok(())
     }
 
-    /// The run for a page that must be read: the open one if it fits.
+    /// Returns the run for a page that must be read: the open run if the page fits, else a new one.
     fn join_run(&mut self, adjacent: bool) -> usize {
         add(&self.stats.misses, 1);
         let most = (self.options.max_read / self.file.page_size() as usize).max(1) as u64;
@@ -317,7 +315,7 @@ impl CachedReader {
         self.unsent.extend(self.open_run.take());
     }
 
-    /// Gives the closed runs to the fetcher, and the batch to the device.
+    /// Passes the closed runs to the fetcher, and submits them to the device as one batch.
     fn send(&mut self) -> Result<()> {
         for number in std::mem::take(&mut self.unsent) {
             let Some(entries) = self.window.run(number).map(|run| run.entries.clone()) else {
@@ -358,7 +356,7 @@ impl CachedReader {
         Ok(())
     }
 
-    /// Takes one finished fetch, if there is one; waits for it if `wait`.
+    /// Handles one finished fetch, if there is one; waits for it if `wait`.
     fn take<E: From<Error>>(
         &mut self,
         requests: &[Request],
@@ -375,7 +373,7 @@ impl CachedReader {
         let at = usize::try_from(fetched.token ^ BYPASS).unwrap_or(usize::MAX);
         if let (Some(request), Some(mut buf)) = (requests.get(at), fetched.bufs.into_iter().next())
         {
-            // Without it the task would copy the whole request.
+            // The slack spares the task a copy of the whole request.
             let _ = slack.map(|slack| buf.join(slack));
             let start = request.range.start % u64::from(self.file.page_size());
             let len = request.range.end - request.range.start;
@@ -386,8 +384,8 @@ impl CachedReader {
         Ok(true)
     }
 
-    /// A run has come back: its pages are for everybody, or, if the read
-    /// failed, for nobody.
+    /// Handles a run that has come back. Its pages become readable for all workers, or, if the read
+    /// failed, their frames are given back.
     fn settle(&mut self, fetched: Fetched) -> Result<()> {
         let number = usize::try_from(fetched.token).unwrap_or(usize::MAX);
         let entries = self.window.run(number).map_or(0..0, |run| run.entries.clone());
@@ -409,7 +407,7 @@ impl CachedReader {
         Ok(())
     }
 
-    /// Looks for the pages that other workers read.
+    /// Checks the pages that other workers read.
     fn look_at_foreign(&mut self) -> Result<()> {
         let mut at = 0;
         while let Some(&(number, since)) = self.foreign.get(at) {
@@ -417,7 +415,7 @@ impl CachedReader {
             let Some(page) = self.window.entry(place).map(|entry| entry.page) else { break };
             let found = match self.cache.lookup(self.file.key, page, &self.stats) {
                 Lookup::Hit(pin) => PageLocation::Frame(pin),
-                // The other one failed, or is gone: our turn.
+                // The other worker failed or is gone: read the page here.
                 Lookup::Miss(claim) => PageLocation::Reading(claim),
                 Lookup::Loading if since.elapsed() < FOREIGN_READ_TIMEOUT => {
                     at += 1;
@@ -440,7 +438,7 @@ impl CachedReader {
         if self.unsent.is_empty() { Ok(()) } else { self.send() }
     }
 
-    /// Runs the tasks of the requests whose pages are all here.
+    /// Runs the tasks of the requests whose pages have all arrived.
     fn run_ready<E: From<Error>>(
         &mut self,
         requests: &[Request],
@@ -487,11 +485,11 @@ impl CachedReader {
         Ok(many)
     }
 
-    /// After an error: takes back what is in flight, so that no frame stays
-    /// claimed, and lets everything go.
+    /// Cleans up after an error: takes back the reads in flight, so that no frame stays claimed,
+    /// and releases all pages.
     fn abort(&mut self) {
         self.close_run();
-        // Never started: their frames are given back unread.
+        // Reads that never started: their frames are given back unread.
         for number in std::mem::take(&mut self.unsent) {
             let entries = self.window.run(number).map_or(0..0, |run| run.entries.clone());
             for at in entries {
@@ -522,12 +520,12 @@ impl CachedReader {
     }
 }
 
-/// Gives back what held a page.
+/// Gives back the frame or the memory of a page.
 fn release(cache: &PageCache, spare: &mut Vec<AlignedBuf>, place: PageLocation) {
     match place {
         PageLocation::Frame(pin) => cache.unpin(pin),
         PageLocation::Private(buf) => spare.push(buf),
-        // The read never came back.
+        // The read never completed.
         PageLocation::Reading(claim) => claim.lose(),
         PageLocation::Region(_) | PageLocation::Nowhere => {}
     }
@@ -535,7 +533,7 @@ fn release(cache: &PageCache, spare: &mut Vec<AlignedBuf>, place: PageLocation) 
 
 impl Drop for CachedReader {
     fn drop(&mut self) {
-        // After a panic of a task: no frame may stay claimed.
+        // A task has panicked: no frame may stay claimed.
         if self.busy {
             self.abort();
         }

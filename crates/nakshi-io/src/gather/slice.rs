@@ -9,43 +9,42 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct PageSlice<'a> {
     pub(super) pages: Pages<'a>,
-    /// Where the bytes start in the first page.
+    /// Offset of the bytes in the first page.
     pub(super) start: usize,
     pub(super) len: usize,
 }
 
-/// Where a request's pages are.
+/// Location of a request's pages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pages<'a> {
-    /// On one page, or in memory of their own.
+    /// On one page, or in memory outside the cache.
     One(&'a [u8]),
-    /// In consecutive entries of the window, from this number on.
+    /// In consecutive entries of the window; the number is the first of them.
     Many(&'a Window, u64, &'a PageCache),
 }
 
-/// Contiguous bytes with readable bytes behind them.
+/// Contiguous bytes with readable bytes after them.
 #[derive(Debug)]
 pub struct Slack<'a> {
     /// The bytes of the request at `range`, then at least
     /// [`SLACK`](crate::SLACK) more.
     pub buf: &'a [u8],
-    /// Where the request's bytes are in `buf`.
+    /// Range of the request's bytes in `buf`.
     pub range: Range<usize>,
 }
 
 impl<'a> PageSlice<'a> {
-    /// Bytes of the request.
+    /// Returns the number of bytes of the request.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the request was empty.
+    /// Returns true if the request was empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes in order, one slice per page that they lie on; nothing is
-    /// copied.
+    /// Returns the bytes in order, one slice per page, without a copy.
     pub fn segments(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         let (mut skip, mut left, mut number) = (self.start, self.len, 0);
         std::iter::from_fn(move || {
@@ -69,8 +68,7 @@ impl<'a> PageSlice<'a> {
         }
     }
 
-    /// The bytes in one piece: in place if they lie on one page, else joined
-    /// in `scratch`.
+    /// Returns the bytes as one slice: in place if they lie on one page, else joined in `scratch`.
     pub fn contiguous<'s>(&'s self, scratch: &'s mut Vec<u8>) -> &'s [u8] {
         if let Pages::One(page) = self.pages {
             return page.get(self.start..self.start + self.len).unwrap_or_default();
@@ -79,9 +77,8 @@ impl<'a> PageSlice<'a> {
         scratch
     }
 
-    /// The bytes in one piece with at least [`SLACK`](crate::SLACK) readable
-    /// bytes behind them: in place if the page is long enough, else joined in
-    /// `scratch`.
+    /// Returns the bytes as one slice with at least [`SLACK`](crate::SLACK) readable bytes after
+    /// them: in place if the page is long enough, else joined in `scratch`.
     pub fn with_slack<'s>(&'s self, scratch: &'s mut Vec<u8>) -> Slack<'s> {
         if let Pages::One(page) = self.pages {
             let end = self.start + self.len;

@@ -1,10 +1,9 @@
-//! The pages and requests that a gather has in work.
+//! The pages and requests that a gather has in progress.
 //!
-//! Requests come in the order of their offsets. Each is a [`PendingRequest`] over
-//! consecutive [`WindowPage`]s, one per distinct page; requests on the same page
-//! share its entry. Pages that must be read form [`PageRun`]s of adjacent pages,
-//! one read each. All three have running numbers, so that finished ones can be
-//! dropped at the front.
+//! Requests come in the order of their offsets. Each is a [`PendingRequest`] over consecutive
+//! [`WindowPage`]s, one per distinct page; requests on the same page share its entry. Pages that
+//! must be read form [`PageRun`]s of adjacent pages, one read each. All three are numbered in
+//! order, so that finished ones can be dropped at the front.
 
 use crate::buffer::AlignedBuf;
 use crate::cache::{Claim, FramePin, PageCache, Region};
@@ -12,19 +11,18 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the bytes of a page are.
+/// Location of a page's bytes.
 #[derive(Debug)]
 pub(super) enum PageLocation {
-    /// In a frame of the cache, which this window keeps.
+    /// In a frame of the cache, which this window has pinned.
     Frame(FramePin),
     /// In a pinned region.
     Region(Arc<Region>),
-    /// In memory of our own, since no frame was free.
+    /// In memory outside the cache, since no frame was free.
     Private(AlignedBuf),
-    /// On its way into a frame that this window claimed.
+    /// Being read into a frame that this window claimed.
     Reading(Claim),
-    /// On its way into memory of our own, or read by another worker, or
-    /// already given back.
+    /// Being read into memory outside the cache, or by another worker, or already given back.
     Nowhere,
 }
 
@@ -33,10 +31,10 @@ pub(super) enum PageLocation {
 pub(super) struct WindowPage {
     pub(super) page: u64,
     pub(super) place: PageLocation,
-    /// Active requests on this page.
+    /// Number of pending requests on this page.
     pub(super) users: u32,
     pub(super) ready: bool,
-    /// The run that brings the page, if it is not ready.
+    /// The run that brings the page, while the page is not ready.
     pub(super) run: usize,
 }
 
@@ -45,22 +43,22 @@ pub(super) struct WindowPage {
 pub(super) struct PendingRequest {
     /// Index of the request in the caller's list.
     pub(super) request: usize,
-    /// Numbers of its entries.
+    /// Numbers of its pages.
     pub(super) entries: Range<u64>,
-    /// Entries that are not ready.
+    /// Number of its pages that are not ready.
     pub(super) waiting: u64,
 }
 
 /// Adjacent pages that arrive together.
 #[derive(Debug)]
 pub(super) struct PageRun {
-    /// Numbers of its entries.
+    /// Numbers of its pages.
     pub(super) entries: Range<u64>,
     /// Numbers of the requests that may be on them.
     pub(super) actives: Range<u64>,
 }
 
-/// What is in work.
+/// The pages, requests and runs in progress.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     entries: VecDeque<WindowPage>,
@@ -69,12 +67,12 @@ pub(super) struct Window {
     first_active: u64,
     runs: Vec<Option<PageRun>>,
     free_runs: Vec<usize>,
-    /// Requests whose pages are all here.
+    /// Numbers of the requests whose pages have all arrived.
     pub(super) ready: VecDeque<u64>,
 }
 
 impl Window {
-    /// Pages that are held or awaited (and those between them).
+    /// Returns the number of pages held or awaited, and of the pages between them.
     pub(super) fn pages(&self) -> usize {
         self.entries.len()
     }
@@ -106,7 +104,7 @@ impl Window {
         self.entries.get_mut(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)
     }
 
-    /// The bytes of a page that is ready.
+    /// Returns the bytes of a page that is ready.
     pub(super) fn bytes<'a>(&'a self, number: u64, cache: &'a PageCache) -> Option<&'a [u8]> {
         let entry =
             self.entries.get(usize::try_from(number.checked_sub(self.first_entry)?).ok()?)?;
@@ -118,7 +116,7 @@ impl Window {
         }
     }
 
-    /// Notes for the cache's utilisation what a request reads of a page.
+    /// Records the bytes that a request reads of a page, for the cache's utilisation.
     pub(super) fn note_used(&self, number: u64, range: Range<usize>, cache: &PageCache) {
         let at = number.checked_sub(self.first_entry).and_then(|at| usize::try_from(at).ok());
         if let Some(WindowPage { place: PageLocation::Frame(pin), .. }) =
@@ -132,7 +130,7 @@ impl Window {
         self.entries.push_back(entry);
     }
 
-    /// Appends a request over `entries`, whose users it becomes.
+    /// Appends a request over `entries` and counts it as a user of each.
     pub(super) fn push_active(&mut self, request: usize, entries: Range<u64>) {
         let number = self.next_active();
         let mut waiting = 0;
@@ -182,8 +180,8 @@ impl Window {
         self.runs.get(number)?.as_ref()
     }
 
-    /// A run has arrived: its entries, whose places the caller has set, are
-    /// ready, and so are the requests that waited for nothing else.
+    /// Marks the pages of an arrived run, whose locations the caller has set, as ready, and the
+    /// requests that wait for no other page.
     pub(super) fn arrived(&mut self, number: usize) {
         let Some(run) = self.runs.get_mut(number).and_then(Option::take) else { return };
         self.free_runs.push(number);
@@ -213,9 +211,8 @@ impl Window {
         self.actives.get(usize::try_from(number.checked_sub(self.first_active)?).ok()?)?.as_ref()
     }
 
-    /// The task of a request has run: ends its use of its pages, and hands to
-    /// `release` what nobody uses any more. Pages from `frontier` on stay, for
-    /// the next request may want them.
+    /// Ends a request whose task has run: passes to `release` the pages that no other request uses.
+    /// Pages from `frontier` on stay, since the next request may want them.
     pub(super) fn finish(
         &mut self,
         number: u64,
@@ -237,7 +234,7 @@ impl Window {
         self.trim(frontier, release);
     }
 
-    /// Drops the pages at the front that nobody uses.
+    /// Drops the unused pages at the front.
     fn trim(&mut self, frontier: u64, release: &mut dyn FnMut(PageLocation)) {
         while self
             .entries
@@ -251,8 +248,8 @@ impl Window {
         }
     }
 
-    /// Gives everything up, after an error; what is still being read by us
-    /// must have been taken back before.
+    /// Releases everything after an error; reads of this worker that are in flight must have been
+    /// taken back before.
     pub(super) fn clear(&mut self, release: &mut dyn FnMut(PageLocation)) {
         self.entries.drain(..).for_each(|entry| release(entry.place));
         *self = Self::default();

@@ -13,11 +13,11 @@ const ANNEXES: &str = "annexes";
 
 /// A directory under construction.
 ///
-/// It is built as the hidden sibling `.<name>.importing-<tag>` of its
-/// destination and renamed when all of it is durable. A lock file
-/// `.<name>.importing.lock` beside it keeps a second builder of the same
-/// destination out; whoever holds it removes what dead builders left. Dropping
-/// it unpublished removes it. Its [annexes](Self::annex) elsewhere share its fate.
+/// It is built as the hidden sibling `.<name>.importing-<tag>` of its destination and renamed when
+/// all of it is durable. A lock file `.<name>.importing.lock` beside it keeps out a second builder
+/// of the same destination; the holder of the lock removes the leftovers of dead builders. Dropping
+/// an unpublished directory removes it. Its [annexes](Self::annex) in other places are kept or
+/// removed with it.
 #[derive(Debug)]
 pub struct AtomicDir {
     fs: Arc<dyn WriteFs>,
@@ -29,12 +29,12 @@ pub struct AtomicDir {
 }
 
 impl AtomicDir {
-    /// Starts a directory that will become `dest`, which must not exist. `tag`
-    /// (a UUID) makes the temporary name unique.
+    /// Starts a directory that will become `dest`, which must not exist. `tag` (a UUID) makes the
+    /// temporary name unique.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::Locked`] if `dest` is being built by
-    /// another, [`Error::Io`].
+    /// [`Error::Exists`], [`Error::Locked`] if another builder has the same destination,
+    /// [`Error::Io`].
     pub fn create(fs: Arc<dyn WriteFs>, dest: &Path, tag: &str) -> Result<Self> {
         let (parent, prefix) = place(dest)?;
         if std::fs::symlink_metadata(dest).is_ok() {
@@ -43,14 +43,14 @@ impl AtomicDir {
         let lock =
             FileLock::temporary(&parent.join(with(&prefix, ".lock"))).map_err(
                 |error| match error {
-                    // The reader knows the directory, not our lock file in it.
+                    // The caller knows the directory, not our lock file in it.
                     Error::Io { source, .. } => {
                         Error::Io { op: "write to", path: parent.clone(), source }
                     }
                     other => other,
                 },
             )?;
-        // Again under the lock: another builder may just have finished.
+        // Checked again under the lock: another builder may just have finished.
         if std::fs::symlink_metadata(dest).is_ok() {
             return Err(Error::Exists { path: dest.to_owned() });
         }
@@ -71,9 +71,9 @@ impl AtomicDir {
         Ok(Self { fs, dest, temp, annexes, published: false, _lock: lock })
     }
 
-    /// Creates directories in other places that belong to this one, once: whatever ends the
-    /// process, they go if it does not appear. They must not exist, their paths are absolute and
-    /// end in the tag.
+    /// Creates directories in other places that belong to this one; called once. If the directory
+    /// does not appear, they are removed, however the process ends. They must not exist; their
+    /// paths are absolute and end in the tag.
     pub fn annex(&mut self, dirs: &[PathBuf]) -> Result<()> {
         let mut names = Vec::new();
         for dir in dirs {
@@ -89,21 +89,21 @@ impl AtomicDir {
         Ok(())
     }
 
-    /// The directory to write to.
+    /// Returns the path of the directory to write to.
     pub fn path(&self) -> &Path {
         &self.temp
     }
 
-    /// The directory that it will become.
+    /// Returns the destination.
     pub fn dest(&self) -> &Path {
         &self.dest
     }
 
-    /// Makes the names durable, renames to the destination, and makes that
+    /// Makes the names durable, renames the directory to the destination, and makes the new name
     /// durable. All files must have been fsynced.
     ///
-    /// If only the very last step fails, the destination is there and complete,
-    /// but may be gone after a power cut.
+    /// If only the last step fails, the destination exists and is complete, but may be gone after a
+    /// power cut.
     pub fn publish(mut self) -> Result<()> {
         for annex in &self.annexes {
             self.fs.sync_dir(annex)?;
@@ -113,7 +113,7 @@ impl AtomicDir {
         self.fs.publish(&self.temp, &self.dest)?;
         self.published = true;
         if !self.annexes.is_empty() {
-            // Of no more use, and of no harm if it stays.
+            // The list is of no use any more, and does no harm if it stays.
             let _ = std::fs::remove_file(self.dest.join(ANNEXES));
         }
         let (parent, _) = place(&self.dest)?;
@@ -126,7 +126,7 @@ impl Drop for AtomicDir {
         if self.published {
             return;
         }
-        // The directory last: it knows where the others are.
+        // The directory last, since its list knows where the annexes are.
         for dir in self.annexes.iter().chain([&self.temp]) {
             if let Err(error) = self.fs.remove_dir_all(dir) {
                 tracing::warn!("temporary directory left behind: {error}");
@@ -135,7 +135,8 @@ impl Drop for AtomicDir {
     }
 }
 
-/// The annexes that a dead builder with this tag left. Whatever else its list may name is not ours.
+/// The annexes that a dead builder with this tag left. Other directories in its list are not
+/// removed.
 fn annexes_of(dir: &Path, tag: &[u8]) -> Result<Vec<PathBuf>> {
     let path = dir.join(ANNEXES);
     let names = match std::fs::read(&path) {

@@ -1,4 +1,4 @@
-//! Writing that fails, tears or kills the process at the nth operation.
+//! A file system that fails, tears a write or kills the process at the nth operation.
 #![allow(unsafe_code)]
 
 use super::{WriteFile, WriteFs};
@@ -23,32 +23,31 @@ pub enum WriteOp {
     Remove,
 }
 
-/// What happens at a counted operation.
+/// The fault at a counted operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteAction {
-    /// It fails with this `errno`, undone (a write: half done).
+    /// The operation fails with this `errno` and is not done (a write: half done).
     Fail(i32),
-    /// The process is killed (SIGKILL) before it.
+    /// The process is killed (SIGKILL) before the operation.
     Kill,
     /// The process is killed after half of the bytes of a write.
     Tear,
 }
 
-/// A fault: which operation, and what happens.
+/// A fault to inject: the operation and the action.
 ///
-/// As text `OP:N[+]:ACTION`, with `OP` one of `any`, `create`, `write`,
-/// `fsync`, `rename`, `remove`; `N` counted from 0 among the operations of that
-/// kind (of any kind for `any`); `+` for that one and all that follow; `ACTION`
-/// one of `eio`, `enospc`, `kill`, `tear`.
+/// As text `OP:N[+]:ACTION`, with `OP` one of `any`, `create`, `write`, `fsync`, `rename`,
+/// `remove`; `N` counted from 0 among the operations of that kind (of any kind for `any`); `+` for
+/// that one and all that follow; `ACTION` one of `eio`, `enospc`, `kill`, `tear`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteFault {
-    /// The kind; `None` for any.
+    /// Kind of operation; `None` for any.
     pub op: Option<WriteOp>,
-    /// Counted from 0 among operations of the kind.
+    /// Number of the operation, counted from 0 among those of its kind.
     pub nth: u64,
-    /// Whether the operations that follow fail too.
+    /// True if the operations that follow fail too.
     pub onwards: bool,
-    /// What happens.
+    /// The fault.
     pub action: WriteAction,
 }
 
@@ -99,12 +98,12 @@ pub struct FaultyFs {
 struct WriteFaults {
     faults: Vec<WriteFault>,
     all: AtomicU64,
-    /// By [`WriteOp`].
+    /// Indexed by [`WriteOp`].
     counts: [AtomicU64; 5],
 }
 
 impl FaultyFs {
-    /// Faults over the operations of `inner`.
+    /// Adds faults to the operations of `inner`.
     pub fn new(inner: Arc<dyn WriteFs>, faults: Vec<WriteFault>) -> Self {
         Self {
             inner,
@@ -116,14 +115,14 @@ impl FaultyFs {
         }
     }
 
-    /// Operations so far: how many faults can be planted in a job.
+    /// Returns the number of operations so far: the number of places for a fault in a job.
     pub fn operations(&self) -> u64 {
         self.state.all.load(Ordering::SeqCst)
     }
 }
 
 impl WriteFaults {
-    /// Counts an operation; what shall happen to it.
+    /// Counts an operation; returns its fault, if any.
     fn next(&self, op: WriteOp) -> Option<WriteAction> {
         let all = self.all.fetch_add(1, Ordering::SeqCst);
         let own = match op {
@@ -142,7 +141,7 @@ impl WriteFaults {
         self.faults.iter().find(hit).map(|fault| fault.action)
     }
 
-    /// An operation other than a write: done, failed, or the end.
+    /// Performs an operation other than a write: it passes, fails, or ends the process.
     fn pass(&self, op: WriteOp, name: &'static str, path: &Path) -> Result<()> {
         match self.next(op) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! One writer at a time.
+//! Locks that keep out a second writer.
 #![allow(unsafe_code)]
 
 use crate::error::At;
@@ -11,28 +11,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// An exclusive lock (`flock`) on a file, held until dropped or until the
-/// process ends, however it ends.
+/// An exclusive lock (`flock`) on a file, held until it is dropped or until the process ends,
+/// however it ends.
 ///
-/// A lock belongs to the process that took it. A child that it forks closes its copy of the
-/// descriptor at once, so that the child neither keeps others out nor gives the lock away.
+/// A lock belongs to the process that took it. A forked child closes its copy of the descriptor at
+/// once, so that it neither keeps others out nor releases the lock.
 #[derive(Debug)]
 pub struct FileLock {
     path: PathBuf,
-    /// Held for its lock; in a forked child its descriptor is closed already, or another file's.
+    /// Open as long as the lock is held. In a forked child its descriptor is already closed, or
+    /// belongs to another file.
     file: ManuallyDrop<File>,
     process: u32,
     slot: Option<&'static AtomicI32>,
     remove: bool,
 }
 
-/// Descriptors of the locks that this process holds: what a child closes. A lock beyond so many is let
-/// go by its owner all the same; only an owner that is killed leaves it to its children.
+/// Descriptors of the locks that this process holds, which a forked child closes. A lock that finds
+/// no free slot is released by its owner all the same; only if its owner is killed do its children
+/// keep it.
 static HELD: [AtomicI32; 1024] = [const { AtomicI32::new(NONE) }; 1024];
 /// No descriptor.
 const NONE: i32 = -1;
 
-/// Closes the child's copies of the locks, right after the fork.
+/// Closes the child's copies of the locks right after the fork.
 extern "C" fn close_in_child() {
     for slot in &HELD {
         let fd = slot.swap(NONE, Ordering::Relaxed);
@@ -44,11 +46,11 @@ extern "C" fn close_in_child() {
     }
 }
 
-/// Names a descriptor to the children that will be forked.
+/// Adds a descriptor to those that forked children close.
 fn held(fd: i32) -> Option<&'static AtomicI32> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler is a function of this library, which touches atomics and closes files.
+        // SAFETY: the handler is a function of this library that touches atomics and closes files.
         if unsafe { libc::pthread_atfork(None, None, Some(close_in_child)) } != 0 {
             tracing::warn!("no memory to watch for forks; a forked child may keep a store locked");
         }
@@ -68,7 +70,7 @@ impl FileLock {
         Self::take(path, false)
     }
 
-    /// Like [`acquire`](Self::acquire), for a lock file that is removed again.
+    /// Takes the lock like [`acquire`](Self::acquire), with a lock file that is removed afterwards.
     pub fn temporary(path: &Path) -> Result<Self> {
         Self::take(path, true)
     }
@@ -88,8 +90,8 @@ impl FileLock {
                 }
                 Err(TryLockError::Error(e)) => return Err(Error::io("lock", path, e)),
             }
-            // A holder that removed the file while we opened it left us with
-            // the lock of a file that nobody else will find: start again.
+            // If the holder removed the file while we opened it, we have the lock of a file that no
+            // other process will find: start again.
             let same = match (file.metadata(), std::fs::metadata(path)) {
                 (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
                 _ => false,
@@ -106,16 +108,17 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // The parent's: the descriptor here was closed when this process began.
+            // The lock belongs to the parent; the descriptor here was closed when this process
+            // began.
             return;
         }
         if self.remove {
-            // Removed while it is held, so that a waiting taker notices.
+            // Removed while the lock is held, so that a waiting process notices.
             let _ = std::fs::remove_file(&self.path);
         }
-        // Nobody names the descriptor any more when it is closed.
+        // Removed from the list before the descriptor is closed.
         self.slot.iter().for_each(|slot| slot.store(NONE, Ordering::Relaxed));
-        // A child that has not closed its copy yet would keep what is only closed here.
+        // A child that has not closed its copy yet would keep a lock that is only closed here.
         let _ = self.file.unlock();
         // SAFETY: dropped once, here.
         unsafe { ManuallyDrop::drop(&mut self.file) };
@@ -127,8 +130,8 @@ mod tests {
     use super::*;
     use std::os::fd::RawFd;
 
-    /// A child that does nothing until it is told to end. Only calls that are allowed between `fork`
-    /// and `exec` are made there.
+    /// Forks a child that does nothing until it is told to end. It makes only calls that are
+    /// allowed between `fork` and `exec`.
     fn idle_child(pipe: [RawFd; 2]) -> libc::pid_t {
         // SAFETY: the child reads from a pipe and ends.
         unsafe {
@@ -154,11 +157,11 @@ mod tests {
         let lock = FileLock::acquire(&path).unwrap();
         let child = idle_child(pipe);
         assert!(child > 0);
-        // The parent's own is untouched by what the child does.
+        // The child has not released the parent's lock.
         assert!(matches!(FileLock::acquire(&path), Err(Error::Locked { .. })));
         drop(lock);
         drop(FileLock::acquire(&path).unwrap());
-        // SAFETY: plain numbers, and a place for one.
+        // SAFETY: plain numbers, and a location for one.
         unsafe {
             libc::close(pipe[1]);
             libc::close(pipe[0]);

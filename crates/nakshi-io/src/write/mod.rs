@@ -3,11 +3,10 @@
 //! * [`WriteFs`], [`WriteFile`]: the few operations that change a disk
 //! * [`RealFs`]: the operating system, without filling its page cache
 //! * [`FaultyFs`]: fails, tears or kills at the nth operation
-//! * [`SyncFile`]: a (striped) file with page checksums, poisoned by the first
-//!   failure
+//! * [`SyncFile`]: a (striped) file with page checksums, poisoned by its first failure
 //! * [`PoisonFile`], [`write_file`], [`replace_file`]: small files
 //! * [`AtomicDir`]: a directory that appears whole or not at all
-//! * [`FileLock`]: one writer
+//! * [`FileLock`]: keeps out a second writer
 
 mod dir;
 mod faulty;
@@ -50,34 +49,35 @@ pub trait WriteFs: Send + Sync + Debug {
 pub trait WriteFile: Send + Debug {
     /// Writes all of `bytes` at the end of the file.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
-    /// Makes what was appended durable.
+    /// Makes the appended bytes durable.
     fn sync(&mut self) -> Result<()>;
-    /// As [`sync`](Self::sync), without what only times and the like would need: for a log.
+    /// Makes the appended bytes durable like [`sync`](Self::sync), but not metadata such as times:
+    /// for a log.
     fn sync_data(&mut self) -> Result<()> {
         self.sync()
     }
-    /// Writes zeros behind the end and makes them durable, so that appending over them changes nothing
-    /// but data: [`sync_data`](Self::sync_data) is two to three times faster then.
+    /// Writes zeros behind the end and makes them durable, so that later appends change data only;
+    /// [`sync_data`](Self::sync_data) is two to three times faster then.
     fn reserve(&mut self, bytes: u64) -> Result<()> {
         let _ = bytes;
         Ok(())
     }
-    /// Bytes appended so far.
+    /// Returns the number of bytes appended so far.
     fn len(&self) -> u64;
-    /// Whether nothing was appended.
+    /// Returns true if no bytes were appended.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The file's path.
+    /// Returns the file's path.
     fn path(&self) -> &Path;
 }
 
-/// Names faults to plant into all writing of this process, separated by commas
-/// (see [`WriteFault`]): a hook for tests that kill or fail whole programs.
+/// Environment variable with the faults to inject into all writing of this process, separated by
+/// commas (see [`WriteFault`]): a hook for tests that kill whole programs or make them fail.
 pub const FAULT_VARIABLE: &str = "NAKSHI_FAULT";
 
-/// The operating system's file system; with the faults that the environment
-/// variable `NAKSHI_FAULT` names, if it is set (a test hook).
+/// Returns the operating system's file system, with the faults of the environment variable
+/// `NAKSHI_FAULT` if it is set (a test hook).
 pub fn default_fs() -> Arc<dyn WriteFs> {
     let real: Arc<dyn WriteFs> = Arc::new(RealFs::new());
     let Ok(text) = std::env::var(FAULT_VARIABLE) else { return real };
@@ -86,7 +86,7 @@ pub fn default_fs() -> Arc<dyn WriteFs> {
     }
     let faults = text.split(',').map(str::parse).collect::<Result<Vec<WriteFault>>>();
     let faults = faults.unwrap_or_else(|error| {
-        // A test that plants nothing by mistake would pass for no reason.
+        // A test that mistypes its faults would otherwise pass for no reason.
         tracing::error!("{FAULT_VARIABLE}: {error}; all writing will fail");
         vec![WriteFault {
             op: None,

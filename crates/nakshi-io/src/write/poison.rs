@@ -1,14 +1,14 @@
-//! Files that refuse to go on after a failure.
+//! Files that refuse to continue after a failure.
 
 use super::{WriteFile, WriteFs};
 use crate::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A file that refuses everything after its first failed write or fsync.
+/// A file that refuses every call after its first failed write or fsync.
 ///
-/// After a failed fsync the system may have dropped the data and call the next
-/// fsync a success, so nothing that follows may be acknowledged.
+/// After a failed fsync the system may have dropped the data and report success for the next fsync,
+/// so nothing that follows may be acknowledged.
 #[derive(Debug)]
 pub struct PoisonFile {
     inner: Box<dyn WriteFile>,
@@ -57,17 +57,16 @@ impl WriteFile for PoisonFile {
     }
 }
 
-/// Creates a file with `bytes` and makes its contents durable (not yet its
-/// name: [`WriteFs::sync_dir`]).
+/// Creates a file with `bytes` and makes its contents durable, but not its name: see
+/// [`WriteFs::sync_dir`].
 pub fn write_file(fs: &dyn WriteFs, path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = PoisonFile::new(fs.create(path)?);
     file.append(bytes)?;
     file.sync()
 }
 
-/// Creates or replaces a small file in one step: a crash leaves the old or the
-/// new one. Writes `.<name>.new` beside it, fsyncs, renames, fsyncs the
-/// directory.
+/// Creates or replaces a small file in one step: after a crash, either the old or the new one is
+/// there. Writes `.<name>.new` beside it, fsyncs, renames, fsyncs the directory.
 pub fn replace_file(fs: &dyn WriteFs, path: &Path, bytes: &[u8]) -> Result<()> {
     let bad = || Error::unsupported(format!("{} as a name for a file", path.display()));
     let mut name = OsString::from(".");
@@ -75,7 +74,7 @@ pub fn replace_file(fs: &dyn WriteFs, path: &Path, bytes: &[u8]) -> Result<()> {
     name.push(".new");
     let new = path.with_file_name(name);
     if std::fs::symlink_metadata(&new).is_ok() {
-        // Left by a writer that was killed.
+        // Leftover of a writer that was killed.
         fs.remove_file(&new)?;
     }
     let result = write_file(fs, &new, bytes).and_then(|()| fs.rename(&new, path));

@@ -10,10 +10,10 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes after which what was written before is sent to the device and dropped
-/// from the system's page cache. At most two windows of a file are dirty, so
-/// that writing stays within the memory limit of a cgroup and no writer is
-/// throttled by another's dirt.
+/// Distance in bytes between write-backs. After each window, the one before is sent to the device
+/// and dropped from the system's page cache. At most two windows of a file are dirty, so writing
+/// stays within the memory limit of a cgroup, and no writer is throttled because of another's dirty
+/// pages.
 const WINDOW: u64 = 8 << 20;
 
 /// Writes through the operating system.
@@ -21,7 +21,7 @@ const WINDOW: u64 = 8 << 20;
 pub struct RealFs(());
 
 impl RealFs {
-    /// The file system of this process.
+    /// Makes the file system of this process.
     pub fn new() -> Self {
         Self(())
     }
@@ -44,8 +44,8 @@ impl WriteFs for RealFs {
     fn publish(&self, from: &Path, to: &Path) -> Result<()> {
         match rename_new(from, to) {
             Some(result) => result.at("rename to", to),
-            // Not atomic against a program that creates `to` in between; two
-            // builders are kept apart by their lock.
+            // Not atomic against a program that creates `to` in between; two builders are kept
+            // apart by their lock.
             None if fs::symlink_metadata(to).is_ok() => Err(Error::Exists { path: to.to_owned() }),
             None => fs::rename(from, to).at("rename to", to),
         }
@@ -102,9 +102,9 @@ struct RealFile {
     file: File,
     path: PathBuf,
     len: u64,
-    /// Up to here the device has been told to write.
+    /// The device has been told to write everything before this offset.
     started: u64,
-    /// Up to here all is written and dropped from the page cache.
+    /// Everything before this offset is written and dropped from the page cache.
     dropped: u64,
 }
 
@@ -112,8 +112,8 @@ impl RealFile {
     /// Keeps the dirty part of the file small.
     fn trickle(&mut self) -> Result<()> {
         while self.len - self.started >= WINDOW {
-            // Wait for the window before last, start the last one: the device
-            // writes one while the next is being filled.
+            // Waits for the window before last, and starts the last one: the device writes one
+            // while the next is being filled.
             write_back(&self.file, self.dropped, self.started - self.dropped, true)
                 .at("write", &self.path)?;
             drop_cached(&self.file, self.dropped, self.started - self.dropped);
@@ -146,9 +146,9 @@ fn write_back(file: &File, offset: u64, len: u64, wait: bool) -> std::io::Result
     }
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // What could not be written is lost, and fsync may not say so again.
+        // These pages are lost, and a later fsync may not report it.
         Some(libc::EIO | libc::ENOSPC | libc::EDQUOT) => Err(error),
-        // Not known to this file system: a courtesy only.
+        // Not supported by this file system; the call is only an optimisation.
         _ => Ok(()),
     }
 }
@@ -161,7 +161,7 @@ fn write_back(_file: &File, _offset: u64, _len: u64, _wait: bool) -> std::io::Re
 impl WriteFile for RealFile {
     fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            // In windows, so that a huge append does not fill the cache either.
+            // Appended by windows, so that a huge append does not fill the page cache either.
             let part = bytes
                 .get(..usize::try_from(WINDOW).unwrap_or(usize::MAX).min(bytes.len()))
                 .unwrap_or(bytes);
@@ -223,9 +223,9 @@ mod tests {
     use std::process::Command;
     use std::sync::Arc;
 
-    /// Neither writing nor buffered reading may fill the page cache, which counts
-    /// against a cgroup's memory limit.
-    /// Seen red with `OpenFile::forget` and with `RealFile::trickle` left empty.
+    /// Neither writing nor buffered reading may fill the page cache, which counts against a
+    /// cgroup's memory limit. Seen red with `OpenFile::forget` and with `RealFile::trickle` left
+    /// empty.
     #[test]
     fn the_page_cache_stays_small() {
         let home = tempfile::tempdir().unwrap();
@@ -257,7 +257,7 @@ mod tests {
         output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("tmpfs"))
     }
 
-    /// Bytes of a file that are in the system's page cache.
+    /// Returns the number of bytes of a file that are in the system's page cache.
     fn cached_bytes(path: &Path) -> usize {
         use std::os::fd::AsRawFd;
         let file = std::fs::File::open(path).unwrap();
@@ -266,8 +266,8 @@ mod tests {
             return 0;
         }
         let mut pages = vec![0u8; len.div_ceil(4096)];
-        // SAFETY: a shared read-only mapping that is never dereferenced, only
-        // asked about, and unmapped; `pages` has a byte for each of its pages.
+        // SAFETY: a shared read-only mapping that is never dereferenced, only asked about, and
+        // unmapped; `pages` has a byte for each of its pages.
         unsafe {
             let map = libc::mmap(
                 std::ptr::null_mut(),

@@ -8,14 +8,14 @@ use crate::{Error, Result, Salt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes collected before they are given to the system.
+/// Bytes collected before they are passed to the system.
 const BUFFER: usize = 1 << 20;
 
-/// A logical file that is being written: appends, computes the checksums of
-/// its pages, spreads over stripes.
+/// A logical file that is being written: appends bytes, computes the checksums of its pages, and
+/// spreads them over stripes.
 ///
-/// After the first failed write or fsync every call returns
-/// [`Error::Poisoned`]: a retried fsync may say "done" over lost data.
+/// After the first failed write or fsync every call returns [`Error::Poisoned`]: a retried fsync
+/// may report success although data are lost.
 #[derive(Debug)]
 pub struct SyncFile {
     files: Vec<PoisonFile>,
@@ -24,13 +24,13 @@ pub struct SyncFile {
     salt: Salt,
     hasher: PageHasher,
     buffer: Vec<u8>,
-    /// Bytes given to the files.
+    /// Bytes passed to the files.
     written: u64,
     checksums: Vec<u32>,
     poisoned: bool,
 }
 
-/// A finished file: all that is needed to read it ([`FileSpec`]).
+/// A finished file: everything that is needed to read it ([`FileSpec`]).
 #[derive(Debug, Clone)]
 pub struct FinishedFile {
     /// Logical bytes.
@@ -39,14 +39,14 @@ pub struct FinishedFile {
     pub checksums: Arc<[u32]>,
     /// Bytes per page.
     pub page_size: u32,
-    /// What the checksums are salted with.
+    /// Salt of the checksums.
     pub salt: Salt,
-    /// Where the bytes are.
+    /// Location of the bytes.
     pub striping: Striping,
 }
 
 impl FinishedFile {
-    /// The description to open the file with.
+    /// Returns the description for opening the file.
     pub fn spec(&self) -> FileSpec {
         FileSpec {
             striping: self.striping.clone(),
@@ -86,17 +86,17 @@ impl SyncFile {
         })
     }
 
-    /// Bytes appended so far: the offset of the next byte.
+    /// Returns the number of bytes appended so far, which is the offset of the next byte.
     pub fn len(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Whether nothing was appended.
+    /// Returns true if no bytes were appended.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The (first physical) file, for messages.
+    /// Returns the path of the (first) physical file, for messages.
     pub fn path(&self) -> &Path {
         self.striping.paths.first().map_or(Path::new(""), |path| path.as_path())
     }
@@ -117,8 +117,8 @@ impl SyncFile {
         Ok(())
     }
 
-    /// Writes what is left and makes the files durable. The directory entry is
-    /// the caller's ([`super::AtomicDir`]).
+    /// Writes the rest and makes the files durable. The caller makes the directory entry durable
+    /// ([`super::AtomicDir`]).
     pub fn finish(mut self) -> Result<FinishedFile> {
         self.check()?;
         let page = self.page_size;
