@@ -1,12 +1,13 @@
-//! Size and speed of every code of next pointers and several rates, on one core. Times are CPU
-//! time where Linux tells it, so that a busy neighbour counts less.
+//! Measures size and speed of every code of next pointers and several rates, on one core. Times are
+//! CPU times where Linux reports them, so that other processes disturb them less.
 //!
 //! `cargo run --release -p nakshi-succinct --example psi -- [FILE]`; without a file the text is
 //! like the NodeFile of ZipG: records of 40 properties, each one of 856 values of 16 letters and
 //! digits behind the delimiter of its property, 20 MB of them (`MB=58` for the 85,000 records of
-//! which it is a sample). `RATES=8,32` and `BLOCKS=64,128` choose. Searched for are values with
-//! their delimiter, or 16 bytes of the file from anywhere. The last line is what one dependent
-//! access to half the text's size of memory takes, which bounds every step of a query.
+//! which it is a sample). `RATES=8,32` and `BLOCKS=64,128` select rates and blocks. The patterns
+//! are values with their delimiter, or 16 bytes from random offsets of the file. The last line is
+//! the time of one dependent access to an array of half the text's size, which bounds every step of
+//! a query.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ impl SplitMix64 {
     }
 }
 
-/// A text and what is searched for in it.
+/// A text and the patterns to search for.
 struct SearchSample {
     text: Vec<u8>,
     patterns: Vec<Vec<u8>>,
@@ -130,7 +131,7 @@ fn median(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Numbers of an environment variable, separated by commas.
+/// Numbers from an environment variable, separated by commas.
 fn numbers(name: &str, default: &[u32]) -> Outcome<Vec<u32>> {
     match std::env::var(name) {
         Ok(list) => Ok(list.split(',').map(str::parse).collect::<Result<_, _>>()?),
@@ -148,7 +149,7 @@ fn of_file(text: Vec<u8>) -> SearchSample {
     SearchSample { text, patterns }
 }
 
-/// Whole records, up to `len` bytes.
+/// A text of whole records, up to `len` bytes.
 fn node_file(len: usize) -> SearchSample {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut random = SplitMix64(1);
@@ -169,11 +170,12 @@ fn node_file(len: usize) -> SearchSample {
     SearchSample { text, patterns }
 }
 
-/// Nanoseconds of an access whose place the one before says, over `bytes` bytes.
+/// Nanoseconds of an access whose position depends on the access before, in an array of `bytes`
+/// bytes.
 fn chase(bytes: usize) {
     let mut next: Vec<u32> = (0..bytes as u32 / 4).collect();
     let mut random = SplitMix64(3);
-    // one cycle through all places (Sattolo 1986)
+    // one cycle through all positions (Sattolo 1986)
     for i in (1..next.len()).rev() {
         next.swap(i, random.below(i as u64) as usize);
     }

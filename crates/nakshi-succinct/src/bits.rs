@@ -1,28 +1,28 @@
-//! Numbers of any width in a byte string, lowest bit first. Reads may begin at any bit; sections
+//! Numbers of any width in a byte string, lowest bit first. Reads may begin at any bit. Sections
 //! end in eight bytes of slack ([`SLACK`]), so that every number in them can be read as a word.
 
-/// Zero bytes behind the last number.
+/// Number of zero bytes behind the last number.
 pub(crate) const SLACK: u64 = 8;
-/// Widest number that a word read at any bit holds.
+/// Widest number that a word read at any bit contains.
 pub(crate) const WIDEST: u32 = 57;
 
-/// Bits that the numbers `0..=max` take.
+/// Width in bits of the numbers `0..=max`.
 pub(crate) fn width_of(max: u64) -> u32 {
     u64::BITS - max.leading_zeros()
 }
 
-/// Bytes of a section of `bits` bits: slack, and up to a whole word.
+/// Bytes of a section of `bits` bits, with its slack, rounded up to whole words.
 pub(crate) fn section(bits: u64) -> u64 {
     (bits.div_ceil(8) + SLACK).next_multiple_of(8)
 }
 
-/// The lowest `width` < 64 bits.
+/// A mask of the lowest `width` < 64 bits.
 #[inline]
 pub(crate) fn mask(width: u32) -> u64 {
     1u64.wrapping_shl(width).wrapping_sub(1)
 }
 
-/// The bits from `at` on, at least [`WIDEST`] of them; above those zeros.
+/// The bits from `at` on: at least [`WIDEST`] of them, with zeros above.
 #[inline]
 pub(crate) fn window(bytes: &[u8], at: u64) -> Option<u64> {
     let word = bytes.get((at / 8) as usize..)?.first_chunk()?;
@@ -56,16 +56,16 @@ pub(crate) const ONES: u64 = 0x0101_0101_0101_0101;
 /// The high bit of each byte.
 pub(crate) const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Position of the one that has `rank` ones below it; 64 if there are not so many.
+/// Position of the one bit that has `rank` one bits below it; 64 if there are fewer.
 ///
-/// Bytes are counted side by side (Vigna, "Broadword implementation of rank/select queries",
-/// WEA 2008), because a portable build has no instruction for it.
+/// The ones of all bytes are counted in parallel (Vigna, "Broadword implementation of rank/select
+/// queries", WEA 2008), because a portable build has no instruction for it.
 #[inline]
 pub(crate) fn select(word: u64, rank: u32) -> u32 {
     let pairs = word.wrapping_sub(word >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333).wrapping_add(pairs >> 2 & 0x3333_3333_3333_3333);
     let bytes = fours.wrapping_add(fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // byte k holds the ones of bytes 0 to k
+    // byte k holds the number of ones in bytes 0 to k
     let sums = bytes.wrapping_mul(ONES);
     if u64::from(rank) >= sums >> 56 {
         return 64;

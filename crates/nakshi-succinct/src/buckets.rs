@@ -1,28 +1,30 @@
-//! Which first byte the suffix of a row has: rows of one byte stand together, in order of bytes.
+//! Buckets: the first byte of each row's suffix. The rows of one byte are contiguous, in the order
+//! of the bytes.
 
 use std::ops::Range;
 
 use crate::{Error, Result, bits};
 
 const WRONG: Error = Error::corrupt("its table of bytes is not ascending");
-/// Entries of the table of jumps, at most.
+/// Logarithm of the most entries of the jump table.
 const JUMPS: u32 = 10;
-/// Bits of the first row in an entry; the byte stands above.
+/// Bits of the first row in a word; the byte is stored above them.
 const ROW_BITS: u32 = 56;
 
-/// The table of bytes, in memory.
+/// The table of first bytes, in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Buckets {
-    /// First row of each byte that occurs, and at last the number of rows.
+    /// First row of each byte that occurs, and finally the number of rows.
     first: Vec<u32>,
     bytes: Vec<u8>,
-    /// For rows of equal high bits the last bucket that begins at or before the first of them.
+    /// For each value of the rows' high bits, the last bucket that begins at or before the first
+    /// row with that value.
     jumps: Vec<u8>,
     shift: u32,
 }
 
 impl Buckets {
-    /// From the number of occurrences of each byte.
+    /// Makes the table from the number of occurrences of each byte.
     pub(crate) fn of_counts(counts: &[u64; 256]) -> Result<Self> {
         let mut first = Vec::with_capacity(257);
         let mut bytes = Vec::with_capacity(256);
@@ -38,7 +40,7 @@ impl Buckets {
         Self::new(first, bytes, row)
     }
 
-    /// From the words of [`Buckets::words`], for so many rows.
+    /// Makes the table from the words of [`Buckets::words`], for the given number of rows.
     pub(crate) fn of_words(section: &[u8], rows: u64) -> Result<Self> {
         let mut first = Vec::with_capacity(257);
         let mut bytes: Vec<u8> = Vec::with_capacity(256);
@@ -72,18 +74,19 @@ impl Buckets {
         Ok(Self { first, bytes, jumps, shift })
     }
 
-    /// One word for each byte that occurs: its first row, and above [`ROW_BITS`] bits the byte.
+    /// Returns a word for each byte that occurs: its first row, and above [`ROW_BITS`] bits the
+    /// byte.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         let rows = self.first.iter().map(|row| u64::from(*row));
         rows.zip(&self.bytes).map(|(row, byte)| u64::from(*byte) << ROW_BITS | row)
     }
 
-    /// Bytes that occur.
+    /// Returns the number of distinct bytes.
     pub(crate) fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The first byte of the suffix of a row that is not 0.
+    /// Returns the first byte of the suffix of a row other than 0.
     #[inline]
     pub(crate) fn byte(&self, row: u64) -> Option<u8> {
         let mut bucket = usize::from(*self.jumps.get((row >> self.shift) as usize)?);
@@ -93,7 +96,7 @@ impl Buckets {
         self.bytes.get(bucket).copied()
     }
 
-    /// Rows of suffixes that begin with `byte`.
+    /// Returns the rows of the suffixes that begin with `byte`.
     pub(crate) fn rows(&self, byte: u8) -> Range<u64> {
         let range = self.bytes.binary_search(&byte).ok().and_then(|bucket| {
             let (from, to) = (self.first.get(bucket)?, self.first.get(bucket + 1)?);

@@ -1,4 +1,4 @@
-//! From a text to its compressed form.
+//! Compression of a text in one piece.
 
 use libsais::{LibsaisError, SuffixArrayConstruction};
 
@@ -8,7 +8,7 @@ use crate::layout::{PointerSize, TextLayout};
 use crate::options::{MAX_LEN, samples};
 use crate::{Error, Options, Result, bits, marks, next_pointers};
 
-/// What is kept of the suffix array before pointers take its place.
+/// The samples of the suffix array, which are kept when next pointers replace the array.
 struct Samples {
     mark_directory: Vec<u8>,
     marks: Vec<u8>,
@@ -16,7 +16,7 @@ struct Samples {
     rows: Vec<u8>,
 }
 
-/// Appends the compressed form of `text` to `out`, which stays as it was if that fails.
+/// Appends the compressed form of `text` to `out`, which is left unchanged on failure.
 pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result<()> {
     options.check()?;
     let buckets = Buckets::of_counts(&counts(text)?)?;
@@ -43,7 +43,7 @@ pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result
     next_pointers::write(&rows, &layout, body, directory)
 }
 
-/// Occurrences of each byte.
+/// Counts the occurrences of each byte.
 fn counts(text: &[u8]) -> Result<[u64; 256]> {
     if text.len() as u64 > MAX_LEN {
         return Err(Error::unsupported(format!(
@@ -60,7 +60,7 @@ fn counts(text: &[u8]) -> Result<[u64; 256]> {
     Ok(counts)
 }
 
-/// The text position of each row's suffix; that of row 0 is empty.
+/// Returns the text position of each row's suffix; row 0 is the empty suffix.
 fn suffix_array(text: &[u8]) -> Result<Vec<i32>> {
     let mut rows = zeroed(text.len() + 1)?;
     let Some((first, rest)) = rows.split_first_mut() else { return Ok(rows) };
@@ -76,7 +76,7 @@ fn suffix_array(text: &[u8]) -> Result<Vec<i32>> {
     Ok(rows)
 }
 
-/// Samples of the suffix array and its inverse.
+/// Samples the suffix array and its inverse.
 fn samples_of(positions: &[i32], layout: &TextLayout) -> Result<Samples> {
     let (sa_rate, isa_rate) = (layout.options.sa_rate, layout.options.isa_rate);
     let mut kept = Samples {
@@ -106,14 +106,15 @@ fn samples_of(positions: &[i32], layout: &TextLayout) -> Result<Samples> {
     Ok(kept)
 }
 
-/// Turns text positions of rows into next pointers, in place.
+/// Replaces the text positions of rows by next pointers, in place.
 ///
-/// The row of a suffix is the next pointer of the suffix with one byte more in front, and within
-/// the rows of that byte pointers ascend: so each row goes to the next free place of its byte.
+/// The row of a suffix is the next pointer of the suffix that has one more byte in front, and
+/// pointers ascend within the rows of that byte. Each row therefore goes to the next free row of
+/// that byte.
 fn point(text: &[u8], buckets: &Buckets, rows: &mut [i32]) -> Result<()> {
     let mut before = zeroed(rows.len())?;
     let mut whole = 0;
-    // rows are counted behind what they number: a counter asked once more could leave 31 bits
+    // counted after the numbered items: a counter that is asked once more could exceed 31 bits
     for ((before, position), row) in before.iter_mut().zip(rows.iter()).zip(0..) {
         match position.unsigned_abs().checked_sub(1).and_then(|at| text.get(at as usize)) {
             Some(byte) => *before = *byte,
@@ -123,7 +124,7 @@ fn point(text: &[u8], buckets: &Buckets, rows: &mut [i32]) -> Result<()> {
     let mut next: Vec<usize> =
         (0..=u8::MAX).map(|byte| buckets.rows(byte).start as usize).collect();
     for (byte, row) in before.iter().zip(0i32..) {
-        // nothing stands before the whole text: its row is where the empty suffix points
+        // the whole text has no byte in front: the empty suffix points to its row
         let free = if row == whole { None } else { next.get_mut(usize::from(*byte)) };
         let place = free.map_or(0, |free| {
             *free += 1;

@@ -1,4 +1,4 @@
-//! Compresses a text that comes in pieces, chunk by chunk.
+//! Compression of a text that arrives in pieces, chunk by chunk.
 
 use crate::chunks::Directory;
 use crate::error::reserve;
@@ -7,9 +7,9 @@ use crate::{Error, Options, Result, build};
 
 /// Compresses a text of any length in bounded memory.
 ///
-/// The text is cut into chunks, each compressed by itself and appended to the output as soon as it
-/// is full, so that a caller may move the output elsewhere between calls and begin again with an
-/// empty one. With a delimiter every chunk but the last ends with it, and no record spans two.
+/// The text is cut into chunks. Each is compressed by itself and appended to the output as soon as
+/// it is full, so a caller may move the output elsewhere between calls and continue with an empty
+/// one. With a delimiter, every chunk but the last ends with it, and no record spans two chunks.
 #[derive(Clone, Debug)]
 pub struct Builder {
     options: Options,
@@ -19,12 +19,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Builds with at most `memory` bytes for chunks, beside the output and the pieces that are
-    /// handed over; see [`Options::memory_of`].
+    /// Makes a builder that takes at most `memory` bytes for chunks, apart from the output and the
+    /// pieces that are passed in; see [`Options::memory_of`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for options out of their bounds and for less memory than a megabyte
-    /// and a bit.
+    /// [`Error::Unsupported`] for options out of their bounds, and for less memory than slightly
+    /// over a megabyte.
     pub fn new(options: Options, delimiter: Option<u8>, memory: u64) -> Result<Self> {
         Self::of_chunks(options, delimiter, options.chunk_of(memory)).map_err(|error| match error {
             Error::Unsupported { .. } if options.check().is_ok() => Error::unsupported(format!(
@@ -35,7 +35,7 @@ impl Builder {
         })
     }
 
-    /// Builds with chunks of at most `chunk` bytes, at most [`MAX_LEN`].
+    /// Makes a builder with chunks of at most `chunk` bytes, at most [`MAX_LEN`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for options and chunks out of their bounds.
@@ -49,16 +49,16 @@ impl Builder {
         Ok(Self { options, chunk, pending: Vec::new(), directory })
     }
 
-    /// Most bytes of text in a chunk.
+    /// Returns the most bytes of text in a chunk.
     pub fn chunk(&self) -> u64 {
         self.chunk as u64
     }
 
-    /// The next piece of the text; appends chunks that are full to `out`.
+    /// Adds the next piece of the text; appends full chunks to `out`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a record is longer than a chunk, [`Error::OutOfMemory`]. The
-    /// builder is of no more use then.
+    /// builder cannot be used any more then.
     pub fn push(&mut self, mut piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
         while !piece.is_empty() {
             if self.pending.len() == self.chunk {
@@ -73,8 +73,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Appends the last chunk and the directory to `out`. Everything that was appended, in one
-    /// piece, is what [`ChunkedText::open`](crate::ChunkedText::open) takes.
+    /// Appends the last chunk and the directory to `out`. The concatenation of all appended bytes
+    /// is the input of [`ChunkedText::open`](crate::ChunkedText::open).
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -85,7 +85,7 @@ impl Builder {
         self.directory.write(out)
     }
 
-    /// Grows by doubling, but never beyond a chunk.
+    /// Grows the buffer by doubling, but never beyond a chunk.
     fn make_room(&mut self, more: usize) -> Result<()> {
         let len = self.pending.len();
         let needed = len + more;
@@ -97,7 +97,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Compresses what is pending, up to its last delimiter.
+    /// Compresses the pending bytes up to their last delimiter.
     fn cut(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let end = match self.directory.delimiter {
             None => self.pending.len(),

@@ -7,12 +7,12 @@ use crate::error::{grow, reserve};
 use crate::view::{Parsed, View};
 use crate::{Error, Options, Result};
 
-/// What a [`Builder`](crate::Builder) wrote: the queries of a [`Succinct`](crate::Succinct) over
-/// all chunks, with offsets into the whole text.
+/// A text that a [`Builder`](crate::Builder) wrote: the queries of a [`Succinct`](crate::Succinct)
+/// over all chunks, with offsets into the whole text.
 ///
-/// Answers are those of the text in one piece: an occurrence across the end of a chunk is found
-/// too, by reading the text around that end. With a delimiter none can be there unless the pattern
-/// has it before its last byte, and nothing is read.
+/// The answers are those of the text in one piece. An occurrence across the end of a chunk is found
+/// by reading the text around that end. With a delimiter there can be none unless the pattern
+/// contains the delimiter before its last byte; otherwise nothing is read.
 #[derive(Clone, Debug)]
 pub struct ChunkedText<B = Vec<u8>> {
     bytes: B,
@@ -22,10 +22,10 @@ pub struct ChunkedText<B = Vec<u8>> {
 
 #[derive(Clone, Debug)]
 struct ChunkEntry {
-    /// In the text.
+    /// Offset in the text.
     begin: u64,
     end: u64,
-    /// In the bytes.
+    /// Range of the chunk in the serialised bytes.
     range: Range<usize>,
     parsed: Parsed,
 }
@@ -34,7 +34,7 @@ impl ChunkedText<Vec<u8>> {
     /// Compresses a text that is in memory, in chunks that take at most `memory` each.
     ///
     /// # Errors
-    /// As [`Builder::new`](crate::Builder::new) and [`Builder::push`](crate::Builder::push).
+    /// Same as [`Builder::new`](crate::Builder::new) and [`Builder::push`](crate::Builder::push).
     pub fn build(
         text: &[u8],
         options: Options,
@@ -50,8 +50,8 @@ impl ChunkedText<Vec<u8>> {
 }
 
 impl<B: AsRef<[u8]>> ChunkedText<B> {
-    /// Opens what a [`Builder`](crate::Builder) wrote, no more and no less, and reads directories
-    /// to see whether they ascend.
+    /// Opens exactly the bytes that a [`Builder`](crate::Builder) wrote, and checks that all
+    /// directories ascend.
     ///
     /// # Errors
     /// [`Error::Corrupt`], or [`Error::Unsupported`] if a newer version wrote it.
@@ -61,11 +61,11 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(opened)
     }
 
-    /// As [`ChunkedText::open`], but reads the headers and tables of bytes of chunks only. What is wrong
-    /// with the rest is found by the queries that meet it.
+    /// Opens like [`ChunkedText::open`], but reads only the headers and byte tables of the chunks.
+    /// Queries find other damage when they meet it.
     ///
     /// # Errors
-    /// As [`ChunkedText::open`].
+    /// Same as [`ChunkedText::open`].
     pub fn open_lazily(bytes: B) -> Result<Self> {
         let all = bytes.as_ref();
         let directory = Directory::parse(all)?;
@@ -73,7 +73,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         reserve(&mut chunks, directory.chunks.len())?;
         let (mut begin, mut from) = (0, 0);
         for chunk in &directory.chunks {
-            // the directory was found to fit the bytes
+            // the directory was checked to fit the bytes
             let range = from..usize::try_from(chunk.bytes_end).unwrap_or(usize::MAX);
             let parsed = Parsed::new(all.get(range.clone()).unwrap_or_default())?;
             if parsed.layout.len != chunk.text_end - begin {
@@ -86,40 +86,40 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(Self { delimiter: directory.delimiter, chunks, bytes })
     }
 
-    /// The serialised form.
+    /// Returns the serialised form.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
-    /// The bytes it was opened with.
+    /// Returns the bytes with which the text was opened.
     pub fn into_bytes(self) -> B {
         self.bytes
     }
 
-    /// Bytes of the text.
+    /// Returns the number of bytes of the text.
     pub fn len(&self) -> u64 {
         self.chunks.last().map_or(0, |last| last.end)
     }
 
-    /// Whether the text is empty.
+    /// Returns true if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// The byte with which every chunk but the last ends.
+    /// Returns the byte with which every chunk but the last ends.
     pub fn delimiter(&self) -> Option<u8> {
         self.delimiter
     }
 
-    /// Where chunks lie in the text, in order.
+    /// Returns the ranges of the chunks in the text, in order.
     pub fn chunks(&self) -> impl Iterator<Item = Range<u64>> {
         self.chunks.iter().map(|chunk| chunk.begin..chunk.end)
     }
 
-    /// Appends the `len` bytes of the text from `offset` on, fewer where it ends, to `out`.
+    /// Appends the `len` bytes of the text from `offset` on, or fewer at its end, to `out`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::OutOfMemory`]; then `out` is as it was.
+    /// [`Error::Corrupt`], [`Error::OutOfMemory`]; `out` is unchanged then.
     pub fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let end = offset.saturating_add(len as u64).min(self.len());
         let before = out.len();
@@ -135,7 +135,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(())
     }
 
-    /// How often `pattern` occurs; occurrences may overlap. The empty pattern occurs at every
+    /// Counts the occurrences of `pattern`, which may overlap. The empty pattern occurs at every
     /// byte.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(count)
     }
 
-    /// Offsets of `pattern`, ascending.
+    /// Returns the offsets of `pattern`, ascending.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::OutOfMemory`].
@@ -172,7 +172,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(found)
     }
 
-    /// Calls `f` with offsets of `pattern`, in no order, until it breaks.
+    /// Calls `f` with the offsets of `pattern`, in no order, until it breaks.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::OutOfMemory`].
@@ -191,7 +191,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         self.across(pattern, f)
     }
 
-    /// Calls `f` with offsets of `pattern` that begin in one chunk and end in another.
+    /// Calls `f` with the offsets of `pattern` that begin in one chunk and end in another.
     fn across(&self, pattern: &[u8], mut f: impl FnMut(u64) -> ControlFlow<()>) -> Result<()> {
         let Some((_, before_last)) = pattern.split_last() else { return Ok(()) };
         if self.delimiter.is_some_and(|delimiter| !before_last.contains(&delimiter)) {
@@ -218,7 +218,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         chunk.parsed.view(bytes.unwrap_or_default())
     }
 
-    /// Where each chunk begins in the text, and its queries.
+    /// Returns the offset of each chunk in the text, and its queries.
     fn views(&self) -> impl Iterator<Item = (u64, View<'_>)> {
         self.chunks.iter().map(|chunk| (chunk.begin, self.view(chunk)))
     }

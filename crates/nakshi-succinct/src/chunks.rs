@@ -1,5 +1,5 @@
-//! Where chunks of a longer text lie: a directory behind them, so that they can be written as
-//! they are made.
+//! The directory of a chunked text: the positions of its chunks. It follows the chunks, so that
+//! they can be written as they are made.
 
 use crate::error::{grow, reserve};
 use crate::layout::MAGIC_BITS;
@@ -12,10 +12,10 @@ const ENTRY: usize = 16;
 /// Last word of a chunked text; the version of its layout in the highest byte.
 const MAGIC: u64 = u64::from_le_bytes(*b"nkstext\0") | VERSION << MAGIC_BITS;
 const VERSION: u64 = 1;
-/// What stands for no delimiter, behind the 256 bytes.
+/// The entry for no delimiter, above the 256 bytes.
 const NO_DELIMITER: u64 = 256;
 
-/// One chunk: its end in the text, and in the bytes.
+/// The ends of one chunk, in the text and in the serialised bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) text_end: u64,
@@ -38,7 +38,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Appends both.
+    /// Appends the directory and the trailer.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         reserve(out, self.chunks.len() * ENTRY + TRAILER)?;
         let mut put = |word: u64| out.extend_from_slice(&word.to_le_bytes());
@@ -53,7 +53,8 @@ impl Directory {
         Ok(())
     }
 
-    /// From the end of a chunked text; chunks lie one behind another and fill what is before.
+    /// Parses the directory at the end of a chunked text. The chunks are contiguous and fill all
+    /// bytes before it.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         const WRONG: Error = Error::corrupt("its directory of chunks does not fit its length");
         let body = bytes.len().checked_sub(TRAILER).ok_or(WRONG)?;

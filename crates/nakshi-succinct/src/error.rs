@@ -1,30 +1,30 @@
 //! The one error type of this crate.
 
-/// What can go wrong while a text is compressed, opened or queried.
+/// An error of compressing, opening or querying a text.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Bytes are not what was written.
+    /// The bytes are not those that were written.
     #[error("the compressed text is corrupt: {what}; restore it from a copy or build it again")]
     Corrupt {
-        /// What does not fit.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// Something that this version cannot represent.
+    /// The request is beyond this version.
     #[error("unsupported: {what}")]
     Unsupported {
-        /// What it is, and what would work.
+        /// Description, and a remedy.
         what: String,
     },
-    /// The system refused memory.
+    /// The system refused to provide memory.
     #[error("{needed} bytes of memory are not to be had; build in smaller chunks")]
     OutOfMemory {
-        /// Bytes that were asked for.
+        /// Number of bytes requested.
         needed: u64,
     },
 }
 
-/// `Result` with this crate's [`Error`].
+/// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -37,12 +37,12 @@ impl Error {
     }
 }
 
-/// Makes room for `more` items and no others.
+/// Reserves capacity for exactly `more` further items.
 pub(crate) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
     vec.try_reserve_exact(more).map_err(|_| refused::<T>(more))
 }
 
-/// Makes room for `more` items, and for others to come.
+/// Reserves capacity for `more` further items, with room to grow.
 pub(crate) fn grow<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
     vec.try_reserve(more).map_err(|_| refused::<T>(more))
 }

@@ -1,4 +1,4 @@
-//! Where each section of a compressed text lies: a function of its header.
+//! Positions of the sections of a compressed text, computed from its header.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use crate::{Error, Options, Result, bits, marks};
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 56;
-/// First word of a header: what it is, and the version of the layout in the highest byte.
+/// First word of a header: a magic, with the version of the layout in the highest byte.
 const MAGIC: u64 = u64::from_le_bytes(*b"nkspsi\0\0") | VERSION << MAGIC_BITS;
 /// Bits below the version.
 pub(crate) const MAGIC_BITS: u32 = 56;
 const VERSION: u64 = 1;
 /// Longest body of next pointers, so that no sum of lengths wraps.
 const MAX_BODY: u64 = 1 << 40;
-/// Widest place of a block in its group.
+/// Widest offset of a block in its group, in bits.
 const MAX_PLACE: u32 = 32;
 
 /// Blocks of next pointers in a group of their directory.
@@ -25,7 +25,7 @@ pub(crate) const GROUP: u64 = 16;
 pub(crate) struct TextLayout {
     pub(crate) options: Options,
     pub(crate) len: u64,
-    /// Suffixes with the empty one.
+    /// Number of suffixes, including the empty one.
     pub(crate) rows: u64,
     pub(crate) bucket_count: u64,
     pub(crate) size: PointerSize,
@@ -42,11 +42,11 @@ pub(crate) struct TextLayout {
     pub(crate) total: u64,
 }
 
-/// What next pointers take.
+/// Size of the code of next pointers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PointerSize {
     pub(crate) body_bits: u64,
-    /// Bits of the place of a block in its group.
+    /// Width in bits of the offset of a block in its group.
     pub(crate) place_bits: u32,
 }
 
@@ -106,7 +106,7 @@ impl TextLayout {
         [MAGIC, self.len, options, self.bucket_count, body_bits, place_bits, self.total]
     }
 
-    /// From bytes that are the whole compressed text, no more and no less.
+    /// Parses the layout of `bytes`, which must be exactly one compressed text.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         const SHORT: Error = Error::corrupt("it is shorter than its header");
         let header = bytes.get(..HEADER).ok_or(SHORT)?;
@@ -144,7 +144,7 @@ fn extent(from: u64, to: u64) -> Result<Range<usize>> {
     Ok(fits(from)?..fits(to)?)
 }
 
-/// Bits of the directory where a first pointer and a beginning take `fixed` bits together.
+/// Bits of the directory; a group's first pointer and beginning take `fixed` bits together.
 fn directory_bits(rows: u64, options: &Options, fixed: u32, size: PointerSize) -> u64 {
     let groups = rows.div_ceil(u64::from(options.psi_block) * GROUP);
     groups * (u64::from(fixed) + (GROUP - 1) * u64::from(size.place_bits))

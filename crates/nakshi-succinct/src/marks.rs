@@ -1,8 +1,8 @@
-//! Which rows have their text position kept.
+//! Marks: the rows whose text positions are kept.
 //!
-//! Rows in blocks of 256, each the ascending list of the low bytes of its marked rows, and a
-//! directory of where lists begin: at a rate of 32, 0.38 bits a row where a bit vector with counts
-//! takes 1.06, and what a look-up touches is denser by as much.
+//! Rows are grouped in blocks of 256. A block is the ascending list of the low bytes of its marked
+//! rows, and a directory tells where each list begins. At a rate of 32 that takes 0.38 bits a row,
+//! where a bit vector with counts takes 1.06, so a look-up also touches less memory.
 
 use crate::bits::{self, HIGHS, ONES};
 use crate::{Error, Result};
@@ -18,7 +18,7 @@ pub(crate) fn directory_bytes(rows: u64) -> u64 {
     bits::section((rows.div_ceil(BLOCK) + 1) * ENTRY)
 }
 
-/// Marked rows, as they lie in a compressed text.
+/// Marked rows, on the bytes of a compressed text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks<'a> {
     pub(crate) directory: &'a [u8],
@@ -26,12 +26,12 @@ pub(crate) struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// How many marked rows come before `row`, if it is marked itself.
+    /// Returns the number of marked rows before `row` if `row` is marked, else `None`.
     #[inline]
     pub(crate) fn rank(&self, row: u64) -> Result<Option<u64>> {
         let both = bits::window(self.directory, row / BLOCK * ENTRY).ok_or(WRONG)?;
         let (from, to) = (both & bits::mask(32), both >> 32);
-        // a block holds a byte once
+        // a block holds each byte at most once
         if to.wrapping_sub(from) > BLOCK {
             return Err(WRONG);
         }
@@ -39,7 +39,7 @@ impl Marks<'_> {
         let mut at = from;
         while at < to {
             let different = bits::word(self.lows, at as usize).ok_or(WRONG)? ^ wanted;
-            // the lowest byte that is zero has its high bit set; those above it may by a carry
+            // the lowest zero byte has its high bit set; bytes above it may have it set by a carry
             let zeros = different.wrapping_sub(ONES) & !different & HIGHS;
             if zeros != 0 {
                 let found = at + u64::from(zeros.trailing_zeros() / 8);
@@ -50,7 +50,8 @@ impl Marks<'_> {
         Ok(None)
     }
 
-    /// Whether lists of `rows` rows begin one behind another and hold `count` rows in all.
+    /// Returns an error unless the lists of `rows` rows are contiguous and hold `count` rows in
+    /// all.
     pub(crate) fn check(&self, rows: u64, count: u64) -> Result<()> {
         let mut last = 0;
         for block in 0..=rows.div_ceil(BLOCK) {
@@ -68,7 +69,7 @@ impl Marks<'_> {
 pub(crate) struct MarksWriter<'a> {
     directory: &'a mut [u8],
     lows: &'a mut [u8],
-    /// Entries of the directory that are written.
+    /// Number of entries of the directory that are written.
     entries: u64,
     marked: u64,
 }
@@ -78,7 +79,7 @@ impl<'a> MarksWriter<'a> {
         Self { directory, lows, entries: 0, marked: 0 }
     }
 
-    /// Marks `row`; returns how many came before.
+    /// Marks `row`; returns the number of marked rows before it.
     pub(crate) fn mark(&mut self, row: u64) -> u64 {
         self.begin_until(row / BLOCK + 1);
         bits::put(self.lows, self.marked * 8, 8, row % BLOCK);
@@ -86,7 +87,7 @@ impl<'a> MarksWriter<'a> {
         self.marked - 1
     }
 
-    /// Closes the directory of `rows` rows.
+    /// Completes the directory of `rows` rows.
     pub(crate) fn finish(mut self, rows: u64) {
         self.begin_until(rows.div_ceil(BLOCK) + 1);
     }
@@ -106,7 +107,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Seen red with `found < to` left out, so that a list runs on into the next.
+        /// Seen red with `found < to` left out, so that a look-up reads into the next list.
         #[test]
         fn ranks_are_those_of_a_set(
             rows in 1..3000u64,

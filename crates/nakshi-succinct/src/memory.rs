@@ -1,15 +1,15 @@
-//! How much memory compressing a text takes.
+//! Memory that compressing a text takes.
 
 use crate::Options;
 use crate::layout::{PointerSize, TextLayout};
 use crate::options::MAX_LEN;
 
 impl Options {
-    /// Most bytes of memory that compressing a text of `len` bytes takes at once: the text, its
-    /// suffix array of four bytes each, samples of that, and the compressed form at its largest.
-    /// Without what an output vector holds already. [`u64::MAX`] beyond [`MAX_LEN`].
+    /// Returns the peak memory in bytes of compressing a text of `len` bytes: the text, its suffix
+    /// array of four bytes a row, samples of it, and the compressed form at its largest. Does not
+    /// include the bytes that an output vector already holds. [`u64::MAX`] beyond [`MAX_LEN`].
     ///
-    /// With the defaults 8.1 bytes for a byte of text; what cannot be compressed takes that much,
+    /// With the defaults this is 8.1 bytes for a byte of text; incompressible texts take that much,
     /// other texts less.
     pub fn memory_of(&self, len: u64) -> u64 {
         let rows = len.saturating_add(1);
@@ -19,12 +19,13 @@ impl Options {
         let size = PointerSize { body_bits, place_bits: 20 };
         let Ok(layout) = TextLayout::new(len, *self, 256, size) else { return u64::MAX };
         let samples = layout.body.start as u64;
-        // libsais takes tables of its alphabet
+        // libsais allocates tables of its alphabet
         const TABLES: u64 = 1 << 20;
         rows * 5 + samples + layout.total.max(rows) + TABLES
     }
 
-    /// Longest chunk whose [`Options::memory_of`] is at most `memory`; 0 if there is none.
+    /// Returns the longest chunk whose [`Options::memory_of`] is at most `memory`; 0 if there is
+    /// none.
     pub fn chunk_of(&self, memory: u64) -> u64 {
         let (mut fits, mut beyond) = (0, MAX_LEN + 1);
         while beyond - fits > 1 {
@@ -39,7 +40,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    /// Seen red with a chunk that must take less than is given.
+    /// Seen red with a chunk that must take less than the given memory.
     #[test]
     fn a_chunk_is_the_largest_that_fits() {
         let options = Options::default();

@@ -1,25 +1,25 @@
-//! How a text is compressed, and what that takes.
+//! Options of the compression and their costs.
 
 use crate::{Error, Result, bits};
 
-/// Longest text of one [`Succinct`](crate::Succinct), so that its rows fit 31 bits.
+/// Longest text of one [`Succinct`](crate::Succinct), whose rows must fit 31 bits.
 pub const MAX_LEN: u64 = (1 << 31) - 2;
 
-/// How the gaps between next pointers are written.
+/// The code of the gaps between next pointers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Psi {
     /// Each gap in Elias' gamma code, as in the paper: one bit for a gap of one.
     EliasGamma,
-    /// Each block of pointers as a sequence of Elias and Fano with a width of its own.
+    /// Each block of pointers in the code of Elias and Fano, with a width of its own.
     EliasFano,
-    /// Runs of gaps of one by their length, and the gaps between runs, both in the gamma code
+    /// Runs of gaps of one by their length, and the gaps between runs, both in Elias' gamma code
     /// (Mäkinen and Navarro, "Succinct suffix arrays based on run-length encoding", CPM 2005).
     #[default]
     Runs,
 }
 
 impl Psi {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 3] = [Self::EliasGamma, Self::EliasFano, Self::Runs];
 
     pub(crate) fn code(self) -> u8 {
@@ -34,8 +34,8 @@ impl Psi {
         Self::ALL.into_iter().find(|psi| psi.code() == code)
     }
 
-    /// Bits of a row that the pointers of no text exceed on average: the entropy of a byte, twice
-    /// in the gamma code, and the ends of the code.
+    /// Most bits that a row takes on average in any text: the entropy of a byte, twice that in the
+    /// gamma code, and the ends of the code.
     pub(crate) fn worst_bits(self) -> u64 {
         match self {
             Self::EliasGamma => 18,
@@ -45,16 +45,16 @@ impl Psi {
     }
 }
 
-/// How a text is compressed. Everything is a power of two.
+/// Options of the compression. Every number is a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The suffix array keeps every text position divisible by this: a search walks up to as
-    /// many steps for each place that it finds. 1 to [`Options::MAX_RATE`].
+    /// The suffix array keeps every text position divisible by this rate; a search walks up to as
+    /// many steps for each occurrence. 1 to [`Options::MAX_RATE`].
     pub sa_rate: u32,
-    /// The inverse suffix array keeps every text position divisible by this: an extract walks up
-    /// to as many steps before its first byte. 1 to [`Options::MAX_RATE`].
+    /// The inverse suffix array keeps every text position divisible by this rate; an extract walks
+    /// up to as many steps before its first byte. 1 to [`Options::MAX_RATE`].
     pub isa_rate: u32,
-    /// How next pointers are written.
+    /// Code of the next pointers.
     pub psi: Psi,
     /// Next pointers in a block, which is decoded from its start. [`Options::MIN_BLOCK`] to
     /// [`Options::MAX_BLOCK`].
@@ -90,7 +90,7 @@ impl Options {
         Ok(())
     }
 
-    /// As a word of the header.
+    /// Encodes the options as a word of the header.
     pub(crate) fn to_word(self) -> u64 {
         let log = |value: u32| value.trailing_zeros() as u8;
         let [sa, isa, block] = [self.sa_rate, self.isa_rate, self.psi_block].map(log);
@@ -98,7 +98,7 @@ impl Options {
     }
 
     /// # Errors
-    /// [`Error::Corrupt`] if the word says nothing that [`Options::check`] allows.
+    /// [`Error::Corrupt`] if the options in the word fail [`Options::check`].
     pub(crate) fn of_word(word: u64) -> Result<Self> {
         const WRONG: Error = Error::corrupt("its options do not exist");
         let [psi, sa, isa, block, 0, 0, 0, 0] = word.to_le_bytes() else { return Err(WRONG) };
@@ -125,12 +125,12 @@ impl Default for Options {
     }
 }
 
-/// Samples at a rate.
+/// Number of samples at a rate.
 pub(crate) fn samples(len: u64, rate: u32) -> u64 {
     len.div_ceil(u64::from(rate))
 }
 
-/// Bits of one sampled position, counted in rates.
+/// Width in bits of one sampled position, counted in rates.
 pub(crate) fn sample_width(len: u64, rate: u32) -> u32 {
     bits::width_of(samples(len, rate).saturating_sub(1))
 }
@@ -139,7 +139,7 @@ pub(crate) fn sample_width(len: u64, rate: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Seen red with the two rates read in the other order.
+    /// Seen red with the two rates read in the opposite order.
     #[test]
     fn words_come_back() {
         for psi in Psi::ALL {

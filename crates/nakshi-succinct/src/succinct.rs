@@ -6,10 +6,10 @@ use crate::error::reserve;
 use crate::view::{Parsed, Positions, View};
 use crate::{Options, Result, build};
 
-/// A text of up to [`MAX_LEN`](crate::MAX_LEN) bytes, compressed, with random access and search.
+/// A compressed text of up to [`MAX_LEN`](crate::MAX_LEN) bytes, with random access and search.
 ///
-/// It works on its serialised bytes where they lie; only the table of bytes, three kilobytes, is
-/// copied. The layout of the bytes is in the documentation of the crate.
+/// Queries work on the serialised bytes in place; only the byte table, three kilobytes, is copied.
+/// The documentation of the crate describes the layout of the bytes.
 #[derive(Clone, Debug)]
 pub struct Succinct<B = Vec<u8>> {
     bytes: B,
@@ -17,10 +17,10 @@ pub struct Succinct<B = Vec<u8>> {
 }
 
 impl Succinct<Vec<u8>> {
-    /// Compresses `text`, with [`Options::memory_of`] its length of memory.
+    /// Compresses `text`, in at most [`Options::memory_of`] bytes of memory.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) for a longer text than
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for a text longer than
     /// [`MAX_LEN`](crate::MAX_LEN) and for options out of their bounds,
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn build(text: &[u8], options: &Options) -> Result<Self> {
@@ -34,14 +34,14 @@ impl Succinct<Vec<u8>> {
 /// Appends the compressed form of `text` to `out`; its length is a multiple of eight.
 ///
 /// # Errors
-/// As [`Succinct::build`]; then `out` is as it was.
+/// Same as [`Succinct::build`]; `out` is unchanged then.
 pub fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result<()> {
     build::write(text, options, out)
 }
 
 impl<B: AsRef<[u8]>> Succinct<B> {
-    /// Opens what [`write()`] wrote, no more and no less, and reads its directories to see whether
-    /// they ascend: with the defaults about four bytes for a hundred of the text.
+    /// Opens exactly the bytes that [`write()`] wrote, and checks that their directories ascend.
+    /// With the defaults that reads about four bytes for a hundred of the text.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt), or
@@ -52,62 +52,62 @@ impl<B: AsRef<[u8]>> Succinct<B> {
         Ok(opened)
     }
 
-    /// As [`Succinct::open`], but reads the header and the table of bytes only. What is wrong with
-    /// the rest is found by the queries that meet it.
+    /// Opens like [`Succinct::open`], but reads only the header and the byte table. Queries find
+    /// other damage when they meet it.
     ///
     /// # Errors
-    /// As [`Succinct::open`].
+    /// Same as [`Succinct::open`].
     pub fn open_lazily(bytes: B) -> Result<Self> {
         let parsed = Parsed::new(bytes.as_ref())?;
         Ok(Self { bytes, parsed })
     }
 
-    /// The serialised form.
+    /// Returns the serialised form.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
-    /// The bytes it was opened with.
+    /// Returns the bytes with which the text was opened.
     pub fn into_bytes(self) -> B {
         self.bytes
     }
 
-    /// How it was compressed.
+    /// Returns the options of the compression.
     pub fn options(&self) -> &Options {
         &self.parsed.layout.options
     }
 
-    /// Bytes of the text.
+    /// Returns the number of bytes of the text.
     pub fn len(&self) -> u64 {
         self.parsed.layout.len
     }
 
-    /// Whether the text is empty.
+    /// Returns true if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends the `len` bytes of the text from `offset` on, fewer where it ends, to `out`.
+    /// Appends the `len` bytes of the text from `offset` on, or fewer at its end, to `out`.
     ///
-    /// Takes about half of [`Options::isa_rate`] steps and one for each byte.
+    /// Takes about half of [`Options::isa_rate`] steps, plus one for each byte.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt),
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); then `out` is as it was.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); `out` is unchanged then.
     pub fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         self.view().extract(offset, len, out)
     }
 
-    /// Appends the bytes of ranges, one range after another and fewer where the text ends, to
-    /// `out`: what [`Succinct::extract`] does for each, with the steps of all side by side.
+    /// Appends the bytes of several ranges to `out`, one range after another, or fewer where the
+    /// text ends. Equals [`Succinct::extract`] of each range, but interleaves their steps.
     ///
     /// # Errors
-    /// As [`Succinct::extract`].
+    /// Same as [`Succinct::extract`].
     pub fn extract_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
         self.view().extract_all(ranges.iter(), out)
     }
 
-    /// How often `pattern` occurs; occurrences may overlap. The empty pattern occurs at every
+    /// Counts the occurrences of `pattern`, which may overlap. The empty pattern occurs at every
     /// byte.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
         Ok(rows.end - rows.start)
     }
 
-    /// Offsets of `pattern`, ascending.
+    /// Returns the offsets of `pattern`, ascending.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt),
@@ -132,17 +132,17 @@ impl<B: AsRef<[u8]>> Succinct<B> {
         Ok(found)
     }
 
-    /// Offsets of `pattern`, one after another as they are asked for, in the order of what
-    /// follows it in the text.
+    /// Returns an iterator over the offsets of `pattern`, which finds each when it is asked for, in
+    /// the order of the suffixes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt), here and from the iterator.
+    /// [`Error::Corrupt`](crate::Error::Corrupt), from this call and from the iterator.
     pub fn positions(&self, pattern: &[u8]) -> Result<Positions<'_>> {
         let view = self.view();
         Ok(view.positions(view.rows(pattern)?))
     }
 
-    /// Calls `f` with offsets of `pattern`, in the order of [`Succinct::positions`], until it
+    /// Calls `f` with the offsets of `pattern`, in the order of [`Succinct::positions`], until it
     /// breaks.
     ///
     /// # Errors

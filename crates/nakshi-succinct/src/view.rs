@@ -10,17 +10,17 @@ use crate::next_pointers::NextPointers;
 use crate::options::samples;
 use crate::{Error, Result, bits};
 
-/// Walks that are done side by side, so that their memory accesses overlap.
+/// Number of interleaved walks, whose memory accesses overlap.
 const LANES: usize = 8;
 
-/// What is read from the header once: where sections lie, and the table of bytes.
+/// The parsed header: positions of the sections, and the byte table.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) layout: TextLayout,
     pub(crate) buckets: Buckets,
 }
 
-/// One compressed text.
+/// Queries on one compressed text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     parsed: &'a Parsed,
@@ -30,18 +30,18 @@ pub(crate) struct View<'a> {
     pointers: NextPointers<'a>,
 }
 
-/// A stretch of an extract, from a sampled position on.
+/// A part of an extract, from a sampled position on.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     row: u64,
-    /// Steps before the first byte.
+    /// Number of steps before the first byte.
     skip: u64,
-    /// Places in the output.
+    /// Range in the output.
     from: usize,
     to: usize,
 }
 
-/// A row on its way to a sampled one.
+/// A row on its walk to a sampled row.
 #[derive(Clone, Copy, Default)]
 struct Walker {
     row: u64,
@@ -49,7 +49,7 @@ struct Walker {
 }
 
 impl Parsed {
-    /// Header and table of bytes; the whole length is checked, directories are not.
+    /// Parses the header and the byte table; checks the total length, but not the directories.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self> {
         let layout = TextLayout::parse(bytes)?;
         let section = bytes.get(layout.buckets.clone()).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Parsed {
         Ok(Self { layout, buckets })
     }
 
-    /// Queries on `bytes`, from which this was read.
+    /// Returns the queries on `bytes`, from which this header was parsed.
     #[inline]
     pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> View<'a> {
         let layout = &self.layout;
@@ -84,20 +84,20 @@ impl<'a> View<'a> {
         self.parsed.layout.len
     }
 
-    /// Whether directories ascend.
+    /// Returns an error unless the directories ascend.
     pub(crate) fn check(&self) -> Result<()> {
         let layout = &self.parsed.layout;
         self.marks.check(layout.rows, samples(layout.len, layout.options.sa_rate))?;
         self.pointers.check()
     }
 
-    /// Appends up to `len` bytes from `offset` on, as many as there are.
+    /// Appends up to `len` bytes from `offset` on, fewer at the end of the text.
     pub(crate) fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let range = offset..offset.saturating_add(len as u64);
         self.extract_all(std::iter::once(&range), out)
     }
 
-    /// Appends the bytes of ranges, one after another, as many as there are of each.
+    /// Appends the bytes of ranges, one after another, fewer where the text ends.
     pub(crate) fn extract_all<'r>(
         &self,
         ranges: impl Iterator<Item = &'r Range<u64>> + Clone,
@@ -117,8 +117,8 @@ impl<'a> View<'a> {
         result
     }
 
-    /// The bytes of ranges that lie in the text, as many as `out` takes: a walk from every sample,
-    /// a step of each in turn, and another walk in place of one that has ended.
+    /// Fills `out` with the bytes of ranges that lie in the text. One walk starts at every sample;
+    /// the walks advance by one step in turn, and a new walk takes the place of one that has ended.
     fn fill(&self, ranges: impl Iterator<Item = Range<u64>>, out: &mut [u8]) -> Result<()> {
         let rate = u64::from(self.parsed.layout.options.isa_rate);
         let mut filled = 0;
@@ -156,7 +156,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// One step of a lane; false if it has its last byte.
+    /// Advances a lane by one step; returns false after its last byte.
     #[inline]
     fn advance(&self, lane: &mut Lane, out: &mut [u8]) -> Result<bool> {
         if lane.skip > 0 {
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
         Ok(true)
     }
 
-    /// The row of the suffix at a sampled position.
+    /// Returns the row of the suffix at a sampled position.
     fn sampled_row(&self, sample: u64) -> Result<u64> {
         let layout = &self.parsed.layout;
         bits::get(self.sampled_rows, sample * u64::from(layout.row_bits), layout.row_bits)
@@ -185,8 +185,8 @@ impl<'a> View<'a> {
             .ok_or(Error::corrupt("a sampled suffix is no row"))
     }
 
-    /// Rows of the suffixes that begin with `pattern`; for the empty one all but that of the
-    /// empty suffix.
+    /// Returns the rows of the suffixes that begin with `pattern`; for the empty pattern, all rows
+    /// but that of the empty suffix.
     pub(crate) fn rows(&self, pattern: &[u8]) -> Result<Range<u64>> {
         let Some((last, rest)) = pattern.split_last() else {
             return Ok(1..self.parsed.layout.rows);
@@ -203,7 +203,7 @@ impl<'a> View<'a> {
         Ok(rows)
     }
 
-    /// The text position of a row's suffix.
+    /// Returns the text position of a row's suffix.
     pub(crate) fn locate(&self, row: u64) -> Result<u64> {
         let mut walker = Walker { row, steps: 0 };
         loop {
@@ -245,7 +245,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// One step towards a sample; the position of the suffix where it began, once that is known.
+    /// Advances by one step towards a sample; returns the position of the suffix at which the walk
+    /// began, once it is known.
     #[inline]
     fn step(&self, walker: &mut Walker) -> Result<Option<u64>> {
         let layout = &self.parsed.layout;
@@ -264,7 +265,7 @@ impl<'a> View<'a> {
         Ok(None)
     }
 
-    /// The text position of a row's suffix, if it is kept.
+    /// Returns the text position of a row's suffix, if it is sampled.
     #[inline]
     fn position(&self, row: u64) -> Result<Option<u64>> {
         let Some(rank) = self.marks.rank(row)? else { return Ok(None) };
@@ -275,15 +276,16 @@ impl<'a> View<'a> {
         Ok(Some(sample * u64::from(layout.options.sa_rate)))
     }
 
-    /// Text positions of rows, in their order.
+    /// Returns the text positions of rows, in the order of the rows.
     pub(crate) fn positions(self, rows: Range<u64>) -> Positions<'a> {
         Positions { view: self, rows }
     }
 }
 
-/// Offsets at which a pattern occurs, in the order of what follows it in the text.
+/// Offsets at which a pattern occurs, in the order of the suffixes.
 ///
-/// Each is found when it is asked for, so that whoever stops early pays for no more.
+/// Each offset is found when it is asked for, so a caller that stops early pays for no further
+/// ones.
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {
     view: View<'a>,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const OPTIONS: Options = Options { sa_rate: 4, isa_rate: 4, psi: Psi::Runs, psi_block: 16 };
 
-/// Built from pieces, with the output moved away after each.
+/// Builds a text from pieces, moving the output away after each.
 fn built(text: &[u8], delimiter: Option<u8>, chunk: u64, piece: usize) -> Result<ChunkedText> {
     let mut builder = Builder::of_chunks(OPTIONS, delimiter, chunk)?;
     let (mut file, mut out) = (Vec::new(), Vec::new());
@@ -51,8 +51,8 @@ fn check(text: &[u8], chunked: &ChunkedText, places: &[(f64, usize)]) -> Result<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Seen red with nothing read across the ends of chunks, and with the stretch around an
-    /// end begun a byte late.
+    /// Seen red with nothing read across the ends of chunks, and with the text around an end read
+    /// from one byte too late.
     #[test]
     fn chunks_anywhere_answer_as_one_piece(
         text in vec(b'a'..b'd', 0..600),
@@ -65,8 +65,8 @@ proptest! {
         check(&text, &chunked, &places)?;
     }
 
-    /// Seen red with chunks cut before their last delimiter, and with nothing read across ends
-    /// for any pattern.
+    /// Seen red with chunks cut before their last delimiter, and with no pattern searched for
+    /// across ends.
     #[test]
     fn chunks_of_whole_records_answer_as_one_piece(
         records in vec(vec(b'a'..b'd', 0..20), 0..60),
@@ -81,7 +81,7 @@ proptest! {
         check(&text, &chunked, &places)?;
     }
 
-    /// Seen red with steps taken off a position unchecked.
+    /// Seen red with an unchecked subtraction of steps from a position.
     #[test]
     fn damaged_chunks_are_survived(place in 0.0..1.0f64, other in vec(any::<u8>(), 1..40)) {
         let text: Vec<u8> = (0..300u32).map(|i| b"aab|bab"[(i % 7) as usize]).collect();
@@ -99,8 +99,8 @@ proptest! {
     }
 }
 
-/// Directory and trailer say nothing that may be otherwise, but for the delimiter. Seen red with
-/// ends of chunks that need not ascend, and with a chunk's own length not compared with them.
+/// Every byte of the directory and the trailer is checked, except the delimiter. Seen red with ends
+/// of chunks that need not ascend, and with a chunk's own length not compared with them.
 #[test]
 fn every_flipped_byte_of_the_directory_is_refused() -> Result<()> {
     let text: Vec<u8> = (0..300u32).map(|i| b"aab|bab"[(i % 7) as usize]).collect();
@@ -133,7 +133,7 @@ fn a_record_longer_than_a_chunk_is_refused() {
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
 }
 
-/// Seen red with the stretch around an end begun a byte late.
+/// Seen red with the text around an end read from one byte too late.
 #[test]
 fn memory_decides_on_chunks() -> Result<()> {
     let text = vec![b'a'; 1 << 20];

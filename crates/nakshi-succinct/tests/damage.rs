@@ -3,7 +3,7 @@
 use nakshi_succinct::{Options, Psi, Result, Succinct};
 use proptest::prelude::*;
 
-/// Asks everything; answers do not matter.
+/// Runs every query; the answers do not matter.
 fn ask(bytes: &[u8]) {
     for opened in [Succinct::open(bytes), Succinct::open_lazily(bytes)] {
         let Ok(opened) = opened else { continue };
@@ -25,8 +25,8 @@ fn built(psi: Psi) -> Result<Vec<u8>> {
     Ok(Succinct::build(&text, &options)?.into_bytes())
 }
 
-/// Seen red with a table of bytes that need not ascend, and with steps taken off a position
-/// unchecked; did not end without a bound on steps.
+/// Seen red with a byte table that need not ascend, and with an unchecked subtraction of steps from
+/// a position; did not end without a bound on steps.
 #[test]
 fn every_flipped_byte_is_survived() -> Result<()> {
     for psi in Psi::ALL {

@@ -35,7 +35,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Patterns that occur, at places given as fractions of the text, and one that may not.
+/// Patterns that occur, at positions given as fractions of the text, and one that may not occur.
 fn patterns(text: &[u8], places: &[(f64, usize)]) -> Vec<Vec<u8>> {
     let mut patterns: Vec<Vec<u8>> = places
         .iter()
@@ -104,9 +104,9 @@ fn check(text: &[u8], options: &Options, places: &[(f64, usize)]) -> Result<()> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Seen red with the carry over the end of rows left out of a bound, with the row of the whole
-    /// text given to its last byte, with a finished walk not taken out of its lane, and with ranges
-    /// that all begin at the first place of the output.
+    /// Seen red with the carry beyond the number of rows left out of a bound, with the row of the
+    /// whole text given to its last byte, with a finished walk not removed from its lane, and with
+    /// ranges that all begin at the start of the output.
     #[test]
     fn extract_search_and_count_agree_with_the_text(
         text in text(),
@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// Seen red with runs of ones counted beyond the bits that a word is sure to hold.
+/// Seen red with runs of ones counted beyond the bits that a word is sure to contain.
 #[test]
 fn long_runs_and_far_gaps_in_every_code() -> Result<()> {
     let mut text = vec![b'a'; 30_000];
@@ -173,7 +173,7 @@ fn what_cannot_be_compressed_fits_the_memory_foretold() -> Result<()> {
             let options = Options { sa_rate: rate, isa_rate: rate, psi, psi_block };
             let len = text.len() as u64;
             let built = Succinct::build(&text, &options)?.into_bytes().len() as u64;
-            // the text and its suffix array; beside them a megabyte is allowed for tables
+            // the text and its suffix array; a megabyte is allowed for tables
             let taken = built + 5 * len + (1 << 20);
             assert!(taken <= options.memory_of(len), "{options:?} takes {taken}");
         }

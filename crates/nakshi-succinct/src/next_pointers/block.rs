@@ -1,10 +1,10 @@
 //! The code of a block of next pointers.
 
-/// The code of a block: what stands for the pointers behind its first one, as distances from it.
+/// The code of a block: the pointers behind its first one, as distances from it.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) body: &'a [u8],
     pub(super) at: u64,
-    /// Pointers behind the first one.
+    /// Number of pointers behind the first one.
     pub(super) count: u64,
 }

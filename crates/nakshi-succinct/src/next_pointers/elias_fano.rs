@@ -1,10 +1,11 @@
-//! A block as a sequence of Elias (1974) and Fano (1971), each with a width of its own, as in
-//! partitioned indexes (Ottaviano and Venturini, SIGIR 2014).
+//! A block of next pointers in the code of Elias (1974) and Fano (1971), each block with a width of
+//! its own, as in partitioned indexes (Ottaviano and Venturini, SIGIR 2014).
 //!
-//! What is kept is each pointer's distance from the block's first one less its place, which never
-//! falls and stays 0 throughout a run: six bits of width `l`, the low `l` bits of every number, and
-//! the high bits as unary gaps. The high bits of a block have at most two zeros for each one, so
-//! that a look-up counts over a few words and needs no directory within.
+//! The coded number of a pointer is its distance from the block's first pointer, less its index in
+//! the block. This number never decreases, and stays 0 throughout a run. The code is six bits of
+//! width `l`, the low `l` bits of every number, and the high bits as unary gaps. The high bits of a
+//! block have at most two zeros for each one, so a look-up counts over a few words and needs no
+//! directory within the block.
 
 use super::block::Block;
 use crate::bits::{self, WIDEST};
@@ -12,7 +13,7 @@ use crate::bits::{self, WIDEST};
 /// Bits of the width.
 const HEADER: u32 = 6;
 
-/// Bits of high part that a block of so many numbers may have, and a word more.
+/// Most bits of the high part of a block of `count` numbers, plus one word.
 fn longest(count: u64) -> u64 {
     3 * count + 65
 }
@@ -41,19 +42,19 @@ pub(super) fn reach(block: Block<'_>, target: u64) -> Option<u64> {
 
 #[inline]
 fn width(block: Block<'_>) -> Option<u32> {
-    // the high part of no block is so long that its width could not be shifted by
+    // the width must be less than the bits of a word, since the high part is shifted by it
     let width = bits::get(block.body, block.at, HEADER)? as u32;
     (width < WIDEST - 16).then_some(width)
 }
 
-/// Bits before the one that has `rank` ones before it, from bit `from` on; `None` if it is not
-/// among `most` bits.
+/// Number of bits before the one bit that has `rank` ones before it, counted from bit `from`;
+/// `None` if it is not among the first `most` bits.
 #[inline]
 fn select(body: &[u8], from: u64, rank: u64, most: u64) -> Option<u64> {
     let mut left = rank as u32;
     let mut at = 0;
     while at < most {
-        // of a word read at any bit only so many bits are sure to be there
+        // a word read at any bit is sure to hold only this many bits
         let word = bits::get(body, from + at, 56)?;
         let ones = word.count_ones();
         if left < ones {
@@ -65,7 +66,7 @@ fn select(body: &[u8], from: u64, rank: u64, most: u64) -> Option<u64> {
     None
 }
 
-/// Writes gaps through `emit`, which takes a number and its width.
+/// Writes gaps by calls of `emit`, which takes a number and its width.
 pub(super) fn encode(gaps: &[u64], mut emit: impl FnMut(u64, u32)) {
     let count = gaps.len() as u64;
     let numbers = || {

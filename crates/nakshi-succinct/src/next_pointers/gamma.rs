@@ -1,15 +1,15 @@
-//! Gaps in Elias' gamma code ("Universal codeword sets", 1975): a number whose highest bit is
-//! the `z`-th is `z` zeros, a one, and its lower `z` bits. A gap of one is a single one bit.
+//! Gaps in Elias' gamma code ("Universal codeword sets", 1975): a number whose highest bit is the
+//! `z`-th is coded as `z` zeros, a one, and its lower `z` bits. A gap of one is a single one bit.
 //!
-//! Two codes share a reader, because both are runs of gaps of one that a larger gap ends. In the
-//! first the gaps stand side by side, and the reader takes a run by counting ones. In the second
-//! (`RUNS`) the length of the run plus one is itself a number, the gap less one follows unless
-//! the block ends with the run.
+//! Two codes share a reader, because both consist of runs of gaps of one, each ended by a larger
+//! gap. In the first code the gaps are adjacent, and the reader takes a run by counting ones. In
+//! the second (`RUNS`) the length of the run plus one is itself a number, and the gap less one
+//! follows, unless the block ends with the run.
 
 use super::block::Block;
 use crate::bits::{self, WIDEST};
 
-/// Most ones that a look at a word takes; a word read at any bit has one more.
+/// Most ones that one read of a word yields; a word read at any bit has one more bit.
 const MOST_ONES: u32 = WIDEST - 1;
 /// Most zeros of a number: gaps are below 2^31.
 const MOST_ZEROS: u32 = 31;
@@ -27,8 +27,8 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
         Self { body: block.body, at: block.at, count: block.count }
     }
 
-    /// A run of gaps of one, and the gap that ends it; 0 if the run may go on. Takes a bit at
-    /// least, so that reading comes to an end on any bytes.
+    /// Returns a run of gaps of one and the gap that ends it, or 0 if the run may continue.
+    /// Consumes at least one bit, so that reading ends on any bytes.
     #[inline]
     fn next(&mut self) -> Option<(u64, u64)> {
         if RUNS { self.next_run() } else { self.next_unary() }
@@ -68,7 +68,7 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
         Some((run, self.long_or_end()?))
     }
 
-    /// A number of any length.
+    /// Reads a number of any length.
     #[inline(never)]
     fn long(&mut self) -> Option<u64> {
         let zeros = bits::window(self.body, self.at)?.trailing_zeros();
@@ -81,7 +81,7 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
         Some(1 << zeros | low)
     }
 
-    /// The gap behind a run, where behind the last run of all there may be nothing but slack.
+    /// Reads the gap behind a run; behind the last run of all there may be nothing but slack.
     #[inline(never)]
     fn long_or_end(&mut self) -> Option<u64> {
         if bits::window(self.body, self.at)?.trailing_zeros() > MOST_ZEROS {
@@ -90,7 +90,7 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
         Some(self.long()? + 1)
     }
 
-    /// Sum of the first `behind` > 0 gaps.
+    /// Returns the sum of the first `behind` > 0 gaps.
     #[inline]
     pub(super) fn distance(mut self, behind: u64) -> Option<u64> {
         let (mut sum, mut left) = (0u64, behind);
@@ -107,7 +107,8 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
         }
     }
 
-    /// How many gaps it takes to reach `distance` > 0; one more than there are if all do not.
+    /// Returns the number of gaps whose sum reaches `distance` > 0; one more than there are if the
+    /// sum of all is less.
     pub(super) fn reach(mut self, distance: u64) -> Option<u64> {
         let (mut sum, mut rows) = (0u64, 0u64);
         while rows < self.count {
@@ -125,13 +126,13 @@ impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
     }
 }
 
-/// The number that begins with so many zeros and lies within the word.
+/// Returns the number that begins with `zeros` zeros and lies within the word.
 #[inline]
 fn number(word: u64, zeros: u32) -> u64 {
     1 << zeros | word >> zeros >> 1 & bits::mask(zeros)
 }
 
-/// Writes gaps through `emit`, which takes a number and its width.
+/// Writes gaps by calls of `emit`, which takes a number and its width.
 pub(super) fn encode<const RUNS: bool>(gaps: &[u64], mut emit: impl FnMut(u64, u32)) {
     let mut code = |number: u64| {
         let zeros = number.ilog2();

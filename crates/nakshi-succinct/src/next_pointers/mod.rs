@@ -1,18 +1,18 @@
-//! Next pointers (Psi, the NPA of Succinct): for the row of a suffix the row of the suffix that
-//! is one byte shorter. What is inside:
+//! Next pointers (Psi, the next-pointer array of Succinct): for the row of each suffix, the row of
+//! the suffix that is one byte shorter. Contents:
 //!
 //! - [`NextPointers`]: a pointer, and the first row of a range whose pointer reaches a bound;
 //! - `gamma`: gaps in Elias' gamma code, runs of ones in unary or by length;
-//! - `elias_fano`: a block as a sequence of Elias and Fano;
-//! - `write`: all of them from an array of pointers.
+//! - `elias_fano`: a block in the code of Elias and Fano;
+//! - `write`: writes them from an array of pointers.
 //!
-//! Pointers ascend within the rows of one first byte. They are cut into blocks of as many rows
-//! regardless of bytes, and where a pointer is below the one before it, its gap is taken modulo
-//! the number of rows: so a block is found by dividing, and ascends as a whole before it is
-//! reduced. A block is its first pointer and the code of the others; the directory has for each
-//! group of blocks the first pointer, where the group begins, and the places of blocks in it. So
-//! what a search probes is dense, and a pointer costs one look into the directory, which caches
-//! hold longer than blocks, and one at its block.
+//! Pointers ascend within the rows of one first byte. They are cut into blocks of equal numbers of
+//! rows, regardless of first bytes. Where a pointer is below the one before it, its gap is taken
+//! modulo the number of rows. A block is therefore found by a division, and ascends as a whole
+//! until it is reduced. A block consists of its first pointer and the code of the others. The
+//! directory has for each group of blocks the first pointers, the beginning of the group, and the
+//! offsets of blocks in it. A search probes the directory, which is dense and stays in caches
+//! longer than blocks; a pointer costs one access to the directory and one to its block.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(crate) use write::{size, write};
 
 const WRONG: Error = Error::corrupt("its next pointers do not decode");
 
-/// Next pointers as they lie in a compressed text.
+/// Next pointers, on the bytes of a compressed text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NextPointers<'a> {
     pub(crate) layout: &'a TextLayout,
@@ -39,7 +39,7 @@ pub(crate) struct NextPointers<'a> {
 }
 
 impl<'a> NextPointers<'a> {
-    /// The pointer of `row`; always a row.
+    /// Returns the next pointer of `row`, which is always a row.
     #[inline]
     pub(crate) fn get(&self, row: u64) -> Result<u64> {
         let (number, within) = self.place(row);
@@ -48,14 +48,14 @@ impl<'a> NextPointers<'a> {
         Ok(self.reduce(first + distance))
     }
 
-    /// The first of `rows`, which all begin with the same byte, whose pointer is at least `bound`;
-    /// the end of `rows` if there is none.
+    /// Returns the first of `rows`, which all begin with the same byte, whose pointer is at least
+    /// `bound`; the end of `rows` if there is none.
     pub(crate) fn lower_bound(&self, rows: Range<u64>, bound: u64) -> Result<u64> {
         if rows.is_empty() {
             return Ok(rows.end);
         }
         let size = u64::from(self.layout.options.psi_block);
-        // blocks whose first row is in the range, and of those the first that reaches the bound
+        // the blocks whose first row is in the range; among them the first that reaches the bound
         let (begin, end) = (rows.start.div_ceil(size), rows.end.div_ceil(size));
         let groups = begin.div_ceil(GROUP)..end.div_ceil(GROUP);
         let group = partition(groups, |group| Ok(self.group_first(group)? < bound))?;
@@ -69,7 +69,8 @@ impl<'a> NextPointers<'a> {
         let (first, block) = self.block(number)?;
         let mut reached = bound;
         if from < rows.start {
-            // not reduced, bytes before this one may have carried the block over the end of rows
+            // unreduced: the bytes before this one may have carried the block beyond the number of
+            // rows
             let distance = self.distance(block, rows.start - from).ok_or(WRONG)?;
             let carried = first + distance - self.reduce(first + distance);
             reached += carried;
@@ -81,7 +82,7 @@ impl<'a> NextPointers<'a> {
         Ok((from + behind).clamp(rows.start, rows.end.min(from + size)))
     }
 
-    /// Whether blocks begin one behind another.
+    /// Returns an error unless the blocks are contiguous.
     pub(crate) fn check(&self) -> Result<()> {
         let size = u64::from(self.layout.options.psi_block);
         let mut last = 0;
@@ -95,14 +96,14 @@ impl<'a> NextPointers<'a> {
         Ok(())
     }
 
-    /// Block of a row and place in it.
+    /// The block of a row and its index there.
     #[inline]
     fn place(&self, row: u64) -> (u64, u64) {
         let log = self.layout.options.psi_block.trailing_zeros();
         (row >> log, row & bits::mask(log))
     }
 
-    /// First pointer and code of a block.
+    /// The first pointer and the code of a block.
     #[inline]
     fn block(&self, number: u64) -> Result<(u64, Block<'a>)> {
         let at = self.begin(number)?;
@@ -113,7 +114,7 @@ impl<'a> NextPointers<'a> {
         Ok((first, Block { body: self.body, at: at + u64::from(self.layout.row_bits), count }))
     }
 
-    /// The bit of the body where a block begins.
+    /// The bit of the body at which a block begins.
     #[inline]
     fn begin(&self, number: u64) -> Result<u64> {
         let (group, within) = (number / GROUP, number % GROUP);
@@ -128,20 +129,20 @@ impl<'a> NextPointers<'a> {
         Ok(begin + bits::get(self.directory, at, place_bits).ok_or(WRONG)?)
     }
 
-    /// The bit of the directory where a group begins.
+    /// The bit of the directory at which a group begins.
     #[inline]
     fn group(&self, group: u64) -> u64 {
         let fixed = self.layout.row_bits + self.layout.offset_bits;
         group * (u64::from(fixed) + (GROUP - 1) * u64::from(self.layout.size.place_bits))
     }
 
-    /// First pointer of a group.
+    /// The first pointer of a group.
     #[inline]
     fn group_first(&self, group: u64) -> Result<u64> {
         bits::get(self.directory, self.group(group), self.layout.row_bits).ok_or(WRONG)
     }
 
-    /// How far the pointer `behind` rows behind a block's first one is from it.
+    /// The distance of the pointer `behind` rows behind a block's first one from that pointer.
     #[inline]
     fn distance(&self, block: Block<'_>, behind: u64) -> Option<u64> {
         if behind == 0 {
@@ -154,8 +155,8 @@ impl<'a> NextPointers<'a> {
         }
     }
 
-    /// How many rows behind a block's first one a pointer is at least `distance` > 0 from it; one
-    /// more than there are if none is.
+    /// The number of rows behind a block's first one at which a pointer's distance is at least
+    /// `distance` > 0; one more than there are if none is.
     fn reach(&self, block: Block<'_>, distance: u64) -> Option<u64> {
         match self.layout.options.psi {
             Psi::EliasGamma => gamma::Gaps::<false>::new(block).reach(distance),
@@ -170,7 +171,7 @@ impl<'a> NextPointers<'a> {
     }
 }
 
-/// The first of `numbers` that is not `before`, if those that are come first.
+/// The first of `numbers` for which `before` is false, if those for which it is true come first.
 fn partition(numbers: Range<u64>, before: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     let (mut low, mut high) = (numbers.start, numbers.end);
     while low < high {
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gaps of one and others up to the largest there can be.
+    /// Gaps of one and others, up to the largest possible.
     fn gaps() -> impl Strategy<Value = Vec<u64>> {
         let gap = prop_oneof![
             6 => Just(1),
@@ -197,7 +198,7 @@ mod tests {
         (mixed.clone(), run, mixed).prop_map(|(a, b, c)| [a, b, c].concat())
     }
 
-    /// Where so many gaps lead, and how many it takes to get somewhere, of one code.
+    /// Checks `distance` and `reach` of one code against sums of the gaps.
     fn check(
         gaps: &[u64],
         from: u64,
@@ -226,7 +227,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// Seen red with the gap behind a run read from bits that a word may not hold.
+        /// Seen red with the gap behind a run read from bits that a word may not contain.
         #[test]
         fn every_code_leads_where_its_gaps_do(gaps in gaps(), from in 0..64u64) {
             check(&gaps, from, |gaps, emit| gamma::encode::<false>(gaps, emit),

@@ -1,11 +1,11 @@
-//! Writes the next pointers of all rows, in two passes: their length, then they themselves.
+//! The writer of next pointers, in two passes: the size, then the bytes.
 
 use super::{elias_fano, gamma};
 use crate::error::reserve;
 use crate::layout::{GROUP, PointerSize, TextLayout};
 use crate::{Options, Psi, Result, bits};
 
-/// What these pointers take.
+/// Computes the size of these pointers.
 pub(crate) fn size(pointers: &[i32], layout: &TextLayout) -> Result<PointerSize> {
     let (mut at, mut begin, mut farthest) = (0, 0, 0);
     each_block(pointers, &layout.options, |number, _, gaps| {
@@ -19,7 +19,7 @@ pub(crate) fn size(pointers: &[i32], layout: &TextLayout) -> Result<PointerSize>
     Ok(PointerSize { body_bits: at, place_bits: bits::width_of(farthest) })
 }
 
-/// Writes body and directory over zeros.
+/// Writes the body and the directory over zeros.
 pub(crate) fn write(
     pointers: &[i32],
     layout: &TextLayout,
@@ -49,8 +49,8 @@ pub(crate) fn write(
     })
 }
 
-/// Number, first pointer and gaps of each block; gaps are at least 1 because no two pointers are
-/// equal.
+/// Visits number, first pointer and gaps of each block; gaps are at least 1 because no two pointers
+/// are equal.
 fn each_block(
     pointers: &[i32],
     options: &Options,
