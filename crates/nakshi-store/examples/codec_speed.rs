@@ -1,5 +1,6 @@
-//! Bytes per list entry and decoding rate of a store's lists, in memory, on one core.
-//! Times of computation are CPU time where Linux tells it, so that a busy neighbour counts less.
+//! Measures bytes per list entry and the decoding rate of a store's lists, in memory, on one core.
+//! Times of computation are CPU times where Linux reports them, so that other processes disturb
+//! them less.
 //!
 //! `cargo run --release -p nakshi-store --example codec_speed -- STORE`
 

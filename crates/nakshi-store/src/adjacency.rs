@@ -23,28 +23,28 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// Where the list of `v` lies in the file of lists.
+    /// Returns the extent of the list of `v` in the file of lists.
     #[inline]
     pub fn extent(&self, v: VertexId) -> Range<u64> {
         self.index.extent(u64::from(v))
     }
 
-    /// Extents of consecutive vertices, fast.
+    /// Returns the extents of consecutive vertices, faster than one by one.
     pub fn extents(&self, vertices: Range<u64>) -> Extents<'_> {
         self.index.extents(vertices)
     }
 
-    /// The index itself, which readers may share.
+    /// Returns the index, which readers may share.
     pub fn index(&self) -> &Arc<ListIndex> {
         &self.index
     }
 
-    /// The file of lists.
+    /// Returns the file of lists.
     pub fn file(&self) -> &Arc<PagedFile> {
         &self.file
     }
 
-    /// The degree of every vertex, read from disk: 4 bytes a vertex.
+    /// Reads the degree of every vertex from disk: 4 bytes a vertex.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a degree of 2^32 or more; those of reading.
@@ -52,7 +52,7 @@ impl Adjacency {
         degrees(&self.degrees, self.stored, self.vertices, cancel)
     }
 
-    /// Names file and page in an error of decoding the list of `v`.
+    /// Adds the file and the page of the list of `v` to a decoding error.
     pub fn blame(&self, v: VertexId, error: Error) -> Error {
         match error {
             Error::BadList(what) => Error::Corrupt {
@@ -64,27 +64,27 @@ impl Adjacency {
         }
     }
 
-    /// How the lists are encoded.
+    /// Returns the encoding of the lists.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Number of list entries.
+    /// Returns the number of list entries.
     pub fn arcs(&self) -> u64 {
         self.arcs
     }
 
-    /// Largest degree.
+    /// Returns the largest degree.
     pub fn max_degree(&self) -> u64 {
         self.max_degree
     }
 
-    /// Longest encoded list in bytes.
+    /// Returns the length of the longest encoded list in bytes.
     pub fn max_list_bytes(&self) -> u64 {
         self.max_list_bytes
     }
 
-    /// The list at `range` of `buf`, whose ids are below the number of vertices.
+    /// Returns the list at `range` of `buf`, whose ids are below the number of vertices.
     ///
     /// # Errors
     /// As [`List::new`].

@@ -1,4 +1,4 @@
-//! A copy of a store that is in use.
+//! Backups: copies of a store that is in use.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,26 +13,26 @@ use crate::files::{self, manifest_name, parse_uuid};
 use crate::hooks::{Hooks, Progress};
 use crate::{CachePlan, Error, FileEntry, Manifest, OpenOptions, Result, Store};
 
-/// Bytes that are copied at once.
+/// Bytes that are copied at a time.
 const PIECE: u64 = 1 << 20;
 
-/// What [`backup`] copied.
+/// The result of a [`backup`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BackupReport {
-    /// Files, without the manifest.
+    /// Number of files, without the manifest.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
-    /// Bytes of the log.
+    /// Bytes of the logs.
     pub log_bytes: u64,
 }
 
-/// Copies the store at `source` to the new store `destination`, in the state after one of its commits,
-/// while another process may be writing to it. Every page is compared with its checksum on the way. What
-/// is striped over directories is in one afterwards.
+/// Copies the store at `source` to the new store `destination`, in the state after one of its
+/// commits, while another process may be writing to it. Every page is compared with its checksum
+/// during the copy. Striped files are joined in the one directory of the copy.
 ///
 /// # Errors
-/// Damage of the source; [`Error::Exists`]; those of reading and writing. Nothing is left then.
+/// Damage of the source; [`Error::Exists`]; read and write errors. Nothing is left then.
 pub fn backup(
     fs: &Arc<dyn WriteFs>,
     source: &Path,
@@ -42,7 +42,7 @@ pub fn backup(
     backup_with(fs, source, destination, hooks, &|_, _| Ok(Vec::new()))
 }
 
-/// A log file that is held open: a compaction may remove it.
+/// A log file that is held open, since a compaction may remove it.
 #[derive(Debug)]
 pub struct OpenLog {
     /// The file's name in the directory of the store.
@@ -51,14 +51,16 @@ pub struct OpenLog {
     pub path: PathBuf,
     /// The file, open for reading.
     pub file: File,
-    /// Bytes with whole commits. More may come while the file is copied, but these stay.
+    /// Number of bytes with whole commits. More may be appended during the copy, but these stay.
     pub len: u64,
 }
 
-/// Like [`backup`], with the logs that `logs` opens: the files of the store at a path with this manifest
-/// which its sections need and the manifest does not name.
+/// Copies a store like [`backup`], together with the logs that `logs` opens: the files that its
+/// sections need and the manifest does not name. `logs` gets the path and the manifest of the
+/// store.
 ///
 /// # Errors
+/// Same as [`backup`], and the errors of `logs`.
 /// As [`backup`], and those of `logs`.
 pub fn backup_with(
     fs: &Arc<dyn WriteFs>,
@@ -82,7 +84,7 @@ fn copy(
     let store = Store::open_as(source, manifest.clone(), &options)?;
     let uuid = parse_uuid(&manifest.uuid)
         .ok_or_else(|| Error::Invalid(format!("{} has no identity", source.display())))?;
-    // Held open: a compaction that removes them meanwhile is of no consequence.
+    // Held open, so that a compaction may remove them in the meantime.
     let mut open = Vec::new();
     for entry in manifest.files() {
         let striped = manifest.stripes.is_some() && is_striped(manifest, entry);
@@ -122,7 +124,7 @@ fn copy(
     Ok(report)
 }
 
-/// Copies a log piece by piece; its bytes.
+/// Copies a log piece by piece; returns its length in bytes.
 fn copy_log(fs: &dyn WriteFs, log: &OpenLog, to: &Path, hooks: &Hooks) -> Result<u64> {
     let mut file = PoisonFile::new(fs.create(&to.join(&log.name))?);
     let mut piece = vec![0; PIECE.min(log.len) as usize];

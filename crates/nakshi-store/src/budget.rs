@@ -1,43 +1,46 @@
-//! How memory and threads are shared out.
+//! The budget of a job: its shares of memory and threads.
 
 use crate::sort::radix::Record;
 use crate::{Error, Result};
 
-/// The least memory with which an import works, whatever the input.
+/// The least memory with which an import works, for any input.
 pub const MINIMUM_MEMORY: u64 = 64 << 20;
 
-/// Bytes that a job on a small graph may hold all the time within [`MINIMUM_MEMORY`], a quarter of the
-/// [reserve](RESERVE): else the least memory would be too little for a graph of two vertices.
+/// Bytes that a job on a small graph may hold throughout within [`MINIMUM_MEMORY`]: a quarter of
+/// the [reserve](RESERVE). Without this allowance, the least memory would not suffice for a graph
+/// of two vertices.
 const HELD: u64 = RESERVE / 4;
 
-/// The least memory of a job that holds `held` bytes all the time, such as an order of the vertices,
-/// and works with `least` otherwise.
+/// Returns the least memory of a job that holds `held` bytes throughout, such as an order of the
+/// vertices, and otherwise works with `least`.
 pub const fn least_memory(least: u64, held: u64) -> u64 {
     least.saturating_add(held.saturating_sub(HELD))
 }
 
-/// Memory for each thread at least: blocks of text, the edges in them, and what waits to be written
-/// take up to 8 MiB, beside the tables that the threads share.
+/// Least memory for each thread: blocks of text, the edges in them, and output that waits to be
+/// written take up to 8 MiB, besides the tables that the threads share.
 const THREAD_MEMORY: u64 = 16 << 20;
 
-/// What is kept back for that which no phase counts: lists that are longer than expected, the
-/// allocator's leftovers.
+/// Memory kept back for uses that no phase counts: lists longer than expected, and freed memory
+/// that the allocator keeps.
 const RESERVE: u64 = 16 << 20;
 
-/// Largest bucket that is sorted in memory, in records; larger ones only miss the caches.
+/// Largest bucket that is sorted in memory, in records; larger buckets only cause more cache
+/// misses.
 const BUCKET: u64 = 2 << 20;
 
-/// What a job may use.
+/// Memory and threads that a job may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Bytes for its phases.
+    /// Bytes for the phases of the job.
     pub memory: u64,
-    /// Threads; one at least.
+    /// Number of threads, at least one.
     pub threads: usize,
 }
 
 impl Budget {
-    /// Of `given` bytes, of which `held` are taken all the time; 0 threads are those of the machine.
+    /// Makes a budget from `given` bytes, of which `held` are taken throughout; 0 threads stand for
+    /// those of the machine.
     ///
     /// # Errors
     /// [`Error::Budget`] with the least memory that works.
@@ -49,15 +52,15 @@ impl Budget {
         Ok(Self { memory, threads: threads_of(threads).min(affordable) })
     }
 
-    /// Records of a bucket: every sorter holds one as read and one as scratch, and about as much
-    /// again twice in lists that were encoded and wait to be written.
+    /// Returns the number of records of a bucket. Every sorter holds one bucket as read and one as
+    /// scratch, and about twice as much again in encoded lists that wait to be written.
     pub(crate) fn bucket<R: Record>(&self) -> u64 {
         let share = self.memory / 2 / self.threads.max(1) as u64;
         (share / (4 * 8 * R::WORDS as u64)).clamp(1 << 10, BUCKET)
     }
 }
 
-/// The threads of the machine for 0.
+/// Returns `wanted`, or the number of threads of the machine for 0.
 pub(crate) fn threads_of(wanted: usize) -> usize {
     match wanted {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -1,7 +1,7 @@
-//! Which edge lists stay in memory: a plan that lies beside the files of its store.
+//! Cache plans: the edge lists that stay in memory, in a file beside those of the store.
 //!
-//! A plan is bound to the identity of the store and to its layout, not to its edges: it stays
-//! good while the graph changes a little. Its file is replaced as a whole.
+//! A plan is bound to the identity of the store and to its layout, not to its edges, so it stays
+//! useful while the graph changes a little. Its file is replaced as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -21,35 +21,35 @@ const SUM: usize = 4;
 /// Vertices whose edge lists stay in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachePlan {
-    /// What it is about.
+    /// The store of the plan, and the parameters of the choice.
     pub about: PlanInfo,
     /// The chosen vertices of each direction, ascending by internal id.
     pub sides: Vec<PlanSide>,
 }
 
-/// What a plan is for, and how it was made.
+/// The store of a plan, and the parameters with which it was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanInfo {
     /// Identity of the store, as in its manifest.
     pub store: String,
     /// Name of the layout, as in its manifest.
     pub layout: String,
-    /// How vertices were chosen.
+    /// Method by which the vertices were chosen.
     pub select: String,
-    /// Bytes of lists that were allowed.
+    /// Bytes of lists that the plan may hold.
     pub budget: u64,
-    /// Iterations of the choice; 1 where there is nothing to iterate.
+    /// Number of iterations of the choice; 1 for a method without iterations.
     pub iterations: u32,
 }
 
 /// The plan of one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanSide {
-    /// Whose lists.
+    /// Direction of the lists.
     pub direction: Direction,
-    /// Bytes of their lists.
+    /// Bytes of the lists.
     pub bytes: u64,
-    /// Ascending.
+    /// The chosen vertices, ascending.
     pub vertices: Vec<VertexId>,
 }
 
@@ -91,7 +91,7 @@ impl CachePlan {
         Ok(replace_file(fs, &path(store), &bytes)?)
     }
 
-    /// Name and bytes of the plan of the store at `path`, if it has one.
+    /// Returns the name and the bytes of the plan of the store at `path`, if it has one.
     pub(crate) fn bytes(path: &Path) -> Result<Option<(String, Vec<u8>)>> {
         let plan = path.join(FILE);
         match std::fs::read(&plan) {
@@ -104,7 +104,7 @@ impl CachePlan {
     /// Removes the plan of the store at `path`, if it has one.
     ///
     /// # Errors
-    /// Those of removing it.
+    /// The errors of removing it.
     pub fn remove(fs: &dyn WriteFs, path: &Path) -> Result<()> {
         let plan = path.join(FILE);
         if std::fs::symlink_metadata(&plan).is_ok() {
@@ -113,11 +113,11 @@ impl CachePlan {
         Ok(())
     }
 
-    /// The plan of `store`; `None` if it has none.
+    /// Reads the plan of `store`; returns `None` if it has none.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a plan of another store or layout; [`Error::Corrupt`] for a damaged
-    /// one; those of reading.
+    /// one; read errors.
     pub fn load(store: &Store) -> Result<Option<Self>> {
         let path = path(store);
         let bytes = match std::fs::read(&path) {
@@ -148,7 +148,7 @@ impl CachePlan {
         let mut at = 0;
         let mut sides = Vec::new();
         for (direction, count, taken) in head.sides {
-            // A vertex takes a byte at least.
+            // A vertex takes at least one byte.
             if count > lists.len() as u64 {
                 return Err(corrupt("more vertices than bytes"));
             }

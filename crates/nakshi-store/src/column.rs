@@ -1,4 +1,4 @@
-//! Attribute columns: one fixed-width value per list entry, in the order of the lists.
+//! Attribute columns: one fixed-width value for each list entry, in the order of the lists.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Bytes of a value.
+    /// Returns the bytes of a value.
     #[inline]
     pub fn width(self) -> usize {
         match self {
@@ -39,12 +39,12 @@ impl ColumnType {
         }
     }
 
-    /// Whether values are integers.
+    /// Returns true if the values are integers.
     pub fn is_integer(self) -> bool {
         !matches!(self, Self::F32 | Self::F64)
     }
 
-    /// The narrowest type that holds every integer from `least` to `most`.
+    /// Returns the narrowest type that holds every integer from `least` to `most`.
     pub fn for_integers(least: i64, most: i64) -> Self {
         match (least, most) {
             (0.., ..=0xff) => Self::U8,
@@ -54,7 +54,8 @@ impl ColumnType {
         }
     }
 
-    /// The narrowest float type, given whether every value survives a trip through 32 bits.
+    /// Returns the narrowest float type; `fit_f32` tells if every value survives a conversion to 32
+    /// bits.
     pub fn for_floats(fit_f32: bool) -> Self {
         if fit_f32 { Self::F32 } else { Self::F64 }
     }
@@ -71,7 +72,7 @@ impl ColumnType {
             Number::Float(_) => Err(misfit()),
         };
         let float = || match value {
-            // every integer that is exact in 53 bits converts exactly
+            // integers of at most 53 bits convert exactly
             Number::Int(v) if v.unsigned_abs() <= 1 << 53 => Ok(v as f64),
             Number::Int(_) => Err(misfit()),
             Number::Float(v) => Ok(v),
@@ -95,7 +96,7 @@ impl ColumnType {
     }
 }
 
-/// One attribute value on its way into a store.
+/// One attribute value to be written to a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An integer.
@@ -104,8 +105,8 @@ pub enum Number {
     Float(f64),
 }
 
-/// The values of one column for the list entries of one vertex, or a part of them, on their way
-/// into a store.
+/// The values of one column for the list entries of one vertex, or a part of them, to be written to
+/// a store.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberSlice<'a> {
     /// Integers.
@@ -115,7 +116,7 @@ pub enum NumberSlice<'a> {
 }
 
 impl NumberSlice<'_> {
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Int(v) => v.len(),
@@ -123,7 +124,7 @@ impl NumberSlice<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -142,38 +143,39 @@ pub struct AttributeColumn {
     pub(crate) name: String,
     pub(crate) ty: ColumnType,
     pub(crate) file: Arc<PagedFile>,
-    /// Cumulated degrees.
+    /// Index over the cumulative degrees.
     pub(crate) index: Arc<ListIndex>,
 }
 
 impl AttributeColumn {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Type of its values.
+    /// Returns the type of the values.
     pub fn ty(&self) -> ColumnType {
         self.ty
     }
 
-    /// The file of values.
+    /// Returns the file of values.
     pub fn file(&self) -> &Arc<PagedFile> {
         &self.file
     }
 
-    /// Where the entries of each vertex are, counted over all lists; readers may share it.
+    /// Returns the index of the entries of each vertex, counted over all lists; readers may share
+    /// it.
     pub fn index(&self) -> &Arc<ListIndex> {
         &self.index
     }
 
-    /// Which entries, counted over all lists, belong to `v`.
+    /// Returns the entries of `v`, counted over all lists.
     #[inline]
     pub fn entries(&self, v: VertexId) -> Range<u64> {
         self.index.extent(u64::from(v))
     }
 
-    /// Where the values of `v` lie in the file.
+    /// Returns the extent of the values of `v` in the file.
     #[inline]
     pub fn extent(&self, v: VertexId) -> Range<u64> {
         let width = self.ty.width() as u64;
@@ -181,19 +183,19 @@ impl AttributeColumn {
         entries.start * width..entries.end * width
     }
 
-    /// Extents of consecutive vertices, fast.
+    /// Returns the extents of consecutive vertices, faster than one by one.
     pub fn extents(&self, vertices: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let width = self.ty.width() as u64;
         self.index.extents(vertices).map(move |e| e.start * width..e.end * width)
     }
 
-    /// The values in `bytes`, which were read from [`AttributeColumn::extent`].
+    /// Wraps `bytes` that were read from [`AttributeColumn::extent`].
     #[inline]
     pub fn slice<'a>(&self, bytes: &'a [u8]) -> ColumnSlice<'a> {
         ColumnSlice { ty: self.ty, bytes }
     }
 
-    /// Heap bytes of the index.
+    /// Returns the heap bytes of the index.
     pub fn memory(&self) -> u64 {
         self.index.memory()
     }
@@ -220,39 +222,39 @@ macro_rules! decode {
 }
 
 impl<'a> ColumnSlice<'a> {
-    /// Values of type `ty` in `bytes`.
+    /// Wraps values of type `ty` in `bytes`.
     pub fn new(ty: ColumnType, bytes: &'a [u8]) -> Self {
         Self { ty, bytes }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len() / self.ty.width()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Decodes values from number `from` on into `out`, as floats; returns how many there were.
+    /// Decodes values from number `from` on into `out` as floats; returns their number.
     #[inline]
     pub fn decode_f64(&self, from: usize, out: &mut [f64]) -> usize {
         match self.ty {
             ColumnType::U8 => decode!(self.bytes, from, out, u8, f64::from),
             ColumnType::U16 => decode!(self.bytes, from, out, u16, f64::from),
             ColumnType::U32 => decode!(self.bytes, from, out, u32, f64::from),
-            // beyond 2^53 the nearest float is what a float algorithm can use
+            // beyond 2^53, the nearest float is good enough for a float algorithm
             ColumnType::I64 => decode!(self.bytes, from, out, i64, |v| v as f64),
             ColumnType::F32 => decode!(self.bytes, from, out, f32, f64::from),
             ColumnType::F64 => decode!(self.bytes, from, out, f64, |v| v),
         }
     }
 
-    /// Decodes values from number `from` on into `out`, as integers; returns how many there were,
-    /// 0 if the column holds floats.
+    /// Decodes values from number `from` on into `out` as integers; returns their number, 0 if the
+    /// column holds floats.
     #[inline]
     pub fn decode_i64(&self, from: usize, out: &mut [i64]) -> usize {
         match self.ty {
@@ -264,8 +266,8 @@ impl<'a> ColumnSlice<'a> {
         }
     }
 
-    /// Decodes values from number `from` on into `out`, as 32-bit unsigned integers; returns how
-    /// many there were, 0 if the column is not of an unsigned type.
+    /// Decodes values from number `from` on into `out` as 32-bit unsigned integers; returns their
+    /// number, 0 if the column is not of an unsigned type.
     #[inline]
     pub fn decode_u32(&self, from: usize, out: &mut [u32]) -> usize {
         match self.ty {
@@ -276,8 +278,8 @@ impl<'a> ColumnSlice<'a> {
         }
     }
 
-    /// Value number `i` as the bits of an `i64`, or of an `f64` if the column holds floats; 0
-    /// beyond the end.
+    /// Returns value number `i` as the bits of an `i64`, or of an `f64` if the column holds floats;
+    /// 0 beyond the end.
     #[inline]
     pub fn bits(&self, i: usize) -> u64 {
         if self.ty.is_integer() {
@@ -289,7 +291,7 @@ impl<'a> ColumnSlice<'a> {
         }
     }
 
-    /// Value number `i` as a float.
+    /// Returns value number `i` as a float.
     #[inline]
     pub fn get_f64(&self, i: usize) -> Option<f64> {
         let mut out = [0.0];

@@ -1,6 +1,6 @@
 //! Integers as text.
 
-/// The decimal digits of an integer.
+/// Returns the decimal digits of an integer, written to `buffer`.
 pub(crate) fn decimal(mut value: u64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut start = buffer.len();
     loop {

@@ -1,6 +1,7 @@
-//! The last phase: buckets in order, duplicates settled, lists encoded and written.
+//! Emission, the last phase of an import: sorts buckets, resolves duplicates, encodes and writes
+//! lists.
 //!
-//! Workers sort and encode buckets side by side; the calling thread appends them in order.
+//! Workers sort and encode buckets in parallel; the calling thread appends the lists in order.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -15,60 +16,61 @@ use crate::sort::radix::Record;
 use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
 use crate::{Error, ListBatch, NumberSlice, Result, StoreBuilder};
 
-/// What becomes of an edge that occurs more than once.
+/// The treatment of an edge that occurs more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
-    /// One stays, with the smallest of the weights (no order of input can change that).
+    /// One edge stays, with the smallest of the weights (so the order of the input does not
+    /// matter).
     #[default]
     Drop,
     /// All stay: a multigraph.
     Keep,
-    /// One stays, with the sum of the weights; without weights, with their number.
+    /// One edge stays, with the sum of the weights; without weights, with the number of edges.
     Sum,
 }
 
-/// Vertices without a list that a batch may hold in a row.
+/// Most consecutive vertices without a list in a batch.
 const GAP: u64 = 1 << 16;
 
-/// How lists are made from arcs.
+/// The rules by which lists are made from arcs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub duplicates: Duplicates,
-    /// Whether lists carry weights, be it only the counts of [`Duplicates::Sum`].
+    /// True if lists carry weights, including the counts of [`Duplicates::Sum`].
     pub valued: bool,
     pub float: bool,
 }
 
-/// What came out.
+/// Counts of the emitted and dropped arcs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Emitted {
     /// List entries.
     pub arcs: u64,
-    /// Arcs that were dropped or summed into another, self-loops apart.
+    /// Arcs other than self-loops that were dropped or summed into another.
     pub dropped_arcs: u64,
-    /// Self-loops that were.
+    /// Self-loops that were dropped or summed into another.
     pub dropped_loops: u64,
 }
 
-/// Where emission reads and spills.
+/// The spill files of an emission, and the limits of its sorters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EmitScratch<'s> {
     pub arcs: &'s Spill,
     pub runs: &'s Spill,
     pub lists: &'s Spill,
-    /// Records of a bucket that are sorted in memory.
+    /// Most records of a bucket that are sorted in memory.
     pub limit: usize,
     pub sorters: usize,
 }
 
-/// What sorters send.
+/// A message from a sorter to the writer.
 enum SorterMessage {
     /// Encoded lists.
     Lists(Box<ListBatch>, Emitted),
-    /// A list that was too large for memory: words of neighbour and value.
+    /// A list that was too large for memory, as words of neighbour and value.
     Giant { vertex: u32, degree: u64, extents: Vec<SpillExtent>, stats: Emitted },
-    /// The weights of the edges between these two do not add up to a number.
+    /// The sum of the weights of the edges between these two exceeds the type.
     Overflow { source: u32, target: u32 },
     /// The end of a bucket.
     End,
@@ -92,14 +94,14 @@ pub(crate) fn emit<R: Record>(
     }
     let sorts = |first: usize| -> Result<()> {
         let given = given.get(first);
-        // A sorter has its sender to itself: the writer notices when it goes away.
+        // The sorter owns its sender, so the writer notices when the sorter ends.
         let given = given.and_then(|g| g.lock().unwrap_or_else(PoisonError::into_inner).take());
         let (sender, batch) = given.ok_or(Error::Abandoned)?;
         let mut sorter = Sorter::<R>::new(place, rules, batch, sender);
         for bucket in buckets.iter().skip(first).step_by(sorters) {
             let done = hooks.check().and_then(|()| sorter.bucket(bucket));
             let failed = done.is_err();
-            // A receiver that has gone away has an error of its own to report.
+            // A receiver that is gone has an error of its own to report.
             if sorter.sender.send(done.map(|()| SorterMessage::End)).is_err() || failed {
                 break;
             }
@@ -122,7 +124,7 @@ fn write(
     let mut emitted = Emitted::default();
     for receiver in receivers.iter().cycle().take(buckets) {
         loop {
-            // A sorter goes away early only by a panic, which is reported.
+            // A sorter ends early only by a panic, which is reported.
             let piece = receiver.recv().map_err(|_| Error::Abandoned)?;
             hooks.check()?;
             match piece? {
@@ -146,7 +148,7 @@ fn write(
     Ok(emitted)
 }
 
-/// The error that names the edge.
+/// Returns the error that names the edge.
 fn overflow(source: u32, target: u32, rules: Rules, builder: &StoreBuilder) -> Result<Error> {
     let (source, target) = (builder.id_of(source)?, builder.id_of(target)?);
     let most = if rules.float { "a double" } else { "64 bits" };
@@ -192,7 +194,7 @@ impl Emitted {
     }
 }
 
-/// Neighbours of one vertex, or a part of them.
+/// The neighbours of one vertex, or a part of them.
 #[derive(Debug, Default)]
 struct OneList {
     neighbours: Vec<u32>,
@@ -233,7 +235,7 @@ impl OneList {
     }
 }
 
-/// Turns buckets into lists.
+/// The sorter, which turns buckets into lists.
 struct Sorter<'s, R> {
     place: EmitScratch<'s>,
     rules: Rules,
@@ -244,7 +246,7 @@ struct Sorter<'s, R> {
     stats: Emitted,
 }
 
-/// Arcs between the same two vertices, on their way to be one.
+/// Arcs between the same two vertices, while they are combined into one.
 #[derive(Clone, Copy)]
 struct Merged {
     key: u64,
@@ -252,7 +254,7 @@ struct Merged {
     weight: u64,
 }
 
-/// The sum of two weights, as bits like theirs; nothing if it is beyond what these hold.
+/// Returns the sum of two weights as bits of their type; `None` if it exceeds the type.
 fn sum(a: u64, b: u64, float: bool) -> Option<u64> {
     if float {
         let sum = f64::from_bits(a) + f64::from_bits(b);
@@ -261,7 +263,7 @@ fn sum(a: u64, b: u64, float: bool) -> Option<u64> {
     a.cast_signed().checked_add(b.cast_signed()).map(i64::cast_unsigned)
 }
 
-/// A list that comes out of a merge.
+/// A list that is read from a merge.
 struct Stream<'s> {
     vertex: u32,
     degree: u64,
@@ -303,7 +305,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         }
     }
 
-    /// Encodes one vertex's list; the records are sorted.
+    /// Encodes the list of one vertex from sorted records.
     fn whole_list(&mut self, vertex: u32, records: &[R]) -> Result<()> {
         self.list.clear();
         if self.rules.valued {
@@ -332,8 +334,8 @@ impl<'s, R: Record> Sorter<'s, R> {
         self.push(vertex)
     }
 
-    /// Adds the list to the batch. Vertices without one take room in a batch, but not between
-    /// two: a long row of them ends it.
+    /// Adds the list to the batch. A batch has entries for vertices without a list too, so a long
+    /// run of them ends the batch.
     fn push(&mut self, vertex: u32) -> Result<()> {
         let end = self.batch.end();
         if end > 0 && u64::from(vertex).saturating_sub(end) > GAP {
@@ -342,10 +344,10 @@ impl<'s, R: Record> Sorter<'s, R> {
         self.batch.push(vertex, &self.list.neighbours, self.list.values(self.rules).as_slice())
     }
 
-    /// Takes one more arc; returns the arc before it if that is complete.
+    /// Adds one more arc; returns the arc before it if that is complete.
     fn fold(&mut self, pending: &mut Option<Merged>, record: R) -> Result<Option<Merged>> {
         let float = self.rules.float;
-        // Without weights of its own, every arc counts one.
+        // Without weights, every arc counts as one.
         let weight = if R::WEIGHTED { unsortable(record.weight(), float) } else { 1 };
         match pending {
             Some(last) if last.key == record.key() && self.rules.duplicates != Duplicates::Keep => {
@@ -367,7 +369,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         }
     }
 
-    /// Streams the lists out of a merge of runs.
+    /// Reads the lists from a merge of runs.
     fn merged(&mut self, mut merged: MergedRuns<'s, R>) -> Result<()> {
         let mut piece = Vec::new();
         let mut stream: Option<Stream<'s>> = None;
@@ -391,7 +393,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         self.send()
     }
 
-    /// Takes an arc of a merge: short lists are encoded, long ones go to disk until they end.
+    /// Adds an arc of a merge: short lists are encoded; long ones go to disk until they end.
     fn stream(&mut self, stream: &mut Option<Stream<'s>>, arc: Merged) -> Result<()> {
         let vertex = (arc.key >> 32) as u32;
         if stream.as_ref().is_none_or(|stream| stream.vertex != vertex) {
@@ -408,7 +410,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         if long { self.spill(stream) } else { Ok(()) }
     }
 
-    /// Moves what is there of a long list to disk.
+    /// Moves the collected part of a long list to disk.
     fn spill(&mut self, stream: &mut Stream<'s>) -> Result<()> {
         let writer =
             stream.spilled.get_or_insert_with(|| StreamWriter::new(self.place.lists, 256 << 10));
@@ -447,7 +449,7 @@ impl<'s, R: Record> Sorter<'s, R> {
     }
 
     fn give(&self, piece: SorterMessage) -> Result<()> {
-        // The writer goes away only after an error, which it reports itself.
+        // The writer ends early only after an error, which it reports itself.
         self.sender.send(Ok(piece)).map_err(|_| Error::Abandoned)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// What can go wrong while a store is built, opened, read or checked.
+/// An error of building, opening, reading or checking a store.
 ///
-/// Every message is one line: what, where, and what to do about it.
+/// Every message is one line: the fault, its place, and the remedy.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -15,7 +15,7 @@ pub enum Error {
         op: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Bytes on disk are not what was written.
@@ -25,7 +25,7 @@ pub enum Error {
         file: PathBuf,
         /// The page of that file, counted from 0.
         page: u64,
-        /// What does not fit.
+        /// Description of the mismatch.
         what: String,
     },
     /// A file is shorter (or longer) than its manifest says.
@@ -57,7 +57,7 @@ pub enum Error {
     Foreign {
         /// The file that does not belong.
         path: PathBuf,
-        /// What told them apart.
+        /// The difference between the two stores.
         what: String,
     },
     /// The path holds no store.
@@ -68,37 +68,37 @@ pub enum Error {
         /// What is missing.
         what: String,
     },
-    /// The destination is there already.
+    /// The destination already exists.
     #[error("{} exists already; choose another name or remove it first", .0.display())]
     Exists(PathBuf),
-    /// Another process writes here.
+    /// Another process is writing here.
     #[error("{} is being written by another process; wait for it or stop it", .0.display())]
     Locked(PathBuf),
-    /// Something that this version cannot represent.
+    /// The request is beyond this version.
     #[error("unsupported: {0}")]
     Unsupported(String),
-    /// An input is not what it should be.
+    /// An input does not have the expected form.
     #[error("{}:{line}: {what}", file.display())]
     Input {
         /// The input file (`-` for standard input).
         file: PathBuf,
         /// The line, counted from 1, or the row, or the byte, as `what` says.
         line: u64,
-        /// What is wrong and what to do.
+        /// The fault and the remedy.
         what: String,
     },
     /// A caller's argument is out of its domain.
     #[error("{0}")]
     Invalid(String),
-    /// No attribute column of that name.
+    /// The store has no attribute column of that name.
     #[error("the store has no column '{name}' (it has: {known}); import with it or choose another")]
     NoColumn {
         /// The name that was asked for.
         name: String,
-        /// The names there are, separated by commas.
+        /// The names of its columns, separated by commas.
         known: String,
     },
-    /// No node of that id.
+    /// The graph has no node with that id.
     #[error("there is no node {id} in {}", path.display())]
     NoNode {
         /// The id that was asked for.
@@ -114,8 +114,8 @@ pub enum Error {
         /// The budget that was given.
         given: u64,
     },
-    /// Writing to a store failed before, so that nothing more is acknowledged through this handle:
-    /// what the disk has of the last commits shows when the store is opened again.
+    /// An earlier write to the store failed, so no further commit is acknowledged through this
+    /// handle. Opening the store again shows which of the last commits are on disk.
     #[error("{} takes no changes since writing failed ({why}); open it anew", path.display())]
     Poisoned {
         /// The store, or the file.
@@ -123,7 +123,7 @@ pub enum Error {
         /// The operation that failed.
         why: String,
     },
-    /// Something that this crate promises itself does not hold.
+    /// An invariant of this crate does not hold.
     #[error("internal error: {0}; please report it")]
     Internal(&'static str),
     /// The caller cancelled.
@@ -138,22 +138,22 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// An error of the storage layer with no closer variant here: such as no space.
+    /// Another error of the storage layer, such as no space.
     #[error(transparent)]
     Storage(nakshi_io::Error),
 }
 
-/// `Result` with this crate's [`Error`].
+/// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Wraps a system error with what was done to which path.
+    /// Wraps a system error with its operation and path.
     pub fn io(op: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io { op, path: path.as_ref().to_path_buf(), source }
     }
 
     /// # Errors
-    /// [`Error::Budget`] if more is needed than was given.
+    /// [`Error::Budget`] if `needed` exceeds `given`.
     pub fn afford(needed: u64, given: Option<u64>) -> Result<()> {
         match given {
             Some(given) if given < needed => Err(Self::Budget { needed, given }),

@@ -21,10 +21,10 @@ pub type Uuid = [u8; 16];
 const MANIFEST: &str = "MANIFEST-";
 /// First bytes of a checksum table.
 const SUMS_MAGIC: &[u8; 8] = b"NKSUMS01";
-/// Magic, store, file id, zeros.
+/// Bytes of the header: magic, store, file id, zeros.
 const SUMS_HEADER: usize = 32;
 
-/// A new random identity (version 4 of RFC 9562).
+/// Makes a new random identity (version 4 of RFC 9562).
 pub fn new_uuid() -> Uuid {
     use std::hash::{BuildHasher, RandomState};
     let mut uuid = [0; 16];
@@ -41,40 +41,40 @@ pub fn new_uuid() -> Uuid {
     uuid
 }
 
-/// An identity as 32 hexadecimal digits.
+/// Formats an identity as 32 hexadecimal digits.
 pub fn hex(uuid: &Uuid) -> String {
     format!("{:032x}", u128::from_be_bytes(*uuid))
 }
 
-/// The identity that 32 hexadecimal digits are.
+/// Parses an identity from 32 hexadecimal digits.
 pub fn parse_uuid(text: &str) -> Option<Uuid> {
     (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok()).flatten().map(u128::to_be_bytes)
 }
 
-/// Name of the manifest of a generation.
+/// Returns the name of the manifest of a generation.
 pub fn manifest_name(generation: u64) -> String {
     format!("{MANIFEST}{generation}")
 }
 
-/// Name of the checksum table of a file.
+/// Returns the name of the checksum table of a file.
 pub(crate) fn sums_name(name: &str) -> String {
     format!("{name}.sum")
 }
 
-/// Where a striped file's parts lie.
+/// Returns the directory for the parts of striped files.
 pub(crate) fn stripe_dir(dir: &Path, uuid: &str) -> PathBuf {
     dir.join(format!("nakshi-{uuid}"))
 }
 
 impl StripeEntry {
-    /// The parts of a file of the store `uuid`.
+    /// Returns the parts of a file of the store `uuid`.
     pub(crate) fn of(&self, uuid: &str, name: &str) -> Striping {
         let part = |dir: &PathBuf| stripe_dir(dir, uuid).join(name);
         Striping { paths: self.dirs.iter().map(part).collect(), stripe: self.unit }
     }
 }
 
-/// The physical paths of a file.
+/// Returns the physical paths of a file.
 pub(crate) fn striping(dir: &Path, manifest: &Manifest, name: &str, striped: bool) -> Striping {
     match &manifest.stripes {
         Some(stripes) if striped => stripes.of(&manifest.uuid, name),
@@ -115,13 +115,14 @@ pub(crate) fn read_manifest(dir: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// How often files may be replaced while they are read.
+/// Attempts to read files that a compaction may replace in the meantime.
 const TRIES: usize = 4;
 
-/// Calls `f` with the newest manifest; anew if a file was not there because a compaction has replaced it.
+/// Calls `f` with the newest manifest, and again if a file was missing because a compaction has
+/// replaced it.
 ///
 /// # Errors
-/// Those of reading the manifest, and those of `f`.
+/// The errors of reading the manifest, and those of `f`.
 pub fn with_newest<T>(dir: &Path, mut f: impl FnMut(Manifest) -> Result<T>) -> Result<T> {
     for _ in 1..TRIES {
         let manifest = read_manifest(dir)?;
@@ -136,7 +137,8 @@ pub fn with_newest<T>(dir: &Path, mut f: impl FnMut(Manifest) -> Result<T>) -> R
     f(read_manifest(dir)?)
 }
 
-/// Checks what a manifest claims before anything is sized by it; returns the identity.
+/// Checks the claims of a manifest before any of them determines an allocation; returns the
+/// identity.
 pub(crate) fn validate(dir: &Path, manifest: &Manifest) -> Result<Uuid> {
     let path = dir.join(manifest_name(manifest.generation));
     let corrupt = |what: String| Error::Corrupt { file: path.clone(), page: 0, what };
@@ -191,7 +193,7 @@ pub(crate) fn validate(dir: &Path, manifest: &Manifest) -> Result<Uuid> {
     Ok(uuid)
 }
 
-/// The bytes of a checksum table.
+/// Returns the bytes of a checksum table.
 pub(crate) fn sums_bytes(uuid: &Uuid, id: u32, sums: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(SUMS_HEADER + sums.len() * 4);
     bytes.extend_from_slice(SUMS_MAGIC);
@@ -204,7 +206,7 @@ pub(crate) fn sums_bytes(uuid: &Uuid, id: u32, sums: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// The manifest's entry for a finished file, and the bytes of its checksum table.
+/// Returns the manifest's entry for a finished file, and the bytes of its checksum table.
 pub(crate) fn describe(name: &str, written: &FinishedFile, hash: u64) -> (FileEntry, Vec<u8>) {
     let sums = sums_bytes(&written.salt.store, written.salt.file, &written.checksums);
     let entry = FileEntry {
@@ -239,7 +241,7 @@ pub(crate) fn open(
     if sound { Ok(file) } else { Err(damaged_sums(dir, entry, &file, cancel)?) }
 }
 
-/// The checksums of a file's pages, and whether their table is as it was written.
+/// Reads the checksums of a file's pages, and checks that their table is undamaged.
 fn read_sums(
     dir: &Path,
     manifest: &Manifest,
@@ -275,8 +277,8 @@ fn read_sums(
     Ok((sums.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect(), sound))
 }
 
-/// Where a checksum table is damaged. It has one checksum as a whole, so that the place shows in
-/// the first page of `file` that does not fit its entry.
+/// Returns the error for a damaged checksum table. The table has one checksum as a whole, so the
+/// damaged entry is found by the first page of `file` that does not match.
 fn damaged_sums(
     dir: &Path,
     entry: &FileEntry,

@@ -1,8 +1,8 @@
-//! What the fuzz targets call, and what ordinary tests replay on the stored corpus.
+//! Targets of the fuzz tests; ordinary tests replay the stored corpus on them.
 //!
-//! Each function takes any bytes at all and returns: an error of the library is a good answer, a
-//! panic is a bug, and so is a wrong answer where there is a way to tell (two decoders that
-//! disagree, a store that `check` finds damaged).
+//! Each function takes any bytes and returns. An error of the library is a good result; a panic is
+//! a bug. So is a wrong answer, where it can be recognised: two decoders that disagree, or a store
+//! that `check` finds damaged.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::import::{Format, Hooks, ImportOptions, Input, MINIMUM_MEMORY, import};
 use crate::{Encoding, List, Manifest, OpenOptions, Store, check};
 
-/// Decodes bytes as an edge list, with slack behind it (the vector decoder) and without (its
-/// scalar twin), which must agree on what they accept and on what they read.
+/// Decodes bytes as an edge list, with slack behind it (the vector decoder) and without (its scalar
+/// twin); both must accept the same lists and read the same ids.
 pub fn list(bytes: &[u8]) {
     for encoding in [Encoding::Raw, Encoding::Packed] {
         let mut slack = bytes.to_vec();
@@ -23,20 +23,20 @@ pub fn list(bytes: &[u8]) {
     }
 }
 
-/// All neighbours, or nothing if the bytes are no list.
+/// Returns all neighbours, or `None` if the bytes are no list.
 fn decode(encoding: Encoding, bytes: &[u8], end: usize) -> Option<Vec<u32>> {
     let list = List::new(encoding, bytes, 0..end).ok()?.bounded(1 << 31);
     assert!(list.degree() <= 1 + 8 * end as u64, "a degree that its bytes cannot hold");
     let mut out = Vec::new();
     let read = list.blocks(|block| {
         out.extend_from_slice(block);
-        // A header may promise any number of neighbours; a few blocks tell enough.
+        // A header may promise any number of neighbours; some blocks are enough.
         if out.len() < 1 << 16 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     read.ok().map(|()| out)
 }
 
-/// Parses bytes as a manifest; one that is accepted survives being written and read again.
+/// Parses bytes as a manifest; an accepted manifest must survive being written and read again.
 pub fn manifest(bytes: &[u8]) {
     let path = Path::new("MANIFEST-1");
     if let Ok(first) = Manifest::parse(path, bytes) {
@@ -91,8 +91,8 @@ pub fn zstd(bytes: &[u8]) {
     through_import(&[&[0x28, 0xb5, 0x2f, 0xfd], bytes].concat(), "edges.tsv.zst", Format::Auto);
 }
 
-/// Writes the bytes as a file, imports it under the smallest memory, and reads all of what became
-/// of it. The first byte's parity chooses whether edges have a direction.
+/// Writes the bytes to a file, imports it with the smallest memory, and reads the whole result. The
+/// parity of the first byte decides if edges have a direction.
 fn through_import(bytes: &[u8], name: &str, format: Format) {
     let folder = Folder::new();
     let (input, store) = (folder.0.join(name), folder.0.join("graph.nakshi"));
@@ -120,7 +120,7 @@ fn through_import(bytes: &[u8], name: &str, format: Format) {
     assert!(checked.ok, "{:?}", checked.problems);
 }
 
-/// A directory that goes when it is dropped.
+/// A directory that is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -136,7 +136,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nothing depends on it: the directory is of no use to anyone, and its name is not used again.
+        // A failure does no harm: the name of the directory is not used again.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

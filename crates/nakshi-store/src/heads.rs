@@ -1,7 +1,7 @@
 //! Heads: the first two neighbours of every vertex, for memory.
 //!
-//! In a hub-first layout these are among the largest neighbours, and most searches end at them:
-//! a direction-optimising traversal that looks at heads first reads little else.
+//! In a hub-first layout the heads are among the largest neighbours, and most searches end at them.
+//! A direction-optimising traversal that reads heads first reads few lists.
 
 use nakshi_io::{CancelToken, PagedFile};
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use crate::{Error, Result, VertexId, varint};
 
 /// The first two neighbours of every vertex, eight bytes a vertex.
 ///
-/// A vertex without neighbours has itself twice, one with a single neighbour has it twice, so
-/// that no id is a sentinel: a self-loop changes nothing in a search.
+/// A vertex without neighbours has itself twice, and one with a single neighbour has that neighbour
+/// twice. No id is a sentinel: a self-loop changes nothing in a search.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     pairs: Vec<[VertexId; 2]>,
 }
 
 impl Heads {
-    /// The pairs by vertex. Vertices at or behind the length have no neighbours.
+    /// Returns the pairs by vertex. Vertices at or beyond the length have no neighbours.
     pub fn pairs(&self) -> &[[VertexId; 2]] {
         &self.pairs
     }
 
-    /// The pairs, given away.
+    /// Returns the pairs and consumes the heads.
     pub fn into_pairs(self) -> Vec<[VertexId; 2]> {
         self.pairs
     }
 
-    /// The heads of `v`.
+    /// Returns the heads of `v`.
     #[inline]
     pub fn get(&self, v: VertexId) -> [VertexId; 2] {
         self.pairs.get(v as usize).copied().unwrap_or([v, v])
     }
 
-    /// Heap bytes.
+    /// Returns the heap bytes.
     pub fn memory(&self) -> u64 {
         self.pairs.len() as u64 * 8
     }
 
-    /// Reads `stored` pairs of a graph of `vertices`.
+    /// Reads `stored` pairs of a graph of `vertices` vertices.
     pub(crate) fn load(
         file: &Arc<PagedFile>,
         stored: u64,
@@ -82,7 +82,7 @@ impl Heads {
         Ok(Self { pairs })
     }
 
-    /// Appends the heads of one vertex: 0 if there are none, else the first plus one, then 0 if
+    /// Appends the heads of one vertex: 0 if there are none, else the first plus one; then 0 if
     /// there is no second, else the gap plus one.
     pub(crate) fn encode(neighbours: &[VertexId], out: &mut Vec<u8>) {
         match *neighbours {

@@ -1,26 +1,26 @@
-//! What a long job asks and tells its caller: whether to stop, and how far it is.
+//! Hooks of a long job: cancellation and progress.
 
 use std::sync::Arc;
 
-/// How far an import has come.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is going on: `read`, `sort` or `write`.
+    /// Name of the phase: `read`, `sort` or `write`.
     pub phase: &'static str,
     /// Units done: bytes of input in phase `read`, edges afterwards.
     pub done: u64,
-    /// Units altogether, where known.
+    /// Units in total, if known.
     pub total: Option<u64>,
     /// Edges read so far.
     pub edges: u64,
 }
 
-/// What an import asks and tells its caller while it runs.
+/// The means by which a caller cancels a job and learns its progress.
 #[derive(Clone, Default)]
 pub struct Hooks {
-    /// Stops the import with [`crate::Error::Cancelled`]; looked at every few milliseconds.
+    /// Token that stops the job with [`crate::Error::Cancelled`]; checked every few milliseconds.
     pub cancel: nakshi_io::CancelToken,
-    /// Told after every block.
+    /// Function that gets the progress after every block.
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -31,15 +31,15 @@ impl std::fmt::Debug for Hooks {
 }
 
 impl Hooks {
-    /// Returns at once, unless the job shall stop.
+    /// Returns an error if the job is cancelled.
     ///
     /// # Errors
-    /// [`crate::Error::Cancelled`] once the caller wants to stop.
+    /// [`crate::Error::Cancelled`] once the caller has cancelled.
     pub fn check(&self) -> crate::Result<()> {
         if self.cancel.is_cancelled() { Err(crate::Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Hands on how far the job is.
+    /// Reports the progress of the job.
     pub fn tell(&self, progress: Progress) {
         if let Some(sink) = &self.progress {
             sink(progress);

@@ -8,8 +8,8 @@ use nakshi_io::write::{FaultyFs, RealFs, WriteAction, WriteFault, WriteFs};
 use nakshi_store::import::{Hooks, ImportLayout, ImportOptions, Input, import};
 use nakshi_store::layout::cost::{arrangement_by_vertex, layout_cost};
 use nakshi_store::layout::{
-    Bisection, Bondhu, By, Communities, Csr, Degree, Gorder, Model, Norder, Ordering, OrganPipe,
-    Original, Random, Sides, Source,
+    Bisection, Bondhu, By, Communities, Csr, Degree, Gorder, LayoutInput, Model, Norder, Ordering,
+    OrganPipe, Original, Random, Sides,
 };
 use nakshi_store::*;
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ fn rewritten(folder: &Path, name: &str, store: &Store, order: &Permutation) -> R
     Store::open(path, &OpenOptions::default())
 }
 
-/// Source, target and weight of every edge, by the users' ids.
+/// LayoutInput, target and weight of every edge, by the users' ids.
 fn exported(folder: &Path, store: &Store) -> Result<Vec<String>> {
     let file = folder.join("edges-out.tsv");
     export::export(store, &file, &export::ExportOptions::default(), &Hooks::default())?;
@@ -109,7 +109,7 @@ proptest! {
         for (k, ordering) in orders().into_iter().enumerate() {
             let weight = weighted.then(|| "weight".to_owned());
             let hash = |from: &Store, tag: &str, threads: usize| {
-                let source = Source { weight: weight.clone(), threads, ..Source::new(from) };
+                let source = LayoutInput { weight: weight.clone(), threads, ..LayoutInput::new(from) };
                 let order = ordering.order(&source).unwrap();
                 let store = rewritten(folder, &format!("{k}-{tag}"), from, &order).unwrap();
                 assert_eq!(exported(folder, &store).unwrap(), all, "{ordering:?}");
@@ -119,7 +119,7 @@ proptest! {
             // The name of the layout is part of the hash.
             prop_assert_eq!(lists(&a).unwrap(), lists(&b).unwrap(), "{:?}", ordering);
         }
-        let back = Original.order(&Source::new(&mixed)).unwrap();
+        let back = Original.order(&LayoutInput::new(&mixed)).unwrap();
         let options = RewriteOptions { layout: "original".into(), ..RewriteOptions::default() };
         let path = folder.join("back");
         let manifest = rewrite(&mixed, &path, &back, &options, &Hooks::default()).unwrap();
@@ -131,7 +131,7 @@ proptest! {
 
 /// All lists in internal order, neighbours by rank.
 fn lists(store: &Store) -> Result<Vec<Vec<VertexId>>> {
-    let graph = Csr::load(&Source::new(store), Direction::Out)?;
+    let graph = Csr::load(&LayoutInput::new(store), Direction::Out)?;
     let ranks = store.ids()?.rank_of()?;
     Ok(ranks.iter().map(|&rank| graph.list(rank).to_vec()).collect())
 }
@@ -149,7 +149,7 @@ fn import_and_rewrite_agree() -> Outcome {
         let plain =
             imported(folder.path(), &name("plain"), &text, options(ImportLayout::Original))?;
         let hubs = imported(folder.path(), &name("hubs"), &text, options(ImportLayout::Degree))?;
-        let order = Degree::default().order(&Source::new(&plain))?;
+        let order = Degree::default().order(&LayoutInput::new(&plain))?;
         let options = RewriteOptions { layout: "degree".into(), ..RewriteOptions::default() };
         let path = folder.path().join(name("again"));
         let again = rewrite(&plain, &path, &order, &options, &Hooks::default())?;
@@ -174,12 +174,12 @@ fn graphs_without_much_in_them() -> Outcome {
         let options = ImportOptions { nodes: Some(nodes.clone()), ..ImportOptions::default() };
         let store = imported(folder.path(), name, &text, options)?;
         for (k, ordering) in orders().into_iter().enumerate() {
-            let order = ordering.order(&Source::new(&store));
+            let order = ordering.order(&LayoutInput::new(&store));
             let order = order.map_err(|error| format!("{ordering:?} of {name}: {error}"))?;
             let again = rewritten(folder.path(), &format!("{name}-{k}"), &store, &order)?;
             assert_eq!(again.num_edges(), store.num_edges());
         }
-        let cost = layout_cost(&Source::new(&store))?;
+        let cost = layout_cost(&LayoutInput::new(&store))?;
         assert!(cost.linear_arrangement.is_finite() && cost.norder.is_finite(), "{cost:?}");
     }
     Ok(())
@@ -241,7 +241,7 @@ fn norder_is_what_the_paper_says() -> Outcome {
     {
         let options = ImportOptions { directed, layout, ..ImportOptions::default() };
         let store = imported(folder.path(), &format!("{directed}"), &text, options)?;
-        let source = Source::new(&store);
+        let source = LayoutInput::new(&store);
         let (out, into) = (Csr::load(&source, Direction::Out)?, Csr::load(&source, Direction::In)?);
         let least = Norder::default().memory(&store);
         // More than the smallest page cache.
@@ -250,7 +250,7 @@ fn norder_is_what_the_paper_says() -> Outcome {
             let plain = norder_plainly(&out, &into, depth);
             // In memory, and from pages under the least memory.
             for memory in [None, Some(least)] {
-                let order = Norder { depth }.order(&Source { memory, ..source.clone() })?;
+                let order = Norder { depth }.order(&LayoutInput { memory, ..source.clone() })?;
                 let by_rank = store.ids()?.internal_by_rank()?;
                 let mut found = vec![0; plain.len()];
                 for (rank, &v) in by_rank.iter().enumerate() {
@@ -259,7 +259,8 @@ fn norder_is_what_the_paper_says() -> Outcome {
                 assert!(found == plain, "depth {depth}, memory {memory:?}");
             }
         }
-        let short = Norder::default().order(&Source { memory: Some(least - 1), ..source.clone() });
+        let short =
+            Norder::default().order(&LayoutInput { memory: Some(least - 1), ..source.clone() });
         assert!(matches!(short, Err(Error::Budget { needed, .. }) if needed == least));
     }
     Ok(())
@@ -277,7 +278,7 @@ fn costs_of_a_store_are_those_of_its_edges() -> Outcome {
         ..ImportOptions::default()
     };
     let store = imported(folder.path(), "store", &text, options)?;
-    let cost = layout_cost(&Source::new(&store))?;
+    let cost = layout_cost(&LayoutInput::new(&store))?;
     assert_eq!(cost.linear_arrangement, 19.0);
     assert_eq!(cost.linear_arrangement_per_vertex, 38.0 / 7.0);
     assert_eq!(cost.pages_per_neighbourhood, 1.0);
@@ -287,8 +288,8 @@ fn costs_of_a_store_are_those_of_its_edges() -> Outcome {
     assert!((cost.norder - norder).abs() < 1e-9, "{} {norder}", cost.norder);
     let best = Permutation::from_order(&[4, 0, 2, 1, 3, 5, 6])?;
     let store = rewritten(folder.path(), "best", &store, &best)?;
-    assert_eq!(layout_cost(&Source::new(&store))?.linear_arrangement, 14.0);
-    let graph = Csr::symmetric(&Source::new(&store))?;
+    assert_eq!(layout_cost(&LayoutInput::new(&store))?.linear_arrangement, 14.0);
+    let graph = Csr::symmetric(&LayoutInput::new(&store))?;
     assert_eq!(arrangement_by_vertex(&graph, best.as_slice())?.iter().sum::<f64>(), 28.0);
     Ok(())
 }
@@ -300,7 +301,7 @@ fn a_failed_rewrite_leaves_nothing() -> Outcome {
     let text = folder.path().join("edges.tsv");
     write_edges(&text, &(0..300).map(|v| (v, v * 7 % 300)).collect::<Vec<_>>(), true)?;
     let store = imported(folder.path(), "store", &text, ImportOptions::default())?;
-    let order = Random { seed: 1 }.order(&Source::new(&store))?;
+    let order = Random { seed: 1 }.order(&LayoutInput::new(&store))?;
     let options = RewriteOptions { threads: 1, ..RewriteOptions::default() };
     let before = std::fs::read_dir(folder.path())?.count();
     let real: Arc<RealFs> = Arc::new(RealFs::new());
@@ -348,7 +349,7 @@ fn parameters_that_cannot_be() -> Outcome {
     let text = folder.path().join("edges.tsv");
     write_edges(&text, &[(1, 2), (2, 3)], false)?;
     let store = imported(folder.path(), "store", &text, ImportOptions::default())?;
-    let source = Source::new(&store);
+    let source = LayoutInput::new(&store);
     let parcom = |wanted| {
         let communities = Communities::ParCom(Some(wanted));
         Bondhu { communities, model: Model::Uniform, sides: Sides::Nearer, seed: 1 }.order(&source)
@@ -361,10 +362,10 @@ fn parameters_that_cannot_be() -> Outcome {
     assert!(matches!(Gorder { window: Some(0) }.order(&source), Err(Error::Invalid(_))));
     assert!(matches!(Norder { depth: 0 }.order(&source), Err(Error::Invalid(_))));
     let weight = Some("nothing".to_owned());
-    let unknown = Bisection::default().order(&Source { weight, ..source.clone() });
+    let unknown = Bisection::default().order(&LayoutInput { weight, ..source.clone() });
     assert!(matches!(unknown, Err(Error::NoColumn { .. })));
     for ordering in orders() {
-        let poor = Source { memory: Some(1), ..source.clone() };
+        let poor = LayoutInput { memory: Some(1), ..source.clone() };
         assert!(matches!(ordering.order(&poor), Err(Error::Budget { .. })), "{ordering:?}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Consecutive lists, encoded apart from the files, so that several threads can encode.
+//! Consecutive lists, encoded separately from the files, so that several threads can encode.
 
 use crate::codec::packed::Encoder;
 use crate::codec::{self, BLOCK, raw};
@@ -6,7 +6,7 @@ use crate::column::NumberSlice;
 use crate::heads::Heads;
 use crate::{ColumnType, Encoding, Error, Result, VertexId, varint};
 
-/// Encoded lists of ascending vertices, with all that stands beside them.
+/// Encoded lists of ascending vertices, with their lengths, degrees, heads and values.
 ///
 /// Made with [`crate::StoreBuilder::batch`], filled on any thread, appended with
 /// [`crate::StoreBuilder::push_batch`] in vertex order.
@@ -17,7 +17,7 @@ pub struct ListBatch {
     types: Vec<ColumnType>,
     /// First vertex with a list; lists before it belong to no batch.
     pub(super) first: u64,
-    /// One behind the last vertex with a list; 0 if there is none.
+    /// One more than the last vertex with a list; 0 if there is none.
     pub(super) next: u64,
     pub(super) lists: Vec<u8>,
     pub(super) lengths: Vec<u8>,
@@ -39,10 +39,10 @@ struct OpenList {
     seen: u64,
     last: VertexId,
     encoder: Encoder,
-    /// Neighbours that do not fill a block yet.
+    /// Neighbours of an incomplete block.
     block: Vec<VertexId>,
     heads: Vec<VertexId>,
-    /// Bytes of this list that were taken out of `lists` already.
+    /// Bytes of this list that were already taken out of `lists`.
     taken: u64,
     start: usize,
 }
@@ -69,39 +69,40 @@ impl ListBatch {
         }
     }
 
-    /// An empty batch for the same store.
+    /// Makes an empty batch for the same store.
     pub fn fresh(&self) -> Self {
         Self::new(self.encoding, self.vertices, self.types.clone())
     }
 
-    /// Bytes of memory in use, about.
+    /// Returns the approximate number of bytes of memory in use.
     pub fn memory(&self) -> usize {
         let columns: usize = self.columns.iter().map(Vec::len).sum();
         self.lists.len() + self.lengths.len() + self.degrees.len() + self.heads.len() + columns
     }
 
-    /// Whether there are no lists.
+    /// Returns true if the batch has no lists.
     pub fn is_empty(&self) -> bool {
         self.next == 0
     }
 
-    /// Whether a list in parts is not finished.
+    /// Returns true if a list in parts is not finished.
     pub(super) fn has_open_list(&self) -> bool {
         self.open.is_some()
     }
 
-    /// One behind the last vertex with a list; 0 if there is none.
+    /// Returns one more than the last vertex with a list; 0 if there is none.
     pub fn end(&self) -> u64 {
         self.next
     }
 
-    /// Number of list entries.
+    /// Returns the number of list entries.
     pub fn arcs(&self) -> u64 {
         self.arcs
     }
 
-    /// Adds the list of `v`, which is above every vertex before it. `neighbours` is ascending
-    /// (duplicates allowed); `values` has one entry per column, each as long as `neighbours`.
+    /// Adds the list of `v`, which must be greater than all vertices before it. `neighbours` is
+    /// ascending (duplicates allowed); `values` has one entry per column, each as long as
+    /// `neighbours`.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the order is wrong, an id is no vertex, or values do not fit.
@@ -153,7 +154,7 @@ impl ListBatch {
         Ok(())
     }
 
-    /// The next neighbours of the open list, with their values.
+    /// Adds the next neighbours of the open list, with their values.
     ///
     /// # Errors
     /// As [`ListBatch::push`].
@@ -188,7 +189,7 @@ impl ListBatch {
     /// Ends the open list.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if its degree was announced differently.
+    /// [`Error::Invalid`] if a different degree was announced.
     pub fn finish(&mut self) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Err(no_open_list()) };
         if open.seen != open.degree {
@@ -206,7 +207,7 @@ impl ListBatch {
         Ok(())
     }
 
-    /// Takes list and column bytes out, even of an open list, so that memory stays bounded.
+    /// Takes list and column bytes out, even those of an open list, so that memory stays bounded.
     pub(super) fn drain(
         &mut self,
         mut to: impl FnMut(Option<usize>, &[u8]) -> Result<()>,
@@ -256,7 +257,7 @@ impl ListBatch {
         Ok(())
     }
 
-    /// Zeros for the vertices between the last list and that of `v`.
+    /// Adds empty entries for the vertices between the last list and that of `v`.
     fn open_vertex(&mut self, v: VertexId) -> Result<()> {
         let v = u64::from(v);
         if v >= self.vertices || v < self.next || self.open.is_some() {
@@ -289,7 +290,7 @@ fn no_open_list() -> Error {
     Error::Invalid("there is no open list".into())
 }
 
-/// How often an ascending list holds `v` itself.
+/// Counts the entries of an ascending list that are `v` itself.
 fn count_loops(v: VertexId, neighbours: &[VertexId]) -> u64 {
     let from = neighbours.partition_point(|u| *u < v);
     neighbours.iter().skip(from).take_while(|u| **u == v).count() as u64

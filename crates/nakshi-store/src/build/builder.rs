@@ -1,4 +1,4 @@
-//! Builds a store in a hidden directory and publishes it whole.
+//! The builder of a store: writes it in a hidden directory and publishes it whole.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,28 @@ use crate::{
     IdsEntry, Manifest, Result, Store, VertexId,
 };
 
-/// Bytes of encoded lists collected before they are written.
+/// Bytes of encoded lists that are collected before they are written.
 const FLUSH: usize = 1 << 20;
 
-/// An attribute column to be written with every direction's lists.
+/// An attribute column to be written with the lists of every direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// The user's name for it.
+    /// The user's name of the column.
     pub name: String,
-    /// Its type; [`ColumnType::for_integers`] and [`ColumnType::for_floats`] choose the narrowest.
+    /// Type of the values; [`ColumnType::for_integers`] and [`ColumnType::for_floats`] choose the
+    /// narrowest.
     pub ty: ColumnType,
 }
 
-/// What the store will be.
+/// Properties of the store to build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Whether edges have a direction. Without, the builder gets out-lists only, each edge in
-    /// both of its ends' lists, a self-loop once.
+    /// True if edges have a direction. If not, the builder gets out-lists only, with each edge in
+    /// the lists of both its ends, and a self-loop once.
     pub directed: bool,
-    /// Number of vertices, isolated ones too.
+    /// Number of vertices, including isolated ones.
     pub vertices: u64,
-    /// How lists are written.
+    /// Encoding of the lists.
     pub encoding: Encoding,
     /// Page size in bytes: a power of two from 512 to 1 MiB.
     pub page_size: u32,
@@ -47,10 +48,10 @@ pub struct BuildOptions {
     pub layout: String,
     /// Attribute columns.
     pub columns: Vec<ColumnSpec>,
-    /// Spreading over directories.
+    /// Directories over which files are striped.
     pub stripes: Option<Stripes>,
-    /// Bytes for a table of the order of the ids, which is written in several passes if it does
-    /// not fit. Default 256 MiB.
+    /// Bytes for a table of the order of the ids, which is written in several passes if it does not
+    /// fit. Default 256 MiB.
     pub memory: u64,
 }
 
@@ -71,9 +72,9 @@ impl Default for BuildOptions {
 
 /// Writes a store: lists in vertex order per direction, ids in rank order, one commit.
 ///
-/// Everything happens in the hidden sibling `.<name>.importing-<uuid>` of the destination, which
-/// is renamed by [`StoreBuilder::commit`] when all of it is durable. Dropping an uncommitted
-/// builder removes it; what a killed build left is removed by the next one.
+/// All files are written in the hidden sibling `.<name>.importing-<uuid>` of the destination, which
+/// [`StoreBuilder::commit`] renames when everything is durable. Dropping an uncommitted builder
+/// removes it; the next builder removes the leftovers of a killed one.
 #[derive(Debug)]
 pub struct StoreBuilder {
     options: BuildOptions,
@@ -88,7 +89,7 @@ pub struct StoreBuilder {
     report: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One direction's files while they are written.
+/// The files of one direction while they are written.
 #[derive(Debug)]
 struct AdjacencySinks {
     direction: Direction,
@@ -122,7 +123,7 @@ impl StoreBuilder {
         Ok(Self::with(files, options))
     }
 
-    /// Starts the files that shall take the place of those of `store`; see [`StoreBuilder::succeed`].
+    /// Starts the files that will replace those of `store`; see [`StoreBuilder::succeed`].
     ///
     /// # Errors
     /// As [`StoreBuilder::create`].
@@ -145,13 +146,13 @@ impl StoreBuilder {
         }
     }
 
-    /// What was asked for.
+    /// Returns the options of the builder.
     pub fn options(&self) -> &BuildOptions {
         &self.options
     }
 
-    /// Says how many vertices and which columns there are, where that is known only later than
-    /// [`StoreBuilder::create`]; before any lists or ids.
+    /// Sets the number of vertices and the columns, if they become known later than
+    /// [`StoreBuilder::create`]; called before any lists or ids.
     ///
     /// # Errors
     /// [`Error::Invalid`] if lists or ids were begun; [`Error::Unsupported`] for more than 2^32
@@ -169,10 +170,11 @@ impl StoreBuilder {
         Ok(())
     }
 
-    /// A directory for temporary files on the same file system, removed with the build.
+    /// Returns a directory for temporary files on the same file system, which is removed with the
+    /// build.
     ///
     /// # Errors
-    /// Those of creating it.
+    /// The errors of creating it.
     pub fn scratch_dir(&self) -> Result<PathBuf> {
         let dir = self.files.dir.path().join("scratch");
         if !dir.is_dir() {
@@ -181,10 +183,10 @@ impl StoreBuilder {
         Ok(dir)
     }
 
-    /// Begins the lists of one direction. Only `Out` for an undirected graph.
+    /// Begins the lists of one direction; only `Out` for an undirected graph.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if they were written already; those of creating files.
+    /// [`Error::Invalid`] if they were already written; the errors of creating files.
     pub fn begin_adjacency(&mut self, direction: Direction) -> Result<()> {
         let again = self.done.iter().any(|(a, _)| a.direction == direction);
         if self.lists.is_some() || again || (!self.options.directed && direction == Direction::In) {
@@ -216,14 +218,14 @@ impl StoreBuilder {
         Ok(())
     }
 
-    /// An empty batch, to be filled on any thread.
+    /// Returns an empty batch, to be filled on any thread.
     pub fn batch(&self) -> ListBatch {
         let types = self.options.columns.iter().map(|c| c.ty).collect();
         ListBatch::new(self.options.encoding, self.options.vertices, types)
     }
 
-    /// Adds the list of `v`; see [`ListBatch::push`]. Vertices that are passed over, and those
-    /// after the last one, have no neighbours.
+    /// Adds the list of `v`; see [`ListBatch::push`]. Vertices that are skipped, and those after
+    /// the last one, have no neighbours.
     ///
     /// # Errors
     /// As [`ListBatch::push`], and those of writing.
@@ -249,7 +251,7 @@ impl StoreBuilder {
         lists.batch.start(v, degree)
     }
 
-    /// The next part of the list begun by [`StoreBuilder::start_list`].
+    /// Adds the next part of the list begun by [`StoreBuilder::start_list`].
     ///
     /// # Errors
     /// As [`StoreBuilder::push_list`].
@@ -271,7 +273,7 @@ impl StoreBuilder {
         open(&mut self.lists)?.batch.finish()
     }
 
-    /// Appends lists that were encoded apart.
+    /// Appends lists that were encoded in a batch.
     ///
     /// # Errors
     /// [`Error::Invalid`] if they do not follow the lists before them; those of writing.
@@ -290,7 +292,7 @@ impl StoreBuilder {
         lists.append(&mut batch)
     }
 
-    /// Ends the lists of the direction begun last.
+    /// Ends the lists of the direction that was begun last.
     ///
     /// # Errors
     /// Those of writing.
@@ -325,11 +327,12 @@ impl StoreBuilder {
         Ok(())
     }
 
-    /// External ids are the integers from `first` on. `internal_by_rank` is the internal id of
-    /// each of them in ascending order; nothing means that they are in internal order.
+    /// Declares that external ids are the integers from `first` on. `internal_by_rank` has the
+    /// internal id of each of them in ascending order; `None` means that they are in internal
+    /// order.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if that is no permutation of the vertices; those of writing.
+    /// [`Error::Invalid`] if `internal_by_rank` is no permutation of the vertices; write errors.
     pub fn set_dense_ids(
         &mut self,
         first: i64,
@@ -350,13 +353,13 @@ impl StoreBuilder {
     /// Begins a dictionary of external ids.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for [`IdKind::Dense`]; those of creating files.
+    /// [`Error::Invalid`] for [`IdKind::Dense`]; the errors of creating files.
     pub fn begin_ids(&mut self, kind: IdKind) -> Result<()> {
         self.id_sink = Some(IdSink::create(&mut self.files, kind)?);
         Ok(())
     }
 
-    /// The next external id, in ascending order of its kind.
+    /// Adds the next external id, in ascending order of its kind.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the order or the kind is wrong; those of writing.
@@ -375,22 +378,23 @@ impl StoreBuilder {
         Ok(())
     }
 
-    /// The external id of a vertex, once ids are written: for messages, since it reads files.
+    /// Returns the external id of a vertex, once ids are written. Reads files, so it is for
+    /// messages only.
     pub(crate) fn id_of(&self, v: VertexId) -> Result<crate::ExternalId> {
         super::ids::id_of(&self.files, self.ids.as_ref().ok_or_else(no_ids)?, v)
     }
 
-    /// Begins an order of ids that comes piece by piece, instead of as an argument of
+    /// Begins an order of ids that is passed piece by piece, instead of as an argument of
     /// [`StoreBuilder::set_dense_ids`] or [`StoreBuilder::finish_ids`].
     ///
     /// # Errors
-    /// Those of creating files.
+    /// The errors of creating files.
     pub fn begin_order(&mut self) -> Result<()> {
         self.order = Some(OrderSink::create(&mut self.files, self.options.vertices)?);
         Ok(())
     }
 
-    /// The internal id of the next rank.
+    /// Adds the internal id of the next rank.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there is no such vertex, or no order was begun; those of writing.
@@ -409,20 +413,20 @@ impl StoreBuilder {
         }
     }
 
-    /// Names the layout, in place of what the options say.
+    /// Sets the name of the layout, instead of that in the options.
     pub fn set_layout(&mut self, name: &str) {
         self.options.layout = name.into();
     }
 
-    /// What the import counted, kept in the manifest.
+    /// Sets the report of the import, which the manifest keeps.
     pub fn set_report(&mut self, report: serde_json::Map<String, serde_json::Value>) {
         self.report = report;
     }
 
-    /// A file of a section under construction, `<of>-<generation>.<kind>`.
+    /// Creates a file of a section, `<of>-<generation>.<kind>`.
     ///
     /// # Errors
-    /// Those of creating it.
+    /// The errors of creating it.
     pub fn section_sink(&mut self, of: &str, kind: &str) -> Result<Sink> {
         self.files.sink(of, kind, false)
     }
@@ -435,7 +439,7 @@ impl StoreBuilder {
         self.files.finish(sink)
     }
 
-    /// Adds a section to the manifest, whose files are complete; one of the same name gives way to it.
+    /// Adds a section, whose files are complete, to the manifest; it replaces one of the same name.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a section that does not serialise.
@@ -464,11 +468,11 @@ impl StoreBuilder {
         Ok(manifest)
     }
 
-    /// Moves all files, which are durable, into the store at `path` that they shall belong to from the
-    /// next manifest on, which is returned.
+    /// Moves all files, which are durable, into the store at `path`, whose next manifest names
+    /// them. Returns that manifest.
     ///
     /// # Errors
-    /// As [`StoreBuilder::commit`]. Some of the files may be there then.
+    /// Same as [`StoreBuilder::commit`]. Some of the files may be there then.
     pub fn succeed(mut self, path: &Path) -> Result<Manifest> {
         let manifest = self.complete()?;
         let (fs, dir) = (&self.files.fs, self.files.dir.path());
@@ -481,7 +485,7 @@ impl StoreBuilder {
         Ok(manifest)
     }
 
-    /// The manifest, once nothing temporary is left.
+    /// Returns the manifest, once no temporary file is left.
     fn complete(&mut self) -> Result<Manifest> {
         let manifest = self.manifest()?;
         let scratch = self.files.dir.path().join("scratch");
@@ -548,10 +552,10 @@ impl AdjacencySinks {
         Ok(())
     }
 
-    /// Writes a batch behind what was written.
+    /// Appends a batch to the files.
     fn append(&mut self, batch: &mut ListBatch) -> Result<()> {
         if batch.is_empty() {
-            // an open list may have begun to flow
+            // an open list may be partly written already
             return self.drain_from(batch);
         }
         let gap = batch.first.checked_sub(self.stored);

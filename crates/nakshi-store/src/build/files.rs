@@ -10,18 +10,19 @@ use super::sink::Sink;
 use crate::files::{self, Uuid};
 use crate::{Error, FileEntry, Result, Store, StripeEntry};
 
-/// What files are built as that take the place of others in a store.
+/// Build name of files that will replace those of a store.
 const SUCCESSOR: &str = "successor";
-/// Lists and columns spread over several directories, on several devices if they are to help.
+/// Directories over which lists and columns are striped; only directories on different devices make
+/// reading faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stripes {
     /// Existing directories; each gets a directory `nakshi-<uuid>`.
     pub dirs: Vec<PathBuf>,
-    /// Bytes that lie together: a power of two, at least 4096 and the page size.
+    /// Bytes of a stripe: a power of two, at least 4096 and at least the page size.
     pub unit: u64,
 }
 
-/// A directory that is there more than once.
+/// Returns a directory that occurs more than once.
 fn twice(dirs: &[PathBuf]) -> Option<&PathBuf> {
     dirs.iter().enumerate().find(|(k, dir)| dirs.iter().take(*k).any(|d| d == *dir)).map(|d| d.1)
 }
@@ -39,7 +40,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// A new store at `dest`.
+    /// Creates a new store at `dest`.
     pub(super) fn create(
         fs: Arc<dyn WriteFs>,
         dest: &Path,
@@ -71,7 +72,7 @@ impl Files {
         Ok(Self { fs, dir, uuid, page_size, stripes, generation: 1, next_id: 1 })
     }
 
-    /// The files that shall take the place of those of `store`, beside them.
+    /// Creates the files that will replace those of `store`, beside them.
     pub(super) fn succeed(fs: Arc<dyn WriteFs>, store: &Store, page_size: u32) -> Result<Self> {
         let manifest = store.manifest();
         let uuid = files::parse_uuid(&manifest.uuid)
@@ -83,12 +84,12 @@ impl Files {
         Ok(Self { fs, dir, uuid, page_size, stripes: None, generation, next_id })
     }
 
-    /// The name of a file of this generation.
+    /// Returns the name of a file of this generation.
     pub(super) fn name(&self, of: &str, kind: &str) -> String {
         format!("{of}-{}.{kind}", self.generation)
     }
 
-    /// A new file, striped if asked for and configured.
+    /// Creates a file, striped if `striped` and configured.
     pub(super) fn sink(&mut self, of: &str, kind: &str, striped: bool) -> Result<Sink> {
         let name = &self.name(of, kind);
         let striping = match &self.stripes {
@@ -100,12 +101,12 @@ impl Files {
         Sink::create(self.fs.as_ref(), name.to_string(), striping, self.page_size, salt)
     }
 
-    /// Where an unstriped file is.
+    /// Returns the path of an unstriped file.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Removes an unstriped file that turned out not to be needed.
+    /// Removes an unstriped file that is not needed.
     pub(super) fn discard(&self, name: &str) -> Result<()> {
         Ok(self.fs.remove_file(&self.path(name))?)
     }

@@ -12,7 +12,7 @@ use crate::{Error, ExternalId, FileEntry, IdKind, IdsEntry, Result, VertexId};
 use super::files::Files;
 use super::sink::Sink;
 
-/// Keys in rank order on their way to disk.
+/// The writer of the id dictionary, which gets keys in rank order.
 #[derive(Debug)]
 pub(super) struct IdSink {
     kind: IdKind,
@@ -64,7 +64,7 @@ impl IdSink {
     }
 }
 
-/// The external id of one vertex, from the files of ids as far as they are written.
+/// Returns the external id of one vertex, from the files of ids as far as they are written.
 pub(super) fn id_of(files: &Files, ids: &IdsEntry, v: VertexId) -> Result<ExternalId> {
     let file = |entry: &FileEntry| {
         let path = files.path(&entry.name);
@@ -104,10 +104,10 @@ pub(super) fn id_of(files: &Files, ids: &IdsEntry, v: VertexId) -> Result<Extern
     found.ok_or_else(short)
 }
 
-/// The order of the ids on its way to disk: the internal id of each rank, as they come.
+/// The writer of the order of the ids, which gets the internal id of each rank in turn.
 ///
-/// Its inverse, the rank of each internal id, is made from the written file, in as many passes as
-/// memory asks for.
+/// The inverse, the rank of each internal id, is computed from the written file, in as many passes
+/// as the memory requires.
 #[derive(Debug)]
 pub(super) struct OrderSink {
     internal: Sink,
@@ -144,7 +144,7 @@ impl OrderSink {
         let internal = files.finish(self.internal)?;
         let path = files.path(&files.name("ids", INTERNAL));
         let mut ranks = files.sink("ids", "ranks", false)?;
-        // Four bytes a vertex, and one that says whether there is a rank.
+        // Four bytes for each vertex, and one that tells if it has a rank.
         let room = (memory / 5).max(1 << 10);
         let mut start = 0;
         while start < self.vertices {
@@ -158,7 +158,7 @@ impl OrderSink {
     }
 }
 
-/// Entries of the files of both orders: internal ids by rank, ranks by internal id.
+/// The file entries of both orders: internal ids by rank, ranks by internal id.
 pub(super) type Orders = (Option<FileEntry>, Option<FileEntry>);
 
 const INTERNAL: &str = "internal";
@@ -167,7 +167,7 @@ fn misfit(vertices: u64) -> Error {
     Error::Invalid(format!("the order of the ids is no permutation of {vertices} vertices"))
 }
 
-/// Shows the ranks of some internal ids, ascending by internal id.
+/// Visits the ranks of a range of internal ids, ascending by internal id.
 fn for_each_rank(
     internal: &Path,
     vertices: u64,

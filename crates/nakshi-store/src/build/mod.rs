@@ -1,7 +1,7 @@
 //! Writing a store. The door of this layer:
 //!
 //! - [`StoreBuilder`]: takes lists in vertex order and ids in rank order, commits once;
-//! - [`ListBatch`]: lists encoded apart, on any thread, and appended in order;
+//! - [`ListBatch`]: lists that any thread encodes, and that are appended in order;
 //! - `sink`: a file with page checksums and a content hash;
 //! - `files`: the directory under construction, and the numbers of its files;
 //! - `ids`: the id dictionary.

@@ -1,4 +1,4 @@
-//! A file of the store while it is written: page checksums and content hash on the way.
+//! A file of a store while it is written, with its page checksums and content hash.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::files::{describe, sums_name};
 use crate::manifest::CONTENT_CRC;
 use crate::{FileEntry, Result};
 
-/// Bytes collected before they are hashed and handed on.
+/// Bytes collected before they are hashed and passed on.
 const BUFFER: usize = 64 << 10;
 
 /// A file under construction.
@@ -33,7 +33,7 @@ impl Sink {
     /// Creates the file `name` of a store.
     ///
     /// # Errors
-    /// Those of creating it.
+    /// The errors of creating it.
     pub fn create(
         fs: &dyn WriteFs,
         name: String,
@@ -45,7 +45,7 @@ impl Sink {
         Ok(Self { name, file, hash: crc_fast::Digest::new(CONTENT_CRC), buffer: Vec::new() })
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes appended so far.
     #[expect(clippy::len_without_is_empty, reason = "a length in bytes, not a collection")]
     pub fn len(&self) -> u64 {
         self.file.len() + self.buffer.len() as u64
@@ -100,7 +100,7 @@ impl Sink {
     }
 }
 
-/// Writes a whole small file durably.
+/// Writes a whole small file and makes it durable.
 pub(crate) fn write_small(fs: &dyn WriteFs, path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = fs.create(path)?;
     file.append(bytes)?;

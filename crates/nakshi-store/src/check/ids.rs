@@ -38,8 +38,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Writes the dictionary again and compares: whatever is not ascending is refused by the
-    /// encoder, whatever is not in its place shows in the offsets.
+    /// Encodes the dictionary again and compares: the encoder refuses ids that are not ascending,
+    /// and a misplaced id changes the offsets.
     fn keys(&mut self) -> Result<()> {
         let map = self.store.ids()?;
         let Some((_, blocks)) = &map.keys else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Every list against its header, its neighbours' order and range, and what stands beside it.
+//! Checks of lists: every list against its header, the order and range of its neighbours, and its
+//! entries in the side files.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,25 +10,26 @@ use super::Checker;
 use crate::heads::Heads;
 use crate::{Adjacency, AdjacencyEntry, Direction, Error, Result, VertexId, varint};
 
-/// Bytes of lists read at once; a longer list is read whole.
+/// Bytes of lists read at a time; a longer list is read whole.
 const PIECE: u64 = 1 << 20;
 
-/// Sums over all lists of one direction, to be compared with the manifest and the other direction.
+/// Sums over all lists of one direction, which are compared with the manifest and the other
+/// direction.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
     arcs: u64,
     loops: u64,
     max_degree: u64,
     max_list_bytes: u64,
-    /// Wrapping sum of a mix of each edge (source, target).
+    /// Wrapping sum of a hash of each edge (source, target).
     edges: u64,
-    /// The same over edges to a higher vertex, and over edges from one, turned round: equal in a
-    /// symmetric graph.
+    /// The same sum over edges to a higher vertex, and over reversed edges to a lower one: equal in
+    /// a symmetric graph.
     up: u64,
     down: u64,
 }
 
-/// What stands beside the lists, read in vertex order.
+/// The side files of the lists, read in vertex order.
 struct Beside {
     degrees: nakshi_io::Resident,
     heads: nakshi_io::Resident,
@@ -193,7 +195,7 @@ impl Sums {
     }
 }
 
-/// A number that tells edges apart (the finaliser of SplitMix64; Steele, Lea and Flood 2014).
+/// A hash of an edge (the finaliser of SplitMix64; Steele, Lea and Flood 2014).
 fn mix(source: VertexId, target: VertexId) -> u64 {
     let mut x = (u64::from(source) << 32 | u64::from(target)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -201,7 +203,8 @@ fn mix(source: VertexId, target: VertexId) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The vertices from `from` on whose lists fill about a piece, and where those lie.
+/// Returns the end of the vertices from `from` on whose lists fill about a piece, and the extent of
+/// these lists.
 fn piece(adjacency: &Adjacency, from: u64, stored: u64) -> (u64, Range<u64>) {
     let mut bytes = 0..0;
     let mut to = from;

@@ -1,6 +1,6 @@
 //! Deep check of a store: every page, every list, every id. The door of this layer:
 //!
-//! - [`check`], [`CheckReport`]: check a store, and what was found;
+//! - [`check`], [`CheckReport`]: check a store, and its result;
 //! - `pages`: every page against its checksum, every file against its content hash;
 //! - `lists`: every list decodes, is ascending and in range; degrees, heads and totals agree; the
 //!   two directions hold the same edges;
@@ -19,13 +19,13 @@ use serde::Serialize;
 
 use crate::{CachePlan, Error, Manifest, OpenOptions, Result, Store};
 
-/// Problems kept; more are only counted.
+/// Number of problems that are kept; further ones are only counted.
 const KEPT: usize = 1000;
 
-/// What a check read and found.
+/// The counts and findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
-    /// Whether nothing is wrong.
+    /// True if no problem was found.
     pub ok: bool,
     /// Pages read and compared with their checksums.
     pub pages: u64,
@@ -37,15 +37,15 @@ pub struct CheckReport {
     pub entries: u64,
     /// Number of problems.
     pub damage: u64,
-    /// One line for each of the first thousand, naming file and page.
+    /// One line for each of the first thousand problems, with file and page.
     pub problems: Vec<String>,
 }
 
-/// Progress of a check: bytes done of bytes to read. Errors of files come in as problems.
+/// Progress of a check: bytes done of bytes to read. Errors of files become problems.
 struct Checker<'a> {
     store: &'a Arc<Store>,
     options: &'a OpenOptions,
-    /// Memory for the sections of the manifest; as much as they take if not given.
+    /// Memory for the sections of the manifest; without a limit if not given.
     for_sections: Option<u64>,
     report: CheckReport,
     done: u64,
@@ -53,13 +53,13 @@ struct Checker<'a> {
     progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// Reads all of the store at `path` and reports everything that is wrong with it. `progress` gets
-/// bytes done and bytes to read. Writes nothing. One thread: it is the disk that takes the time.
-/// Memory: about a byte a vertex and direction, degrees and heads as they are on disk, and eight
-/// bytes a vertex while ids are checked if the layout moved them.
+/// Reads all of the store at `path` and reports every problem in it. `progress` gets bytes done and
+/// bytes to read. Writes nothing. Uses one thread, since the disk takes most of the time. Memory:
+/// about a byte a vertex and direction, degrees and heads as they are on disk, and eight bytes a
+/// vertex while ids are checked if the layout moved them.
 ///
 /// # Errors
-/// Only what keeps it from looking: no store, no readable manifest, [`Error::Budget`] at once if
+/// Only errors that prevent the check: no store, no readable manifest, [`Error::Budget`] at once if
 /// the memory of `options` is too little, [`Error::Cancelled`]. Damage is in the report.
 pub fn check(
     path: impl AsRef<Path>,
@@ -69,17 +69,18 @@ pub fn check(
     check_with(path, options, &[], progress)
 }
 
-/// The part of a check that the owner of a section of the manifest makes. The pages of its files are
-/// compared with their checksums without it.
+/// The part of a check that belongs to the owner of a section of the manifest. The pages of the
+/// section's files are compared with their checksums without it.
 pub trait SectionCheck {
-    /// Bytes of memory that [`SectionCheck::verify`] takes at least, 0 for a store without the section.
+    /// Returns the least bytes of memory for [`SectionCheck::verify`]; 0 for a store without the
+    /// section.
     fn memory(&self, store: &Arc<Store>, cancel: &CancelToken) -> u64;
 
-    /// Reads all of the section of `store` within `memory` bytes, as much as it needs if not given;
-    /// `problem` gets a line for each thing that is wrong. Does nothing for a store without the section.
+    /// Reads all of the section of `store` within `memory` bytes, or without a limit if not given;
+    /// `problem` gets a line for each problem. Does nothing for a store without the section.
     ///
     /// # Errors
-    /// Damage that keeps it from reading on, which becomes a problem as well; [`Error::Cancelled`],
+    /// Damage that prevents reading on, which becomes a problem as well; [`Error::Cancelled`],
     /// [`Error::Budget`], which end the check.
     fn verify(
         &self,
@@ -90,7 +91,7 @@ pub trait SectionCheck {
     ) -> Result<()>;
 }
 
-/// Like [`check`], with the checks of sections by their owners.
+/// Checks a store like [`check`], together with the checks of sections by their owners.
 ///
 /// # Errors
 /// As [`check`].
@@ -117,13 +118,13 @@ pub fn check_with(
         progress,
     };
     checker.pages()?;
-    // pages that are damaged make everything that is built from them wrong too
+    // damaged pages would make everything that is built from them wrong too
     if checker.report.damage == 0 {
         checker.lists()?;
         checker.ids()?;
         checker.sections(sections)?;
     }
-    // The manifest does not name it.
+    // The manifest does not name the plan.
     if let Err(error) = CachePlan::load(&store) {
         checker.note(error)?;
     }
@@ -132,7 +133,7 @@ pub fn check_with(
     Ok(report)
 }
 
-/// Bytes of memory that a check takes at most, beside sections.
+/// Returns the most bytes of memory that a check takes, apart from sections.
 fn need(manifest: &Manifest) -> u64 {
     let lists = manifest.adjacency.iter().flat_map(|a| {
         let list = a.max_list_bytes.saturating_mul(2);

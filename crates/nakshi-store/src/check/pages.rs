@@ -1,4 +1,4 @@
-//! Every page against its checksum, every file against its content hash.
+//! Checks of pages and files: every page against its checksum, every file against its content hash.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::Checker;
 use crate::manifest::CONTENT_CRC;
 use crate::{Error, FileEntry, Result};
 
-/// Bytes read at once.
+/// Bytes read at a time.
 const PIECE: u64 = 1 << 20;
 
 impl Checker<'_> {
@@ -39,7 +39,7 @@ impl Checker<'_> {
         let mut hash = crc_fast::Digest::new(CONTENT_CRC);
         let (mut at, mut whole) = (0, true);
         while at < file.len() {
-            // a reader ends at a damaged page: the next one begins behind it
+            // a reader ends at a damaged page: read on after it with a new one
             let (reached, error) = self.run(file, at, &mut hash);
             at = reached;
             match error {
@@ -64,7 +64,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Reads from `from` to the end or the first error; returns where it stopped.
+    /// Reads from `from` to the end or to the first error; returns the offset at which it stopped.
     fn run(
         &mut self,
         file: &Arc<PagedFile>,

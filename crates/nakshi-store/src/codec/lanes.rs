@@ -1,24 +1,23 @@
-//! Sizes of blocks and groups, and sums by the position in a list.
+//! Sizes of blocks and groups, and sums by position in a list.
 
 use crate::{Error, VertexId};
 
-/// Most neighbours handed out at once.
+/// Most neighbours passed to a visitor at a time.
 pub const BLOCK: usize = 128;
 
-/// Gaps that share one width.
+/// Number of gaps that share one width.
 pub(crate) const GROUP: usize = 8;
 
 pub(super) const NO_VERTEX: Error = Error::BadList("a neighbour is no vertex of the graph");
 
-/// Largest id that may occur where none is above `max` and each needs a value; `None` without
-/// values.
+/// Largest id that may occur, if no id is above `max` and each has a value; `None` without values.
 #[inline]
 pub(super) fn bound<T>(values: &[T], max: VertexId) -> Option<VertexId> {
     let last = values.len().checked_sub(1)?;
     Some(VertexId::try_from(last).map_or(max, |last| last.min(max)))
 }
 
-/// Eight partial sums, by position in a list.
+/// Eight partial sums, one for each position modulo eight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lanes(pub(super) [f64; Self::WIDTH]);
 
@@ -33,7 +32,7 @@ impl Lanes {
         }
     }
 
-    /// `first` and all partial sums.
+    /// Returns the sum of `first` and all partial sums.
     #[inline]
     pub(super) fn total(self, first: f64) -> f64 {
         let [a, b, c, d, e, f, g, h] = self.0;

@@ -1,6 +1,6 @@
-//! How an edge list is written as bytes. The door of this layer:
+//! The encodings of edge lists. The door of this layer:
 //!
-//! - `raw`: `u32` little endian, the yardstick and the fallback;
+//! - `raw`: `u32` little endian, the reference and the fallback;
 //! - `packed`: gaps in groups of eight, each group bit-packed at its own width;
 //! - `simd`: the AVX2 twin of `packed`'s decoder, chosen once at run time.
 
@@ -13,7 +13,7 @@ pub use lanes::BLOCK;
 pub(crate) use simd::Coded;
 pub use simd::Term;
 
-/// How the edge lists of a store are written.
+/// The encoding of a store's edge lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {

@@ -1,11 +1,12 @@
 //! Packed lists: gaps in groups of eight, each group bit-packed at its own width.
 //!
 //! A list is its degree and first neighbour (LEB128), then the gaps in blocks: a width byte for
-//! each group of eight, then the groups (docs/format.md, "Lists"). Neighbours of a hub-first
-//! layout begin dense and thin out, so a width for every eight follows them closely, where one
-//! for a whole block pays for its largest gap throughout; and eight gaps of `w` bits are exactly
-//! `w` bytes, which a vector decoder takes without a branch. Blocks are 128 so that a kernel that
-//! has seen enough stops early and a giant list is written without being in memory.
+//! each group of eight, then the groups (docs/format.md, "Lists"). In a hub-first layout the
+//! neighbours of a list begin dense and thin out. A width for every eight gaps follows them
+//! closely, where one width for a whole block pays for its largest gap throughout. Eight gaps of
+//! `w` bits take exactly `w` bytes, which a vector decoder reads without a branch. Blocks have 128
+//! gaps, so that a kernel that has seen enough can stop early, and a giant list is written without
+//! being in memory.
 //!
 //! Measured on Kron22 (4,194,302 vertices, 128,311,450 list entries), relabelled by descending
 //! degree, bytes per list entry with headers:
@@ -18,10 +19,10 @@
 //! | a width byte for 4 gaps / 8 / 16 / 32 | 1.549 / **1.434** / 1.437 / 1.479 |
 //! | 8 gaps, width rounded to one of 16, two to a byte | 1.404 |
 //!
-//! Headers are 0.053 of it. Rounded widths would save 2 % and need a table to read and write.
-//! `cargo run --release -p nakshi-store --example codec_speed -- STORE` prints size and decoding
-//! rate of a real store: 1.6 to 1.8 billion entries/s a core on Kron22 (AVX2 on an AMD EPYC of family
-//! 26, all lists in order, 2.4 million of them with a median degree of 5).
+//! Headers take 0.053 of it. Rounded widths would save 2 % and need a table for reading and
+//! writing. `cargo run --release -p nakshi-store --example codec_speed -- STORE` prints size and
+//! decoding rate of a real store: 1.6 to 1.8 billion entries/s a core on Kron22 (AVX2 on an AMD
+//! EPYC of family 26, all lists in order, 2.4 million of them with a median degree of 5).
 
 use std::ops::ControlFlow;
 
@@ -32,8 +33,8 @@ use crate::{Error, Result, VertexId};
 
 const SHORT: Error = Error::BadList("it ends before its degree is reached");
 
-/// Degree and header length. The degree is checked against the length: each group of eight
-/// takes a byte at least, so a hostile degree cannot ask for unbounded memory.
+/// Returns the degree and the header length. The degree is checked against the length: each group
+/// of eight takes at least a byte, so a hostile degree cannot request unbounded memory.
 #[inline]
 pub(crate) fn header(bytes: &[u8], len: usize) -> Result<(u64, usize)> {
     if len == 0 {
@@ -50,7 +51,7 @@ pub(crate) fn header(bytes: &[u8], len: usize) -> Result<(u64, usize)> {
     Ok((degree, at))
 }
 
-/// Encodes one list, block by block, so that a giant list never has to be in memory.
+/// The encoder of one list, block by block, so that a giant list never has to be in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     last: VertexId,
@@ -91,8 +92,8 @@ impl Encoder {
     }
 }
 
-/// Bits that the largest gap takes; above 25 the group is written as whole words, because an
-/// eight-lane decoder reads 32 bits from the byte where a gap begins.
+/// Returns the bits of the largest gap; above 25, the group is written as whole words, because an
+/// eight-lane decoder reads 32 bits from the byte in which a gap begins.
 fn width(group: &[u32]) -> u8 {
     let bits = 32 - group.iter().fold(0, |all, g| all | g).leading_zeros();
     if bits > 25 { 32 } else { (bits & 0xff) as u8 }
@@ -125,7 +126,7 @@ pub(crate) fn encode(neighbours: &[VertexId], out: &mut Vec<u8>) {
     }
 }
 
-/// A packed list behind its header, which ends at `body`, and its first neighbour.
+/// Returns a packed list behind its header, which ends at `body`, and its first neighbour.
 #[inline]
 pub(crate) fn coded(
     bytes: &[u8],
@@ -140,7 +141,7 @@ pub(crate) fn coded(
     Ok(Coded { bytes, end, at, degree, first, max })
 }
 
-/// Hands out blocks; see [`crate::List::blocks`].
+/// Visits the blocks of a list; see [`crate::List::blocks`].
 #[inline]
 pub(crate) fn blocks(
     coded: &Coded<'_>,
@@ -149,7 +150,7 @@ pub(crate) fn blocks(
     simd::blocks(coded, f).map_err(fault)
 }
 
-/// Sum of values; see [`crate::List::sum`].
+/// Returns the sum of values; see [`crate::List::sum`].
 #[inline]
 pub(crate) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64> {
     simd::sum(coded, values).map_err(fault)

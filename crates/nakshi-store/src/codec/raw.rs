@@ -1,4 +1,5 @@
-//! Raw lists: four bytes a neighbour, little endian, no header. The degree is the length over four.
+//! Raw lists: four bytes a neighbour, little endian, no header. The degree is the length divided by
+//! four.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +7,7 @@ use super::lanes::{BLOCK, Lanes, NO_VERTEX, bound};
 use super::simd::Term;
 use crate::{Error, Result, VertexId};
 
-/// Degree and header length of a list of `len` bytes.
+/// Returns the degree and the header length of a list of `len` bytes.
 #[inline]
 pub(crate) fn header(len: usize) -> Result<(u64, usize)> {
     if !len.is_multiple_of(4) {
@@ -23,7 +24,7 @@ pub(crate) fn encode(neighbours: &[VertexId], out: &mut Vec<u8>) {
     }
 }
 
-/// Hands out blocks; see [`crate::List::blocks`].
+/// Visits the blocks of a list; see [`crate::List::blocks`].
 #[inline]
 pub(crate) fn blocks(
     bytes: &[u8],
@@ -51,7 +52,7 @@ pub(crate) fn blocks(
     Ok(())
 }
 
-/// Sum of values over a list that is not empty; see [`crate::List::sum`].
+/// Returns the sum of values over a list that is not empty; see [`crate::List::sum`].
 pub(crate) fn sum<T: Term>(bytes: &[u8], end: usize, max: VertexId, values: &[T]) -> Result<f64> {
     let Some(max) = bound(values, max) else { return Err(NO_VERTEX) };
     let mut lanes = Lanes::default();

@@ -1,14 +1,14 @@
-//! Decoding one block of a packed list: with AVX2 where the processor has it, else by the scalar
-//! twin, which is the definition. The choice is made once per process.
+//! Decoding of packed lists: with AVX2 where the processor has it, else by the scalar twin, which
+//! defines the result. The choice is made once per process.
 //!
-//! Eight gaps of `w` bits take exactly `w` bytes, so four of them begin at a whole or half byte:
-//! two unaligned loads, one byte shuffle, one variable shift and one mask bring each gap into a
-//! lane of its own, and three shifted additions make the prefix sum. Only widths up to 25 (and
+//! Eight gaps of `w` bits take exactly `w` bytes, so each half of them begins at a whole or half
+//! byte. Two unaligned loads, one byte shuffle, one variable shift and one mask bring each gap into
+//! a lane of its own, and three shifted additions compute the prefix sum. Only widths up to 25 (and
 //! 32) exist, so that a gap and the bits before it fit its lane.
 //!
-//! [`blocks`] hands ids out in blocks; the whole loop with the caller's closure is compiled for
-//! AVX2. [`sum`] keeps them in registers and adds the values that they stand for: lists are short
-//! in power-law graphs, and each loop more over one costs a mispredicted branch.
+//! [`blocks`] passes ids to a visitor in blocks; the whole loop with the caller's closure is
+//! compiled for AVX2. [`sum`] keeps the ids in registers and adds their values. Lists are short in
+//! power-law graphs, and each further loop over one costs a mispredicted branch.
 
 #![allow(unsafe_code)]
 
@@ -23,36 +23,36 @@ pub trait Term: Copy + Into<f64> + Load {}
 impl Term for f32 {}
 impl Term for f64 {}
 
-/// Room for a block, for the first neighbour before it, and for what the last store of eight
-/// lanes writes behind it.
+/// Capacity of a block, including the first neighbour before it and the lanes that the last store
+/// of eight writes behind it.
 const ROOM: usize = BLOCK + GROUP;
 
-/// A block on the stack, not initialised before it is decoded.
+/// A block on the stack, uninitialised until it is decoded.
 pub(super) struct Buffer {
     ids: MaybeUninit<[u32; ROOM]>,
-    /// Ids from the front that were written.
+    /// Number of ids written, from the front.
     written: usize,
 }
 
-/// Where the decoder stands in a list.
+/// Position of the decoder in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// Next byte.
     pub(super) at: usize,
     /// Last neighbour.
     pub(super) last: u32,
-    /// No neighbour of this block is larger.
+    /// Largest neighbour of this block so far.
     pub(super) largest: u32,
 }
 
-/// Why a block does not decode.
+/// The fault of a block that does not decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The bytes end too early.
     Short,
     /// A group's width is over 32, or 26 to 31.
     Width,
-    /// A neighbour is not below the bound.
+    /// A neighbour is at or above the bound.
     Vertex,
 }
 
@@ -64,18 +64,18 @@ impl<F: Fn(&[u8], &mut Cursor, &mut Buffer, usize, usize) -> Result<(), Fault>> 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coded<'a> {
     pub(super) bytes: &'a [u8],
-    /// Where the list ends in `bytes`.
+    /// End of the list in `bytes`.
     pub(super) end: usize,
-    /// Where the first block begins.
+    /// Beginning of the first block.
     pub(super) at: usize,
-    /// Above 0.
+    /// Number of neighbours, above 0.
     pub(super) degree: u64,
     pub(super) first: VertexId,
     /// Largest id that may occur.
     pub(super) max: VertexId,
 }
 
-/// Whether this processor has AVX2.
+/// Returns true if this processor has AVX2.
 #[inline]
 fn has_avx2() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -84,7 +84,7 @@ fn has_avx2() -> bool {
     false
 }
 
-/// Hands out the blocks of a list.
+/// Visits the blocks of a list.
 #[inline]
 pub(super) fn blocks(
     coded: &Coded<'_>,
@@ -128,7 +128,7 @@ fn blocks_by(
     }
 }
 
-/// Sum of `values` over the ids of a list.
+/// Returns the sum of `values` over the ids of a list.
 #[inline]
 pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault> {
     let Some(max) = bound(values, coded.max) else { return Err(Fault::Vertex) };
@@ -144,7 +144,7 @@ pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault
     sum_scalar(coded, values)
 }
 
-/// The twin of [`avx2::sum`]: what a sum means.
+/// The scalar twin of [`avx2::sum`], which defines the sum.
 #[cold]
 fn sum_scalar<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault> {
     let mut lanes = Lanes::default();
@@ -175,16 +175,16 @@ impl Buffer {
         self.written = self.written.max(1);
     }
 
-    /// The first `len` ids, as far as they were written.
+    /// Returns the first `len` ids, as far as they were written.
     #[inline]
     pub(super) fn front(&self, len: usize) -> &[u32] {
-        // SAFETY: `written` never exceeds what was written from the front, nor ROOM.
+        // SAFETY: `written` exceeds neither the number of ids written from the front nor ROOM.
         unsafe {
             std::slice::from_raw_parts(self.ids.as_ptr().cast::<u32>(), len.min(self.written))
         }
     }
 
-    /// `count` ids from `from` on, for writing, zeroed if they were never written.
+    /// Returns `count` ids from `from` on for writing, zeroed if they were never written.
     fn slots(&mut self, from: usize, count: usize) -> &mut [u32] {
         let ids: *mut u32 = self.ids.as_mut_ptr().cast();
         let end = (from + count).min(ROOM);
@@ -199,18 +199,18 @@ impl Buffer {
     }
 }
 
-/// How a [`Term`] gets into a register.
+/// The conversion of a [`Term`] to a vector register.
 pub trait Load: Copy {
-    /// Four of them as doubles.
+    /// Converts four values to doubles.
     ///
     /// # Safety
     /// The processor has AVX2.
-    // SAFETY: the implementations use nothing beyond it.
+    // SAFETY: the implementations use only AVX2.
     #[cfg(target_arch = "x86_64")]
     unsafe fn widen(a: Self, b: Self, c: Self, d: Self) -> std::arch::x86_64::__m256d;
 }
 
-/// The twin without intrinsics: what a block means.
+/// The scalar twin of [`avx2::decode`], which defines the decoding of a block.
 pub(super) fn scalar(
     bytes: &[u8],
     cursor: &mut Cursor,
@@ -225,7 +225,7 @@ pub(super) fn scalar(
     groups_scalar(bytes, widths, cursor, out.slots(from, count))
 }
 
-/// Decodes the groups that `widths` describe; the cursor stands at their data.
+/// Decodes the groups with the given `widths`; the cursor is at their data.
 fn groups_scalar(
     bytes: &[u8],
     widths: &[u8],
@@ -254,7 +254,7 @@ fn groups_scalar(
     Ok(())
 }
 
-/// Eight bytes from `at` on, little endian, zeros behind the end.
+/// Returns eight bytes from `at` on, little endian, with zeros behind the end.
 #[inline]
 fn word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -273,7 +273,7 @@ mod avx2 {
     use super::{BLOCK, Buffer, Coded, Cursor, Fault, GROUP, Lanes, Load, Term, blocks_by};
     use crate::VertexId;
 
-    /// How to spread eight gaps of one width.
+    /// The vectors that unpack eight gaps of one width.
     #[repr(C, align(32))]
     struct UnpackPattern {
         shuffle: [u8; 32],
@@ -281,7 +281,7 @@ mod avx2 {
         mask: [u32; 8],
     }
 
-    /// By width. Widths that do not exist have zeros; the caller refuses them.
+    /// Indexed by width. Rows of widths that do not exist are zero; the caller refuses them.
     static UNPACK_PATTERNS: [UnpackPattern; 33] = {
         let mut all =
             [const { UnpackPattern { shuffle: [0; 32], shift: [0; 8], mask: [0; 8] } }; 33];
@@ -289,7 +289,7 @@ mod avx2 {
         while width <= 32 {
             let mut i = 0;
             while i < 8 {
-                // the upper four begin at byte width / 2, in a lane of their own
+                // the upper four gaps begin at byte width / 2, in a 128-bit lane of their own
                 let bit = if i < 4 { i * width } else { (i - 4) * width + 4 * (width % 2) };
                 if width <= 25 || width == 32 {
                     all[width].mask[i] = ((1u64 << width) - 1) as u32;
@@ -307,7 +307,7 @@ mod avx2 {
         all
     };
 
-    /// Bytes that one group's two loads touch at most, from the group's first byte.
+    /// Most bytes from a group's first byte on that the two loads touch.
     const REACH: usize = 32;
 
     #[target_feature(enable = "avx2")]
@@ -341,8 +341,8 @@ mod avx2 {
         stream.at += widths.len();
         let mut to: *mut u32 = out.ids.as_mut_ptr().cast();
         let (whole, short) = widths.split_at(count / GROUP);
-        // SAFETY: `widths` vouches for the groups; as many ids as `widths` stands for fit ROOM
-        // behind `from` (checked above), those behind the end of a short group too.
+        // SAFETY: `widths` has checked the groups; their ids, including those behind the end of a
+        // short group, fit ROOM behind `from` (checked above).
         unsafe {
             to = to.add(from);
             for &width in whole {
@@ -358,13 +358,13 @@ mod avx2 {
         Ok(())
     }
 
-    /// The widths of the next `count` gaps, if all of them exist and their groups can be read
-    /// whole; else the twin finds out what is wrong.
+    /// Returns the widths of the next `count` gaps if all of them exist and their groups can be
+    /// read whole; otherwise the scalar twin finds the fault.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn widths(bytes: &[u8], at: usize, count: usize) -> Option<&[u8]> {
         let groups = count.div_ceil(GROUP);
-        // No closures here: they are compiled without AVX2 and called.
+        // No closures here: they would be compiled without AVX2 and called.
         let row: &[u8; BLOCK / GROUP] = bytes.get(at..)?.first_chunk()?;
         // SAFETY: the row has 16 bytes.
         let all = unsafe { _mm_loadu_si128(row.as_ptr().cast()) };
@@ -382,14 +382,14 @@ mod avx2 {
         if wrong != 0 || end > bytes.len() { None } else { row.get(..groups) }
     }
 
-    /// Where a decoder stands in the groups of a list.
+    /// Position of a decoder in the groups of a list.
     struct Stream<'a> {
         bytes: &'a [u8],
-        /// The next group.
+        /// Offset of the next group.
         at: usize,
         /// The last id, in all lanes.
         carry: __m256i,
-        /// No id was larger than the largest lane.
+        /// Largest ids so far; the largest lane is their maximum.
         largest: __m256i,
     }
 
@@ -401,14 +401,14 @@ mod avx2 {
             Self { bytes, at, carry: last, largest: last }
         }
 
-        /// The ids of a group of eight.
+        /// Decodes the ids of a group of eight.
         ///
         /// # Safety
-        /// The width is one of those that [`widths`] gave for this place.
+        /// The width is one that [`widths`] returned for this position.
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn whole(&mut self, width: u8) -> __m256i {
-            // SAFETY: as the caller says.
+            // SAFETY: promised by the caller.
             let sums = unsafe { self.sums(width) };
             let ids = _mm256_add_epi32(sums, self.carry);
             let last = _mm256_permutevar8x32_epi32(sums, _mm256_set1_epi32(7));
@@ -418,17 +418,18 @@ mod avx2 {
             ids
         }
 
-        /// The ids of a group of `own` < 8, zero behind them, and all bits of their lanes.
+        /// Decodes the ids of a group of `own` < 8, with zeros behind them; also returns a mask of
+        /// their lanes.
         ///
         /// # Safety
         /// As [`Self::whole`].
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn short(&mut self, width: u8, own: usize) -> (__m256i, __m256i) {
-            // SAFETY: as the caller says.
+            // SAFETY: promised by the caller.
             let sums = unsafe { self.sums(width) };
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-            // Lossless: below eight. Lanes behind the own ones hold whatever follows.
+            // Lossless: below eight. The other lanes hold bits of whatever follows.
             let mine = _mm256_cmpgt_epi32(_mm256_set1_epi32(own as i32), lanes);
             let ids = _mm256_and_si256(_mm256_add_epi32(sums, self.carry), mine);
             self.carry = _mm256_permutevar8x32_epi32(ids, _mm256_set1_epi32(own as i32 - 1));
@@ -437,7 +438,8 @@ mod avx2 {
             (ids, mine)
         }
 
-        /// The running sums of the eight gaps of the next group, without what came before them.
+        /// Returns the running sums of the eight gaps of the next group, without the ids before
+        /// them.
         ///
         /// # Safety
         /// As [`Self::whole`].
@@ -445,7 +447,7 @@ mod avx2 {
         #[target_feature(enable = "avx2")]
         unsafe fn sums(&self, width: u8) -> __m256i {
             // SAFETY: `width` <= 32 is a row of the table, whose parts are aligned; the loads end
-            // at most at `at + 32 / 2 + 16`, which is REACH, and so much can be read.
+            // at most at `at + 32 / 2 + 16`, which is REACH, and that many bytes can be read.
             let (packed, shuffle, shift, mask) = unsafe {
                 let at = self.bytes.as_ptr().add(self.at);
                 let row = UNPACK_PATTERNS.get_unchecked(usize::from(width));
@@ -484,8 +486,8 @@ mod avx2 {
         }
     }
 
-    /// Sum of `values` over a list; `None` where the buffer ends too soon behind the list or a
-    /// width is wrong, for the twin.
+    /// Returns the sum of `values` over a list; `None`, for the scalar twin, if the buffer ends too
+    /// soon behind the list or a width is wrong.
     ///
     /// # Safety
     /// The list's bound is an index of `values`.
@@ -507,8 +509,8 @@ mod avx2 {
             let Some(widths) = widths(bytes, stream.at, count) else { return Ok(None) };
             stream.at += widths.len();
             let (whole, short) = widths.split_at(count / GROUP);
-            // SAFETY: `widths` vouches for the groups; no id that is looked up is above the
-            // bound, which is an index of `values`.
+            // SAFETY: `widths` has checked the groups; no id that is looked up is above the bound,
+            // which is an index of `values`.
             unsafe {
                 for &width in whole {
                     let ids = stream.whole(width);
@@ -529,7 +531,7 @@ mod avx2 {
         if stream.at > end {
             return Err(Fault::Short);
         }
-        // A lane above the bound stays so whatever comes after it.
+        // A lane that exceeded the bound once stays above it.
         let within = _mm256_cmpeq_epi32(_mm256_max_epu32(stream.largest, bound), bound);
         if _mm256_movemask_epi8(within) != -1 {
             return Err(Fault::Vertex);
@@ -543,15 +545,15 @@ mod avx2 {
         Ok(Some(lanes.total(first)))
     }
 
-    /// The values of eight ids.
+    /// Looks up the values of eight ids.
     ///
     /// # Safety
-    /// All of them are indexes of `values`.
+    /// All ids are indexes of `values`.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn load<T: Term>(values: &[T], ids: __m256i) -> (__m256d, __m256d) {
         let (front, back) = (_mm256_castsi256_si128(ids), _mm256_extracti128_si256::<1>(ids));
-        // Two ids at a time: taking one out of a vector costs as much as a look-up.
+        // Two ids at a time: extracting one from a vector costs as much as a look-up.
         let pairs = [
             _mm_cvtsi128_si64(front),
             _mm_extract_epi64::<1>(front),
@@ -559,7 +561,7 @@ mod avx2 {
             _mm_extract_epi64::<1>(back),
         ];
         let [ab, cd, ef, gh] = pairs.map(i64::cast_unsigned);
-        // SAFETY: the caller vouches for the indexes; AVX2 is there.
+        // SAFETY: the caller promises the indexes; AVX2 is there.
         unsafe {
             let a = *values.get_unchecked((ab & 0xffff_ffff) as usize);
             let b = *values.get_unchecked((ab >> 32) as usize);
@@ -574,7 +576,7 @@ mod avx2 {
     }
 
     impl Load for f32 {
-        // SAFETY: needs AVX2 alone, as the trait says.
+        // SAFETY: needs only AVX2, as the trait says.
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn widen(a: f32, b: f32, c: f32, d: f32) -> __m256d {
@@ -583,7 +585,7 @@ mod avx2 {
     }
 
     impl Load for f64 {
-        // SAFETY: needs AVX2 alone, as the trait says.
+        // SAFETY: needs only AVX2, as the trait says.
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn widen(a: f64, b: f64, c: f64, d: f64) -> __m256d {
@@ -608,7 +610,7 @@ mod tests {
     }
 
     proptest! {
-        // An interpreter takes its time.
+        // Fewer cases under an interpreter.
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 256 }))]
         /// Seen red with the carry between groups taken from lane 6 instead of 7, and with the
         /// largest id of a short last group left out.
@@ -645,20 +647,20 @@ mod tests {
             let ids: Vec<u32> = ids.into_iter().collect();
             let mut bytes = Vec::new();
             crate::codec::packed::encode(&ids, &mut bytes);
-            // Some lists end before their degree is reached.
+            // Some lists are cut short.
             let end = if cut < 3 { bytes.len().saturating_sub(cut) } else { bytes.len() };
             bytes.truncate(end);
             bytes.resize(end + slack, 0xa5);
             let values: Vec<f32> = (0..4990).map(|v| 1.0 / (v as f32 + 0.7)).collect();
             let Ok((degree, body)) = crate::codec::packed::header(&bytes, end) else { return Ok(()) };
             let mut at = body;
-            // The cut may lie inside the first id, which callers refuse before they sum.
+            // The cut may lie inside the first id; callers refuse such a list before they sum.
             let Some(first) = crate::varint::get(&bytes, &mut at) else { return Ok(()) };
             let first = first as u32;
             let coded = Coded { bytes: &bytes, end, at, degree, first, max: 4999 };
             let fast = sum(&coded, &values);
             let slow = sum_scalar(&Coded { max: 4989, ..coded }, &values);
-            // Of a list with two faults either twin may name the other one.
+            // In a list with two faults, the twins may find different ones.
             let bits = |sum: Result<f64, Fault>| sum.ok().map(f64::to_bits);
             prop_assert_eq!(bits(fast), bits(slow));
             let wide: Vec<f64> = values.iter().map(|&v| v.into()).collect();

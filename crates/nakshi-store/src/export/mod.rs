@@ -1,4 +1,4 @@
-//! Export: a store as a file that other programs read, in the user's ids.
+//! Export: writes a store as a file that other programs read, with the user's ids.
 //!
 //! - [`export`] with [`ExportOptions`]
 //! - [`OutputFile`]: files, compressed by their name, absent unless complete
@@ -6,8 +6,8 @@
 //! - [`for_each_list`]: all lists of an [`ExportSource`] in the order of the layout
 //! - `text`: edge lists, Graphalytics, Matrix Market, METIS; `table`: Parquet and Arrow
 //!
-//! Tables of nodes and edges with all properties, and files for Neo4j, are written by `nakshi-property`,
-//! whose `export` takes every store.
+//! `nakshi-property` writes tables of nodes and edges with all properties, and files for Neo4j; its
+//! `export` takes every store.
 //!
 //! Edges come in the order of the layout. An undirected edge is written once.
 
@@ -28,18 +28,18 @@ pub use source::ExportSource;
 use crate::hooks::Hooks;
 use crate::{Direction, Error, IdKind, Key, Manifest, Result, Store};
 
-/// Output formats. Tab-separated, comma-separated and Parquet files of a store with properties are tables
-/// of edges, or of nodes, with typed headers, as `load` of `nakshi-property` reads them; Arrow is refused, the
-/// others hold the edges of the files alone.
+/// Output formats. For a store with properties, tab-separated, comma-separated and Parquet files
+/// are tables of edges or of nodes with typed headers, as `load` of `nakshi-property` reads them.
+/// Arrow is refused for such a store, and the other formats hold only the edges of its files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFormat {
-    /// By the file's name; an unknown one means tabs.
+    /// Chosen by the file's name; tab-separated for an unknown one.
     #[default]
     Auto,
-    /// Source, target and weight with tabs between; a header only above text ids.
+    /// Source, target and weight, separated by tabs; with a header only for text ids.
     Tsv,
-    /// The same with commas, and always a header.
+    /// Source, target and weight, separated by commas, with a header.
     Csv,
     /// Apache Parquet.
     Parquet,
@@ -51,8 +51,8 @@ pub enum ExportFormat {
     Metis,
     /// LDBC Graphalytics: edges in `NAME.e`, vertices in `NAME.v`.
     Graphalytics,
-    /// A directory of CSV for Neo4j's importer: nodes and edges in the order of the layout, with all
-    /// properties; of a store without properties the weight.
+    /// A directory of CSV files for Neo4j's importer: nodes and edges in the order of the layout,
+    /// with all properties; for a store without properties, with the weight.
     Neo4j,
 }
 
@@ -61,18 +61,20 @@ pub enum ExportFormat {
 pub struct ExportOptions {
     /// Default [`ExportFormat::Auto`].
     pub format: ExportFormat,
-    /// The column that is written as weight. Default: `weight`, if there is one.
+    /// Column that is written as weight. Default: `weight`, if there is one.
     pub weight: Option<String>,
-    /// Also writes all ids, one a line, to this file: edges alone do not show isolated vertices. Of a
-    /// store with properties it is a table of nodes, whose format is its own if it is found out.
+    /// File to which all ids are also written, one a line, since edges alone do not show isolated
+    /// vertices. For a store with properties it is a table of nodes, with a format of its own if
+    /// that is chosen by name.
     pub nodes: Option<PathBuf>,
-    /// Of a store with properties: the edges of its files alone, each once, as of a store without.
+    /// For a store with properties: writes only the edges of its files, each once, as of a store
+    /// without.
     pub plain: bool,
-    /// Memory in bytes; as much as it needs if not given.
+    /// Memory in bytes; without a limit if not given.
     pub memory: Option<u64>,
 }
 
-/// What [`export`] wrote.
+/// The result of an [`export`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Exported {
     /// Number of edges.
@@ -86,14 +88,14 @@ pub struct Exported {
 }
 
 /// Writes the edges of `store` to `path`; `.gz` and `.zst` compress text formats, `-` is standard
-/// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. One thread:
-/// lists are written in order. Of a store with properties it is the edges of its files alone, each once.
+/// output. Holds all ids in memory: 4 to 12 bytes a vertex, and the texts of text ids. Uses one
+/// thread, since lists are written in order. Of a store with properties, writes only the edges of
+/// its files, each once.
 ///
 /// # Errors
-/// [`Error::Budget`] at once if the memory is too little;
-/// [`Error::NoColumn`] for an unknown weight; [`Error::Invalid`] and [`Error::Unsupported`] if the
-/// format cannot hold the graph; [`Error::Exists`]; [`Error::Io`], [`Error::Cancelled`]. Nothing is
-/// left behind then.
+/// [`Error::Budget`] at once if the memory is too little; [`Error::NoColumn`] for an unknown
+/// weight; [`Error::Invalid`] and [`Error::Unsupported`] if the format cannot hold the graph;
+/// [`Error::Exists`]; [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
 pub fn export(
     store: &Store,
     path: &Path,
@@ -121,7 +123,7 @@ pub fn export(
         ExportFormat::Csv => text::edges(&source, &names()?, path, b','),
         ExportFormat::Graphalytics => {
             let (vertices, edges) = text::graphalytics(&source, &names()?, path)?;
-            // The options' own file of nodes goes before it.
+            // The nodes file of the options is finished first.
             finish(&source, first.replace(vertices))?;
             Ok(edges)
         }
@@ -137,10 +139,10 @@ pub fn export(
     Ok(Exported { edges, nodes: None, command: None })
 }
 
-/// Gives files their names, unless the caller wants to stop.
+/// Gives files their names, unless the caller has cancelled.
 ///
 /// # Errors
-/// [`Error::Cancelled`]; those of renaming.
+/// [`Error::Cancelled`]; the errors of renaming.
 pub fn finish(
     source: &ExportSource<'_>,
     outputs: impl IntoIterator<Item = OutputFile>,
@@ -149,7 +151,7 @@ pub fn finish(
     outputs.into_iter().try_for_each(OutputFile::finish)
 }
 
-/// Bytes of memory that an export of the edges of `store` takes at most.
+/// Returns the most bytes of memory that an export of the edges of `store` takes.
 ///
 /// # Errors
 /// Those of reading the ids.
@@ -175,13 +177,13 @@ pub fn need(store: &Store, format: ExportFormat) -> Result<u64> {
             2 * text + 8 * manifest.vertices
         }
     };
-    // A group of rows, encoded, before it is written.
+    // A group of encoded rows before it is written.
     let rows = if format == ExportFormat::Parquet { 48 << 20 } else { 0 };
     let parts = [ids, 12 * manifest.vertices, rows].into_iter().chain(lists);
     Ok(parts.fold(manifest.reading_memory(), u64::saturating_add))
 }
 
-/// The format of a file at `path`, which is found out by its name if none is given.
+/// Returns the format of a file at `path`, chosen by its name if none is given.
 pub fn choose(format: ExportFormat, path: &Path) -> ExportFormat {
     if format != ExportFormat::Auto {
         return format;

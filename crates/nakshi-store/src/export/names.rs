@@ -9,7 +9,7 @@ use crate::decimal::decimal;
 use crate::hooks::Hooks;
 use crate::{Error, IdKind, Key, Result, Store, VertexId};
 
-/// Ids that are read between two looks at the token.
+/// Number of ids read between two checks of the token.
 const STEP: u64 = 1 << 16;
 
 /// External ids by internal id.
@@ -21,7 +21,7 @@ pub struct Names {
 enum IdValues {
     Unsigned(Vec<u64>),
     Signed(Vec<i64>),
-    /// Ids in rank order, where each begins, and the rank of each vertex.
+    /// Ids in rank order, the offset of each, and the rank of each vertex.
     Bytes {
         text: Vec<u8>,
         starts: Vec<u64>,
@@ -76,12 +76,12 @@ impl Names {
         Ok(Self { kind, ids })
     }
 
-    /// Whether ids are text, which may need quotes and a header.
+    /// Returns true if ids are text, which may need quotes and a header.
     pub fn is_text(&self) -> bool {
         matches!(self.kind, IdKind::Text | IdKind::Bytes)
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks if there are no names")]
     pub fn len(&self) -> usize {
         match &self.ids {
@@ -100,7 +100,7 @@ impl Names {
         text.get(start(rank)..start(rank + 1)).unwrap_or_default()
     }
 
-    /// Appends the id of `v`, in quotes if it would not survive otherwise.
+    /// Appends the id of `v`, in quotes if it could not be read back without them.
     pub fn write(&self, v: VertexId, separator: u8, out: &mut Vec<u8>) -> Result<()> {
         match &self.ids {
             IdValues::Bytes { .. } => quote(self.bytes(v), separator, out)?,
@@ -130,7 +130,7 @@ impl Names {
         }
     }
 
-    /// The ids of some vertices as an Arrow array.
+    /// Returns the ids of some vertices as an Arrow array.
     pub fn array(&self, vertices: &[VertexId]) -> Result<ArrayRef> {
         let index = |v: &VertexId| *v as usize;
         Ok(match &self.ids {
@@ -159,7 +159,7 @@ impl Names {
         })
     }
 
-    /// The type of [`Names::array`].
+    /// Returns the type of [`Names::array`].
     pub fn data_type(&self) -> DataType {
         match (&self.ids, self.kind) {
             (IdValues::Unsigned(_), _) => DataType::UInt64,
@@ -170,7 +170,7 @@ impl Names {
     }
 }
 
-/// Appends an id to a line. Quotes keep separators, comment marks and blanks at its ends.
+/// Appends an id to a line. Quotes protect separators, comment marks, and blanks at its ends.
 fn quote(id: &[u8], separator: u8, out: &mut Vec<u8>) -> Result<()> {
     if memchr::memchr2(b'\n', b'\r', id).is_some() {
         return Err(Error::Invalid(format!(

@@ -13,10 +13,10 @@ enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
-/// A file that is written but for its name, and the number of its edges.
+/// A file that is written but not yet renamed, and the number of its edges.
 pub(super) type FinishedOutput = (OutputFile, u64);
 
-/// A file that appears under its name when it is finished.
+/// An output file that appears under its name once it is finished.
 pub struct OutputFile {
     encoder: Option<Encoder>,
     path: PathBuf,
@@ -110,7 +110,7 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
             self.encoder = None;
-            // Whatever went wrong before is what the caller hears of.
+            // The caller gets the earlier error.
             let _ = std::fs::remove_file(partial);
         }
     }

@@ -1,11 +1,11 @@
-//! All lists of a store in the order of the layout, with their weights.
+//! Visits of all lists of a store in the order of the layout, with their weights.
 
 use super::source::ExportSource;
 use crate::hooks::Progress;
 use crate::stream::{ListStream, ListView};
 use crate::{Direction, Result, VertexId};
 
-/// Visits every list that is not empty; returns the number of list entries.
+/// Visits every nonempty list; returns the number of list entries.
 pub fn for_each_list(
     source: &ExportSource<'_>,
     mut visit: impl FnMut(ListView<'_>) -> Result<()>,
@@ -16,7 +16,7 @@ pub fn for_each_list(
     for chunk in 0..stream.chunks() {
         source.hooks.check()?;
         entries += reader.visit(chunk, |list| {
-            // A chunk is megabytes of text, which compression takes its time for.
+            // A chunk becomes megabytes of text, whose compression takes a while.
             source.hooks.check()?;
             visit(list)
         })?;
@@ -25,7 +25,8 @@ pub fn for_each_list(
     Ok(entries)
 }
 
-/// Whether a list entry of an undirected graph is the one of its edge's two that is written.
+/// Returns true for the one of the two list entries of an undirected edge that is written, and for
+/// every entry of a directed graph.
 #[inline]
 pub fn is_written(directed: bool, vertex: VertexId, neighbour: VertexId) -> bool {
     directed || vertex <= neighbour

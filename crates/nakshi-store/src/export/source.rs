@@ -3,18 +3,19 @@
 use crate::hooks::Hooks;
 use crate::{AttributeColumn, Direction, Result, Store};
 
-/// What all writers need.
+/// The inputs that all writers of an export share.
 pub struct ExportSource<'s> {
     /// The store.
     pub store: &'s Store,
     /// The column that is written as weight.
     pub weight: Option<AttributeColumn>,
-    /// Told how far it is.
+    /// Cancellation and progress.
     pub hooks: &'s Hooks,
 }
 
 impl<'s> ExportSource<'s> {
-    /// The edges of `store`, with the column `weight`; if none is named, with `weight` where there is one.
+    /// Selects the edges of `store` with the column `weight`; without a name, with the column
+    /// `weight` if there is one.
     ///
     /// # Errors
     /// [`crate::Error::NoColumn`] for an unknown weight; those of reading.

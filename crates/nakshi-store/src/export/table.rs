@@ -1,4 +1,4 @@
-//! Parquet and Arrow.
+//! Export to Parquet and Arrow.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn schema(source: &ExportSource<'_>, names: &Names) -> Arc<Schema> {
     Arc::new(Schema::new(fields))
 }
 
-/// Rows on their way into a batch.
+/// Rows that are collected for a batch.
 #[derive(Default)]
 struct RowBuffer {
     sources: Vec<VertexId>,
@@ -65,7 +65,7 @@ impl RowBuffer {
             .map_err(|error| Error::Invalid(error.to_string()))
     }
 
-    /// Narrowed to the column's type, which holds every one of them.
+    /// Returns the weights in the column's type, which holds every one of them.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn weights(&self, ty: ColumnType) -> ArrayRef {
         let ints = self.ints.iter();

@@ -1,4 +1,4 @@
-//! Text formats.
+//! Export to text formats.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::{ColumnSlice, Direction, Error, Result, VertexId};
 /// Bytes of text collected before they are written.
 const BUFFER: usize = 256 << 10;
 
-/// Writes a weight so that reading gives the same number of the same kind.
+/// Writes a weight so that reading it gives the same number of the same kind.
 fn put_weight(weights: &ColumnSlice<'_>, at: usize, out: &mut Vec<u8>) {
     let (mut int, mut float) = ([0_i64], [0.0]);
     if weights.decode_i64(at, &mut int) == 1 {
@@ -31,7 +31,7 @@ pub(super) fn edges(
 ) -> Result<FinishedOutput> {
     let mut output = OutputFile::create(path)?;
     let mut text = Vec::new();
-    // Without a header, text ids above a line of integers could be taken for one.
+    // Without a header, text ids above a line of integers could be read as one.
     if separator == b',' || names.is_text() {
         let columns: &[&str] = if source.weight.is_some() {
             &["source", "target", "weight"]
@@ -91,7 +91,7 @@ pub(super) fn nodes(source: &ExportSource<'_>, names: &Names, path: &Path) -> Re
         text.extend_from_slice(b"id\n");
     }
     for vertex in (0..=u32::MAX).take(names.len()) {
-        // With one column in a line, blanks are what a reader would split at.
+        // A reader would split a line with one column at blanks.
         names.write(vertex, b' ', &mut text)?;
         text.push(b'\n');
         if text.len() >= BUFFER {
@@ -103,7 +103,7 @@ pub(super) fn nodes(source: &ExportSource<'_>, names: &Names, path: &Path) -> Re
     Ok(output)
 }
 
-/// Writes `NAME.e` and `NAME.v`, the second of which comes first.
+/// Writes `NAME.e` and `NAME.v`; the files are returned with `NAME.v` first.
 pub(super) fn graphalytics(
     source: &ExportSource<'_>,
     names: &Names,
@@ -168,12 +168,12 @@ pub(super) fn matrix_market(source: &ExportSource<'_>, path: &Path) -> Result<Fi
     Ok((output, written))
 }
 
-/// The rank of a vertex, counted from 1.
+/// Returns the rank of a vertex, counted from 1.
 fn rank(ranks: &[u32], vertex: VertexId) -> u64 {
     ranks.get(vertex as usize).map_or(0, |&rank| u64::from(rank) + 1)
 }
 
-/// Writes a METIS file, whose lines are in rank order: holds the encoded lists in memory.
+/// Writes a METIS file, whose lines are in rank order. Holds the encoded lists in memory.
 pub(super) fn metis(source: &ExportSource<'_>, path: &Path) -> Result<FinishedOutput> {
     let store = source.store;
     if store.directed() {

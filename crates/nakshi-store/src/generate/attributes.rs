@@ -1,8 +1,9 @@
 //! Properties for generated graphs, by the rules of ZipG (section 6).
 //!
-//! Each vertex that has an edge becomes a node with 40 properties of 16 bytes, 640 in all, each one of
-//! 856 values, or a text that no other node has in this property; each edge has one of 5 types, a time in a span of 50 days and a text of 128 bytes that
-//! no other has, in the words of TPC-H's line items.
+//! Each vertex that has an edge becomes a node with 40 properties of 16 bytes, 640 in all, each one
+//! of 856 values, or a text that no other node has in this property. Each edge has one of 5 types,
+//! a time in a span of 50 days, and a text of 128 bytes that no other edge has, in the words of
+//! TPC-H's line items.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -22,7 +23,7 @@ const VALUES: u64 = 856;
 const VALUE: usize = 16;
 /// Types of edges.
 const TYPES: u64 = 5;
-/// Span of times in milliseconds, and where it begins.
+/// Span of times in milliseconds, and its beginning.
 const SPAN: u64 = 50 * 24 * 3600 * 1000;
 const BEGIN: u64 = 1_420_000_000_000;
 /// Bytes of an edge's text.
@@ -57,7 +58,7 @@ const WORDS: [&str; 24] = [
     "above",
 ];
 
-/// Texts that the properties of nodes hold.
+/// The texts of the nodes' properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeTexts {
     /// One of 856 values.
@@ -164,7 +165,7 @@ fn write_nodes(
     Ok(count)
 }
 
-/// A value of 16 letters.
+/// Appends a value of 16 letters.
 fn value(seed: u64, property: u64, number: u64, out: &mut Vec<u8>) {
     let mut random = SplitMix64::new(seed ^ property << 32, number);
     let mut bits = random.next();
@@ -172,21 +173,22 @@ fn value(seed: u64, property: u64, number: u64, out: &mut Vec<u8>) {
         if place == VALUE / 2 {
             bits = random.next();
         }
-        // One of 26 letters.
+        // 26 letters: lossless.
         out.push(b'a' + (bits % 26) as u8);
         bits /= 26;
     }
 }
 
-/// Another number for each of so many bits.
+/// Maps the numbers of `bits` bits one to one onto each other.
 fn scrambled(number: u64, key: u64, bits: u32) -> u64 {
-    // Each step can be undone: both multipliers are odd.
+    // Each step is invertible, since both multipliers are odd.
     let mask = u64::MAX >> (64 - bits.clamp(1, 64));
     let number = (number ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask;
     (number ^ number >> bits.div_ceil(2)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & mask
 }
 
-/// 16 bytes that a number makes unique. The number of a supplier and words follow.
+/// Appends 16 bytes that begin with a unique number, followed by the number of a supplier and
+/// words.
 fn unique(random: &mut SplitMix64, number: u64, out: &mut Vec<u8>) {
     let end = out.len() + VALUE;
     let _ = write!(out, "{number}|{}|", random.next() % 10_000);
@@ -197,7 +199,7 @@ fn unique(random: &mut SplitMix64, number: u64, out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// A text that the number of the edge makes unique.
+/// Appends a text that the number of the edge makes unique.
 fn text(random: &mut SplitMix64, number: u64, out: &mut Vec<u8>) {
     let from = out.len();
     let _ = write!(out, "{number}|");

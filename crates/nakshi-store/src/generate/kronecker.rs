@@ -24,7 +24,7 @@ pub struct Kronecker {
 }
 
 impl Kronecker {
-    /// Graph500's graph of a scale.
+    /// Makes Graph500's graph of a scale.
     pub fn new(scale: u32) -> Self {
         Self {
             scale: scale.min(48),
@@ -40,7 +40,7 @@ impl Kronecker {
     }
 }
 
-/// A probability as a threshold for 32 random bits.
+/// Returns a probability as a threshold for 32 random bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn threshold(probability: f64) -> u64 {
     (probability.clamp(0.0, 1.0) * 4_294_967_296.0) as u64

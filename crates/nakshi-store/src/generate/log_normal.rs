@@ -4,15 +4,15 @@ use super::Generator;
 use super::random::{SplitMix64, normal_cdf, pick};
 use crate::random::Shuffle;
 
-/// Vertices of a piece.
+/// Number of vertices in a piece.
 const VERTICES: u64 = 512;
 
 /// The synthetic graphs of LFGraph, section 4.4 (after Pregel).
 ///
-/// In-degrees are log-normal and capped; the source of an edge is drawn in proportion to
-/// log-normal weights, so that out-degrees are log-normal too. Weights are the quantiles of the
-/// distribution, by a shuffled rank; drawing in proportion to a log-normal weight is drawing the
-/// rank's normal quantile with its mean moved by sigma.
+/// In-degrees are log-normal and capped. The source of an edge is drawn in proportion to log-normal
+/// weights, so that out-degrees are log-normal too. The weights are the quantiles of the
+/// distribution, by a shuffled rank. A draw in proportion to a log-normal weight is a draw of the
+/// rank's normal quantile with its mean shifted by sigma.
 #[derive(Clone, Debug)]
 pub struct LogNormal {
     /// Number of vertices.
@@ -28,7 +28,7 @@ pub struct LogNormal {
 }
 
 impl LogNormal {
-    /// The paper's parameters.
+    /// Makes a graph with the paper's parameters.
     pub fn new(vertices: u64) -> Self {
         Self { vertices, mu: 4.0, sigma: 1.3, cap: 128, seed: 1 }
     }
@@ -57,7 +57,7 @@ impl Generator for LogNormal {
 
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn expected_edges(&self) -> u64 {
-        // The mean of a log-normal capped at c: of what lies below c, and c for the rest.
+        // The mean of a log-normal capped at c: the part of the mean below c, and c for the rest.
         let (mu, sigma, cap) = (self.mu, self.sigma, f64::from(self.cap).max(1.0));
         let at = (cap.ln() - mu) / sigma;
         let mean = (mu + sigma * sigma / 2.0).exp() * normal_cdf(at - sigma)

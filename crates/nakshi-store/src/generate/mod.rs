@@ -4,10 +4,10 @@
 //! - [`PowerLaw`]: degrees with a chosen exponent
 //! - [`LogNormal`]: the graphs of LFGraph, section 4.4
 //! - [`write_tables`]: properties for their vertices and edges, with [`NodeTexts`] that repeat or not
-//! - [`Generator`]: what they have in common; [`write()`] makes an edge list in text
+//! - [`Generator`]: the interface of all generators; [`write()`] makes an edge list in text
 //!
-//! Every edge is computed from the seed and its number, so that nothing has to be kept in memory
-//! and any piece can be made by any thread. [`crate::import::Input::Generated`] feeds the importer.
+//! Every edge is computed from the seed and its number. Nothing has to be kept in memory, and any
+//! thread can make any piece. [`crate::import::Input::Generated`] feeds the importer.
 
 mod attributes;
 mod kronecker;
@@ -22,22 +22,22 @@ pub use log_normal::LogNormal;
 pub use power_law::PowerLaw;
 pub use text::{affordable_threads, write};
 
-/// Edges of a piece, about.
+/// Approximate number of edges in a piece.
 const PIECE: u64 = 32 << 10;
 
 /// A graph that is computed piece by piece.
 pub trait Generator: Send + Sync {
-    /// Number of pieces.
+    /// Returns the number of pieces.
     fn pieces(&self) -> u64;
 
     /// Appends the edges of a piece, counted from 0: `[source, target]`.
     fn piece(&self, number: u64, edges: &mut Vec<[u64; 2]>);
 
-    /// How many edges there will be, about.
+    /// Returns the approximate number of edges of all pieces.
     fn expected_edges(&self) -> u64;
 }
 
-/// All edges of a generator, in order.
+/// Returns all edges of a generator, in order.
 pub fn edges<G: Generator + ?Sized>(generator: &G) -> impl Iterator<Item = [u64; 2]> + '_ {
     (0..generator.pieces()).flat_map(|number| {
         let mut edges = Vec::new();

@@ -4,14 +4,14 @@ use super::random::{SplitMix64, pick};
 use super::{Generator, PIECE};
 use crate::random::Shuffle;
 
-/// A random graph with expected degrees that follow a power law, in both directions alike.
+/// A random graph whose expected in- and out-degrees follow the same power law.
 ///
 /// Source: Chung and Lu, "The average distances in random graphs with given expected degrees",
 /// PNAS 99 (2002). The weight of rank `i` is proportional to `i^(-1 / (exponent - 1))`; both ends
 /// of every edge are drawn in proportion to the weights.
 #[derive(Clone, Debug)]
 pub struct PowerLaw {
-    /// Number of vertices; those that no edge draws do not occur.
+    /// Number of vertices; vertices that no edge draws do not occur.
     pub vertices: u64,
     /// Number of edges, duplicates and self-loops included.
     pub edges: u64,

@@ -1,4 +1,4 @@
-//! Random numbers that need no history.
+//! Random numbers that are computed from a seed and a number, without earlier ones.
 
 use crate::random::mix;
 
@@ -9,7 +9,7 @@ pub(super) struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// The stream of `number` under `seed`.
+    /// Makes the stream of `number` under `seed`.
     pub fn new(seed: u64, number: u64) -> Self {
         Self { state: mix(mix(seed ^ 0x6e61_6b73_6869) ^ number) }
     }
@@ -19,26 +19,26 @@ impl SplitMix64 {
         mix(self.state)
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Draws uniformly from `[0, 1)`.
     #[allow(clippy::cast_precision_loss)]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Standard normal (Box and Muller 1958).
+    /// Draws from the standard normal distribution (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
-/// The part `unit` of `0..n`, for `unit` in `[0, 1]`.
+/// Returns the number at the fraction `unit`, in `[0, 1]`, of `0..n`.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn pick(n: u64, unit: f64) -> u64 {
     ((n as f64 * unit) as u64).min(n.saturating_sub(1))
 }
 
-/// The distribution function of the standard normal, to about 1e-7 (Abramowitz and Stegun,
+/// Returns the distribution function of the standard normal, to about 1e-7 (Abramowitz and Stegun,
 /// "Handbook of Mathematical Functions", formula 26.2.17).
 pub(super) fn normal_cdf(x: f64) -> f64 {
     const B: [f64; 5] =

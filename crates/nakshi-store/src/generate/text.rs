@@ -1,4 +1,4 @@
-//! Writes generated graphs as edge lists in text.
+//! The writer of generated graphs as edge lists in text.
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -23,8 +23,8 @@ pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hoo
     Ok(edges)
 }
 
-/// How many of `threads` threads [`write()`] may use under a memory of so many bytes; all if none
-/// is given.
+/// Returns the number of threads, at most `threads`, that [`write()`] may use with a memory of the
+/// given size; all if none is given.
 ///
 /// # Errors
 /// [`Error::Budget`] if not even one may run.
@@ -34,8 +34,8 @@ pub fn affordable_threads(
     memory: Option<u64>,
 ) -> Result<usize> {
     let Some(memory) = memory else { return Ok(threads) };
-    // An edge takes 16 bytes, and up to 42 in each of the texts that are made, wait and are
-    // written; vectors grow by doubling.
+    // An edge takes 16 bytes, and up to 42 in each of the texts that are being made, wait, or are
+    // being written; vectors grow by doubling.
     let piece = generator.expected_edges().div_ceil(generator.pieces().max(1));
     let worker = piece.saturating_mul(2 * (16 + 3 * 42)).saturating_add(1 << 20);
     match usize::try_from(memory / worker).unwrap_or(usize::MAX) {
@@ -44,7 +44,7 @@ pub fn affordable_threads(
     }
 }
 
-/// Computes and formats pieces side by side, and writes them in order.
+/// Computes and formats pieces in parallel, and writes them in order.
 fn write_pieces(
     generator: &dyn Generator,
     output: &mut OutputFile,
@@ -58,7 +58,7 @@ fn write_pieces(
         .unzip();
     let generate = |first: usize| -> Result<()> {
         let sender = senders.get(first);
-        // A generator has its sender to itself: the writer notices when it goes away.
+        // A generating thread owns its sender, so the writer notices when the thread ends.
         let sender = sender.and_then(|s| s.lock().unwrap_or_else(PoisonError::into_inner).take());
         let sender = sender.ok_or(Error::Abandoned)?;
         let mut edges = Vec::new();
@@ -76,7 +76,7 @@ fn write_pieces(
         let (mut edges, total) = (0, Some(generator.expected_edges()));
         for (_, receiver) in (0..generator.pieces()).zip(receivers.iter().cycle()) {
             hooks.check()?;
-            // A generator goes away early only by a panic, which is reported.
+            // A generating thread ends early only by a panic, which is reported.
             let (count, text) = receiver.recv().map_err(|_| Error::Abandoned)?;
             output.put(&text)?;
             edges += count;

@@ -1,18 +1,19 @@
 //! Blocks of sorted external ids.
 //!
-//! 64 ids make a block. Integers: the first as (zigzag) LEB128, then LEB128 gaps. Everything
-//! else: length and bytes of the first, then shared prefix, suffix length and suffix.
+//! A block holds 64 ids. A block of integers has the first as (zigzag) LEB128, then LEB128 gaps.
+//! Any other block has the length and the bytes of the first id, then shared prefix, suffix length
+//! and suffix of each other.
 
 use super::{ExternalId, IdKind, compare_decimal};
 use crate::{Error, Result, varint};
 use std::cmp::Ordering;
 
-/// Ids in a block.
+/// Number of ids in a block.
 pub(crate) const BLOCK: u64 = 64;
 
 const BAD: &str = "a block of the id dictionary does not decode";
 
-/// One id, borrowed, as the dictionary holds it.
+/// One id, borrowed, in the form of the dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key<'a> {
     /// An unsigned integer.
@@ -37,12 +38,12 @@ impl KeyEncoder {
         Self { kind, count: 0, last_int: 0, last_bytes: Vec::new() }
     }
 
-    /// Ids pushed.
+    /// Returns the number of ids pushed.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Appends `key`; returns whether it begins a block.
+    /// Appends `key`; returns true if it begins a block.
     pub(crate) fn push(&mut self, key: Key<'_>, out: &mut Vec<u8>) -> Result<bool> {
         let begins = self.count.is_multiple_of(BLOCK);
         match (self.kind, key) {
@@ -64,7 +65,7 @@ impl KeyEncoder {
         let coded = if begins { zigzag(v) } else { v.wrapping_sub(self.last_int).unsigned_abs() };
         match u64::try_from(coded) {
             Ok(coded) => varint::put(out, coded),
-            // the zigzag of an id at or above 2^63, or a gap across the whole of i64
+            // the zigzag of an id at or above 2^63, or a gap across the whole range of i64
             Err(_) => put_wide(out, coded),
         }
         self.last_int = v;
@@ -130,7 +131,7 @@ fn get_wide(bytes: &[u8], at: &mut usize) -> Option<u128> {
     }
 }
 
-/// Decodes the `count` ids of one block and hands them to `f`; returns the bytes used.
+/// Decodes the `count` ids of one block and passes them to `f`; returns the number of bytes used.
 pub(crate) fn decode_block(
     kind: IdKind,
     bytes: &[u8],
@@ -179,7 +180,7 @@ pub(crate) fn decode_block(
     Ok(at)
 }
 
-/// The integer at `place` of a block of integers that begins with `first`.
+/// Returns the integer at `place` of a block of integers that begins with `first`.
 ///
 /// # Errors
 /// [`Error::BadList`] if the block ends before it.
@@ -194,8 +195,8 @@ pub(crate) fn integer_at(bytes: &[u8], first: i128, place: u64) -> Result<i128> 
     Ok(first + i128::from(gaps.sum))
 }
 
-/// The place of `wanted` in a block of `count` integers that begins with `first`; `None` if it is not
-/// there.
+/// Returns the position of `wanted` in a block of `count` integers that begins with `first`; `None`
+/// if it is not there.
 ///
 /// # Errors
 /// [`Error::BadList`] if the block ends early.
@@ -214,12 +215,12 @@ pub(crate) fn place_of(bytes: &[u8], first: i128, wanted: i128, count: u64) -> R
     Ok((gaps.sum == distance && gaps.passed < count).then_some(gaps.passed))
 }
 
-/// A walk over the gaps of a block of integers. A gap fits 64 bits, since all ids of a block are below
-/// 2^64 or all are within 64 bits with a sign; so does the sum of all gaps.
+/// A walk over the gaps of a block of integers. A gap fits 64 bits, and so does the sum of all
+/// gaps, since all ids of a block are below 2^64 or all fit 64 bits with a sign.
 struct Gaps<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Number of gaps behind the walk, and their sum.
+    /// Number of gaps passed, and their sum.
     passed: u64,
     sum: u64,
 }
@@ -231,7 +232,8 @@ impl<'a> Gaps<'a> {
         Ok(Self { bytes, at, passed: 0, sum: 0 })
     }
 
-    /// The sum of the next eight gaps, if each takes one byte and all of them are before `end`.
+    /// Returns the sum of the next eight gaps, if each takes one byte and all of them are before
+    /// `end`.
     #[inline]
     fn eight(&self, end: u64) -> Option<u64> {
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
@@ -239,7 +241,7 @@ impl<'a> Gaps<'a> {
         if self.passed + 8 > end || word & 0x8080_8080_8080_8080 != 0 {
             return None;
         }
-        // Pairs of bytes, then all pairs into the highest 16 bits.
+        // Sums of pairs of bytes, then all pairs into the highest 16 bits.
         let pairs = (word & EVEN) + (word >> 8 & EVEN);
         Some(pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48)
     }
@@ -262,7 +264,7 @@ impl<'a> Gaps<'a> {
 }
 
 impl Key<'_> {
-    /// An owned id of `kind`.
+    /// Converts the id to an owned one of `kind`.
     ///
     /// # Errors
     /// [`Error::BadList`] if text is not UTF-8.
@@ -279,7 +281,7 @@ impl Key<'_> {
         })
     }
 
-    /// The order of integers, whether or not one of them has a sign; `None` for others.
+    /// Compares integers, with or without a sign; `None` for other ids.
     pub(crate) fn compare_numbers(self, other: &ExternalId) -> Option<Ordering> {
         let ours = match self {
             Key::U64(v) => i128::from(v),
@@ -294,7 +296,7 @@ impl Key<'_> {
         Some(ours.cmp(&theirs))
     }
 
-    /// The order of ids of one kind.
+    /// Compares ids of one kind.
     pub(crate) fn compare(self, kind: IdKind, other: &ExternalId) -> Ordering {
         match (self, other) {
             (Key::U64(a), ExternalId::U64(b)) => a.cmp(b),
@@ -304,7 +306,7 @@ impl Key<'_> {
             }
             (Key::Bytes(a), ExternalId::Text(b) | ExternalId::Big(b)) => a.cmp(b.as_bytes()),
             (Key::Bytes(a), ExternalId::Bytes(b)) => a.cmp(b.as_slice()),
-            // another kind: `in_kind` never lets one through
+            // another kind: `in_kind` excludes it
             _ => Ordering::Less,
         }
     }
@@ -315,7 +317,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gaps of one byte, of several, and across most of the range.
+    /// Gaps of one byte, of several bytes, and across most of the range.
     fn gap() -> impl Strategy<Value = u64> {
         prop_oneof![20 => 1..128u64, 2 => 1..100_000u64, 1 => 1..1u64 << 62]
     }
@@ -342,8 +344,8 @@ mod tests {
     }
 
     proptest! {
-        /// Walks over gaps find what decoding the whole block finds; a block cut short is an error or an
-        /// answer, never a panic.
+        /// Walks over gaps find what decoding the whole block finds; a truncated block gives an
+        /// error or an answer, never a panic.
         #[test]
         fn walks_find_what_decoding_finds(
             first in prop_oneof![0..1000u64, any::<u64>()],

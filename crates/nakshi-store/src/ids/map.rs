@@ -10,33 +10,33 @@ use super::keys::{self, BLOCK, Key};
 use super::{ExternalId, IdKind};
 use crate::{Error, Result, VertexId};
 
-/// The external ids of a store. Holds open files and nothing else: look-ups read a few pages.
+/// The external ids of a store. Holds only open files: a look-up reads a few pages.
 #[derive(Debug)]
 pub struct IdMap {
     pub(crate) kind: IdKind,
     pub(crate) count: u64,
     pub(crate) first: i64,
-    /// Keys and the offsets of their blocks; absent for dense ids.
+    /// Keys and the offsets of their blocks; `None` for dense ids.
     pub(crate) keys: Option<(Arc<PagedFile>, Arc<PagedFile>)>,
-    /// Internal id of each rank, and rank of each internal id; absent if they are equal.
+    /// Internal id of each rank, and rank of each internal id; `None` if they are equal.
     pub(crate) orders: Option<(Arc<PagedFile>, Arc<PagedFile>)>,
-    /// Stops look-ups and what reads whole files.
+    /// Token that stops look-ups and the reading of whole files.
     pub(crate) cancel: CancelToken,
 }
 
 impl IdMap {
-    /// The same ids, with another token that stops look-ups and what reads whole files.
+    /// Returns the same ids, with another token that stops look-ups and the reading of whole files.
     #[must_use]
     pub fn until(self, cancel: &CancelToken) -> Self {
         Self { cancel: cancel.clone(), ..self }
     }
 
-    /// What the ids are.
+    /// Returns the kind of the ids.
     pub fn kind(&self) -> IdKind {
         self.kind
     }
 
-    /// Number of ids, which is the number of vertices.
+    /// Returns the number of ids, which is the number of vertices.
     pub fn len(&self) -> u64 {
         self.count
     }
@@ -46,18 +46,19 @@ impl IdMap {
         self.count == 0
     }
 
-    /// The first id, if ids are consecutive integers.
+    /// Returns the first id, if ids are consecutive integers.
     pub fn dense_first(&self) -> Option<i64> {
         (self.kind == IdKind::Dense).then_some(self.first)
     }
 
-    /// Whether the layout kept the order of the ids, so that rank and internal id are equal.
+    /// Returns true if the layout kept the order of the ids, so that rank and internal id are
+    /// equal.
     pub fn ranks_are_internal(&self) -> bool {
         self.orders.is_none()
     }
 
-    /// The internal id of an external one; `None` if the graph has no such vertex. Integers are
-    /// also found by their decimal text.
+    /// Finds the internal id of an external one; returns `None` if the graph has no such vertex.
+    /// Integers are also found by their decimal text.
     ///
     /// # Errors
     /// Those of reading.
@@ -78,7 +79,7 @@ impl IdMap {
         }
     }
 
-    /// The external id of an internal one.
+    /// Finds the external id of an internal one.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there is no such vertex; those of reading.
@@ -101,8 +102,9 @@ impl IdMap {
         found.ok_or(Error::BadList("the id dictionary is too short"))
     }
 
-    /// The internal id in `other` of every id here, by rank; `None` where `other` has no such id.
-    /// Both are read once, in order; 8 bytes a vertex, and 4 for each of the other.
+    /// Returns the internal id in `other` of every id here, by rank; `None` where `other` has no
+    /// such id. Reads both dictionaries once, in order. Takes 8 bytes a vertex, and 4 for each
+    /// vertex of the other store.
     ///
     /// # Errors
     /// Those of reading.
@@ -115,7 +117,7 @@ impl IdMap {
         };
         let whole = |kind: IdKind| matches!(kind, IdKind::Dense | IdKind::U64 | IdKind::I64);
         if self.kind != other.kind && !(whole(self.kind) && whole(other.kind)) {
-            // Numbers here and text there, say: rare enough for look-ups.
+            // Different kinds, such as numbers here and text there: rare enough for look-ups.
             self.for_each(|rank, key| {
                 set(rank, other.internal(&key.to_external(self.kind)?)?);
                 Ok(())
@@ -151,7 +153,7 @@ impl IdMap {
         Ok(found)
     }
 
-    /// The ids of one block.
+    /// Returns the ids of one block.
     fn block_ids(&self, points: Option<&mut Points>, block: u64) -> Result<Vec<ExternalId>> {
         let Some(points) = points else {
             let ranks = block * BLOCK..self.count.min((block + 1) * BLOCK);
@@ -165,7 +167,7 @@ impl IdMap {
         Ok(ids)
     }
 
-    /// The rank of each internal id: 4 bytes a vertex.
+    /// Reads the rank of each internal id: 4 bytes a vertex.
     ///
     /// # Errors
     /// Those of reading.
@@ -173,7 +175,7 @@ impl IdMap {
         self.order(self.orders.as_ref().map(|o| &o.1))
     }
 
-    /// The internal id of each rank: 4 bytes a vertex.
+    /// Reads the internal id of each rank: 4 bytes a vertex.
     ///
     /// # Errors
     /// Those of reading.
@@ -201,7 +203,7 @@ impl IdMap {
     /// Calls `f` with rank and id of every vertex, ascending, in constant memory.
     ///
     /// # Errors
-    /// Those of reading and of `f`.
+    /// Read errors, and those of `f`.
     pub fn for_each(&self, mut f: impl FnMut(u64, Key<'_>) -> Result<()>) -> Result<()> {
         let Some((keys, blocks)) = &self.keys else {
             for rank in 0..self.count {
@@ -209,7 +211,7 @@ impl IdMap {
             }
             return Ok(());
         };
-        /// Blocks read at once.
+        /// Number of blocks read at a time.
         const RUN: u64 = 1024;
         let all = self.count.div_ceil(BLOCK);
         let mut scratch = Vec::new();
@@ -243,11 +245,11 @@ impl IdMap {
             .map_err(|_| Error::BadList("dense ids exceed 64 bits"))
     }
 
-    /// Rank of `id`, by binary search over the first ids of blocks.
+    /// Finds the rank of `id` by binary search over the first ids of blocks.
     fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
         let Some(mut points) = self.points()? else { return Ok(None) };
         let (mut low, mut high) = (0, self.count.div_ceil(BLOCK));
-        // invariant: blocks below `low` begin at or before `id`, those from `high` behind it
+        // invariant: blocks below `low` begin at or before `id`, those from `high` on behind it
         while low < high {
             let middle = low + (high - low) / 2;
             let mut order = Ordering::Greater;
@@ -289,7 +291,7 @@ impl IdMap {
         Ok(file.reader_with(&options, Arc::new(IoStats::new()))?)
     }
 
-    /// Decodes one block and calls `f` with rank and id.
+    /// Decodes one block and calls `f` with rank and id of each entry.
     fn block(
         &self,
         points: &mut Points,
@@ -317,11 +319,11 @@ impl IdMap {
     }
 }
 
-/// Readers of the dictionary for one look-up of several probes.
+/// Readers of the dictionary for one look-up, which probes several blocks.
 struct Points {
     keys: BlockReader,
     blocks: BlockReader,
-    /// Bytes of keys.
+    /// Bytes of the keys.
     len: u64,
 }
 
@@ -355,7 +357,7 @@ fn read(file: &Arc<PagedFile>, range: Range<u64>) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Reads a range in order, in constant memory, in pieces that are multiples of eight bytes.
+/// Reads a range in order, in constant memory, by pieces that are multiples of eight bytes.
 pub(crate) fn stream(
     file: &Arc<PagedFile>,
     range: Range<u64>,

@@ -1,11 +1,11 @@
-//! External ids: the names that users give to vertices, and the way to internal ids and back.
+//! External ids: the users' names of vertices, and their conversion to and from internal ids.
 //!
-//! - [`ExternalId`], [`IdKind`]: what a name can be, and how names are ordered;
+//! - [`ExternalId`], [`IdKind`]: the kinds of names and their order;
 //! - [`IdMap`]: look-ups and streams over a store's names, read from disk on demand;
 //! - `keys`: blocks of 64 sorted names, front-coded or as gaps.
 //!
-//! A vertex has three numbers: its *internal* id (place in the layout), its *rank* (place of its
-//! external id in ascending order) and the external id itself. Results are shown by rank.
+//! A vertex has three numbers: its *internal* id (position in the layout), its *rank* (position of
+//! its external id in ascending order) and the external id itself. Results are shown by rank.
 
 pub(crate) mod keys;
 mod map;
@@ -19,7 +19,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What external ids are.
+/// The kind of a store's external ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdKind {
@@ -63,7 +63,7 @@ impl fmt::Display for ExternalId {
     }
 }
 
-/// Whether `text` is an integer as Rust and Python would print it: no plus, no leading zero, no
+/// Returns true if `text` is an integer as Rust and Python print it: no plus, no leading zero, no
 /// minus zero. "007" is a string.
 pub fn is_canonical_integer(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -85,9 +85,9 @@ pub fn compare_decimal(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 impl ExternalId {
-    /// The same id as a store of `kind` would hold it, if it can hold it.
+    /// Returns the id in the form in which a store of `kind` would hold it, if it can.
     pub(crate) fn in_kind(&self, kind: IdKind) -> Option<Self> {
-        // What most look-ups have, without a detour over text.
+        // The most frequent cases, without a detour over text.
         match (self, kind) {
             (Self::U64(_), IdKind::U64)
             | (Self::I64(_), IdKind::I64 | IdKind::Dense)
@@ -113,13 +113,13 @@ impl ExternalId {
         }
     }
 
-    /// The same id in the plainest kind: an integer, else text, else bytes.
+    /// Returns the id in its plainest kind: an integer, else text, else bytes.
     pub(crate) fn plain(&self) -> Self {
         let kinds = [IdKind::Big, IdKind::Text].into_iter();
         kinds.filter_map(|kind| self.in_kind(kind)).next().unwrap_or_else(|| self.clone())
     }
 
-    /// Canonical decimal, if this is an integer in any dress.
+    /// Returns the canonical decimal, if this is an integer of any kind.
     fn integer_text(&self) -> Option<String> {
         let text = match self {
             Self::Bytes(b) => String::from_utf8(b.clone()).ok()?,

@@ -1,4 +1,4 @@
-//! External ids in memory, still encoded: look-ups without a read.
+//! External ids in memory, encoded as on disk: look-ups without a read.
 
 use std::cmp::Ordering;
 
@@ -56,7 +56,7 @@ impl ResidentIds {
         Ok(ids)
     }
 
-    /// As [`IdMap::internal`].
+    /// Finds an id like [`IdMap::internal`].
     ///
     /// # Errors
     /// Damage.
@@ -77,12 +77,13 @@ impl ResidentIds {
         }
     }
 
-    /// The one form of an id that equal ids share, whether this dictionary could hold it or not.
+    /// Returns the form that all equal ids share, even if this dictionary could not hold it.
     pub fn canonical(&self, id: &ExternalId) -> ExternalId {
         id.in_kind(self.kind).unwrap_or_else(|| id.plain())
     }
 
-    /// Whether an id is of the kind of those that are there: integers of any size, text, or bytes.
+    /// Returns true if an id is of the same kind as those of the graph: integers of any size, text,
+    /// or bytes.
     pub fn takes(&self, id: &ExternalId) -> bool {
         let kind = match self.kind {
             IdKind::Dense | IdKind::U64 | IdKind::I64 | IdKind::Big => IdKind::Big,
@@ -91,7 +92,7 @@ impl ResidentIds {
         id.in_kind(kind).is_some()
     }
 
-    /// What the ids are, in words.
+    /// Returns the name of the ids' kind.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             IdKind::Text => "text",
@@ -100,10 +101,10 @@ impl ResidentIds {
         }
     }
 
-    /// As [`IdMap::external`].
+    /// Finds an id like [`IdMap::external`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a vertex that is not there; damage.
+    /// [`Error::Invalid`] for a vertex that does not exist; damage.
     pub fn external(&self, v: VertexId) -> Result<ExternalId> {
         if u64::from(v) >= self.count {
             return Err(Error::Invalid(format!("there is no vertex {v}, only {}", self.count)));
@@ -134,7 +135,7 @@ impl ResidentIds {
         found.ok_or_else(short)
     }
 
-    /// Rank of `id`: the last block that begins at or before it, and there one by one.
+    /// Finds the rank of `id`: searches the last block that begins at or before it, entry by entry.
     fn search(&self, id: &ExternalId) -> Result<Option<u64>> {
         if let Some(id) = integer(id).filter(|_| !self.firsts.is_empty()) {
             return self.search_integer(id);
@@ -160,7 +161,7 @@ impl ResidentIds {
         Ok(found)
     }
 
-    /// As [`search`](Self::search), by the first integers of the blocks.
+    /// Finds a rank like [`search`](Self::search), by the first integers of the blocks.
     fn search_integer(&self, id: i128) -> Result<Option<u64>> {
         let after = self.firsts.partition_point(|first| *first <= id);
         let Some((first, block)) = self.firsts[..after].last().zip(after.checked_sub(1)) else {
@@ -189,7 +190,7 @@ impl ResidentIds {
         Ok(())
     }
 
-    /// The bytes of the keys from the beginning of a block.
+    /// Returns the bytes of the keys from the beginning of a block on.
     fn bytes(&self, block: u64) -> Result<&[u8]> {
         let (keys, blocks) = self.keys.as_ref().ok_or_else(short)?;
         let offsets = blocks.as_chunks::<8>().0;

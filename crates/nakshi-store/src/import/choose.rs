@@ -1,11 +1,11 @@
-//! Which layout suits a graph: the order of its ids, or hubs first.
+//! The choice of the layout that suits a graph: the order of its ids, or hubs first.
 //!
-//! Ids often come in an order that says something: the pages of a web site follow each other, the
-//! members of a community were numbered together. Then neighbours lie near each other, lists take
-//! few bytes and a traversal reads few pages, and an order by degree would scatter them. Where ids
-//! say nothing, hubs first is better. So a sample of whole lists is encoded in both orders, and the
-//! shorter code wins; among vertices, lists are drawn by a hash of the rank, so that the choice
-//! depends on the graph alone.
+//! Ids often come in a meaningful order: the pages of a web site follow each other, the members of
+//! a community were numbered together. Then neighbours lie near each other, lists take few bytes, a
+//! traversal reads few pages, and an order by degree would scatter them. If the order of the ids
+//! has no meaning, hubs first is better. The import therefore encodes a sample of whole lists in
+//! both orders, and chooses the order with the shorter code. It draws lists by a hash of the
+//! vertex's rank, so that the choice depends on the graph alone.
 
 use std::collections::HashMap;
 
@@ -21,9 +21,9 @@ use crate::sort::pairs::{PairChunk, read_chunk};
 use crate::sort::spill::Spill;
 use crate::{Encoding, Result, VertexId};
 
-/// List entries that a sample has on average: enough for a difference of one or two percent.
+/// Average number of list entries in a sample: enough to detect a difference of one or two percent.
 const ENTRIES: u64 = 1 << 17;
-/// Longer lists are not drawn: one of them could be the whole sample.
+/// Longest list that is drawn: a longer one could be the whole sample.
 const LONGEST: u64 = 1 << 14;
 
 /// A provisional id: generation and number.
@@ -32,12 +32,12 @@ type ProvisionalId = (u32, u32);
 /// A neighbour in a sampled list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SampledArc {
-    /// Number of the sampled vertex; the lowest bit tells lists of in-neighbours.
+    /// Number of the sampled vertex; the lowest bit marks lists of in-neighbours.
     list: u32,
     neighbour: ProvisionalId,
 }
 
-/// Vertices whose lists are compared.
+/// The vertices whose lists are encoded in both orders.
 #[derive(Debug)]
 pub(super) struct ListSample {
     /// A vertex is drawn if the hash of its rank is at most this.
@@ -47,7 +47,7 @@ pub(super) struct ListSample {
 }
 
 impl ListSample {
-    /// Of a graph with `edges` edges.
+    /// Makes a sample of a graph with `edges` edges.
     pub fn new(edges: u64) -> Self {
         let arcs = u128::from(edges.max(1)) * 2;
         let threshold = u128::from(u64::MAX) * u128::from(ENTRIES) / arcs;
@@ -55,7 +55,7 @@ impl ListSample {
         Self { threshold, vertices: 0, names: HashMap::new() }
     }
 
-    /// Draws the vertex of this rank, or not.
+    /// Draws the vertex of this rank, or skips it.
     pub fn see(&mut self, rank: u64, entry: &MergedId<'_>) {
         if entry.ends <= LONGEST && mix(rank) <= self.threshold {
             let number = self.vertices;
@@ -64,7 +64,7 @@ impl ListSample {
         }
     }
 
-    /// The layout with the shorter lists. Reads all edges and all ids once.
+    /// Chooses the layout with the shorter lists. Reads all edges and all ids once.
     pub fn choose(
         &self,
         collected: &Collected,
@@ -100,7 +100,7 @@ impl ListSample {
         Ok(if original <= degree { ImportLayout::Original } else { ImportLayout::Degree })
     }
 
-    /// The sampled arcs, in any order.
+    /// Returns the sampled arcs, in any order.
     fn arcs(
         &self,
         collected: &Collected,
@@ -124,7 +124,7 @@ impl ListSample {
         Ok(arcs)
     }
 
-    /// Which numbers of a generation are in the sample, as a bitmap.
+    /// Returns a bitmap of the numbers of a generation that are in the sample.
     fn drawn(&self, generation: u32) -> Vec<u64> {
         let own = self.names.keys().filter(|name| name.0 == generation);
         let words = own.clone().map(|name| name.1 as usize / 64 + 1).max();
@@ -135,7 +135,7 @@ impl ListSample {
         drawn
     }
 
-    /// The sampled arcs in some chunks of a generation.
+    /// Finds the sampled arcs in some chunks of a generation.
     fn find(
         &self,
         generation: u32,
@@ -168,7 +168,7 @@ impl ListSample {
     }
 }
 
-/// Bytes that a list takes.
+/// Returns the encoded size of a list in bytes.
 fn coded(neighbours: impl Iterator<Item = VertexId>) -> usize {
     let mut neighbours: Vec<VertexId> = neighbours.collect();
     neighbours.sort_unstable();

@@ -1,4 +1,5 @@
-//! The first phase: read all inputs with several workers, give ids provisional numbers, spool.
+//! The first phase of an import: several workers read all inputs, give ids provisional numbers, and
+//! spool edges.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +16,7 @@ use crate::sort::pairs::{PairChunk, PairWriter};
 use crate::sort::spill::Spill;
 use crate::{Error, Result};
 
-/// Everything that was read, in provisional ids.
+/// All edges and ids of the input, with provisional numbers.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub direct: Direct,
@@ -24,24 +25,24 @@ pub(crate) struct Collected {
     /// Edges of each generation, by its number.
     pub generations: Vec<(u32, Vec<PairChunk>)>,
     pub runs: Vec<IdRun>,
-    /// Ids in each generation.
+    /// Number of ids in each generation.
     pub sizes: Vec<u32>,
     pub totals: Totals,
 }
 
-/// What the workers counted.
+/// The counts of all workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
     pub edges: u64,
     pub self_loops: u64,
-    /// Whether all ids but the small integers are canonical integers.
+    /// True if all ids but the small integers are canonical integers.
     pub canonical: bool,
-    /// Whether all ids are UTF-8.
+    /// True if all ids are UTF-8.
     pub utf8: bool,
     pub weights: WeightRange,
 }
 
-/// What weights occurred.
+/// The range of the weights.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WeightRange {
     pub float: bool,
@@ -49,7 +50,7 @@ pub(crate) struct WeightRange {
     pub most: i64,
     /// Sums of the negative and the positive integers, saturated.
     pub sums: (i64, i64),
-    /// Whether every float fits 32 bits.
+    /// True if every float fits 32 bits.
     pub fit_f32: bool,
 }
 
@@ -101,7 +102,7 @@ impl Default for Totals {
     }
 }
 
-/// Reads everything. `pairs` takes edges, `keys` takes ids that memory has no room for.
+/// Reads all inputs. Edges are spooled to `pairs`, and ids that do not fit in memory to `keys`.
 pub(crate) fn collect(
     inputs: Inputs<'_>,
     options: &ImportOptions,
@@ -171,8 +172,8 @@ struct Shared<'a, 'h> {
 }
 
 impl Shared<'_, '_> {
-    /// Keeps the error of the earliest piece of input, so that the message does not depend on
-    /// which worker was faster.
+    /// Keeps the error of the earliest piece of input, so that the message does not depend on the
+    /// speed of the workers.
     fn fail(&self, task: u64, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,7 +197,7 @@ struct Worker<'s, 'a, 'h> {
     direct: Direct,
     direct_pairs: PairWriter<'s>,
     interner: Interner,
-    /// Bytes that the interner may take.
+    /// Memory budget of the interner in bytes.
     room: u64,
     pairs: PairWriter<'s>,
     generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
@@ -287,7 +288,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
                     continue;
                 }
                 self.count(source, target);
-                // Admitted ids are below 2^32.
+                // Ids in the small table are below 2^32.
                 self.direct_pairs.push(source as u32, target as u32)?;
             } else if let Some((source, target)) = self.intern_ints(source, target)? {
                 self.pairs.push(source, target)?;
@@ -346,13 +347,14 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         Ok(())
     }
 
-    /// Counts a self-loop; whether it goes.
+    /// Counts a self-loop; returns true if it is dropped.
     fn drops_loop(&mut self) -> bool {
         self.totals.self_loops += 1;
         self.options.self_loops == SelfLoops::Drop
     }
 
-    /// A self-loop of an undirected graph is one list entry, any other edge two.
+    /// Counts the ends of an edge at their ids: one for a self-loop of an undirected graph, else
+    /// two.
     #[inline]
     fn count(&mut self, source: u64, target: u64) {
         self.direct.count(source);
@@ -379,7 +381,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             let number = self.intern_one(source, ends)?;
             return Ok((!dropped).then_some((number, number)));
         }
-        // Both ends belong to one generation, so it may end before the first of them only.
+        // Both ends must belong to one generation, so it may end only before the first of them.
         let source = self.intern_one(source, 1)?;
         let target = self.interner.intern(target, 1);
         Ok(Some((source, target)))
@@ -392,7 +394,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         Ok(self.interner.intern(key, ends))
     }
 
-    /// Writes the ids of this generation as a sorted run, and begins the next.
+    /// Writes the ids of this generation as a sorted run, and begins the next generation.
     fn finish_generation(&mut self) -> Result<()> {
         self.totals.canonical &= self.interner.canonical();
         self.totals.utf8 &= self.interner.utf8();
@@ -402,7 +404,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         if !self.totals.canonical {
             self.shared.canonical.store(false, Ordering::Relaxed);
         }
-        // A guess at the order that all ids will turn out to have; a wrong one is mended later.
+        // A guess at the order of all ids; a run in the wrong order is sorted again later.
         let canonical = self.shared.canonical.load(Ordering::Relaxed);
         let order = if canonical { Order::Integer } else { Order::Bytes };
         let generation = self.shared.generations.fetch_add(1, Ordering::Relaxed);

@@ -10,10 +10,11 @@ use super::read::{BLOCK, Batch, ParseTask, Share, as_float, canonical_u64};
 use super::{ImportOptions, SelfLoops};
 use crate::{Error, Result};
 
-/// Reads a share of a file of edges; the shares have all of them, each once.
+/// Reads a share of a file of edges. Together the shares have all edges, each once.
 ///
-/// Of plain text (edge lists, adjacency lists) only the lines of the share are read. Files that are
-/// compressed, and other formats, are read by every reader, of whom each takes other pieces.
+/// From plain text (edge lists, adjacency lists) a reader reads only the lines of its share.
+/// Compressed files, and files of other formats, are read by every reader, and each takes other
+/// pieces.
 pub struct EdgeReader {
     inputs: Inputs<'static>,
     path: PathBuf,
@@ -27,17 +28,17 @@ impl std::fmt::Debug for EdgeReader {
 }
 
 impl EdgeReader {
-    /// Bytes of text in a piece, about.
+    /// Approximate bytes of text in a piece.
     pub const PIECE: u64 = BLOCK as u64;
 
-    /// Begins to read. Of the options, those of reading count.
+    /// Opens a share. Only the reading options matter.
     pub fn open(path: &Path, options: &ImportOptions, share: Share, cancel: CancelToken) -> Self {
         let input = vec![Input::Path(path.into())];
         let inputs = Inputs::new(input, options, cancel).of_share(share);
         EdgeReader { inputs, path: path.into(), options: options.clone() }
     }
 
-    /// The next piece, which can be parsed beside others.
+    /// Returns the next piece, which can be parsed in parallel with others.
     ///
     /// # Errors
     /// Those of reading.
@@ -52,7 +53,7 @@ impl EdgeReader {
     }
 }
 
-/// Edges of a file that are not parsed yet.
+/// A piece of a file of edges that is not parsed yet.
 pub struct EdgePiece {
     task: ParseTask<'static>,
     path: PathBuf,
@@ -70,7 +71,7 @@ impl EdgePiece {
     /// Parses the piece.
     ///
     /// # Errors
-    /// What is wrong with a line; ids that are no whole numbers.
+    /// A malformed line; an id that is not a whole number.
     pub fn parse(self) -> Result<ParsedEdges> {
         let mut batch = Batch::default();
         (self.task)(&mut batch)?;
@@ -90,7 +91,7 @@ impl EdgePiece {
     }
 }
 
-/// Edges with the ids of the file, and vertices.
+/// The edges and vertices of a piece, with the ids of the file.
 #[derive(Debug)]
 pub struct ParsedEdges {
     batch: Batch,
@@ -99,7 +100,7 @@ pub struct ParsedEdges {
 }
 
 impl ParsedEdges {
-    /// Source, target and weight of each edge; 1 where no weights are read.
+    /// Returns source, target and weight of each edge; the weight is 1 if no weights are read.
     pub fn edges(&self) -> impl Iterator<Item = (u64, u64, f64)> + '_ {
         let weights = &self.batch.int_weights;
         let mut bits = weights.bits().iter();
@@ -114,7 +115,7 @@ impl ParsedEdges {
         edges.filter(|(source, target, _)| self.loops || source != target)
     }
 
-    /// The ids of all vertices, ends of edges included, as often as they occur.
+    /// Returns the ids of all vertices, including ends of edges, as often as they occur.
     pub fn vertices(&self) -> impl Iterator<Item = u64> + '_ {
         let Batch { ints, int_vertices, ranges, .. } = &self.batch;
         ints.iter().flatten().chain(int_vertices).copied().chain(ranges.iter().cloned().flatten())
@@ -141,7 +142,7 @@ mod tests {
         Ok((edges, most))
     }
 
-    /// Every edge comes once, whatever the number of shares, and shares of lines are even.
+    /// Every edge comes once for any number of shares, and shares of lines are even.
     #[test]
     fn shares_have_all_edges() -> Result<()> {
         let folder = tempfile::tempdir().unwrap();

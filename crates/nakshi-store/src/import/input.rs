@@ -1,4 +1,4 @@
-//! What can be imported.
+//! Inputs of an import.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use crate::generate::Generator;
 pub enum Input<'a> {
     /// A file, compressed or not; `-` is standard input.
     Path(PathBuf),
-    /// Arrow record batches from anywhere: the first two columns are source and target unless
-    /// the options name them.
+    /// Arrow record batches: the first two columns are source and target unless the options name
+    /// others.
     Batches(Box<dyn RecordBatchReader + Send + 'a>),
     /// Vertices that may have no edge: their ids are the first column of record batches.
     Vertices(Box<dyn RecordBatchReader + Send + 'a>),
@@ -24,10 +24,10 @@ pub enum Input<'a> {
         /// Weight of each edge, or nothing; as long as `source`.
         weight: Option<Numbers<'a>>,
     },
-    /// Compressed sparse rows, as SciPy has them: row `i` has the columns
-    /// `indices[indptr[i]..indptr[i + 1]]`. All rows are vertices.
+    /// Compressed sparse rows, as in SciPy: row `i` has the columns `indices[indptr[i]..indptr[i +
+    /// 1]]`. All rows are vertices.
     Csr {
-        /// Where each row begins; one longer than the number of rows.
+        /// Beginning of each row; one longer than the number of rows.
         indptr: Ints<'a>,
         /// Target of each edge.
         indices: Ints<'a>,

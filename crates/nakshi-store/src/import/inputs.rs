@@ -12,13 +12,13 @@ use super::options::{Format, ImportOptions};
 use super::read::{self, Counters, Feed, ParseTask, Share, has_lines};
 use crate::Result;
 
-/// A file of edges, or of vertices.
+/// A file of edges or of vertices.
 enum InputFile<'a> {
     Edges(Input<'a>),
     Vertices(PathBuf),
 }
 
-/// All inputs, one after the other.
+/// All inputs of an import, opened one after the other.
 pub(crate) struct Inputs<'a> {
     waiting: VecDeque<InputFile<'a>>,
     current: Option<Box<dyn Feed<'a> + 'a>>,
@@ -27,7 +27,7 @@ pub(crate) struct Inputs<'a> {
     pub counters: Arc<Counters>,
     tasks: u64,
     share: Option<Share>,
-    /// Whether the current file is cut into shares by its bytes, not by its pieces.
+    /// True if the current file is cut into shares by its bytes, not by its pieces.
     section: bool,
 }
 
@@ -47,12 +47,12 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// A share of them only.
+    /// Restricts the inputs to a share of them.
     pub fn of_share(self, share: Share) -> Self {
         Self { share: Some(share), ..self }
     }
 
-    /// Bytes of the files among the inputs, as far as they are known.
+    /// Returns the bytes of the files among the inputs, as far as they are known.
     pub fn known_bytes(&self) -> u64 {
         let paths = self.waiting.iter().filter_map(|source| match source {
             InputFile::Edges(Input::Path(path)) | InputFile::Vertices(path) => Some(path),
@@ -61,7 +61,7 @@ impl<'a> Inputs<'a> {
         paths.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| meta.len()).sum()
     }
 
-    /// The next piece of input with its number.
+    /// Returns the next piece of input with its number.
     pub fn next(&mut self) -> Result<Option<(u64, ParseTask<'a>)>> {
         loop {
             if let Some(feed) = &mut self.current {

@@ -1,16 +1,19 @@
-//! Import: from edges in any format to a store, under a memory cap.
+//! Import: reads edges in any format and writes a store, under a memory cap.
 //!
 //! - [`import`] with [`ImportOptions`], [`Input`]s and [`Hooks`] gives a store and a [`Report`]
-//! - [`read`]: one reader a format; `edge_reader`: without an import, by readers on several machines
-//! - `collect`: reads side by side, gives ids provisional numbers, spools edges
-//! - `dictionary`: merges ids under the cap and gives them their places in the layout
+//! - [`read`]: one reader for each format; `edge_reader`: reading without an import, by several
+//!   machines
+//! - `collect`: reads in parallel, gives ids provisional numbers, spools edges
+//! - `dictionary`: merges ids under the cap and gives them their positions in the layout
 //! - [`Budget`]: memory and threads of the phases
-//! - `choose`: hubs first, or the order of the ids, by what lists take
-//! - [`sort`](crate::sort): range partition by source, radix sort, runs for what does not fit
-//! - `emit`, beside this module because [`rewrite`](crate::rewrite()) ends so too: duplicates, encoding, lists
+//! - `choose`: chooses between hubs first and the order of the ids by the size of lists
+//! - [`sort`](crate::sort): range partition by source, radix sort, runs for data that do not fit in
+//!   memory
+//! - `emit`, beside this module because [`rewrite`](crate::rewrite()) uses it too: duplicates,
+//!   encoding, lists
 //!
-//! What is built depends on the graph and the options alone: not on the order of the input, nor
-//! on memory, nor on the number of threads.
+//! The store depends on the graph and the options alone: not on the order of the input, nor on
+//! memory, nor on the number of threads.
 
 mod choose;
 mod collect;

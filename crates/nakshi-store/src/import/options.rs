@@ -1,4 +1,4 @@
-//! What to import and how.
+//! Options and report of an import.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::emit::Duplicates;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// By magic bytes, then by the file's name, then an edge list.
+    /// Detected by magic bytes, then by the file's name; otherwise an edge list.
     #[default]
     Auto,
     /// One edge a line: source, target, further columns (SNAP, KONECT, CSV, TSV, typed headers).
@@ -53,14 +53,14 @@ impl std::str::FromStr for Format {
     }
 }
 
-/// What becomes of an edge from a vertex to itself.
+/// The treatment of an edge from a vertex to itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelfLoops {
-    /// It stays (triangles and clustering ignore it).
+    /// The edge is kept (triangles and clustering ignore it).
     #[default]
     Keep,
-    /// It goes; its vertex stays.
+    /// The edge is dropped; its vertex is kept.
     Drop,
 }
 
@@ -73,7 +73,7 @@ pub enum ImportLayout {
     Auto,
     /// Ascending by external id.
     Original,
-    /// Descending by the number of edges of the input at the vertex, duplicates counted, ties
+    /// Descending by the number of the vertex's edges in the input, with duplicates counted; ties
     /// ascending by external id.
     Degree,
     /// Shuffled by a seed.
@@ -84,7 +84,7 @@ pub enum ImportLayout {
 }
 
 impl ImportLayout {
-    /// The name, as in the manifest.
+    /// Returns the name, as in the manifest.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -114,18 +114,18 @@ impl std::str::FromStr for ImportLayout {
 /// Options of [`crate::import::import`], shared by Rust, the command line and Python.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// Whether an edge has a direction. Default `true`.
+    /// True if edges have a direction. Default `true`.
     pub directed: bool,
     /// Format of every input. Default [`Format::Auto`].
     pub format: Format,
     /// Source, target and weight column: names of a header, or numbers counted from 1.
     /// Default: by well-known header names, else the first, second and third.
     pub columns: Option<Vec<String>>,
-    /// Whether the first line is a header. Default: found out.
+    /// True if the first line is a header. Default: detected.
     pub header: Option<bool>,
-    /// The byte between columns. Default: found out.
+    /// The byte between columns. Default: detected.
     pub separator: Option<u8>,
-    /// Whether to read weights. Default `false`.
+    /// True to read weights. Default `false`.
     pub weighted: bool,
     /// A file with vertices that may have no edge.
     pub nodes: Option<PathBuf>,
@@ -135,11 +135,11 @@ pub struct ImportOptions {
     pub self_loops: SelfLoops,
     /// Default [`ImportLayout::Auto`].
     pub layout: ImportLayout,
-    /// Memory that the import may use, in bytes: all that the process takes beside what it had
+    /// Memory that the import may use, in bytes: all that the process takes beyond what it had
     /// before. Default 1 GiB, at least [`crate::import::MINIMUM_MEMORY`].
     pub memory: u64,
-    /// Threads; 0 takes what the machine has. Fewer run if memory is short (one for 16 MiB).
-    /// Does not change what is built.
+    /// Number of threads; 0 stands for those of the machine. Fewer run if memory is short (one for
+    /// 16 MiB). Does not change the store.
     pub threads: usize,
     /// Page size of the store in bytes. Default 4096.
     pub page_size: u32,
@@ -171,7 +171,7 @@ impl Default for ImportOptions {
     }
 }
 
-/// What an import did.
+/// The report of an import.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Report {
     /// Vertices in the store.
@@ -188,7 +188,7 @@ pub struct Report {
     pub isolated: u64,
     /// Bytes of input, decompressed.
     pub bytes_read: u64,
-    /// Name of the layout: what was asked for, or chosen.
+    /// Name of the layout, requested or chosen.
     pub layout: &'static str,
     /// Wall-clock seconds.
     pub seconds: f64,

@@ -26,7 +26,7 @@ use crate::{
     BuildOptions, ColumnSpec, ColumnType, Direction, Error, IdKind, Result, StoreBuilder, Stripes,
 };
 
-/// Bytes that lie together in a striped store.
+/// Bytes of a stripe of a striped store.
 pub(crate) const STRIPE: u64 = 1 << 20;
 
 /// Builds the store `destination`, which must not exist, from all edges of `inputs`.
@@ -44,7 +44,7 @@ pub fn import(
     import_with(&nakshi_io::write::default_fs(), inputs, destination, options, hooks)
 }
 
-/// Like [`import`], through a file system of the caller's, such as one that fails on purpose.
+/// Imports like [`import`], through the given file system, such as one that fails on purpose.
 ///
 /// # Errors
 /// As [`import`].
@@ -59,8 +59,9 @@ pub fn import_with(
     run(fs, inputs, destination, &ImportOptions { threads, memory, ..options.clone() }, hooks)
 }
 
-/// Like [`import`], but without a least memory: buffers take what they need, and everything that
-/// depends on memory is cut small. Shows with little data that memory does not change a store.
+/// Imports like [`import`], but without a least memory: buffers take what they need, and everything
+/// whose size depends on memory is small. Shows with little data that memory does not change a
+/// store.
 ///
 /// # Errors
 /// As [`import`].
@@ -90,13 +91,13 @@ fn run(
     } else {
         job.run::<u64>(inputs, destination)
     };
-    // Whatever a cancelled import stumbled over, it is its caller who ended it.
+    // Other errors of a cancelled import are consequences of the cancellation.
     let mut report = done.map_err(|e| hooks.check().err().unwrap_or(e))?;
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)
 }
 
-/// What all phases need.
+/// The file system, options and hooks of all phases.
 struct ImportJob<'j> {
     fs: &'j Arc<dyn WriteFs>,
     options: &'j ImportOptions,
@@ -181,7 +182,7 @@ impl ImportJob<'_> {
         Ok(report)
     }
 
-    /// Counts the ids and settles the layout.
+    /// Counts the ids and chooses the layout.
     fn survey(
         &self,
         collected: &Collected,
@@ -198,7 +199,7 @@ impl ImportJob<'_> {
         Ok((census, layout))
     }
 
-    /// Between two phases: nothing of the memory of the one before stays behind.
+    /// Ends a phase: returns its freed memory to the system, and checks for cancellation.
     fn phase(&self) -> Result<()> {
         nakshi_io::release_freed_memory();
         self.hooks.check()
@@ -226,14 +227,14 @@ impl ImportJob<'_> {
         Rules { duplicates, valued, float: totals.weights.float }
     }
 
-    /// The weight column, as narrow as its values allow.
+    /// Returns the weight column, as narrow as its values allow.
     fn columns(&self, totals: &Totals, rules: Rules) -> Vec<ColumnSpec> {
         if !rules.valued {
             return Vec::new();
         }
         let weights = &totals.weights;
         let ty = if rules.float {
-            // A sum of 32-bit floats may need more.
+            // A sum of 32-bit floats may need 64 bits.
             ColumnType::for_floats(weights.fit_f32 && rules.duplicates != Duplicates::Sum)
         } else if !self.options.weighted {
             ColumnType::for_integers(0, i64::try_from(totals.edges).unwrap_or(i64::MAX))
@@ -245,7 +246,7 @@ impl ImportJob<'_> {
         vec![ColumnSpec { name: "weight".into(), ty }]
     }
 
-    /// Gives every vertex its place and writes the ids; returns where arcs will be.
+    /// Gives every vertex its position and writes the ids; returns the number of arcs by position.
     fn assign(
         &self,
         layout: ImportLayout,
@@ -378,7 +379,8 @@ fn scatter_chunks<R: Record>(
     Ok(())
 }
 
-/// What the manifest keeps of the report: nothing that differs between two runs.
+/// Returns the part of the report that the manifest keeps: only values that are the same in every
+/// run.
 fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>> {
     let value = serde_json::to_value(report).map_err(|error| Error::Invalid(error.to_string()))?;
     let mut map = value.as_object().cloned().unwrap_or_default();
@@ -388,7 +390,7 @@ fn summary(report: &Report) -> Result<serde_json::Map<String, serde_json::Value>
     Ok(map)
 }
 
-/// The value of an integer id that fits 128 bits.
+/// Returns the value of an integer id that fits 128 bits.
 fn integer(key: &IdKey) -> Option<i128> {
     match key {
         IdKey::Int(int) => Some(i128::from(*int)),
@@ -396,7 +398,7 @@ fn integer(key: &IdKey) -> Option<i128> {
     }
 }
 
-/// The narrowest kind that holds all ids.
+/// Returns the narrowest kind that holds all ids.
 fn id_kind(census: &Census, order: Order, utf8: bool) -> IdKind {
     if order == Order::Bytes {
         return if utf8 { IdKind::Text } else { IdKind::Bytes };

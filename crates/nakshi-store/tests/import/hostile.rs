@@ -1,6 +1,6 @@
 //! Readers over hostile bytes: no panic, memory in proportion to the input.
 
-use std::alloc::{GlobalAlloc, ImportLayout, System};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -225,12 +225,12 @@ pub(crate) fn peak(run: impl FnOnce()) -> usize {
 #[allow(unsafe_code)]
 // SAFETY: every call goes to the system allocator unchanged; the counters allocate nothing.
 unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: ImportLayout) -> *mut u8 {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
         // SAFETY: the caller's promises are passed on.
         unsafe { System.alloc(layout) }
     }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: ImportLayout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
         // SAFETY: the caller's promises are passed on.
         unsafe { System.dealloc(pointer, layout) }

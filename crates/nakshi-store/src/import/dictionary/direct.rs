@@ -1,11 +1,11 @@
-//! The dictionary of small integers: an array of counters, one an id, with pages on demand.
+//! The dictionary of small integers: an array with a counter for each id, with pages on demand.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Ids in a page of counters (16 KiB).
 const PAGE: usize = 4096;
-/// Set for a vertex that was listed without an edge.
+/// Flag of a vertex that was listed without an edge.
 const LISTED: u32 = 1 << 31;
 /// Counters carry into a side table before they reach the flag.
 const CARRY: u32 = 1 << 30;
@@ -14,15 +14,16 @@ type Page = Box<[u32; PAGE]>;
 
 /// Counters of the ids below a limit.
 ///
-/// While edges are read, each worker has its own and a slot counts the edge ends of its id; then
-/// they are added up, and once the layout is known a slot holds the id's place in it. Ids
-/// outside, or on pages that memory does not allow, go to an [`super::Interner`] instead; which
-/// ids do makes no difference to what is built.
+/// While edges are read, each worker has counters of its own, and a slot counts the edge ends of
+/// its id. Then the counters of all workers are added up. Once the layout is known, a slot holds
+/// the position of its id in the layout. Ids beyond the limit, or on pages for which there is no
+/// memory, go to an [`super::Interner`] instead. The division of ids between the two does not
+/// affect the store.
 #[derive(Default)]
 pub(crate) struct Direct {
     pages: Vec<Option<Page>>,
     carried: HashMap<u64, u64>,
-    /// Vertices whether they have a page or not; disjoint and ascending once absorbed.
+    /// Ranges of vertices that exist even without a page; disjoint and ascending once absorbed.
     declared: Vec<Range<u64>>,
     used: u64,
     allowed: u64,
@@ -36,18 +37,18 @@ impl std::fmt::Debug for Direct {
 }
 
 impl Direct {
-    /// Uses up to `memory` bytes, and not more than [`Direct::allow`] says.
+    /// Makes counters that use up to `memory` bytes, and no more than [`Direct::allow`] grants.
     pub fn new(memory: u64) -> Self {
         Self { ceiling: memory, ..Self::default() }
     }
 
-    /// Allows counters in proportion to the input, so that a few far-apart ids cost little.
+    /// Grants counters in proportion to the input, so that a few far-apart ids cost little.
     pub fn allow(&mut self, input_bytes: u64) {
         let allowed = input_bytes.saturating_mul(8).saturating_add(256 << 10).min(self.ceiling);
         self.allowed = self.allowed.max(allowed);
     }
 
-    /// Whether this id is counted here; makes room for it if it may.
+    /// Returns true if this id is counted here; allocates its page if that is allowed.
     #[inline]
     pub fn admits(&mut self, id: u64) -> bool {
         let number = id / PAGE as u64;
@@ -61,7 +62,8 @@ impl Direct {
     fn make_page(&mut self, number: u64) -> bool {
         let directory = number.saturating_add(1).saturating_mul(8).max(self.pages.len() as u64 * 8);
         let bytes = PAGE as u64 * 4;
-        // The directory doubles, and may not cost more than a part of what it leads to.
+        // The directory grows by doubling, and may take at most a fraction of the memory of its
+        // pages.
         if number >= (1 << 32) / PAGE as u64
             || directory > self.allowed / 4
             || self.used + directory * 2 + bytes > self.allowed
@@ -90,7 +92,7 @@ impl Direct {
         }
     }
 
-    /// Marks an admitted id as a vertex, edge or not.
+    /// Marks an admitted id as a vertex, even without an edge.
     pub fn list(&mut self, id: u64) {
         if let Some(slot) = self.slot_mut(id) {
             *slot |= LISTED;
@@ -119,7 +121,7 @@ impl Direct {
             };
             for (offset, (slot, more)) in mine.iter_mut().zip(page.iter()).enumerate() {
                 let listed = (*slot | more) & LISTED;
-                // A carry is owed as soon as there is no room for the flag.
+                // The sum carries as soon as it reaches the flag.
                 let mut sum = (*slot & !LISTED) + (more & !LISTED);
                 if sum >= CARRY {
                     sum -= CARRY;
@@ -131,14 +133,14 @@ impl Direct {
         }
     }
 
-    /// Makes every id of a range a vertex.
+    /// Declares every id of a range a vertex.
     pub fn declare(&mut self, range: Range<u64>) {
         if !self.declared.contains(&range) {
             self.declared.push(range);
         }
     }
 
-    /// Makes declared ranges disjoint; to be called once after all [`Direct::absorb`].
+    /// Makes declared ranges disjoint; called once after all [`Direct::absorb`].
     pub fn settle(&mut self) {
         self.declared.retain(|range| !range.is_empty());
         self.declared.sort_unstable_by_key(|range| range.start);
@@ -164,13 +166,13 @@ impl Direct {
         self.declared = joined;
     }
 
-    /// Numbers of the pages that hold vertices.
+    /// Returns the numbers of the pages that contain vertices.
     fn page_numbers(&self) -> impl Iterator<Item = u64> + use<> {
         let end = self.declared.last().map_or(0, |range| range.end.div_ceil(PAGE as u64));
         0..end.max(self.pages.len() as u64)
     }
 
-    /// The declared ids on a page that was never made.
+    /// Returns the declared ids on a page that was not allocated.
     fn declared_on(&self, number: u64) -> impl Iterator<Item = u64> + '_ {
         let (start, end) = (number * PAGE as u64, (number + 1) * PAGE as u64);
         self.declared.iter().flat_map(move |range| range.start.max(start)..range.end.min(end))
@@ -180,7 +182,7 @@ impl Direct {
         if self.carried.is_empty() { 0 } else { self.carried.get(&id).copied().unwrap_or(0) }
     }
 
-    /// The vertices and their counts, ascending by id.
+    /// Returns the vertices and their counts, ascending by id.
     pub fn vertices(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.page_numbers().flat_map(move |number| {
             let page = self.pages.get(number as usize).and_then(Option::as_ref);
@@ -195,7 +197,8 @@ impl Direct {
         })
     }
 
-    /// Replaces every vertex's counter by the place that `place(id, edge ends)` says, ascending.
+    /// Replaces the counter of every vertex by the position that `place(id, edge ends)` returns;
+    /// calls it in ascending order.
     pub fn replace(
         &mut self,
         mut place: impl FnMut(u64, u64) -> crate::Result<u32>,
@@ -216,14 +219,14 @@ impl Direct {
         Ok(())
     }
 
-    /// Replaces an id's counter by its place.
+    /// Replaces the counter of an id by its position in the layout.
     pub fn set_place(&mut self, id: u64, place: u32) {
         if let Some(slot) = self.slot_mut(id) {
             *slot = place;
         }
     }
 
-    /// The place of an id that was set.
+    /// Returns the position of an id, once it is set.
     #[inline]
     pub fn place(&self, id: u32) -> u32 {
         match self.pages.get(id as usize / PAGE) {

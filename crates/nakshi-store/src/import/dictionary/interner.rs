@@ -4,15 +4,16 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::order::Order;
 
-/// Ids of one worker since it last went over its memory. Hashed with a random key, so that nobody
-/// can craft ids that collide.
+/// The ids of one worker in its current generation. Hashed with a random key, so that nobody can
+/// craft ids that collide.
 pub(crate) struct Interner {
     keys: Vec<u8>,
-    /// Where each key ends in `keys`.
+    /// End of each key in `keys`.
     ends: Vec<u64>,
-    /// Edge ends counted at each key.
+    /// Number of edge ends at each key.
     counts: Vec<u64>,
-    /// Open addressing: the upper half of a hash and 1 + the number of a key.
+    /// Hash table with open addressing: the upper half of a hash, and the number of the key plus
+    /// one.
     table: Vec<(u32, u32)>,
     state: RandomState,
     canonical: bool,
@@ -38,7 +39,7 @@ impl Interner {
         }
     }
 
-    /// The number of a key, new or known; counts `ends` edge ends at it.
+    /// Returns the number of a key, which is added if it is new; counts `ends` edge ends at it.
     pub fn intern(&mut self, key: &[u8], ends: u64) -> u32 {
         if self.table.len() / 4 * 3 <= self.ends.len() {
             self.grow();
@@ -89,29 +90,30 @@ impl Interner {
         &self.keys[start..self.ends[number] as usize]
     }
 
-    /// Keys so far.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether all keys are canonical integers.
+    /// Returns true if all keys are canonical integers.
     pub fn canonical(&self) -> bool {
         self.canonical
     }
 
-    /// Whether all keys are UTF-8.
+    /// Returns true if all keys are UTF-8.
     pub fn utf8(&self) -> bool {
         self.utf8
     }
 
-    /// Bytes in use, counting what the next growth needs.
+    /// Returns the bytes in use, including those that the next growth needs.
     pub fn memory(&self) -> u64 {
-        // A growing vector holds its old and its new self for a moment, and sorting needs 4 bytes a key.
+        // A growing vector holds its old and its new allocation for a moment; sorting needs 4 bytes
+        // a key.
         let growing = self.keys.capacity() + 16 * self.ends.capacity();
         (growing + growing / 2 + 8 * self.table.len() + 4 * self.ends.len()) as u64
     }
 
-    /// The keys in ascending order with their numbers and counts.
+    /// Returns the keys in ascending order with their numbers and counts.
     pub fn sorted(&self, order: Order) -> impl Iterator<Item = (&[u8], u32, u64)> + '_ {
         let mut numbers: Vec<u32> = (0..self.ends.len() as u32).collect();
         numbers.sort_unstable_by(|&a, &b| order.compare(self.key(a), self.key(b)));

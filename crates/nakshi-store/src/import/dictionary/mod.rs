@@ -1,11 +1,11 @@
-//! From external ids to places in the layout, under a memory cap.
+//! The dictionary maps external ids to positions in the layout, under a memory cap.
 //!
-//! Workers give ids provisional numbers: small integers their own value ([`Direct`]), all
-//! others the number in a hash table ([`Interner`]). When a table outgrows its share of memory,
-//! its ids go to disk as a sorted run, and the worker begins a new *generation* with an empty
-//! table; the edges in between refer to numbers of that generation only. In the end a merge of
-//! all runs visits the distinct ids in ascending order and tells every generation the place of
-//! each of its numbers. Thus one table at a time has to fit in memory, whatever the input's size.
+//! Workers give ids provisional numbers: a small integer is its own number ([`Direct`]); any other
+//! id gets its number in a hash table ([`Interner`]). When a table outgrows its share of memory,
+//! the worker writes its ids to disk as a sorted run and begins a new *generation* with an empty
+//! table. The edges of a generation refer to its numbers only. In the end a merge of all runs
+//! visits the distinct ids in ascending order, and gives the position of each id to all generations
+//! that know it. Only one table at a time has to fit in memory, for any size of input.
 
 mod direct;
 mod interner;
@@ -30,25 +30,25 @@ pub(crate) struct Dictionary<'s> {
     runs: Vec<IdRun>,
     order: Order,
     memory: u64,
-    /// Numbers in each generation.
+    /// Number of ids in each generation.
     sizes: Vec<u32>,
     places: Vec<Vec<SpillExtent>>,
 }
 
-/// What a pass over the ids found.
+/// The result of a pass over the ids.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
-    /// Distinct ids.
+    /// Number of distinct ids.
     pub vertices: u64,
-    /// Number of vertices by their edge ends.
+    /// Number of vertices by their number of edge ends.
     pub degrees: HashMap<u64, u64>,
     pub first: Option<IdKey>,
     pub last: Option<IdKey>,
 }
 
 impl<'s> Dictionary<'s> {
-    /// Puts together what the workers collected. `sizes[g]` is the number of ids in generation
-    /// `g`; the runs are in any order.
+    /// Combines what the workers collected. `sizes[g]` is the number of ids in generation `g`; the
+    /// runs are in any order.
     pub fn new(
         spill: &'s Spill,
         direct: Direct,
@@ -66,7 +66,7 @@ impl<'s> Dictionary<'s> {
         Ok(Self { spill, direct, runs, order, memory, sizes, places: Vec::new() })
     }
 
-    /// How the ids are ordered.
+    /// Returns the order of the ids.
     pub fn order(&self) -> Order {
         self.order
     }
@@ -77,7 +77,7 @@ impl<'s> Dictionary<'s> {
         merge(self.spill, &self.runs, direct, self.order, self.memory, visit)
     }
 
-    /// Counts the ids, by degree too, and shows each with its rank.
+    /// Counts the ids, in total and by degree, and passes each with its rank to `see`.
     pub fn census(&self, see: &mut dyn FnMut(u64, &MergedId<'_>)) -> Result<Census> {
         let mut census = Census::default();
         let mut small = vec![0_u64; 4096];
@@ -107,7 +107,8 @@ impl<'s> Dictionary<'s> {
         Ok(census)
     }
 
-    /// Gives every id the place that `place(id, edge ends)` says; called in ascending order.
+    /// Gives every id the position that `place(id, edge ends)` returns; calls it in ascending
+    /// order.
     pub fn assign(&mut self, place: &mut dyn FnMut(&IdKey, u64) -> Result<u32>) -> Result<()> {
         if self.runs.is_empty() {
             return self.direct.replace(|id, ends| place(&IdKey::Int(id), ends));
@@ -116,7 +117,7 @@ impl<'s> Dictionary<'s> {
         let spill = self.spill;
         let mut writers: Vec<_> =
             self.sizes.iter().map(|_| StreamWriter::new(spill, chunk)).collect();
-        // The merge still reads the counters, so their places are kept aside until it is through.
+        // The merge still reads the counters, so the positions are spooled until it has ended.
         let mut direct_places = StreamWriter::new(spill, 256 << 10);
         self.visit(&mut |entry| {
             let place = place(entry.key, entry.ends)?;
@@ -138,12 +139,12 @@ impl<'s> Dictionary<'s> {
         })
     }
 
-    /// The counters, which hold places now.
+    /// Returns the small integers, whose counters are now positions.
     pub fn direct(&self) -> &Direct {
         &self.direct
     }
 
-    /// The places of a generation's numbers.
+    /// Returns the position of each number of a generation.
     pub fn table(&self, generation: u32) -> Result<Vec<u32>> {
         let size = self.sizes.get(generation as usize).copied().unwrap_or(0);
         let mut table = vec![0_u32; size as usize];
@@ -174,7 +175,7 @@ fn for_each_word(
     }
 }
 
-/// Writes the counted integers as runs in the order of their bytes, beside other ids.
+/// Writes the counted integers as runs in the order of their bytes, to be merged with other ids.
 fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<IdRun>) -> Result<()> {
     // An entry takes about 64 bytes here.
     let limit = usize::try_from(memory / 64).unwrap_or(usize::MAX).max(1024);

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-/// How external ids compare.
+/// The order in which external ids are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// All are canonical integers: by value.
+    /// By value; all ids are canonical integers.
     Integer,
     /// By their bytes.
     Bytes,
@@ -20,8 +20,8 @@ impl Order {
         }
     }
 
-    /// Whether these bytes are how an integer is written: `0`, or digits without a leading zero,
-    /// perhaps after a minus.
+    /// Returns true if these bytes are the canonical form of an integer: `0`, or digits without a
+    /// leading zero, with an optional minus.
     pub fn is_canonical_integer(id: &[u8]) -> bool {
         let digits = id.strip_prefix(b"-").unwrap_or(id);
         match digits.first() {

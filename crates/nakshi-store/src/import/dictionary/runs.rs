@@ -8,20 +8,20 @@ use super::order::Order;
 use crate::Result;
 use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter};
 
-/// The generation of ids that [`Direct`] counts.
+/// The pseudo-generation of ids that [`Direct`] counts.
 pub(crate) const DIRECT: u32 = u32::MAX;
 
-/// An external id.
+/// An external id in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IdKey {
     /// An integer below 2^64 (in integer order only).
     Int(u64),
-    /// The id as it is written.
+    /// The id as it was written in the input.
     Bytes(Vec<u8>),
 }
 
 impl IdKey {
-    /// The bytes of the id as it is written.
+    /// Returns the bytes of the id as it was written in the input.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Int(int) => int.to_string().into_bytes(),
@@ -47,7 +47,7 @@ pub(crate) struct IdRun {
 }
 
 impl IdRun {
-    /// Writes ids that are sorted already.
+    /// Writes a run of ids that are already sorted.
     pub fn write<'k>(
         spill: &Spill,
         generation: u32,
@@ -66,7 +66,7 @@ impl IdRun {
         Ok(Self { generation, order, extents: writer.finish()? })
     }
 
-    /// The run in another order. Takes the memory that its generation took.
+    /// Returns the run in another order. Takes the memory that its generation took.
     pub fn reorder(self, spill: &Spill, order: Order) -> Result<Self> {
         if self.order == order {
             return Ok(self);
@@ -109,7 +109,8 @@ impl<'s> RunReader<'s> {
     }
 }
 
-/// The head of one run in the merge; the smallest key is the greatest head.
+/// The first remaining entry of one run in the merge; the entry with the smallest key compares
+/// greatest.
 struct MergeHead {
     key: IdKey,
     generation: u32,
@@ -142,16 +143,16 @@ impl Eq for MergeHead {}
 /// One distinct id of the merge.
 pub(crate) struct MergedId<'m> {
     pub key: &'m IdKey,
-    /// Edge ends at this id.
+    /// Number of edge ends at this id.
     pub ends: u64,
-    /// Generations that know the id, with its number in each.
+    /// Generations that contain the id, with its number in each.
     pub known: &'m [(u32, u32)],
 }
 
 /// Visits all distinct ids in ascending order.
 ///
-/// `direct` takes part as a run of its own where it is in the same order, that is, unless some
-/// id is not an integer; `memory` bounds the read buffers.
+/// `direct` is merged as a run of its own if it is in the same order, that is, unless some id is
+/// not an integer; `memory` bounds the read buffers.
 pub(crate) fn merge(
     spill: &Spill,
     runs: &[IdRun],
