@@ -69,7 +69,7 @@ fn rewritten(folder: &Path, name: &str, store: &Store, order: &Permutation) -> R
     Store::open(path, &OpenOptions::default())
 }
 
-/// LayoutInput, target and weight of every edge, by the users' ids.
+/// Source, target and weight of every edge, by the users' ids.
 fn exported(folder: &Path, store: &Store) -> Result<Vec<String>> {
     let file = folder.join("edges-out.tsv");
     export::export(store, &file, &export::ExportOptions::default(), &Hooks::default())?;
