@@ -292,9 +292,11 @@ def test_arrow_files(writer: str, compression: Any, tmp_path: Path) -> None:
 
 def test_options(tmp_path: Path) -> None:
     edges = ([1, 1, 2, 3], [2, 2, 1, 3], [5.0, 2.0, 4.0, 1.0])
-    count = lambda **options: nakshi.build(  # noqa: E731
-        tmp_path / str(len(list(tmp_path.iterdir()))), edges, **options
-    ).num_edges
+
+    def count(**options: Any) -> int:
+        destination = tmp_path / str(len(list(tmp_path.iterdir())))
+        return nakshi.build(destination, edges, **options).num_edges
+
     assert count() == 3
     assert count(duplicates="keep") == 4
     assert count(directed=False) == 2

@@ -132,7 +132,9 @@ def test_too_little_memory_for_an_import(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root, no setpriv")
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root, no setpriv"
+)
 def test_read_only_directory(tmp_path: Path) -> None:
     """Reading needs no writing; an import names the directory. As nobody: root may write all."""
     folder = tmp_path / "folder"
