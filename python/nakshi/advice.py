@@ -1,8 +1,8 @@
-"""Recommendation of a number of servers: the counts of :func:`nakshi.cluster.plan`, as time of a superstep.
+"""Recommendation of a number of servers, from the estimated time of a superstep.
 
-An estimate: the slowest server computes all of its in-edges, then every value that is sent to it comes
-over its own link, then all wait for each other. Values to compare numbers of servers by, not to
-promise seconds.
+The estimate takes the counts of :func:`nakshi.cluster.plan`: the slowest server computes all of its
+in-edges, then receives every value over its own link, then all servers wait for each other. It serves
+to compare numbers of servers, and does not predict seconds.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import Any
 from .errors import ParameterError
 from .units import format_size, parse_size
 
-#: In-edges that a server with one thread computes in a second: PageRank on an undirected Kronecker
-#: graph of scale 18, whose values lie partly in the processor's caches.
+#: In-edges that a server with one thread computes in a second, for PageRank on an undirected
+#: Kronecker graph of scale 18, whose values are partly in the processor's caches.
 EDGE_RATE = 250e6
-#: Bytes a second into a server. 1 GB/s is a link of 10 Gbit/s that has other things to do as well.
+#: Bytes a second into a server: 1 GB/s is a link of 10 Gbit/s with some other traffic.
 BANDWIDTH = 1e9
-#: Seconds that a superstep takes without a value: four processes of one machine.
+#: Seconds of a superstep without values, for four processes on one machine.
 OVERHEAD = 1e-3
 #: Bytes of a process before it has a part of the graph.
 PROCESS = 32 << 20
-#: A doubling of servers is worth it if it takes this share off the time.
+#: Least share of the time that a doubling of the servers has to save.
 GAIN = 0.2
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The number of servers to take, and why."""
+    """A recommended number of servers, and the reason."""
 
     servers: int | None
-    """None if no number of them fits."""
+    """Number of servers; None if none of them has enough memory."""
     why: str
-    """In a sentence."""
+    """Reason, in a sentence."""
     seconds: Mapping[int, float]
     """Estimated seconds of a superstep in which all values change, by number of servers."""
 
@@ -53,22 +53,22 @@ def recommend(
     bandwidth: float = BANDWIDTH,
     overhead: float = OVERHEAD,
 ) -> Advice:
-    """Recommend one of the numbers of servers that a plan looked at.
+    """Recommend one of the numbers of servers of a plan.
 
-    Of those that fit it is the one after which more servers do not pay: no larger number takes 20 %
-    off the time for each doubling. The communication of a server grows at first (section 4.2.3 of
-    LFGraph's thesis), so a number is compared with all larger ones, not with the next.
+    Of those whose memory fits, this is the one after which more servers do not pay: no larger number
+    saves 20 % of the time for each doubling. The communication of a server grows at first (section
+    4.2.3 of LFGraph's thesis), so a number is compared with all larger ones and not only with the next.
 
     Args:
-        rows: what :func:`nakshi.cluster.plan` returned.
-        memory_per_server: what a server has, for its process and its part of the graph.
-        value_bytes: as the plan was made with.
+        rows: plan that :func:`nakshi.cluster.plan` returned.
+        memory_per_server: memory of a server, for its process and its part of the graph.
+        value_bytes: bytes of a value, as in the plan.
         edge_rate: in-edges that a server computes in a second, with all of its threads.
         bandwidth: bytes a second into a server.
-        overhead: seconds that a superstep takes whatever is in it.
+        overhead: constant seconds of a superstep.
 
     Raises:
-        ParameterError: no rows, or a rate that is not above zero.
+        ParameterError: there are no rows, or a rate is not above zero.
     """
     if not rows:
         raise ParameterError("a plan of no numbers of servers recommends none; give some")
@@ -94,7 +94,7 @@ def recommend(
             f"{format_size(needs[count])} each; give more servers or memory"
         )
         return Advice(None, why, seconds)
-    # No larger number gains enough for each doubling exactly if this product is least.
+    # The product is least exactly where no larger number saves enough for each doubling.
     cost = math.log2(1 / (1 - GAIN))
     best = min(fitting, key=lambda count: seconds[count] * count**cost)
     return Advice(best, _reason(best, fitting, seconds, needs, limit), seconds)

@@ -1,7 +1,7 @@
-"""Runs on several servers: placed by Ray, processes of this machine, or those that listen on other hosts.
+"""Runs on several servers, which Ray places, which are processes of this machine, or other hosts.
 
-A server is a process ``nakshi worker``. All servers of a run can read the store, or the file of edges,
-under the same path.
+A server is a process ``nakshi worker``. All servers of a run must be able to read the store, or the
+file of edges, under the same path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .units import parse_seconds, parse_size
 
 #: Names of the algorithms that run on several servers.
 ALGORITHMS = tuple(name for name, declared in DECLARATIONS.items() if declared.pulls)
-#: Numbers of servers that :func:`plan` looks at.
+#: Numbers of servers in a :func:`plan` by default.
 SERVERS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -55,44 +55,46 @@ def run(
     """Run an algorithm on several servers (LFGraph).
 
     Args:
-        store: readable for all servers under the same path; or a file of edges, which they load by
-            shares (:class:`EdgeFile`, or its path if its edges are directed and have no weights).
+        store: a store that all servers can read under the same path, or a file of edges, of which
+            each server loads a part (:class:`EdgeFile`, or its path if its edges are directed and
+            have no weights).
         algorithm: one of :data:`ALGORITHMS`, such as ``"pagerank"``.
-        workers: that Ray places, one on each node as far as there are nodes: in the cluster that is
-            running (``RAY_ADDRESS``, ``ray start``), or in one on this machine for the run.
-        local: processes of this machine that are started for the run, without Ray.
-        hosts: addresses (``host:port``) at which ``nakshi worker`` listens. Exactly one of these three.
-        token: with `hosts`: the secret that the workers know. Workers that were started without one, on
-            this machine, know that of this user, which is the default here.
-        token_file: a file with it.
-        threads: computation workers of each server; CPUs that Ray reserves for it.
+        workers: number of workers that Ray places, one on each node as far as there are nodes, in the
+            running cluster (``RAY_ADDRESS``, ``ray start``) or in a cluster on this machine that is
+            started for the run.
+        local: number of workers that are started as processes of this machine, without Ray.
+        hosts: addresses (``host:port``) at which ``nakshi worker`` listens. Give exactly one of
+            ``workers``, ``local`` and ``hosts``.
+        token: with `hosts`: the token of the workers. The default is this user's token, which workers
+            on this machine use if they are started without one.
+        token_file: a file with the token.
+        threads: computation workers of each server; Ray reserves as many CPUs for it.
         senders: communication workers of each server, which put values into frames.
-        memory: for each server; lists that do not fit are in files of its ``TMPDIR``.
+        memory: memory cap for each server; lists that do not fit are in files in its ``TMPDIR``.
         timeout: seconds after which the run ends with an error.
         deadline: seconds, or ``"30s"``, ``"2m"``, within which the run ends after a superstep, with the
-            values that there are then; ``summary["complete"]`` is ``False`` if it was cut short.
-        checkpoint_every: supersteps from one checkpoint of all values to the next; none without.
-        checkpoints: folder for them that all servers can write to; without, each server keeps those of
-            the one before it.
-        restarts: how often servers that are lost, or killed before they listen, are replaced. Those that are left keep their parts of
-            the graph and go on from the last checkpoint that all have saved, or begin anew; the
-            result is the same to the bit.
-        silence: seconds after which a server that says nothing is lost.
-        watch: called with every superstep of all servers: ``step``, ``active``, ``sent``,
-            ``bytes`` of all together, seconds of ``computation`` and ``communication`` of the slowest;
-            and with ``{"recovered": ...}`` when servers were replaced.
+            values so far; ``summary["complete"]`` is ``False`` then.
+        checkpoint_every: number of supersteps between checkpoints; by default there are none.
+        checkpoints: folder for checkpoints, to which all servers can write; by default each server
+            keeps the checkpoints of the server before it.
+        restarts: number of servers that are replaced after they were lost, or killed before they
+            listened. The others keep their parts of the graph and continue at the last checkpoint that
+            all have saved, or at the beginning; the result is the same to the bit.
+        silence: time-out in seconds: a server that sends nothing for so long is lost.
+        watch: called after every superstep with ``step``, ``active``, ``sent`` and ``bytes`` of all
+            servers together, and the seconds of ``computation`` and ``communication`` of the slowest;
+            and with ``{"recovered": ...}`` after servers were replaced.
         progress: as for algorithms of :class:`Graph`.
-        parameters: those of the algorithm that its variant ``"pull-program"`` knows, with the same
-            defaults as on one machine.
+        parameters: arguments of the algorithm's variant ``"pull-program"``, with the same defaults as
+            on one machine.
 
     Returns:
-        As on one machine; ``stats["servers"]`` has every superstep of every server (``steps``), most
-        memory of each (``peak_rss``), and what was lost (``recoveries``).
+        The result as on one machine. ``stats["servers"]`` has every superstep of every server
+        (``steps``), the peak memory of each (``peak_rss``), and the lost servers (``recoveries``).
 
     Raises:
-        ClusterError: a server cannot be reached, or is lost once more than `restarts`; a checkpoint
-            cannot be written; Ray is not installed or cannot place
-            all workers within a minute.
+        ClusterError: a server cannot be reached; more than `restarts` servers are lost; a checkpoint
+            cannot be written; Ray is not installed, or cannot place all workers within a minute.
     """
     if checkpoint_every is not None and checkpoint_every < 1:
         raise ParameterError(f"checkpoint_every={checkpoint_every}: at least one superstep")
@@ -173,22 +175,22 @@ def plan(
     threads: int | None = None,
     progress: ProgressArgument = None,
 ) -> list[dict[str, Any]]:
-    """Predict the messages and memory of a run on so many servers (sections 2.4, 2.5 of LFGraph).
+    """Predict messages and memory of a run, by number of servers (sections 2.4, 2.5 of LFGraph).
 
     Args:
         store: the graph.
-        servers: numbers of them.
-        value_bytes: of a vertex's value: 8 for PageRank and distances, 4 for labels and levels.
-        memory: cap for the pass over the lists.
-        threads: of the pass.
+        servers: numbers of servers.
+        value_bytes: bytes of a vertex's value: 8 for PageRank and distances, 4 for labels and levels.
+        memory: memory cap for the pass over the lists.
+        threads: worker threads of that pass.
         progress: as for algorithms of :class:`Graph`.
 
     Returns:
-        For each number of servers ``communication``: values sent per vertex when all change, by the
-        equations of ``pregel``, ``graphlab``, ``powergraph`` and ``lfgraph``, and ``exact`` for the
-        hash; ``computation`` (in-edges of a server), ``pairs`` (values between two servers) and
-        ``memory`` (bytes of a server): ``least``, ``mean``, ``greatest``. :func:`recommend` chooses
-        among them, :func:`nakshi.plot.servers` draws them.
+        For each number of servers: ``communication``, the values sent per vertex if all values
+        change, by the equations of ``pregel``, ``graphlab``, ``powergraph`` and ``lfgraph``, and
+        ``exact`` as counted for the hash partition; ``computation`` (in-edges of a server), ``pairs``
+        (values between two servers) and ``memory`` (bytes of a server), each as ``least``, ``mean``
+        and ``greatest``. :func:`recommend` chooses a number, :func:`nakshi.plot.servers` plots them.
     """
     graph = store if isinstance(store, Graph) else Graph(store)
     with reporting(progress, "plan") as sink:
@@ -209,25 +211,26 @@ def serve(
     allow: Sequence[str | os.PathLike[str]] = (),
     ready: Callable[[str], object] = print,
 ) -> None:
-    """Be a server of a cluster until Ctrl-C: what ``nakshi worker`` does.
+    """Run a server of a cluster until Ctrl-C, as ``nakshi worker`` does.
 
-    Whoever calls proves that it knows the token before anything else is read of it. After that, what is
-    sent is neither encrypted nor signed: use a network of your own.
+    A front-end or another server has to prove that it knows the token before the server reads
+    anything else from it. Later data are neither encrypted nor signed, so use a private network.
 
     Args:
-        listen: ``host:port``; the system chooses a port for 0.
-        token: the secret that front-ends and other servers know, 16 bytes at least. Without, it is that
-            of this user, ``nakshi/cluster-token`` in ``XDG_CONFIG_HOME`` (``~/.config``), which is made
-            where it is missing; `listen` is then an address of this machine only.
-        token_file: a file with it; the first line of the standard input for ``-``.
-        allow: folders and files; stores, files of edges and folders for checkpoints that a front-end names
-            are below them, links followed. The working directory if none is given.
-        once: end after one run, or after a minute in which nobody calls.
-        until_eof: end this process when its standard input does, as when what started it has gone.
-        ready: called with the address when it listens.
+        listen: ``host:port``; for port 0 the system chooses one.
+        token: token of the front-ends and servers, at least 16 bytes. The default is this user's
+            token, ``nakshi/cluster-token`` in ``XDG_CONFIG_HOME`` (``~/.config``), which is made if it
+            is missing; `listen` must then be an address of this machine only.
+        token_file: a file with the token; ``-`` reads the first line of the standard input.
+        allow: folders and files. Stores, files of edges and checkpoint folders that a front-end names
+            must be below them, after links are followed. Default: the working directory.
+        once: end after one run, or after a minute without a connection.
+        until_eof: end this process at the end of its standard input, as when its parent has ended.
+        ready: called with the address when the server listens.
 
     Raises:
-        ClusterError: it cannot listen, or other machines reach `listen` and there is no token.
+        ClusterError: the server cannot listen, or other machines can reach `listen` and there is no
+            token.
     """
 
     def told(address: str, _: str | None) -> None:
@@ -248,7 +251,7 @@ def serve_and_tell(
     token_file: str | os.PathLike[str] | None,
     allow: Sequence[str | os.PathLike[str]],
 ) -> None:
-    """As :func:`serve`; `ready` is also told in which file the token is, if it is that of this user."""
+    """As :func:`serve`; `ready` also gets the file of this user's token, if that is used."""
     if token_file is not None:
         token = read_token(token_file)
     if until_eof:

@@ -1,4 +1,4 @@
-"""Files of edges that the servers of a cluster load by themselves."""
+"""Files of edges that the servers of a cluster load without an import."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A file of edges between whole numbers, which servers load by shares, without an import.
+    """A file of edges between whole numbers, of which each server loads a part, without an import.
 
-    Every server reads its part of the file, or of a compressed one other blocks than the others, twice:
-    to number the vertices, and to send edges to the owners of their ends. Edges that come twice count
-    once, with the smallest of their weights. An import pays from the second run on, takes ids of any
-    kind, and its lists may stay on disk.
+    Every server reads its part of the file (of a compressed file, its share of the blocks) twice:
+    to number the vertices, and to send edges to the owners of their ends. An edge that occurs twice
+    counts once, with its smallest weight. An import pays from the second run on; it also takes ids
+    of any kind, and its lists may stay on disk.
 
     Args:
-        path: the same for all servers.
+        path: path of the file, the same for all servers.
         directed: whether an edge leads from source to target only.
         weighted: whether edges have lengths, for ``sssp``.
         format, columns, separator, header: as for :func:`nakshi.build`.
-        nodes: a file with vertices that may have no edge.
+        nodes: a file of vertices, including those without edges.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
     """
 

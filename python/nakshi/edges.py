@@ -1,4 +1,4 @@
-"""Edges in memory: arrays, matrices and tables, turned into what the import streams."""
+"""Edges in memory (arrays, matrices, tables) as streams for the import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare", "s
 
 
 class ArrowStream(Protocol):
-    """A table of any library that speaks the Arrow PyCapsule interface."""
+    """A table of any library with the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow C stream of the table."""
@@ -46,7 +46,7 @@ _FORMS = (
 
 
 class Input(NamedTuple):
-    """Edges as the extension module imports them: of files, of a stream, and of a sparse matrix."""
+    """Edges as the extension module takes them: files, a stream, and a sparse matrix."""
 
     paths: list[str]
     batches: _core.Batches | None = None
@@ -54,7 +54,7 @@ class Input(NamedTuple):
 
 
 def prepare(edges: Any, options: dict[str, Any]) -> Input:
-    """Sort out what was given as edges; completes `options` by what the input says itself."""
+    """Classify the edges that a user gave; adds the columns that the input implies to `options`."""
     paths = _paths(edges)
     if paths is not None:
         return Input(paths)
@@ -65,14 +65,14 @@ def prepare(edges: Any, options: dict[str, Any]) -> Input:
 
 @contextmanager
 def nodes_file(nodes: Any) -> Iterator[str | None]:
-    """Vertices as a file that the import reads; those in memory are written to a temporary one."""
+    """A file of vertices for the import; vertices in memory are written to a temporary file."""
     if nodes is None or _is_path(nodes):
         yield None if nodes is None else os.fspath(nodes)
         return
     import tempfile
 
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
-        # As RFC 4180 has it, under the header of a list of vertices: any text comes back as it is.
+        # Quoted as in RFC 4180, under the header of a list of vertices, so that any text is kept.
         file.write("id\n")
         for name in _ids(nodes):
             if "\n" in name or "\r" in name:
@@ -124,11 +124,11 @@ def _rows(matrix: Any, options: dict[str, Any]) -> tuple[Any, Any, Any | None]:
 
 
 def _sound(matrix: Any) -> Any:
-    """The same matrix, after a look at its index arrays.
+    """The same matrix, after a check of its index arrays.
 
-    They may have been replaced since the matrix was made. SciPy's conversions trust them, and read
-    and write beyond other arrays where they are wrong. The columns of a row-compressed matrix are
-    left to the import, which compares each with the number of rows.
+    A user may have replaced the arrays since the matrix was made. SciPy's conversions trust them, and
+    wrong ones make it read and write out of bounds. The columns of a row-compressed matrix are not
+    checked here, because the import compares each with the number of rows.
     """
     import numpy as np
     import scipy.sparse
@@ -170,7 +170,7 @@ def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
 
 
 def stream(table: Any) -> _core.Batches:
-    """A table with ``__arrow_c_stream__``, also where pandas would need pyarrow for it."""
+    """A table with ``__arrow_c_stream__``, even if pandas would need pyarrow for it."""
     frame = _without_pyarrow(table)
     if frame is None:
         return _core.Batches.from_stream(table)
@@ -186,7 +186,7 @@ def _arrays(edges: Any) -> list[Any]:
         table = np.asarray(edges)
         if table.ndim == 2 and table.shape[1] in (2, 3):
             if isinstance(edges, list) and table.dtype.kind == "f":
-                # Each column by itself: weights make floats of the ids beside them.
+                # Column by column, because weights would turn the ids beside them into floats.
                 return [list(column) for column in zip(*edges)]
             return [table[:, column] for column in range(table.shape[1])]
         raise ParameterError(f"an array of shape {table.shape} is no edge list; it must be (n, 2)")
@@ -199,7 +199,7 @@ def _array(values: Any) -> Any:
 
     array = np.asarray(values)
     if array.dtype.kind == "f" and not hasattr(values, "dtype") and all(map(_is_whole, values)):
-        # NumPy makes floats of integers that need a sign and all of 64 bits.
+        # NumPy turns a list of integers below zero and above 63 bits into floats.
         array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ParameterError(f"arrays of edges have one dimension, not {array.ndim}")

@@ -29,11 +29,11 @@ __all__ = [
 
 
 class NakshiError(Exception):
-    """Base of everything that nakshi raises on purpose."""
+    """Base class of all exceptions of nakshi."""
 
 
 class StoreError(NakshiError):
-    """Something about the store as a whole."""
+    """An error about a store as a whole."""
 
 
 class StoreNotFoundError(StoreError, FileNotFoundError):
@@ -55,9 +55,9 @@ class StoreLockedError(StoreError):
 
 
 class StorePoisonedError(StoreError):
-    """Writing failed before: this graph takes no more changes, and nothing is acknowledged.
+    """An earlier write failed, so this graph refuses further changes.
 
-    Close it and open it anew; what the disk has of the last commits shows then.
+    Close the graph and open it again; it then has the commits that reached the disk.
     """
 
 
@@ -81,7 +81,7 @@ class UnknownVertexError(NakshiError, LookupError):
 
 
 class ParameterError(NakshiError, ValueError):
-    """An argument of an algorithm or an import that cannot work."""
+    """An argument has a value that cannot work."""
 
 
 class BudgetError(NakshiError, MemoryError):
@@ -96,7 +96,7 @@ class StorageError(NakshiError, OSError):
 
 
 class UnsupportedError(NakshiError):
-    """Something that this release cannot do, such as more than 2**32 vertices."""
+    """A limit of this release, such as 2**32 vertices."""
 
 
 class DeadlineError(NakshiError, TimeoutError):
@@ -107,14 +107,14 @@ class DeadlineError(NakshiError, TimeoutError):
 
 
 class ClusterError(NakshiError):
-    """A server of a cluster cannot be reached, has ended, hangs, or cannot do its part."""
+    """A server of a cluster cannot be reached, has ended, hangs, or failed."""
 
 
 class InternalError(NakshiError):
     """A bug in nakshi: please report it with the message. The process is still usable."""
 
 
-#: Advice where the system starts no more threads or processes.
+#: Advice in errors when the system starts no more threads or processes.
 MORE_PROCESSES = "raise the limit on processes (pids.max of the cgroup, ulimit -u)"
 
 
@@ -124,5 +124,5 @@ def is_thread_refused(error: RuntimeError) -> bool:
 
 
 def _message(error: Exception) -> str:
-    """OSError formats its own arguments; ours are always one finished line."""
+    """The message, which OSError would format from its arguments."""
     return str(error.args[0]) if error.args else ""

@@ -1,4 +1,4 @@
-"""The formats of files with edges, by name."""
+"""Names of the formats of edge files."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ Format = Literal[
     "parquet",
     "arrow",
 ]
-"""The format of an input file; ``"auto"`` finds it out by content and name."""
+"""Format of an input file; ``"auto"`` detects it from content and name."""

@@ -33,16 +33,16 @@ class RunOptions(TypedDict, total=False):
     Attributes:
         engine: ``"memory"`` loads the compressed edge lists first, ``"ssd"`` reads them while the
             algorithm runs, ``"auto"`` (default) loads them if the budget allows.
-        memory: cap for everything that the call keeps in memory (vertex state, index, buffers,
-            caches), in bytes or as a string such as ``"256MiB"``; no cap by default. Too small a
-            cap raises ``BudgetError``, which names the smallest that works.
+        memory: memory cap for everything that the call keeps (vertex state, index, buffers,
+            caches), in bytes or as a string such as ``"256MiB"``; no cap by default. A cap that is
+            too small raises ``BudgetError``, which names the smallest that works.
         threads: worker threads; by default all cores that the process may use. Integer results
             are the same for any number of threads.
         timeout: seconds after which the call stops with ``DeadlineError``; none by default.
-        selective: read pages of selected lists only, as the engines of the papers do: no heads in
-            memory, no whole chunks; for experiments.
-        static_cache: keep the lists in memory that the store's plan names; see
-            :meth:`Graph.cache_plan`. ``memory`` has to have room for them.
+        selective: read only the pages of selected lists, as the engines of the papers do, without
+            heads in memory and whole chunks; for experiments.
+        static_cache: keep the lists of the store's plan in memory; see :meth:`Graph.cache_plan`.
+            ``memory`` must have room for them.
         progress: ``None`` (default) draws bars in a terminal or notebook and is silent elsewhere,
             ``True`` always draws, ``False`` never; or a callable
             ``(phase, done, total, unit)``.
@@ -109,9 +109,9 @@ class Graph(Algorithms, Benches):
         return _object(self._core.info())
 
     def close(self) -> None:
-        """Let go of the store's files, and the lock of a writer; any further call raises ``StoreError``.
+        """Close the store's files and release the writer's lock; later calls raise ``StoreError``.
 
-        Snapshots stay what they are.
+        Snapshots stay usable.
         """
         self._core.close()
         self._close_properties()
@@ -140,20 +140,21 @@ class Graph(Algorithms, Benches):
         threads: int | None = None,
         progress: ProgressArgument = None,
     ) -> dict[str, Any]:
-        """Measure the order in which the vertices lie on disk; reads all out-lists once.
+        """Measure the vertex order of the store; reads all out-lists once.
 
         Args:
             weight: edge column for the linear arrangement; 1 for every edge by default.
-            memory: cap; one that is too small is refused at once with the smallest that works.
+            memory: memory cap; a cap that is too small fails at once, with the smallest that works.
             threads: worker threads; all cores by default. Does not change the figures.
             progress: as for algorithms.
 
         Returns:
-            ``layout``; ``linear_arrangement``, the sum over all edges of weight times distance of
-            the places of its ends (Bondhu), and ``linear_arrangement_per_vertex``; ``norder``,
-            the sum of in-degree times variance of the neighbours' places; on average
-            ``pages_per_neighbourhood``, in which the lists of a vertex's neighbours begin;
-            ``list_bytes``, ``bytes_per_entry``, and ``log2_gap`` between neighbours.
+            ``layout``; ``linear_arrangement``, the sum over all edges of the weight times the
+            distance between the positions of the two ends (Bondhu), and
+            ``linear_arrangement_per_vertex``; ``norder``, the sum over all vertices of the
+            in-degree times the variance of the neighbours' positions; ``pages_per_neighbourhood``,
+            the mean number of pages in which the lists of a vertex's neighbours begin;
+            ``list_bytes``, ``bytes_per_entry``, and ``log2_gap``, the mean between neighbours.
         """
         with reporting(progress, "cost") as sink:
             text = self._core.layout_cost(
@@ -176,25 +177,26 @@ class Graph(Algorithms, Benches):
     ) -> dict[str, Any]:
         """Choose edge lists to keep in memory, and write the plan into the store's directory.
 
-        Runs with ``static_cache=True`` load these lists before they start. The plan is for this
-        store and its layout; it stays good while edges change a little.
+        Runs with ``static_cache=True`` load these lists before they start. The plan belongs to this
+        store and its layout; small changes of the edges do not spoil it.
 
         Args:
             size: share of the bytes of all lists, such as ``"20%"`` or ``0.2``.
-            iterations: of Greedy Vertex Selection; default 50.
+            iterations: iterations of Greedy Vertex Selection; default 50.
             select: how lists are charged with the pages that they waste: ``"levels"`` by the
-                levels of sampled searches, ``"gvs"`` by neighbourhoods (BASC, USENIX ATC 2019);
-                or for comparison the lists of the largest or smallest degree, or a random choice.
-            seed: of ``"levels"`` and ``"random"``; default 1.
+                levels of sampled searches, ``"gvs"`` by neighbourhoods (BASC, USENIX ATC 2019).
+                For comparison, ``"highd"`` and ``"lowd"`` take the lists of the largest or the
+                smallest degree, and ``"random"`` takes any.
+            seed: seed of ``"levels"`` and ``"random"``; default 1.
             like: another store, such as yesterday's of the same graph, whose plan is taken over by
-                ids instead of choosing anew; ``size`` and the others do not count then.
-            memory: cap; one that is too small is refused at once with the smallest that works.
+                ids; ``size`` and the other arguments have no effect then.
+            memory: memory cap; a cap that is too small fails at once, with the smallest that works.
             threads: worker threads; all cores by default. Does not change the plan.
             progress: as for algorithms.
 
         Returns:
-            ``store``, ``layout``, ``select``, ``iterations``, ``budget`` in bytes; ``lists`` and
-            ``bytes`` that were chosen; ``seconds``.
+            ``store``, ``layout``, ``select``, ``iterations``, ``budget`` in bytes; the numbers of
+            ``lists`` and ``bytes`` chosen; ``seconds``.
 
         Raises:
             ParameterError: a size of 0 % or less or over 100 %.
@@ -237,48 +239,48 @@ class Graph(Algorithms, Benches):
         threads: int | None = None,
         progress: ProgressArgument = None,
     ) -> Graph:
-        """Write the graph to a new store with its vertices in another order, and open that.
+        """Write the graph to a new store with its vertices in another order, and open the new store.
 
-        Ids, weights, edges and properties stay; this store is only read. With properties it is the
-        graph after the last commit that is written, with an empty log. Nothing appears at ``path``
-        before the new store is complete.
+        Ids, weights, edges and properties stay the same; this store is only read. A store with
+        properties is written in the state after the last commit, with an empty log. Nothing appears
+        at ``path`` before the new store is complete.
 
         Args:
             path: directory to create; must not exist.
-            order: ``"auto"`` (that of ``original``, ``degree``, ``norder`` and ``bisection`` in
-                which sampled searches read fewest pages), ``"original"`` (by id), ``"random"``,
+            order: ``"auto"`` (the one of ``original``, ``degree``, ``norder`` and ``bisection`` in
+                which sampled searches read the fewest pages), ``"original"`` (by id), ``"random"``,
                 ``"degree"`` (hubs first), ``"pagerank"``, ``"norder"`` (neighbours of hubs side by
                 side), ``"gorder"`` (vertices with edges or sources in common within a window),
                 ``"organ-pipe"`` (hubs in the middle), ``"bondhu-parcom"`` and ``"bondhu-modcom"``
                 (communities by METIS or by modularity, placed greedily), ``"bisection"``
                 (recursive bisection by the cost of a linear arrangement) or ``"extend"`` (as
                 ``like``).
-            seed: ``auto``, ``random``, ``bondhu-*``, ``bisection``: of draws; default 1.
-            by: ``degree``: which edges count; default ``"total"``.
-            depth: ``norder``: edges that a search goes along; default 2.
-            window: ``gorder``: vertices; default as many as have lists in a page.
-            communities: ``bondhu-parcom``: how many, from 1 to the number of vertices; default
-                one for a thousand vertices, two at least.
+            seed: ``auto``, ``random``, ``bondhu-*``, ``bisection``: random seed; default 1.
+            by: ``degree``: the edges that count; default ``"total"``.
+            depth: ``norder``: depth of a search, in edges; default 2.
+            window: ``gorder``: vertices in the window; default as many as have lists in a page.
+            communities: ``bondhu-parcom``: number of communities, from 1 to the number of vertices;
+                default one for a thousand vertices, and at least two.
             level: ``bondhu-modcom``: levels of merging; default as many as gain anything.
-            model: ``bondhu-*``: an edge weighs 1 or what ``weight`` says (``"uniform"``,
+            model: ``bondhu-*``: weight of an edge: 1 or the column ``weight`` (``"uniform"``,
                 default), the mean degree of its ends (``"preferential"``), or the number of
-                their common neighbours and 1 (``"overlap"``).
-            sides: ``bondhu-*``: the next community goes to the side where its friends are
-                (``"nearer"``, default), or to the left and right by turns, as in the thesis
-                (``"alternate"``).
-            like: ``extend``: an earlier store of the graph, whose order stays; vertices that it has
-                not are placed beside their neighbours.
+                their common neighbours plus 1 (``"overlap"``).
+            sides: ``bondhu-*``: side of the next community: where its friends are (``"nearer"``,
+                default), or left and right by turns, as in the thesis (``"alternate"``).
+            like: ``extend``: an earlier store of the graph, whose order is kept; new vertices are
+                placed beside their neighbours.
             weight: ``bondhu-*``, ``bisection``: edge column with weights.
-            page_size, encoding: of the new store; by default as in this one.
+            page_size, encoding: page size and encoding of the new store; by default those of this
+                store.
             stripes: directories over which edge lists and weights are spread.
-            memory: cap, 1 GiB for writing by default. ``gorder``, ``bondhu-*`` and ``bisection``
-                hold the graph: a cap that is too small is refused at once with the smallest that
-                works.
+            memory: memory cap; by default 1 GiB for writing. ``gorder``, ``bondhu-*`` and
+                ``bisection`` hold the graph in memory: a cap that is too small fails at once, with
+                the smallest that works.
             threads: worker threads; all cores by default. Does not change the order.
             progress: as for algorithms.
 
         Raises:
-            ParameterError: an unknown order, or a parameter that it has not.
+            ParameterError: the order is unknown, or does not take a parameter.
             StoreExistsError: ``path`` exists.
             BudgetError, StorageError: not enough memory or disk; the directory is not writable.
         """
@@ -309,7 +311,7 @@ class Graph(Algorithms, Benches):
         options: dict[str, Any],
         progress: ProgressArgument,
     ) -> dict[str, Any]:
-        """Relayout with options as a dictionary and return the report; what the CLI calls."""
+        """Relayout with options as a dictionary and return the report, for the command line."""
         given = {name: value for name, value in options.items() if value is not None}
         limits = {name: given.pop(name, None) for name in ("memory", "threads")}
         written = ("page_size", "encoding", "stripes")
@@ -380,14 +382,14 @@ class Graph(Algorithms, Benches):
         Args:
             algorithm: name as on the command line, such as ``"pagerank"``.
             threads: worker threads of the planned run.
-            selective: whether the run shall read selected pages only.
-            static_cache: whether it shall keep the lists of the store's plan.
+            selective: whether the run reads only the pages of selected lists.
+            static_cache: whether the run keeps the lists of the store's plan.
             parameters: arguments of the planned run.
 
         Returns:
-            ``minimum``: smallest ``memory=`` that works, edge lists on the SSD; ``in_memory``:
-            budget with which they are loaded; ``parts``: what the minimum consists of;
-            ``lists``: the edge lists that the run reads, weights included. Bytes.
+            Bytes: ``minimum``, the smallest ``memory=`` that works, with edge lists on the SSD;
+            ``in_memory``, the budget from which on they are loaded; ``parts``, the parts of the
+            minimum; ``lists``, the edge lists that the run reads, with weights.
         """
         _check_run("auto", threads, None)
         given = self._given(algorithm, parameters)
@@ -400,7 +402,7 @@ class Graph(Algorithms, Benches):
         return found
 
     def _given(self, algorithm: str, parameters: dict[str, Any]) -> str:
-        """Arguments as JSON, with the values that they imply; ``None`` leaves an argument to its default."""
+        """Arguments as JSON, with the values that they imply; ``None`` means the default."""
         given = with_implied(algorithm, parameters)
         if "source" in given:
             given["source"] = _vertex(given["source"])
@@ -435,13 +437,13 @@ def _check_run(engine: str, threads: int | None, timeout: float | None) -> None:
 
 
 def _vertex(vertex: Any) -> Any:
-    """A vertex as JSON has it: integers beyond 64 bits as text, bytes that are no text apart."""
+    """A vertex in JSON: integers beyond 64 bits as text, bytes that are not UTF-8 as a list."""
     if hasattr(vertex, "item"):
         vertex = vertex.item()
     if isinstance(vertex, int) and not -(1 << 63) <= vertex < 1 << 64:
         return str(vertex)
     if isinstance(vertex, str):
-        # How Python carries bytes that are not UTF-8 in a str, as in file names and arguments.
+        # Python stores bytes that are not UTF-8 in a str like this, as in file names and arguments.
         vertex = vertex.encode("utf-8", "surrogateescape")
     if isinstance(vertex, bytes):
         try:

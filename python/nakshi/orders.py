@@ -1,4 +1,4 @@
-"""The orders of vertices, by name."""
+"""Names of the vertex orders and layouts."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ Layout = Literal[
 ]
 """Layouts of an import."""
 Order = Literal[Layout, "extend"]
-"""Orders of a store that is written once more."""
+"""Orders of :meth:`nakshi.Graph.relayout`."""
 PropertyLayout = Literal["columns", "zipg", "blocks"]
-"""Layouts of the files of properties."""
+"""Layouts of property files."""

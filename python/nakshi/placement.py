@@ -1,7 +1,7 @@
-"""Placement of the workers of a cluster run: this machine, Ray, or hosts on which they listen already.
+"""Placement of the workers of a cluster run, on this machine, by Ray, or on hosts that run them.
 
-A worker is a process ``nakshi worker``. Each of the three is a context manager: within it, workers listen
-at ``addresses``; after it, none that it started is left.
+A worker is a process ``nakshi worker``. Each placement is a context manager: within it, workers listen
+at ``addresses``; after it, no worker that it started is left.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from typing import Any, Protocol
 
 from .errors import MORE_PROCESSES, ClusterError, ParameterError
 
-#: Seconds in which a worker has to listen, and Ray to place it.
+#: Time-out in seconds for placing a worker by Ray, and for a worker to listen.
 STARTING = 60.0
-#: Seconds in which workers end by themselves after a run.
+#: Seconds in which workers may end by themselves after a run.
 _GRACE = 2.0
-#: Seconds in which Ray has to tell a worker's actor to end it.
+#: Time-out in seconds for a Ray actor to end its worker.
 _TELLING = 5.0
-#: Seconds in which a Ray cluster has to answer before it is joined: Ray itself waits for minutes.
+#: Time-out in seconds for a Ray cluster to answer before it is joined; Ray itself waits for minutes.
 _ANSWERING = 5.0
-#: Seconds until Ray is asked again for a worker that it has not begun.
+#: Seconds before Ray is asked again for a worker that it has not started.
 _AGAIN = 0.2
-#: Ray keeps no objects for us; this is little more than the least that it takes.
+#: Bytes of Ray's object store, which is not used: little more than the least that Ray accepts.
 _OBJECT_STORE = 100 << 20
 
 
-#: Bytes of a file with a token: more are no token.
+#: Most bytes that are read of a file with a token.
 _TOKEN = 1 << 13
 
 
@@ -46,11 +46,11 @@ _TOKEN = 1 << 13
 class Terms:
     """Token, folders and restarts of the workers of a run."""
 
-    #: Folders that front-ends may name, with everything below; by default the working directory.
+    #: Folders of the files that front-ends may name; by default the working directory.
     allow: list[str] = field(default_factory=list)
-    #: The secret that they share with their front-end.
+    #: Token that the workers share with their front-end.
     token: bytes = field(default_factory=lambda: secrets.token_hex(32).encode())
-    #: Most workers replaced that are killed before they listen.
+    #: Number of workers that are replaced after they were killed before they listened.
     restarts: int = 8
 
 
@@ -62,10 +62,10 @@ class Placement(Protocol):
 
     @property
     def token(self) -> bytes | None:
-        """The secret of the workers; by default that of this user."""
+        """Token of the workers; None for this user's token."""
 
     def replace(self, server: int) -> str:
-        """End the worker numbered `server`, which is lost, and start another: its address."""
+        """End the lost worker number `server`, start another, and return its address."""
 
     def __enter__(self) -> Placement: ...
 
@@ -73,7 +73,7 @@ class Placement(Protocol):
 
 
 class _Leaving:
-    """A placement that ends its workers when it is left."""
+    """A placement that ends its workers on exit."""
 
     def __exit__(
         self,
@@ -84,7 +84,7 @@ class _Leaving:
         self._leave(_GRACE if kind is None else 0.0)
 
     def _leave(self, grace: float) -> None:
-        """End all started workers; for `grace` seconds they may end by themselves."""
+        """End all started workers, after giving them `grace` seconds to end by themselves."""
 
 
 class WorkerProcess:
@@ -93,10 +93,10 @@ class WorkerProcess:
     def __init__(self, host: str, terms: Terms) -> None:
         where = f"[{host}]:0" if ":" in host else f"{host}:0"
         call = [sys.executable, "-m", "nakshi", "worker", "--listen", where, "--once", "--json"]
-        # Its standard input ends when this process does, in whatever way; the token comes there, since
-        # everybody on a machine sees the words of a command.
+        # Its standard input ends when this process ends, however it ends. The token is written to it,
+        # because every user of a machine can see the arguments of a command.
         call += ["--until-eof", "--token-file", "-"]
-        # A missing path cannot be allowed; the run says that it is missing.
+        # A missing path cannot be allowed; the run reports it.
         for path in filter(os.path.exists, terms.allow):
             call += ["--allow", path]
         self._call, self._terms = call, terms
@@ -104,7 +104,7 @@ class WorkerProcess:
 
     def _start(self) -> None:
         self._began = time.monotonic()
-        # In a session of its own: Ctrl-C is for the front-end, which ends it.
+        # In its own session, so that Ctrl-C reaches only the front-end, which ends the worker.
         try:
             self._process = subprocess.Popen(
                 self._call,
@@ -126,7 +126,7 @@ class WorkerProcess:
                 pass
 
     def address(self) -> str:
-        """Address at which the worker listens, as soon as it does. A worker that is killed before is replaced."""
+        """Wait until the worker listens and return its address; replace it if it is killed before."""
         while True:
             line, silent = self._first_line()
             if line:
@@ -147,17 +147,17 @@ class WorkerProcess:
             )
 
     def _first_line(self) -> tuple[str, bool]:
-        """The first line of its output, and True if it was ended because none came in time."""
+        """The first line of the output, and True if the worker was killed because none came."""
         out = self._process.stdout
         assert out is not None
-        # Without a thread that ends the waiting, which may not start. The line comes in one piece.
+        # select needs no thread, which might not start. The worker writes the line in one piece.
         heard = bool(select.select([out], [], [], STARTING)[0])
         if not heard:
             self._process.kill()
         return out.readline(), not heard
 
     def end(self, grace: float = 0.0) -> None:
-        """End the process for sure; for `grace` seconds it may end by itself."""
+        """Kill the process, after giving it `grace` seconds to end by itself."""
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
@@ -166,12 +166,12 @@ class WorkerProcess:
 
 
 def _close(process: subprocess.Popen[str]) -> str:
-    """Wait for the end of a process; return the last line that it has written to its standard error."""
+    """Wait for the end of a process; return the last line of its standard error."""
     if process.stdin is not None:
         try:
             process.stdin.close()
         except OSError:
-            # Bytes were on their way to a process that has ended.
+            # Buffered bytes could not be written, because the process has ended.
             pass
         process.stdin = None
     lines = process.communicate()[1].strip().splitlines()
@@ -189,8 +189,8 @@ class LocalWorkers(_Leaving):
     """Workers in processes of this machine.
 
     Args:
-        count: how many.
-        terms: what they are started with.
+        count: number of workers.
+        terms: terms of the workers.
     """
 
     def __init__(self, count: int, terms: Terms | None = None) -> None:
@@ -229,11 +229,11 @@ class LocalWorkers(_Leaving):
 
 
 class Hosts(_Leaving):
-    """Workers that somebody has started on other hosts; they are neither started nor ended here.
+    """Workers that the user has started on other hosts, and also ends.
 
     Args:
-        addresses: ``host:port`` of each, as ``nakshi worker --listen`` tells it.
-        token: the secret that they know; without, that of this user.
+        addresses: ``host:port`` of each, as ``nakshi worker --listen`` prints it.
+        token: token of the workers; None for this user's token.
     """
 
     def __init__(self, addresses: Sequence[str], token: bytes | None = None) -> None:
@@ -247,7 +247,7 @@ class Hosts(_Leaving):
             first[address] = server
 
     def replace(self, server: int) -> str:
-        """The same address again: somebody restarts the worker, or it still listens after a failed run."""
+        """The same address: the user restarts the worker, or it still listens after a failed run."""
         return self.addresses[server]
 
     def __enter__(self) -> Hosts:
@@ -255,10 +255,10 @@ class Hosts(_Leaving):
 
 
 def read_hosts(file: str | os.PathLike[str]) -> list[str]:
-    """Addresses in a file, one ``host:port`` a line; what follows ``#`` is a comment.
+    """Read addresses from a file, one ``host:port`` a line; ``#`` begins a comment.
 
     Raises:
-        ParameterError: with file and line, for a line that is no address or repeats one.
+        ParameterError: a line is no address or repeats one; the message names file and line.
     """
     lines: dict[str, int] = {}
     text = Path(file).read_text(encoding="utf-8-sig", errors="replace")
@@ -275,14 +275,14 @@ def read_hosts(file: str | os.PathLike[str]) -> list[str]:
 
 
 def read_token(file: str | os.PathLike[str]) -> bytes:
-    """The secret in a file; the first line of the standard input for ``-``.
+    """Read a token from a file; ``-`` reads the first line of the standard input.
 
     Raises:
         ParameterError: the file cannot be read.
     """
     if os.fspath(file) == "-":
         line = b""
-        # Byte by byte: what follows is not for us.
+        # Byte by byte, because the rest of the input belongs to others.
         while (byte := os.read(0, 1)) not in (b"", b"\n") and len(line) < _TOKEN:
             line += byte
         return line
@@ -299,13 +299,13 @@ def _unusable(address: str, earlier: dict[str, int]) -> str | None:
     if found is None or not 0 < int(found[2]) < 1 << 16:
         return f"{address!r} is no address; write host:port, as in 10.0.0.2:7077"
     if address in earlier:
-        # It would wait for itself.
+        # A run would wait for the worker to serve it twice at once.
         return f"{address} is given twice; each server has a worker of its own"
     return None
 
 
 class _NodeWorker(WorkerProcess):
-    """A worker on the node of the Ray actor that this is."""
+    """A Ray actor that runs a worker on its node."""
 
     def __init__(self, host: str | None, terms: Terms) -> None:
         from ray.util import get_node_ip_address
@@ -316,15 +316,15 @@ class _NodeWorker(WorkerProcess):
 class RayWorkers(_Leaving):
     """Workers that Ray places, one on each node as far as there are nodes.
 
-    Joins the Ray cluster that this process has joined already, that ``RAY_ADDRESS`` names, or that ``ray
-    start`` has begun on this machine; starts one here else, which ends with the run. Nodes need Nakshi
-    in Ray's Python.
+    The workers run in the Ray cluster that this process has joined, that ``RAY_ADDRESS`` names, or that
+    ``ray start`` has started on this machine. Without any, a cluster is started here, and ends with the
+    run. All nodes need Nakshi in Ray's Python.
 
     Args:
-        count: how many.
-        cpus: that Ray reserves for each.
-        timeout: seconds in which Ray has to place and start them.
-        terms: what they are started with; each goes on with a copy.
+        count: number of workers.
+        cpus: CPUs that Ray reserves for each.
+        timeout: seconds in which Ray has to place and start the workers.
+        terms: terms of the workers, of which each has a copy.
     """
 
     def __init__(
@@ -342,15 +342,15 @@ class RayWorkers(_Leaving):
         self._cpus = cpus
         self._timeout = timeout
         self._ray: Any = None
-        #: True if this process joined for the run; a cluster that the caller has joined stays joined.
+        #: True if the cluster was joined for this run, and is left after it.
         self._joined = False
-        #: Address at which workers listen; by default that of their node.
+        #: Host at which workers listen; by default that of their node.
         self._host: str | None = None
         self._group: Any = None
         self._actors: list[Any] = []
 
     def replace(self, server: int) -> str:
-        """As in :class:`Placement`; on another node if Ray has lost that of the old worker."""
+        """As in :class:`Placement`; on another node if Ray has lost the node of the old worker."""
         self._end([self._actors[server]], 0.0)
         until = time.monotonic() + self._timeout
         while True:
@@ -387,15 +387,15 @@ class RayWorkers(_Leaving):
         if ray.is_initialized():
             return
         address = _running()
-        # An address that Ray finds itself, as of `ray start`, brings its token with it; None is that.
+        # With None, Ray itself finds the address and the token of `ray start`.
         given: dict[str, Any] = {"address": None if address == "" else address}
         if address == "local":
-            # As many as are asked for: a cluster of our own has nobody to share with.
+            # The cluster is for this run alone, so it has exactly the CPUs that the workers need.
             cpus = self._count * self._cpus
             given |= {"num_cpus": cpus, "object_store_memory": _OBJECT_STORE}
             given["include_dashboard"] = False
             self._host = "127.0.0.1"
-            # Ray would report to its makers.
+            # Ray would send statistics to its developers.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._joined = True
         try:
@@ -410,7 +410,7 @@ class RayWorkers(_Leaving):
         """Reserves the places of all workers."""
         from ray.util import placement_group
 
-        # Not STRICT_SPREAD, which needs as many nodes as workers.
+        # STRICT_SPREAD would need as many nodes as workers.
         self._group = placement_group([{"CPU": self._cpus}] * self._count, strategy="SPREAD")
         if self._group.wait(self._timeout):
             return
@@ -440,23 +440,23 @@ class RayWorkers(_Leaving):
             why = f"Ray has not started its worker in {self._timeout:.0f} s"
             raise ClusterError(f"server {server}: {why}") from None
         except self._ray.exceptions.RayError as error:
-            # Ray's own message is the trace of what the actor raised.
+            # The message of Ray's error is a traceback of the actor's exception.
             why = _last_line(getattr(error, "cause", None) or error)
             raise ClusterError(f"server {server}: Ray cannot start its worker: {why}") from error
 
     def _never_ran(self, told: Any) -> bool:
-        """True if Ray gave up an actor before it began: on a node that it does not know to be lost yet."""
+        """True if Ray gave up an actor before it began, on a lost node that Ray took for alive."""
         try:
             self._ray.wait([told], timeout=self._timeout)
             self._ray.get(told, timeout=0)
         except self._ray.exceptions.RayActorError as error:
             return not error.actor_init_failed
         except self._ray.exceptions.RayError:
-            pass  # Said by who asks for the address.
+            pass  # Raised again when the address is asked for.
         return False
 
     def _end(self, actors: list[Any], grace: float) -> None:
-        """Ends workers and their actors. A worker whose actor cannot be told ends with it."""
+        """Ends workers and their actors. If an actor does not respond, its worker ends with it."""
         told = [actor.end.remote(grace) for actor in actors]
         if told:
             self._ray.wait(told, num_returns=len(told), timeout=grace + _TELLING)
@@ -472,7 +472,7 @@ class RayWorkers(_Leaving):
             if self._group is not None:
                 self._ray.util.remove_placement_group(self._group)
         except self._ray.exceptions.RayError:
-            # The cluster is lost; Ray ends the actors that belong to this process, and they their workers.
+            # The cluster is lost; Ray ends the actors of this process, and these end their workers.
             pass
         finally:
             if self._joined:
@@ -480,10 +480,10 @@ class RayWorkers(_Leaving):
 
 
 def _running() -> str:
-    """The Ray cluster to join: an address, ``""`` for what ``ray start`` has begun here, else ``local``.
+    """The Ray cluster to join: an address, ``""`` for the one of ``ray start``, else ``local``.
 
     Raises:
-        ClusterError: nobody listens where ``RAY_ADDRESS`` says.
+        ClusterError: no cluster answers at ``RAY_ADDRESS``.
     """
     address = os.environ.get("RAY_ADDRESS", "")
     if address not in ("", "auto", "local") and not _answers(address):
@@ -492,8 +492,8 @@ def _running() -> str:
         )
     if address not in ("", "auto"):
         return address
-    # Where `ray start` leaves its address. Ray's own "auto" also joins what another program has
-    # started for itself, which ends with that program.
+    # `ray start` writes its address to this file. Ray's own "auto" would also join a cluster that
+    # another program has started for itself, and that ends with that program.
     folder = os.environ.get("TMPDIR") if sys.platform == "linux" else None
     folder = os.environ.get("RAY_TMPDIR") or folder or "/tmp"
     try:
@@ -520,6 +520,6 @@ def _at_least_one(name: str, count: int) -> int:
 
 
 def _last_line(error: BaseException) -> str:
-    """The last line of an error: Ray puts traces before it."""
+    """The last line of an error, without the tracebacks that Ray puts before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Pictures: the blocks that a run reads, the adjacency matrix, the plan of a cluster. Needs matplotlib."""
+"""Plots of the reads of a run, the adjacency matrix, and the plan of a cluster. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def access(
     progress: ProgressArgument = None,
     **parameters: Any,
 ) -> Figure:
-    """Run an algorithm from the SSD and draw every read: its place in the file against time.
+    """Run an algorithm from the SSD and plot the file offset of every read against time.
 
-    After Figures 3.1 and 5.1 of I. Hoque's thesis (University of Illinois, 2013), where a layout
-    that fits the run shows as few and narrow bands.
+    The plot follows Figures 3.1 and 5.1 of I. Hoque's thesis (University of Illinois, 2013). A layout
+    that suits the run shows few and narrow bands.
 
     Args:
         graph: the graph, or the path of its store.
-        algorithm: as on the command line, such as ``"bfs"``.
-        memory, threads, selective, static_cache, progress: as for algorithms; only selected pages
-            are read by default.
-        parameters: of the algorithm.
+        algorithm: name as on the command line, such as ``"bfs"``.
+        memory, threads, selective, static_cache, progress: as for algorithms; by default only
+            selected pages are read.
+        parameters: arguments of the algorithm.
 
     Returns:
-        A matplotlib figure with a dot for each read, out-lists, in-lists and columns apart.
+        A matplotlib figure with a dot for each read, coloured by file: out-lists, in-lists, columns.
 
     Raises:
         NakshiError: matplotlib is not installed.
-        Others as the algorithm.
+        Errors of the algorithm.
     """
     figure, axes = _axes(7, 3.5)
     opened = graph if isinstance(graph, Graph) else Graph(graph)
@@ -89,19 +89,19 @@ def matrix(
     memory: int | str | None = None,
     progress: ProgressArgument = None,
 ) -> Figure:
-    """Draw the adjacency matrix in the order in which the vertices lie on disk.
+    """Plot the adjacency matrix in the vertex order of the store.
 
     Args:
         graph: the graph, or the path of its store.
-        bins: squares a side, from 1 to 4,096; the darker, the more edges.
-        memory: cap; one that is too small is refused at once with the smallest that works.
+        bins: number of squares on each side, from 1 to 4,096; darker squares have more edges.
+        memory: memory cap; a cap that is too small fails at once, with the smallest that works.
         progress: as for algorithms.
 
     Returns:
         A matplotlib figure; sources from top to bottom, targets from left to right.
 
     Raises:
-        ParameterError: a number of bins that cannot be.
+        ParameterError: ``bins`` is out of range.
         NakshiError: matplotlib is not installed.
     """
     if not 0 < bins <= 4096:
@@ -121,15 +121,16 @@ def matrix(
 
 
 def servers(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw what :func:`nakshi.cluster.plan` returned, after Figures 2.3 to 2.7 of LFGraph's thesis.
+    """Plot the plan of :func:`nakshi.cluster.plan`, as in Figures 2.3 to 2.7 of LFGraph's thesis.
 
     Args:
         rows: a plan, with a row for each number of servers.
 
     Returns:
-        A matplotlib figure with four parts over the number of servers: values sent per vertex, by the
-        equations of four systems and counted; in-edges of a server, and values between two of
-        them, as means with bars from the least to the greatest; and greatest over mean of both.
+        A matplotlib figure with four plots over the number of servers: the values sent per vertex, by
+        the equations of four systems and as counted; the in-edges of a server and the values between
+        two servers, each as a mean with bars from the least to the greatest; and the ratio of the
+        greatest to the mean of both.
     """
     figure, _ = _axes(10, 7)
     figure.clear()
@@ -144,7 +145,7 @@ def servers(rows: Sequence[Mapping[str, Any]]) -> Figure:
         (pairs, "pairs", "values between two servers"),
     ):
         spreads = [row[name] for row in rows]
-        # One server alone has no pairs, and nothing to divide by.
+        # A single server has no pairs, so their mean is 0.
         some = [(n, each) for n, each in zip(numbers, spreads, strict=True) if each["mean"]]
         least = [each["mean"] - each["least"] for _, each in some]
         most = [each["greatest"] - each["mean"] for _, each in some]
@@ -178,7 +179,7 @@ def _axes(width: float, height: float) -> tuple[Figure, Any]:
         from matplotlib.figure import Figure
     except ImportError:
         raise NakshiError("pictures need matplotlib; run: pip install matplotlib") from None
-    # Not pyplot: it would keep every figure, and choose a window system.
+    # Without pyplot, which would keep every figure and choose a window system.
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.add_subplot()

@@ -22,12 +22,12 @@ __all__ = ["Sink", "ProgressArgument", "Bars", "reporting"]
 Sink = Callable[[str, int, int | None, str], None]
 ProgressArgument = bool | Sink | None
 
-# Calls shorter than this never draw: a bar that flashes up tells nobody anything.
+# Shorter calls draw nothing, because a bar that flashes up cannot be read.
 _QUIET_SECONDS = 0.5
 
 
 def interactive() -> bool:
-    """True if somebody is watching: standard error is a terminal, or this is a notebook."""
+    """True if standard error is a terminal, or this is a notebook."""
     if sys.stderr is not None and sys.stderr.isatty():
         return True
     ipython = sys.modules.get("IPython")
@@ -36,7 +36,7 @@ def interactive() -> bool:
 
 
 class Bars:
-    """A sink that draws one rich bar a phase on standard error; rich is imported at first use."""
+    """A sink that draws a rich bar for each phase on standard error; imports rich at first use."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -83,8 +83,8 @@ def _display() -> Progress:
         TextColumn("{task.fields[amount]}"),
         TimeElapsedColumn(),
         console=Console(stderr=True),
-        # Drawn when the call tells something, by the thread that is told: a thread of rich's own may
-        # not start under a limit on processes, and is one more that a fork would have to survive.
+        # Bars are drawn by the thread that calls the sink. A thread of rich's own might not start
+        # under a limit on processes, and a fork would have to survive it.
         auto_refresh=False,
     )
 
@@ -99,10 +99,10 @@ def _amount(done: int, total: int | None, unit: str) -> str:
 
 @contextmanager
 def reporting(progress: ProgressArgument, title: str) -> Iterator[Sink | None]:
-    """The sink for one call.
+    """The sink of a call.
 
-    ``None`` draws bars when somebody is watching and is silent otherwise, ``True`` always draws,
-    ``False`` never does, and a callable gets the events itself.
+    ``None`` draws bars in a terminal or a notebook and is silent elsewhere, ``True`` always draws,
+    ``False`` never does, and a callable is the sink itself.
     """
     if callable(progress):
         yield progress

@@ -1,4 +1,4 @@
-"""Single nodes and edges, asked for and changed: ZipG's Table 1, TAO, Graph Search."""
+"""Queries and changes of nodes and edges with properties: ZipG's Table 1, TAO, Graph Search."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ __all__ = [
     "contains",
 ]
 
-#: Result of a write.
+#: Type that a write returns.
 Written = TypeVar("Written")
 
 Id = int | str | bytes
-"""A vertex as the imported edges named it."""
+"""Id of a vertex, as in the imported edges."""
 Scalar = str | bytes | int | float | bool
 Property = Scalar | Sequence[Scalar] | None
 """A value of a property. Times are milliseconds since 1970-01-01 00:00 UTC."""
@@ -59,25 +59,25 @@ Condition = Property | Contains
 
 
 def contains(pattern: str | bytes) -> Contains:
-    """Ask for text in which a pattern occurs: ``g.get_node_ids({"bio": nakshi.contains("rust")})``.
+    """Condition that a text contains a pattern: ``g.get_node_ids({"bio": nakshi.contains("rust")})``.
 
-    Upper and lower case differ. Columns that were built ``searchable``, and all properties with
-    ``layout="zipg"``, find it by their compressed text; of others every value is read.
+    Upper and lower case differ. Properties that were built ``searchable``, and all properties with
+    ``layout="zipg"``, search their compressed text; for others a search reads every value.
 
     Args:
-        pattern: text for a property of strings, bytes for one of bytes. Every value has the empty
-            one; a node or edge without a value has none.
+        pattern: text for a property of strings, bytes for a property of bytes. Every value contains
+            the empty pattern; a node or an edge without a value never matches.
     """
     return Contains(pattern)
 
 
 class EdgeData(NamedTuple):
-    """An edge, but for its source and type.
+    """Destination, time and properties of an edge.
 
     Attributes:
-        destination: id of the node that it leads to.
-        timestamp: its time.
-        properties: its properties by name, without those that are null.
+        destination: id of the destination.
+        timestamp: time of the edge.
+        properties: properties of the edge by name, without null ones.
     """
 
     destination: Id
@@ -86,7 +86,7 @@ class EdgeData(NamedTuple):
 
 
 class Queries:
-    """The queries that graphs with properties and snapshots of them have."""
+    """The queries of graphs with properties and of their snapshots."""
 
     @property
     def _queries(self) -> Properties:
@@ -98,8 +98,8 @@ class Queries:
         """Properties of a node by name (ZipG, Table 1).
 
         Args:
-            id: of the node.
-            properties: names, or one; ``None`` for all that the node has.
+            id: id of the node.
+            properties: a name, or several; ``None`` for all that the node has.
 
         Returns:
             Values by name; ``None`` for a named property that the node lacks.
@@ -114,9 +114,9 @@ class Queries:
     def get_node_properties(
         self, ids: Sequence[Id], properties: str | Sequence[str] | None = None
     ) -> list[dict[str, Property]]:
-        """Properties of many nodes, as :meth:`get_node_property` has them of each.
+        """Properties of many nodes, for each as by :meth:`get_node_property`.
 
-        Where properties are in ``"blocks"`` on disk, what lies close together is read at once.
+        In the layout ``"blocks"`` on disk, blocks that lie close together are read at once.
         """
         names = [properties] if isinstance(properties, str) else properties
         return self._queries.get_node_properties(list(ids), None if names is None else list(names))
@@ -124,17 +124,18 @@ class Queries:
     def read_node_property(
         self, id: Id, property: str, offset: int = 0, length: int = 4096
     ) -> bytes | None:
-        """Some bytes of a property that is a string or bytes, without reading the rest of it.
+        """A range of bytes of a property that is a string or bytes.
+
+        In the layout ``"blocks"`` the rest of the value is not read.
 
         Args:
-            id: of the node.
-            property: its name.
-            offset: of the first byte.
-            length: bytes at most; there are fewer at the end of the value.
+            id: id of the node.
+            property: name of the property.
+            offset: first byte.
+            length: number of bytes; fewer are returned at the end of the value.
 
         Returns:
-            The bytes (of a string, in UTF-8); ``None`` if the node has no such property. Values in
-            ``"columns"`` and ``"zipg"`` are read whole.
+            The bytes (UTF-8 for a string); ``None`` if the node has no such property.
 
         Raises:
             UnknownVertexError: there is no such node.
@@ -143,15 +144,15 @@ class Queries:
         return self._queries.read_node_property(id, property, offset, length)
 
     def get_node_ids(self, properties: Mapping[str, Condition] | None = None) -> list[Id]:
-        """The nodes that have all these values; all nodes for ``None``.
+        """Nodes that meet all conditions; all nodes for ``None``.
 
         Args:
-            properties: values by name, or :func:`nakshi.contains` for a part of one. A property
-                that is a list has what one of its items is.
+            properties: conditions by name: a value, or :func:`nakshi.contains`. A list matches if
+                any of its items matches.
 
         Raises:
-            ParameterError: there is no such property, it has another type, or parts are asked for
-                of what is no text.
+            ParameterError: a property is unknown, has another type, or is no text that could
+                contain a pattern.
         """
         return self._queries.get_node_ids(_asked(properties))
 
@@ -161,12 +162,12 @@ class Queries:
         edge_type: str | int | None = None,
         properties: Mapping[str, Condition] | None = None,
     ) -> list[Id]:
-        """The nodes that edges of a type lead to from a node, and that have all these values.
+        """Destinations of a node's edges of a type that meet all conditions.
 
         Args:
-            id: of the node.
-            edge_type: ``None`` for any.
-            properties: of the neighbours, as for :meth:`get_node_ids`; ``None`` for any.
+            id: id of the node.
+            edge_type: type of the edges; ``None`` for all.
+            properties: conditions on the neighbours, as for :meth:`get_node_ids`.
 
         Returns:
             Each neighbour once, in the order of types and times.
@@ -180,9 +181,10 @@ class Queries:
     def get_edge_record(
         self, id: Id, edge_type: str | int | None = None
     ) -> EdgeRecord | list[EdgeRecord]:
-        """The edges of a type of a node, in the order of their times; ``len()`` counts them.
+        """The edge record of a node and a type: its edges in the order of their times.
 
-        Without a type, a record for each type of which the node has edges.
+        ``len()`` counts the edges. Without a type, returns a record for each type of which the node
+        has edges.
         """
         name = _type(edge_type)
         if name is None:
@@ -192,18 +194,18 @@ class Queries:
     def get_edge_range(
         self, record: EdgeRecord, t_lo: int | None = None, t_hi: int | None = None
     ) -> tuple[int, int]:
-        """First place and end of the edges of a record with ``t_lo <= time < t_hi``."""
+        """First position and end of the edges of a record with ``t_lo <= time < t_hi``."""
         return self._queries.get_edge_range(record, t_lo, t_hi)
 
     def get_edge_data(self, record: EdgeRecord, place: int) -> EdgeData:
-        """Destination, time and properties of the edge at a place of a record, 0 the oldest."""
+        """Destination, time and properties of the edge at a position of a record, 0 the oldest."""
         return EdgeData(*self._queries.get_edge_data(record, place))
 
     def find_edges(self, properties: Mapping[str, Condition]) -> list[tuple[Id, str, EdgeData]]:
-        """The edges that have all these values: source, type, and the rest.
+        """Edges that meet all conditions: source, type, and the rest of each.
 
         Args:
-            properties: as for :meth:`get_node_ids`.
+            properties: conditions on the edges, as for :meth:`get_node_ids`.
         """
         found = self._queries.find_edges(_asked(properties))
         return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
@@ -220,7 +222,7 @@ class Queries:
 
 
 class Snapshot(Queries):
-    """A graph with properties as it was after one commit; see :meth:`nakshi.Graph.snapshot`."""
+    """State of a graph with properties after one commit; see :meth:`nakshi.Graph.snapshot`."""
 
     def __init__(self, core: Properties) -> None:
         self._core = core
@@ -250,7 +252,7 @@ class Snapshot(Queries):
 
 
 class Changes:
-    """The changes that a graph with properties takes, one commit each.
+    """The changes of a graph with properties. Each call makes one commit.
 
     A change is durable and visible to all readers when its method returns.
     """
@@ -262,9 +264,9 @@ class Changes:
         """Add a node.
 
         Args:
-            id: of the node.
-            properties: values by name. Names that the store lacks become properties of the type of
-                their value; ``None`` leaves one out.
+            id: id of the node.
+            properties: values by name. A new name becomes a property of the type of its value;
+                ``None`` leaves a property out.
 
         Raises:
             ParameterError: there is such a node, or a value of another type than its property.
@@ -311,7 +313,7 @@ class Changes:
         self._change("append_edge", source, ty, destination, timestamp, dict(properties or {}))
 
     def delete_edge(self, source: Id, edge_type: str | int, destination: Id) -> bool:
-        """Delete the edges with this source, type and destination; whether there were any."""
+        """Delete the edges of a source, type and destination; return whether there were any."""
         return self._change("delete_edge", source, str(edge_type), destination) > 0
 
     def change_type(
@@ -322,14 +324,14 @@ class Changes:
         return self._change("change_type", source, ty, destination, new) > 0
 
     def set_inverse(self, edge_type: str | int, inverse: str | int) -> None:
-        """Let edges of two types lead back along each other from now on.
+        """Declare two types of edges inverse to each other.
 
-        With an edge of one of the types, the edge of the other one comes, goes and changes in the
-        same commit. Edges that are there already do not get one.
+        From now on, a commit that adds, deletes or changes an edge of one type does the same to the
+        edge of the other type that leads back. Existing edges do not get a second edge.
 
         Args:
-            edge_type: a type.
-            inverse: the type of the edges the other way round; the same for friendships.
+            edge_type: a type of edges.
+            inverse: the type of the edges that lead back; the same type for friendships.
         """
         self._change("set_inverse", str(edge_type), str(inverse))
 
@@ -337,12 +339,11 @@ class Changes:
 class Batch(Changes):
     """Changes that become one commit; see :meth:`nakshi.Graph.batch`.
 
-    Deletions and changes of types return None here: whether there was something to delete depends on
-    what other threads commit before the batch does. Afterwards :attr:`changed` says how many of the
-    changes changed something.
+    Deletions and changes of types return None here, because other threads may commit before the
+    batch does. After the commit, :attr:`changed` counts the changes that changed something.
 
     Attributes:
-        changed: how many changes of the commit changed something; ``None`` before it is made.
+        changed: number of changes that changed something; ``None`` before the commit.
     """
 
     def __init__(self, written: Callable[[Callable[[Properties], int]], int]) -> None:
@@ -387,10 +388,10 @@ class Writable(Queries, Changes):
 
     _core: Store
     _properties: Properties | None
-    #: Held by the thread that loads the properties or lets go of them, and where the core changes.
+    #: Held while a thread loads or releases the properties, or replaces the core.
     _loading: threading.Lock
     _closed: bool
-    #: Folder of a projection that has no other place.
+    #: Temporary folder of a projection without a path of its own.
     _folder: tempfile.TemporaryDirectory[str] | None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -404,20 +405,20 @@ class Writable(Queries, Changes):
     def load_properties(
         self, *, memory: int | str | None = None, progress: ProgressArgument = None
     ) -> None:
-        """Open the property files; the first query does it by itself, and loads them.
+        """Open the property files. The first query does so too, and loads all of them.
 
         Args:
-            memory: cap for what is kept of the files. If they fit they are loaded, compressed as they
-                are; else they are read when they are needed, through a cache of what is left. Without
-                it they are loaded. A sixteenth, at most 64 MiB, is for a writer's lookups of edges by
-                destination. Changes in the log, which :meth:`compact` makes part of the files, come
-                on top; the log itself is read a mebibyte at a time.
+            memory: memory cap for the files. If they fit, or without a cap, they are loaded as they
+                are, compressed; otherwise they are read on demand through a cache of the remaining
+                memory. A sixteenth, at most 64 MiB, is for a writer's lookups of edges by
+                destination. Changes in the log, until :meth:`compact` moves them into the files,
+                take memory in addition; the log itself is read a mebibyte at a time.
             progress: as for algorithms.
 
         Raises:
-            UnsupportedError: a store without properties.
-            BudgetError: ``memory`` is less than ids and places take, or, in the layout ``"zipg"``,
-                than the files.
+            UnsupportedError: the store has no properties.
+            BudgetError: ``memory`` is less than the ids and offsets take, or than all files take in
+                the layout ``"zipg"``.
             KeyboardInterrupt: Ctrl-C, within 0.2 seconds.
         """
         with self._loading:
@@ -451,7 +452,7 @@ class Writable(Queries, Changes):
             try:
                 return write(properties)
             except StoreLockedError:
-                # A release retires the handle before it takes it away: wait until it has.
+                # Another thread's release() retires the handle before it replaces it: wait for that.
                 with self._loading:
                     if properties is self._properties:
                         raise
@@ -460,22 +461,22 @@ class Writable(Queries, Changes):
         return self._written(lambda properties: properties.commit([change]))
 
     def batch(self) -> Batch:
-        """Collect changes in a ``with`` block and make them as one commit at its end.
+        """Collect changes in a ``with`` block, and make them as one commit at its end.
 
-        All of them are made, or none: not if one is impossible, nor if the block raises.
+        If one change is impossible, or if the block raises, none of them is made.
         """
-        # Raises where nothing can be written: the graph is closed, or has no properties.
+        # Raises at once if the graph is closed or has no properties.
         _ = self._queries
         return Batch(self._written)
 
     def snapshot(self) -> Snapshot:
-        """The graph as it is now, for queries that shall all see the same, whatever is written."""
+        """The graph in its present state, which later changes do not affect."""
         return Snapshot(self._queries.snapshot())
 
     def refresh(self) -> bool:
-        """Read what other processes have committed; whether there was something.
+        """Read the commits of other processes; return whether there were any.
 
-        After Ctrl-C, which acts within 0.2 seconds, the graph is what it was.
+        Ctrl-C acts within 0.2 seconds and leaves the graph as it was.
         """
         return self._queries.refresh()
 
@@ -496,24 +497,25 @@ class Writable(Queries, Changes):
         threads: int | None = None,
         progress: ProgressArgument = None,
     ) -> Self:
-        """Some edges of a graph with properties, as a graph that every algorithm takes.
+        """Make a graph for algorithms of some edges of a graph with properties.
 
-        It is what this graph was at the moment; later changes do not reach it.
+        The new graph has the present state; later changes do not affect it.
 
         Args:
-            path: directory of the new store; by default a temporary one, which goes with the
-                graph that is returned.
-            edge_types: types of edges, or one; all by default.
-            direction: ``"out"`` as they are, ``"in"`` the other way round, ``"both"``: undirected.
-            weight: the edge property that is the weight; 1 where an edge has none.
-            nodes: the nodes that are vertices, with the edges between them: ids, or values that
-                they have; all by default, those without edges too.
-            memory: cap; default 1 GiB.
+            path: directory of the new store; by default a temporary one, which is deleted with the
+                returned graph.
+            edge_types: a type of edges, or several; all by default.
+            direction: ``"out"`` keeps the direction of the edges, ``"in"`` reverses it, ``"both"``
+                makes them undirected.
+            weight: edge property that becomes the weight; an edge without it has weight 1.
+            nodes: nodes that become vertices, with the edges between them: ids, or conditions as
+                for :meth:`get_node_ids`; by default all, including nodes without edges.
+            memory: memory cap; default 1 GiB.
             threads: worker threads.
             progress: as for algorithms.
 
         Raises:
-            ParameterError: a type or property that is not there, a weight that is no number.
+            ParameterError: a type or property is unknown, or a weight is no number.
             UnknownVertexError: there is no such node.
         """
         types = [edge_types] if isinstance(edge_types, str) else edge_types
@@ -538,23 +540,23 @@ class Writable(Queries, Changes):
         return graph
 
     def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
-        """Make what an algorithm found a property of the nodes, durably.
+        """Write a column of a result to a property of the nodes, durably.
 
-        Up to 32 MiB of changes, about a million values, are one commit: all or nothing. More are
-        several commits of as much, ascending by vertex id, so that memory stays bounded; after an error
-        or Ctrl-C those before it stay, and the call can be made again.
+        A commit has up to 32 MiB of changes, about a million values. More changes make several
+        commits, ascending by vertex id, so that memory stays bounded. After an error or Ctrl-C the
+        earlier commits stay, and the call can be repeated.
 
         Args:
-            result: of this graph or of a projection of it.
-            property: name of the node property; it can be asked for at once.
-            column: of the result; by default its first.
+            result: result of an algorithm on this graph or on a projection of it.
+            property: name of the node property.
+            column: column of the result; by default its first.
 
         Returns:
-            Number of nodes that got a value; vertices without one, such as those that a search did
-            not reach, get none.
+            Number of nodes that got a value. Vertices without a value, such as those that a search
+            did not reach, get none.
 
         Raises:
-            UnknownVertexError: a vertex of the result is no node any more.
+            UnknownVertexError: a vertex of the result was deleted.
             ParameterError: the property has values of another type.
         """
         name = result._name(column)
@@ -567,19 +569,19 @@ class Writable(Queries, Changes):
         threads: int | None = None,
         progress: ProgressArgument = None,
     ) -> dict[str, Any]:
-        """Make the log of a graph with properties part of its compressed files.
+        """Move the changes in the log of a graph with properties into its compressed files.
 
-        Edge lists, which algorithms read, have the changes from then on. Queries and changes go on
-        meanwhile; they may come from other threads.
+        The edge lists, which algorithms read, have the changes from then on. Other threads can
+        query and change the graph meanwhile.
 
         Args:
-            memory: cap, as for :func:`nakshi.build`; default 1 GiB.
+            memory: memory cap, as for :func:`nakshi.build`; default 1 GiB.
             threads: worker threads.
             progress: as for algorithms.
 
         Returns:
             ``nodes`` and ``edges`` of the new files, ``log_bytes`` before, ``property_bytes``
-            before and after, ``seconds``, and the seconds that changes ``waited`` at the end.
+            before and after, ``seconds``, and ``waited``, the seconds for which changes had to wait.
 
         Raises:
             StoreLockedError: another process writes to the store.
@@ -596,10 +598,10 @@ class Writable(Queries, Changes):
         return report
 
     def release(self) -> None:
-        """Let go of the properties: their memory, and the lock of a writer.
+        """Release the memory of the properties and the writer's lock.
 
-        Commits and a compaction of other threads end first. Others may write then, also while a
-        child that was forked meanwhile lives on. The next query loads the properties again.
+        Running commits and compactions finish first. Other processes may write then, even if a
+        child that was forked meanwhile still runs. The next query loads the properties again.
         """
         with self._loading:
             if self._properties is not None:
@@ -607,7 +609,7 @@ class Writable(Queries, Changes):
                 self._properties = None
 
 
-#: Graphs whose locks a forked child makes anew: the thread that held one is in the parent only.
+#: Graphs whose locks a forked child replaces, because the thread that held one stayed behind.
 _handles: weakref.WeakSet[Writable] = weakref.WeakSet()
 
 
@@ -623,8 +625,8 @@ if hasattr(os, "register_at_fork"):
 class Tao:
     """The operations of TAO: objects are nodes, associations are edges.
 
-    Lists come newest first; both bounds of times are included. Where types have inverses
-    (:meth:`nakshi.Graph.set_inverse`), both edges change in one commit.
+    Lists begin with the newest edge, and both bounds of a time range are included. If a type has an
+    inverse (:meth:`nakshi.Graph.set_inverse`), both edges change in one commit.
     """
 
     def __init__(self, core: Properties) -> None:
@@ -639,7 +641,7 @@ class Tao:
         return len(self._core.get_edge_record(id, atype))
 
     def assoc_range(self, id: Id, atype: str, pos: int = 0, limit: int = 1000) -> list[EdgeData]:
-        """At most ``limit`` associations from place ``pos`` on, 0 being the newest."""
+        """At most ``limit`` associations from position ``pos`` on, 0 being the newest."""
         return _edges(self._core.assoc_range(id, atype, pos, limit))
 
     def assoc_get(
@@ -650,7 +652,7 @@ class Tao:
         low: int | None = None,
         high: int | None = None,
     ) -> list[EdgeData]:
-        """The associations with objects of ``id2s`` whose time is from ``low`` to ``high``."""
+        """Associations with the objects ``id2s`` whose time is from ``low`` to ``high``."""
         return _edges(self._core.assoc_get(id, atype, list(id2s), low, high))
 
     def assoc_time_range(
@@ -669,7 +671,7 @@ class Tao:
         self._core.commit([("append_node", id, dict(properties or {}))])
 
     def obj_update(self, id: Id, properties: Mapping[str, Property]) -> None:
-        """Set properties of an object; ``None`` removes one, others stay."""
+        """Set properties of an object; ``None`` removes a property, and all others stay."""
         self._core.commit([("update_node", id, dict(properties), True)])
 
     def obj_delete(self, id: Id) -> bool:
@@ -704,23 +706,23 @@ class Search:
         self._core = core
 
     def friends(self, id: Id) -> list[Id]:
-        """GS1: all nodes that edges of a node lead to."""
+        """GS1: all destinations of a node's edges."""
         return self._core.get_neighbor_ids(id, None, [])
 
     def friends_with(self, id: Id, properties: Mapping[str, Condition]) -> list[Id]:
-        """GS2: the friends that have these values."""
+        """GS2: the friends that meet all conditions."""
         return self._core.get_neighbor_ids(id, None, _asked(properties))
 
     def find(self, properties: Mapping[str, Condition]) -> list[Id]:
-        """GS3: the nodes that have all these values."""
+        """GS3: the nodes that meet all conditions."""
         return self._core.get_node_ids(_asked(properties))
 
     def friends_by(self, id: Id, edge_type: str) -> list[Id]:
-        """GS4: the nodes that edges of one type lead to."""
+        """GS4: the destinations of a node's edges of one type."""
         return self._core.get_neighbor_ids(id, edge_type, [])
 
     def friends_data(self, id: Id, edge_type: str) -> list[EdgeData]:
-        """GS5: all data of the edges of one type, newest first."""
+        """GS5: the edges of one type with all data, newest first."""
         return _edges(self._core.assoc_range(id, edge_type, 0, 2**63 - 1))
 
 
@@ -729,12 +731,12 @@ def _edges(found: list[tuple[Id, int, dict[str, Property]]]) -> list[EdgeData]:
 
 
 def _type(edge_type: str | int | None) -> str | None:
-    """The name of a type of edges; integers pass for their decimal text."""
+    """Name of a type of edges; an integer stands for its decimal text."""
     return None if edge_type is None else str(edge_type)
 
 
 def _asked(properties: Mapping[str, Condition] | None) -> list[tuple[str, Property, bool]]:
-    """Name and value of conditions, and whether only a part of a value is asked for."""
+    """Name and value of each condition, and whether the value is a pattern to be contained."""
     return [
         (name, one.pattern, True) if isinstance(one, Contains) else (name, one, False)
         for name, one in (properties or {}).items()

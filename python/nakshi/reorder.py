@@ -1,4 +1,4 @@
-"""A store aside: for an import in an order that has to see the whole graph, and an export in another order."""
+"""Temporary stores: for an import in an order that needs the whole graph, and for an export."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .errors import StorageError, StoreExistsError
 from .graph import Graph
 from .progress import ProgressArgument
 
-#: Orders that an import finds out itself.
+#: Orders that an import computes itself.
 IMPORTED = ("auto", "degree", "original", "random")
-#: Options of an import that its layout takes as well.
+#: Options of an import that also apply to the change of the order.
 PASSED_ON = ("page_size", "encoding", "stripes", "seed", "memory", "threads")
 
 
@@ -26,7 +26,7 @@ def import_in_order(
     progress: ProgressArgument,
     run: Callable[[str, dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Imports by `run` into a store aside, then writes `path` in the order of ``options``."""
+    """Import by `run` into a temporary store, then write `path` in the order of ``options``."""
     with aside(Path(path), "unordered", "import of") as first:
         report = run(str(first), {**options, "layout": "original", "seed": None, "stripes": None})
         chosen = {name: options.get(name) for name in PASSED_ON}
@@ -38,7 +38,7 @@ def import_in_order(
 def in_order(
     store: Graph, path: Path, order: dict[str, Any], progress: ProgressArgument
 ) -> Iterator[Graph]:
-    """A temporary store in another order, from which the files at `path`, which must not exist, are made."""
+    """A temporary store in another order, for the files at `path`, which must not exist."""
     with aside(path, "ordered", "export to") as ordered:
         store._relayout(ordered, order, progress)
         with Graph(ordered) as graph:
@@ -47,7 +47,7 @@ def in_order(
 
 @contextlib.contextmanager
 def aside(path: Path, suffix: str, work: str) -> Iterator[Path]:
-    """A folder for a temporary store; it is removed afterwards, and also after a killed run."""
+    """A folder for a temporary store, removed afterwards; the next run removes that of a killed one."""
     if path.exists():
         raise StoreExistsError(f"{path} exists already; choose another name or remove it first")
     first = path.parent / f".{path.name}.{suffix}"
@@ -59,7 +59,7 @@ def aside(path: Path, suffix: str, work: str) -> Iterator[Path]:
     with held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another run may have ended, and removed the file, since it was opened.
+            # Since the file was opened, another run may have ended and removed it.
             if not lock.exists() or not os.path.samestat(os.fstat(held.fileno()), lock.stat()):
                 raise BlockingIOError
         except BlockingIOError:

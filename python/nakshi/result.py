@@ -24,24 +24,24 @@ __all__ = ["Result"]
 
 
 class Result:
-    """The outcome of one algorithm: columns of one value a vertex, and a summary.
+    """The outcome of an algorithm: columns with one value for each vertex, and a summary.
 
-    Rows are ascending by vertex id whatever the layout of the store. Ids come back as they went
-    in: integers as ``int64`` (``uint64`` where they need it), text as ``str``, and as ``bytes``
-    where they are not UTF-8.
+    Rows are ascending by vertex id, whatever the layout of the store. Ids are those of the imported
+    edges: integers as ``int64`` (``uint64`` if they need it), text as ``str``, and text that is not
+    UTF-8 as ``bytes``.
 
-    The values stay in nakshi's compact form until one of the ``to_*`` methods is called; each
-    call converts anew, so keep what you need. Any consumer of the Arrow C stream protocol
+    The values stay in nakshi's compact form until one of the ``to_*`` methods is called. Each call
+    converts them again, so keep its result. Any consumer of the Arrow C stream protocol
     (``polars.DataFrame(result)``, ``pyarrow.table(result)``, DuckDB ...) takes a result directly.
 
     Attributes:
         algorithm: name of the algorithm, such as ``"pagerank"``.
-        summary: what the whole graph amounts to (components found, iterations, residual ...).
-        stats: how it ran: ``engine``, ``threads``, ``iterations``, ``seconds`` (``open``,
+        summary: results for the whole graph (components found, iterations, residual ...).
+        stats: statistics of the run: ``engine``, ``threads``, ``iterations``, ``seconds`` (``open``,
             ``run``), ``memory`` (``budget``, ``peak_rss`` in bytes), ``io`` (``bytes_read``,
-            ``requests``, ``hits``, ``misses``), ``per_iteration``, a list of the same per
-            iteration; in ``io`` also ``pinned_hits`` (of the hits, lists of the static cache and
-            pages kept from one pass to the next) and ``page_utilisation`` (share of the 64-byte
+            ``requests``, ``hits``, ``misses``), and ``per_iteration``, a list with the same for
+            each iteration. ``io`` also has ``pinned_hits`` (hits of lists in the static cache and
+            of pages kept from one pass to the next) and ``page_utilisation`` (share of the 64-byte
             units of cached pages that the run touched, or ``None``).
     """
 
@@ -54,11 +54,11 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the value columns, without ``id``; empty when there is only a summary."""
+        """Names of the value columns, without ``id``; empty if there is only a summary."""
         return [name for name, _, _ in self._core.columns()][1:]
 
     def __len__(self) -> int:
-        """Rows: the number of vertices, or 0 when there is only a summary."""
+        """Number of rows: that of the vertices, or 0 if there is only a summary."""
         return self._core.rows if self.columns else 0
 
     def to_numpy(self, column: str | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -113,21 +113,21 @@ class Result:
         return pairs
 
     def top(self, count: int = 10) -> list[tuple[Any, ...]]:
-        """The ``count`` rows that say most, as tuples ``(id, value)``.
+        """The first ``count`` rows of a ranking, as tuples ``(id, value)``.
 
-        Scores and distances: the largest values, ties by smaller id. Labels (components,
-        communities): the labels with most members, as ``(label, members)``.
+        Scores and distances are ranked by value, the largest first, and ties by smaller id. Labels
+        (components, communities) are ranked by their members, as ``(label, members)``.
         """
         return self.best(count)[1]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write all rows to a ``.tsv``, ``.csv`` or ``.parquet`` file.
 
-        TSV is one line a vertex, ``id<TAB>value`` of the first column, no header, ``inf`` where a
-        distance is missing. CSV and Parquet have all columns, a header and nulls.
+        A TSV file has a line ``id<TAB>value`` of the first column for each vertex, ``inf`` in place
+        of a missing distance, and no header. CSV and Parquet have all columns, a header and nulls.
 
         Raises:
-            ParameterError: another file ending, or a result without rows.
+            ParameterError: the file has another suffix, or the result has no rows.
             StorageError: the file cannot be written.
         """
         self._with_rows()
@@ -201,7 +201,7 @@ class Result:
 def _peak_rss() -> int:
     """Largest resident memory of this process so far, in bytes.
 
-    ``getrusage`` would also count what the parent had resident when it started this process.
+    ``getrusage`` would also count the memory of the parent when it started this process.
     """
     try:
         with open("/proc/self/status", "rb") as status:

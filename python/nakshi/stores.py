@@ -1,4 +1,4 @@
-"""Making stores: import, generators; and what looks after them: check, export."""
+"""Functions that make stores (import, generators), check them, copy them and export them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def open_store(path: Path) -> Graph:
         path: directory that ``nakshi.build`` or ``nakshi import`` made.
 
     Raises:
-        StoreNotFoundError: nothing there, or no store.
-        IncompatibleError: written by a newer nakshi.
+        StoreNotFoundError: there is nothing at ``path``, or no store.
+        IncompatibleError: a newer nakshi has written the store.
         CorruptError: the manifest is damaged.
     """
     return Graph(path)
@@ -68,8 +68,8 @@ def build(
 ) -> Graph:
     """Import edges into a new store and open it.
 
-    Nothing appears at ``path`` before the import is complete: a failed or interrupted one leaves
-    no half store behind.
+    Nothing appears at ``path`` before the import is complete. An import that fails or is
+    interrupted leaves nothing behind.
 
     Args:
         path: directory to create; must not exist.
@@ -91,52 +91,53 @@ def build(
             of the nodes. Columns have typed headers (``:ID``, ``:START_ID``, ``:END_ID``,
             ``:TYPE``, ``:LABEL``, ``name:type``) or well-known names (``id``, ``source``,
             ``target``, ``type``, ``timestamp``); all others are properties, whose types values
-            tell. A label is an id space: the ids of its nodes are ``"Label:id"``. An edge with
-            source, type and target of another replaces it, unless ``duplicates="keep"``.
+            tell. A label is an id space: the ids of its nodes are ``"Label:id"``. An edge with the
+            source, type and target of an earlier edge replaces that, unless ``duplicates="keep"``.
         directed: whether an edge leads from source to target only.
         weighted: read weights: the column after the target, or the third of ``columns``.
-        format: of files; found out by content and name by default.
+        format: format of the files; by default detected from content and name.
         columns: source, target and weight column of a table or file with columns, by name or
             by number from 1. By default columns with well-known names (``source``, ``src``,
             ``from`` ...), else the first two and, if ``weighted``, the third.
-        separator: character between columns of a text file; found out by default. Whatever it is, a
-            column may stand in double quotes, doubled inside (RFC 4180), and ends on its line; lines
+        separator: character between columns of a text file; detected by default. A column may
+            stand in double quotes, which are doubled inside (RFC 4180), and ends on its line. Lines
             end with LF, CRLF or CR. Tables with properties have no quotes between tabs.
-        header: whether a text file begins with a line of column names; found out by default.
+        header: whether a text file begins with a line of column names; detected by default.
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
-            of vertices shorter; ``graph.info()`` says which. The other orders of
-            :meth:`Graph.relayout` take a second store beside ``path`` until they are done.
-            A name of ``property_layout`` means that, with vertices in order ``"auto"``.
-        property_layout: with ``properties``, how their files are laid out: in ``"columns"``, each in
-            the code that takes least; as in ZipG (``"zipg"``), as flat text that is compressed and
-            searched by Succinct; or in ``"blocks"``, all that a node or an edge has side by side and
-            uncompressed, for data far larger than memory: a node is one read, those that ``layout``
-            puts close together share pages, and finding a value reads everything.
+            of vertices shorter; ``graph.info()`` shows the choice. The other orders of
+            :meth:`Graph.relayout` need a second store beside ``path`` until they are done.
+            A name of ``property_layout`` stands for that layout, with vertices in order ``"auto"``.
+        property_layout: with ``properties``, the layout of their files: ``"columns"``, with the codec
+            for each column that takes fewest bytes; ``"zipg"``, flat text that Succinct compresses
+            and searches, as in ZipG; or ``"blocks"``, the properties of a node or an edge side by
+            side and uncompressed, for data far larger than memory: a node is one read, nodes that
+            ``layout`` puts close together share pages, and finding a value reads all blocks.
         searchable: names of properties of nodes, of edges or of both, of strings or bytes, that are
-            kept as text which Succinct compresses, as all properties are with ``property_layout="zipg"``:
-            :func:`nakshi.contains` finds what few values have without reading all of them, but to
-            read a value takes ten times as long. ``memory`` is then 384 MiB at least.
-        duplicates: of an edge that occurs more than once ``"drop"`` all but one (the smallest
-            weight stays), ``"keep"`` all, or ``"sum"`` their weights; a sum beyond what 64 bits or a
-            double can hold is an error.
+            stored as text which Succinct compresses, like all properties of
+            ``property_layout="zipg"``. :func:`nakshi.contains` then finds rare patterns without
+            reading all values, but reading a value takes ten times as long. ``memory`` must be at
+            least 384 MiB then.
+        duplicates: treatment of edges that occur more than once: ``"drop"`` all but one (the
+            smallest weight stays), ``"keep"`` all, or ``"sum"`` their weights. A sum that 64 bits or
+            a double cannot hold is an error.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
-        encoding: of edge lists; ``"packed"`` is smaller, ``"raw"`` is 4 bytes an edge.
+        encoding: encoding of edge lists; ``"packed"`` is smaller, ``"raw"`` takes 4 bytes an edge.
         page_size: unit of checksums and of caching, 512 B to 1 MiB, a power of two.
-        stripes: directories that exist, best one a disk, over which edge lists and weights are
-            spread, a mebibyte at a time; ``path`` keeps the rest. They must stay where they are:
-            the store knows them by their absolute paths.
-        seed: of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``.
-        memory: cap for the import, 1 GiB by default, 64 MiB at least; what does not fit is sorted
-            on disk.
-        threads: worker threads; all cores by default, and no more than one for 16 MiB of memory.
+        stripes: existing directories, best one on each disk, over which edge lists and weights are
+            spread, a mebibyte at a time; all other files are in ``path``. The directories must not
+            be moved, because the store records their absolute paths.
+        seed: seed of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``.
+        memory: memory cap for the import, 1 GiB by default and at least 64 MiB; larger data are
+            sorted on disk.
+        threads: worker threads; by default all cores, and at most one for 16 MiB of memory.
         progress: as for algorithms.
 
     Returns:
         The new store, opened. ``graph.info()`` has the counts of duplicates and self-loops.
 
     Raises:
-        InputError: input that cannot be read; names file and line.
+        InputError: the input cannot be read; the message names file and line.
         StoreExistsError: ``path`` exists.
         BudgetError, StorageError: not enough memory or disk; the directory is not writable.
         KeyboardInterrupt: Ctrl-C, within 0.2 seconds.
@@ -173,7 +174,7 @@ def report(
     *,
     properties: bool = False,
 ) -> dict[str, Any]:
-    """Import with options as a dictionary and return the report; what the CLI calls."""
+    """Import with options as a dictionary and return the report, for the command line."""
     if properties:
         return tables.load(path, nodes, edges, options, progress)
     options = dict(options)
@@ -235,23 +236,22 @@ def generate(
         edge_factor: Kronecker: edges per vertex; default 16.
         vertices: power law and log-normal: number of vertices.
         edges: power law: number of edges; default 16 a vertex.
-        exponent: power law: of the density of degrees, above 2; default 2.5.
+        exponent: power law: exponent of the density of degrees, above 2; default 2.5.
         mu: log-normal: mean of the logarithm of a degree; default 4.
-        sigma: log-normal: standard deviation of it; default 1.3.
+        sigma: log-normal: standard deviation of that logarithm; default 1.3.
         cap: log-normal: largest in-degree; default 128.
-        seed: default 1.
-        nodes: write tables with properties, for ``build(properties=True)``: nodes, those that have
-            an edge, to this file and edges to ``path``. By ZipG's rules (section 6): 40 properties
-            of 16 bytes, each one of 856 values; 5 types of edges, times in 50 days, and a text of
-            128 bytes that no other edge has. Takes a bit a vertex.
-        unique_text: with ``nodes``: instead of one of 856 values, each property has a text that no
-            other node has there.
-        memory: cap; fewer threads run if it is short.
+        seed: random seed; default 1.
+        nodes: write tables with properties, for ``build(properties=True)``: the nodes that have an
+            edge to this file, and the edges to ``path``. They follow ZipG's rules (section 6): nodes
+            have 40 properties of 16 bytes, each one of 856 values; edges have one of 5 types, times
+            in 50 days, and a unique text of 128 bytes. Takes a bit of memory for each vertex.
+        unique_text: with ``nodes``: give each property a unique text in place of one of 856 values.
+        memory: memory cap; fewer threads run if it is small.
         threads: worker threads; all cores by default.
         progress: as for algorithms.
 
     Returns:
-        ``edges``: how many were written.
+        ``edges``: number of edges written.
     """
     parameters = {
         "scale": scale,
@@ -290,10 +290,10 @@ def algorithms() -> dict[str, str]:
 
 
 def backup(source: Path, destination: Path, *, progress: ProgressArgument = None) -> dict[str, Any]:
-    """Copy a store, also while another process writes to it.
+    """Copy a store, even while another process writes to it.
 
-    Every page is compared with its checksum on the way. The copy is the store after one of its
-    commits, whole or not there.
+    Every page is compared with its checksum on the way. The copy has the state after one of the
+    commits, and appears only when it is complete.
 
     Args:
         source: directory of the store.
@@ -301,10 +301,10 @@ def backup(source: Path, destination: Path, *, progress: ProgressArgument = None
         progress: as for algorithms.
 
     Returns:
-        ``files`` and ``bytes`` copied, ``log_bytes`` of a log.
+        ``files`` and ``bytes`` copied, and ``log_bytes`` of the log.
 
     Raises:
-        StoreExistsError: the destination is there.
+        StoreExistsError: ``destination`` exists.
         CorruptError: the source is damaged.
     """
     with reporting(progress, "backup") as sink:
@@ -324,14 +324,14 @@ def check(
 
     Args:
         path: directory of the store.
-        memory: cap; one that is too small is refused at once with the smallest that works. By
-            default as much as it takes: a few bytes a vertex.
-        threads: at most; one is used, because the disk takes the time.
+        memory: memory cap; a cap that is too small fails at once, with the smallest that works. By
+            default as much as needed: a few bytes for each vertex.
+        threads: most threads; one is used, because the disk takes the time.
         progress: as for algorithms.
 
     Returns:
-        ``ok``; counts of ``pages``, ``bytes``, ``lists`` and ``entries`` that were read; the
-        number of damages and ``problems``, a list of lines that name file and page.
+        ``ok``; the numbers of ``pages``, ``bytes``, ``lists`` and ``entries`` read; the number of
+        faults as ``damage``, and ``problems``, a list of lines that name file and page.
     """
     with reporting(progress, "check") as sink:
         text = _core.check(os.fspath(path), memory=parse_size(memory), progress=sink)
@@ -357,51 +357,52 @@ def export(
     threads: int | None = None,
     progress: ProgressArgument = None,
 ) -> dict[str, Any]:
-    """Write the edges of a store, in the user's ids, to a file. Holds all ids in memory.
+    """Write the edges of a store, by the user's ids, to a file. Holds all ids in memory.
 
-    Of a store with properties CSV, TSV and Parquet files are tables of edges, and ``nodes`` is a table
-    of nodes, as they are after the last commit, with all properties: ``build(properties=True)``
-    makes the same graph of them, with ``duplicates="keep"`` if the store has been built so. Columns
-    have typed headers: ``:ID``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``timestamp:int``, and
-    ``name:type`` for each property. Without ``nodes``, nodes that have no edge and properties of nodes
-    are left out; inverses of types (``set_inverse``) are in no table.
+    For a store with properties, CSV, TSV and Parquet files are tables of edges with all properties
+    after the last commit, and ``nodes`` is such a table of nodes. ``build(properties=True)`` makes
+    the same graph of them, with ``duplicates="keep"`` if the store was built so. Columns have typed
+    headers: ``:ID``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``timestamp:int``, and ``name:type`` for
+    each property. Without ``nodes``, nodes without edges and all properties of nodes are left out.
+    Inverses of types (``set_inverse``) are in no table.
 
-    In CSV an empty field is null and ``""`` an empty text; times are milliseconds, bytes are written as
-    they are, and ``;`` separates the items of a list. An item with a semicolon, or an empty one, can be
-    written to Parquet only, and text that is empty or has a tab or a line break not to TSV.
+    In CSV an empty field is null and ``""`` an empty text. Times are milliseconds, bytes are written
+    as they are, and ``;`` separates the items of a list. Items that are empty or contain a semicolon
+    can be written to Parquet only, and TSV cannot hold text that is empty or contains a tab or a line
+    break.
 
     Args:
         store: the store, or its path.
         path: file; text formats are compressed if it ends in ``.gz`` or ``.zst``, and ``"-"`` is
             standard output.
-        format: by the file's name by default.
-        weight: edge column to write; by default ``weight``, if there is one. Not with properties, all
-            of which are written.
-        nodes: also write all ids, one a line, to this file: edges alone do not show isolated
-            vertices. Of a store with properties, the table of nodes; its format is by its own name.
-        plain: of a store with properties, write the edges alone, each once, as the algorithms see
+        format: format of the file; by default that of its name.
+        weight: edge column to write; by default ``weight``, if there is one. Not for a store with
+            properties, all of which are written.
+        nodes: also write all ids, one a line, to this file, because edges do not show isolated
+            vertices. For a store with properties, the table of nodes, in the format of its name.
+        plain: for a store with properties, write the edges alone, each once, as the algorithms see
             them: without the changes since the import or the last ``compact``.
         neo4j: make ``path`` a directory, which must not exist, with ``nodes.csv`` and
-            ``relationships.csv`` for Neo4j's importer, in the order of the store, and the command
-            that keeps this order as ``import.sh``. With all properties. Nodes and edges without a
-            label or type get ``Node`` and ``edge``.
-        layout: with ``neo4j``: another order, as :meth:`Graph.relayout` takes it, in a second store
-            beside ``path`` until the files are there.
-        seed, like: of ``layout``.
-        memory: cap; one that is too small is refused at once with the smallest that works. By
-            default as much as it takes: 12 bytes a vertex, and the texts of text ids; properties, as
-            they are on disk.
-        threads: at most; one is used, because the lists are written in their order, and all of them
-            for ``layout``.
+            ``relationships.csv`` for Neo4j's importer, with all properties and in the order of the
+            store, and ``import.sh`` with the command that keeps this order. Nodes without a label
+            get ``Node``, edges without a type ``edge``.
+        layout: with ``neo4j``: another order, as in :meth:`Graph.relayout`, which needs a second
+            store beside ``path`` until the files are written.
+        seed, like: arguments of ``layout``.
+        memory: memory cap; a cap that is too small fails at once, with the smallest that works. By
+            default as much as needed: 12 bytes for each vertex, the texts of text ids, and the
+            properties as they are on disk.
+        threads: most threads; the export uses one, because lists are written in their order, and
+            ``layout`` uses all.
         progress: as for algorithms.
 
     Returns:
-        ``edges``: how many were written; ``nodes`` where they are a table; with ``neo4j`` also
-        ``command``, which imports the files.
+        ``edges``: number of edges written; ``nodes``: number of nodes in a table; with ``neo4j``
+        also ``command``, which imports the files.
 
     Raises:
-        StoreExistsError: ``neo4j``, and ``path`` exists.
-        ParameterError: what the format cannot hold, such as a list item with a semicolon in CSV.
+        StoreExistsError: with ``neo4j``, ``path`` exists.
+        ParameterError: the format cannot hold a value, such as a list item with a semicolon in CSV.
     """
     if neo4j and format != "auto":
         raise ParameterError("neo4j is a format of its own; leave format out")

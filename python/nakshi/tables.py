@@ -1,4 +1,4 @@
-"""Tables of nodes and edges with properties, turned into what the import streams."""
+"""Tables of nodes and edges with properties, as paths and streams for the import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMS = (
     "a table is a path or an object with __arrow_c_stream__; give one, a list of them, or a dict "
     "of them by label (nodes) or type (edges)"
 )
-#: Options of an import that a load of tables has not.
+#: Options of an import that do not apply to tables with properties.
 _OTHERS = ("directed", "weighted", "format", "columns", "header", "self_loops", "stripes")
 
 
@@ -37,7 +37,7 @@ def load(
     usual = {"directed": True, "format": "auto", "self_loops": "keep"}
     for name in _OTHERS:
         given = options.get(name)
-        # Nothing given: None, False of a flag, an empty list.
+        # An option that is not given is None, False for a flag, or an empty list.
         if given not in (None, (), [], usual.get(name, False)):
             raise ParameterError(f"{name} has no meaning for tables with properties")
     chosen = {k: v for k, v in options.items() if k not in _OTHERS and v is not None}

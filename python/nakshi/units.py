@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write them: ``"1GiB"``, ``"512MiB"``, ``"1.5GB"``, ``4096``."""
+"""Sizes as text (``"1GiB"``, ``"512MiB"``, ``"1.5GB"``) and in bytes; also shares, times and numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def parse_share(share: float | str) -> float:
 
 
 def format_size(size: int | float) -> str:
-    """Bytes for people: ``format_size(1536)`` is ``'1.5 KiB'``."""
+    """A size as readable text: ``format_size(1536)`` is ``'1.5 KiB'``."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
@@ -102,7 +102,7 @@ def parse_seconds(time: float | str) -> float:
 
 
 def readable(value: object) -> str:
-    """A single value as text for people: 1,234 and 0.00123; bytes as escaped text."""
+    """A value as readable text: 1,234 and 0.00123; bytes as escaped text."""
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int):

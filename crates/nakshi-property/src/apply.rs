@@ -1,4 +1,4 @@
-//! What a change does to a graph.
+//! Application of changes to the state of a graph.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,43 +7,43 @@ use nakshi_io::{BlockReader, CancelToken, IoStats};
 
 use super::log::{Change, Changes};
 use super::logstore::{EdgeKey, NodeChange};
-use super::row::Values;
-use super::schema::{self, Encoded};
-use super::state::{NodeRow, State};
+use super::row::RowValues;
+use super::schema::{self, EncodedProperties};
+use super::state::{GraphState, NodeRow};
 use super::timeline::LogEdge;
 use super::value::Value;
 use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
 
 /// Longest record, in edges of the file, that is searched linearly for an edge.
 const SHORT: u64 = 64;
-/// Rows that are read between two looks at the token.
+/// Rows between two checks of the cancel token.
 const ROWS: u64 = 4096;
 
 /// Looks up edges by destination, for one writer.
 pub(super) struct Lookups {
     store: Arc<Store>,
     lists: Option<BlockReader>,
-    /// Rows by destination, of long records.
-    known: HashMap<(VertexId, u64), Ends>,
-    /// Bytes that `known` takes, and has at most.
+    /// Edges of long records, sorted by destination.
+    known: HashMap<(VertexId, u64), SortedEnds>,
+    /// Bytes that `known` takes, and the most that it may take.
     kept: usize,
-    room: usize,
+    budget: usize,
     /// Stops the changes of one call.
     cancel: CancelToken,
 }
 
-/// Destinations of a record and where in the record they are, sorted.
-struct Ends(Vec<(VertexId, u32)>);
+/// Destinations of a record, each with its position in the record, sorted.
+struct SortedEnds(Vec<(VertexId, u32)>);
 
-impl Ends {
-    /// Bytes of memory that the destinations of so many edges take.
+impl SortedEnds {
+    /// Bytes of memory that the destinations of `edges` edges take.
     fn bytes(edges: u64) -> usize {
         let each = size_of::<(VertexId, u32)>();
-        let entry = size_of::<((VertexId, u64), Ends)>() * 2;
+        let entry = size_of::<((VertexId, u64), SortedEnds)>() * 2;
         usize::try_from(edges).unwrap_or(usize::MAX).saturating_mul(each).saturating_add(entry)
     }
 
-    /// Places of the edges that lead to `end`, ascending.
+    /// Positions of the edges that lead to `end`, ascending.
     fn of(&self, end: VertexId) -> impl Iterator<Item = u64> {
         let from = self.0.partition_point(|(other, _)| *other < end);
         let found = self.0.get(from..).unwrap_or_default().iter();
@@ -58,19 +58,19 @@ impl std::fmt::Debug for Lookups {
 }
 
 impl Lookups {
-    /// Looks up edges in the files of `store`; destinations take at most `room` bytes of memory.
-    pub(super) fn new(store: Arc<Store>, room: u64, cancel: &CancelToken) -> Self {
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
+    /// Looks up edges in the files of `store`; destinations take at most `budget` bytes of memory.
+    pub(super) fn new(store: Arc<Store>, budget: u64, cancel: &CancelToken) -> Self {
+        let budget = usize::try_from(budget).unwrap_or(usize::MAX);
         let (known, cancel) = (HashMap::new(), cancel.clone());
-        Lookups { store, lists: None, known, kept: 0, room, cancel }
+        Lookups { store, lists: None, known, kept: 0, budget, cancel }
     }
 
-    /// Stops the changes that come next by another token.
+    /// Stops the changes of the next call by another token.
     pub(super) fn watch(&mut self, cancel: &CancelToken) {
         self.cancel.clone_from(cancel);
     }
 
-    /// The nodes that have edges to `v` in the files.
+    /// Nodes with edges to `v` in the files.
     fn sources(&mut self, v: VertexId) -> Result<Vec<VertexId>> {
         let adjacency = self.store.adjacency(Direction::In)?;
         let extent = adjacency.extent(v);
@@ -93,16 +93,16 @@ impl Lookups {
         Ok(found)
     }
 
-    /// The rows of the file for an edge, deleted or not.
-    fn rows(&mut self, state: &State, (source, ty, end): EdgeKey) -> Result<Vec<u64>> {
+    /// Rows of the file with this edge, including deleted ones.
+    fn rows(&mut self, state: &GraphState, (source, ty, end): EdgeKey) -> Result<Vec<u64>> {
         let (rows, _) = state.record(source, ty)?;
         if rows.is_empty() {
             return Ok(Vec::new());
         }
         let (first, count) = (rows.start, rows.end - rows.start);
         let file = &state.base.place(source)?.0.edges.rows;
-        let needed = Ends::bytes(count);
-        if count <= SHORT || needed > self.room || u32::try_from(count).is_err() {
+        let needed = SortedEnds::bytes(count);
+        if count <= SHORT || needed > self.budget || u32::try_from(count).is_err() {
             let mut found = Vec::new();
             for row in rows {
                 self.step(row)?;
@@ -113,7 +113,7 @@ impl Lookups {
             return Ok(found);
         }
         if !self.known.contains_key(&(source, ty)) {
-            if self.kept + needed > self.room {
+            if self.kept + needed > self.budget {
                 (self.known, self.kept) = (HashMap::new(), 0);
             }
             let mut ends = Vec::with_capacity(rows.end.saturating_sub(first) as usize);
@@ -121,28 +121,28 @@ impl Lookups {
                 self.step(row)?;
                 let wide = || Error::BadList("a vertex id does not fit 32 bits");
                 let to = VertexId::try_from(file.end(row)?).map_err(|_| wide())?;
-                // Fits: looked at above.
+                // Lossless: a record of more rows was handled above.
                 ends.push((to, (row - first) as u32));
             }
             ends.sort_unstable();
             self.kept += needed;
-            self.known.insert((source, ty), Ends(ends));
+            self.known.insert((source, ty), SortedEnds(ends));
         }
         let ends = self.known.get(&(source, ty));
         Ok(ends.into_iter().flat_map(|ends| ends.of(end)).map(|place| first + place).collect())
     }
 
-    /// Looks at the token every now and then.
+    /// Checks the cancel token at every [`ROWS`]-th row.
     fn step(&self, row: u64) -> Result<()> {
         if row.is_multiple_of(ROWS) { Ok(self.cancel.check()?) } else { Ok(()) }
     }
 }
 
-/// Time and properties of an edge that was there.
+/// Time and properties of an edge that was removed.
 type Removed = Option<(i64, Arc<[u8]>)>;
 
-impl State {
-    /// Makes the changes of a commit that was made before.
+impl GraphState {
+    /// Applies the changes of a commit from the log.
     pub(super) fn make(
         &mut self,
         commit: u64,
@@ -156,10 +156,10 @@ impl State {
         Ok(())
     }
 
-    /// Makes a change; whether it changed anything. After an error the state is of no use.
+    /// Applies a change; returns true if it changed anything. After an error the state is unusable.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::NoNode`] for a change that is not possible; damage;
+    /// [`Error::Invalid`] and [`Error::NoNode`] for an impossible change; damage;
     /// [`Error::Cancelled`].
     pub(super) fn apply(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
         lookups.cancel.check()?;
@@ -241,7 +241,7 @@ impl State {
         Ok(true)
     }
 
-    fn set_values(&mut self, v: VertexId, values: &Encoded, cut: bool) {
+    fn set_values(&mut self, v: VertexId, values: &EncodedProperties, cut: bool) {
         let values = Some(schema::row(values).into());
         self.log.set_node(v, NodeChange { values, cut });
     }
@@ -265,13 +265,13 @@ impl State {
         Ok(true)
     }
 
-    /// All properties of a node that is there.
-    pub(super) fn values_of(&self, v: VertexId) -> Result<Encoded> {
-        let mut found = Encoded::new();
+    /// All properties of a node, which must exist.
+    pub(super) fn values_of(&self, v: VertexId) -> Result<EncodedProperties> {
+        let mut found = EncodedProperties::new();
         match self.row(v) {
             None => {}
             Some(NodeRow::Log(values)) => {
-                found.extend(Values(values).map(|(property, value)| (property, value.to_vec())));
+                found.extend(RowValues(values).map(|(property, value)| (property, value.to_vec())));
             }
             Some(NodeRow::File) => {
                 let (shard, row) = self.base.place(v)?;
@@ -284,7 +284,7 @@ impl State {
         Ok(found)
     }
 
-    /// An edge by numbers, if there can be one.
+    /// Source, type and destination of an edge as numbers; `None` if one of them is unknown.
     fn edge_key(
         &self,
         source: &ExternalId,
@@ -296,7 +296,7 @@ impl State {
         Ok(source.zip(ty).zip(end).map(|((source, ty), end)| (source, ty, end)))
     }
 
-    /// Adds an edge, and the one that leads back if its type has an inverse.
+    /// Adds an edge, and the edge that leads back if its type has an inverse.
     fn put_edge(
         &mut self,
         key: EdgeKey,
@@ -312,7 +312,7 @@ impl State {
         Ok(())
     }
 
-    /// Removes an edge, and the one that leads back; time and properties of the first.
+    /// Removes an edge, and the edge that leads back; returns time and properties of the first.
     fn drop_edge(&mut self, key: EdgeKey, lookups: &mut Lookups) -> Result<Removed> {
         let mut removed = None;
         for one in self.with_inverse(key) {
@@ -330,7 +330,8 @@ impl State {
         std::iter::once(key).chain(inverse.filter(|inverse| *inverse != key))
     }
 
-    /// Removes all edges of a source, type and destination; time and properties of the newest.
+    /// Removes all edges of a source, type and destination; returns time and properties of the
+    /// newest.
     fn remove_edges(&mut self, key: EdgeKey, lookups: &mut Lookups) -> Result<Removed> {
         let (source, ty, _) = key;
         let mut rows = lookups.rows(self, key)?;
@@ -342,7 +343,7 @@ impl State {
                 let file = &self.base.place(source)?.0.edges.rows;
                 let mut values = Vec::new();
                 file.each(row, |property, value| {
-                    Values::put(property, value, &mut values);
+                    RowValues::put(property, value, &mut values);
                     Ok(())
                 })?;
                 Some((file.time(row)?, values.into()))
@@ -364,7 +365,7 @@ impl State {
 
     fn delete_node(&mut self, id: &ExternalId, lookups: &mut Lookups) -> Result<bool> {
         let Some(v) = self.find(id)? else { return Ok(false) };
-        // To it first, while its own records still show what leads back to itself.
+        // Edges to the node are removed first, while the node's own records still show its loops.
         let mut sources: Vec<EdgeKey> =
             self.log.leading_to(v).map(|(source, ty)| (source, ty, v)).collect();
         if u64::from(v) < self.filed() {

@@ -1,19 +1,19 @@
-//! Freeing what a cancelled call has made, without its caller waiting for it.
+//! Frees the memory of a cancelled call on a thread of its own, so that the caller returns at once.
 
 use nakshi_store::{Error, Result};
 
-/// Joins what a call has made and what it returned. If the call was cancelled, a thread of its own frees
-/// `made`: a million changes are some million allocations, which takes seconds, and who presses Ctrl-C
-/// shall not wait for them. The thread takes no lock but the allocator's, which `fork` looks after.
+/// Joins what a call has made and what the call returned. If the call was cancelled, a new thread
+/// frees `made`: freeing a million changes takes seconds, and a user who presses Ctrl-C should not
+/// wait for that. The new thread takes no lock but the allocator's, which `fork` handles.
 ///
 /// # Errors
-/// That of the call.
+/// The error of the call.
 pub(crate) fn unless_cancelled<S: Send + 'static, T>(made: S, done: Result<T>) -> Result<(S, T)> {
     match done {
         Ok(done) => Ok((made, done)),
         Err(Error::Cancelled) => {
             let free = std::thread::Builder::new().name("nakshi-free".into());
-            // If no thread can be started, it is freed here.
+            // If no thread can be started, `made` is freed here.
             drop(free.spawn(move || drop(made)));
             Err(Error::Cancelled)
         }

@@ -1,4 +1,4 @@
-//! A copy of a store with properties while others read and write it: its files and its log.
+//! Backup of a store with properties, while others read and write it: its files and its log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use nakshi_store::{BackupReport, Manifest, Result, backup_with};
 
 use crate::log::logs;
 
-/// As [`nakshi_store::backup()`], with the log of the properties if the store has them: the copy is in the
-/// state after one of the commits.
+/// As [`nakshi_store::backup()`], with the log of the properties if the store has them. The copy is
+/// in the state after one of the commits.
 ///
 /// # Errors
 /// As [`nakshi_store::backup()`].

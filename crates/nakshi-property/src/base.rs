@@ -1,4 +1,4 @@
-//! The property files of a store: in memory as they are on disk, or on disk behind a cache.
+//! The property files of a store, in memory as they are on disk, or on disk behind a cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,60 +7,61 @@ use nakshi_io::{CancelToken, IoStats, PageCache};
 
 use super::blob::Blob;
 use super::entry::{PropertyEntry, SegmentDirectory};
-use super::segment::{Edges, Rows};
+use super::segment::{SegmentEdges, SegmentRows};
 use nakshi_store::ResidentIds;
 use nakshi_store::{Error, ExternalId, FileEntry, Result, Store, VertexId};
 
-/// Bytes, and pages, that a cache of property files has at least.
+/// Smallest cache of property files, in bytes and in pages.
 const LEAST_CACHE: u64 = 256 << 10;
 const LEAST_PAGES: u64 = 16;
 
-/// Share of the memory, and bytes, that a writer's lookups of edges by destination take at most.
+/// Largest share of the memory, and most bytes, for a writer's lookups of edges by destination.
 const LOOKUPS_SHARE: u64 = 16;
 const LOOKUPS: u64 = 64 << 20;
 
-/// All files, and the ids of their nodes.
+/// All property files of a store, and the ids of its nodes.
 #[derive(Debug)]
 pub(crate) struct Base {
     path: PathBuf,
     entry: PropertyEntry,
     ids: ResidentIds,
     shards: Vec<Shard>,
-    /// Bytes of memory that all of it takes, with the cache.
+    /// Bytes of memory of the files and the ids, or of the cache in place of the files.
     memory: u64,
-    /// Bytes that a writer's lookups may take of it.
+    /// Bytes of that memory for a writer's lookups.
     lookups: u64,
-    /// Of files that are not in memory.
+    /// Cache of the files; `None` if they are in memory.
     cache: Option<Arc<PageCache>>,
     stats: Arc<IoStats>,
 }
 
 #[derive(Debug)]
 pub(super) struct Shard {
-    pub(super) nodes: Rows,
-    pub(super) edges: Edges,
+    pub(super) nodes: SegmentRows,
+    pub(super) edges: SegmentEdges,
 }
 
 impl Base {
     /// The least memory that [`Base::open`] takes, in bytes.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading the directory.
     pub(crate) fn least(store: &Store, entry: &PropertyEntry, cancel: &CancelToken) -> Result<u64> {
         Ok(least(store, entry, &read_directory(store, entry, cancel)?))
     }
 
-    /// As [`Base::open_counted`], with counters of its own.
+    /// As [`Base::open_counted`], with new counters.
     pub(crate) fn open(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         Self::open_counted(store, memory, &Arc::default(), cancel)
     }
 
-    /// Opens the property files of a store: in memory if `memory` has room for all, else on disk behind
-    /// a cache that takes what is left of it. Reads are counted in `stats`.
+    /// Opens the property files of a store. If `memory` has room for all of them they are read into
+    /// memory; otherwise they stay on disk, behind a cache of the remaining memory. `stats` counts
+    /// the reads.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
-    /// than what has to be there; those of reading.
+    /// than [`Base::least`]; errors of reading.
     pub(crate) fn open_counted(
         store: &Store,
         memory: Option<u64>,
@@ -86,8 +87,11 @@ impl Base {
         let mut shards = Vec::new();
         for (number, shard) in directory.shards.iter().enumerate() {
             shards.push(Shard {
-                nodes: Rows::open(blob(entry.segments.nodes.get(number))?, shard.nodes.form())?,
-                edges: Edges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
+                nodes: SegmentRows::open(
+                    blob(entry.segments.nodes.get(number))?,
+                    shard.nodes.form(),
+                )?,
+                edges: SegmentEdges::open(blob(entry.segments.edges.get(number))?, &shard.edges)?,
             });
         }
         if shards.len() as u64 != u64::from(entry.shards) || shards.is_empty() {
@@ -100,12 +104,12 @@ impl Base {
         Ok(Base { path, entry, ids, shards, memory, lookups, cache, stats })
     }
 
-    /// What was read from disk since the files were opened; nothing if they are in memory.
+    /// Counters of the reads since the files were opened; all zero if they are in memory.
     pub(super) fn io(&self) -> &IoStats {
         &self.stats
     }
 
-    /// Makes the next reads cold.
+    /// Empties the cache, so that the next reads go to the disk.
     pub(super) fn clear_cache(&self) {
         self.cache.iter().for_each(|cache| cache.clear());
     }
@@ -118,7 +122,8 @@ impl Base {
         self.memory
     }
 
-    /// Bytes that a writer's lookups of edges by destination may take, beside the files and their cache.
+    /// Bytes that a writer's lookups of edges by destination may take, in addition to the files and
+    /// their cache.
     pub(super) fn lookups(&self) -> u64 {
         self.lookups
     }
@@ -138,7 +143,7 @@ impl Base {
     /// The shard of a node, and its row there.
     #[inline]
     pub(super) fn place(&self, v: VertexId) -> Result<(&Shard, u64)> {
-        // At least one shard.
+        // `shards` has at least one.
         let shards = self.shards.len() as u32;
         let shard = self.shards.get((v % shards) as usize);
         Ok((shard.ok_or_else(|| lacks(&self.path, "a shard"))?, u64::from(v / shards)))
@@ -161,7 +166,7 @@ fn read_directory(
     parse(file.path(), &bytes)
 }
 
-/// A cache for files that `memory` is too small for; none if it is not.
+/// The cache of the files; `None` if `memory` has room for all files.
 fn cache(
     store: &Store,
     entry: &PropertyEntry,
@@ -176,13 +181,13 @@ fn cache(
         return Err(Error::Budget { needed, given });
     }
     let given = given - lookups;
-    // Never less, unless the whole is: that was refused.
-    let room = given.saturating_sub(resident(store, directory).unwrap_or(given));
-    let room = usize::try_from(room / 100 * 98).unwrap_or(usize::MAX);
-    Ok(Some(PageCache::new(room, store.manifest().page_size)?))
+    // `given` is at least what stays in memory, as was checked above.
+    let cache = given.saturating_sub(resident(store, directory).unwrap_or(given));
+    let cache = usize::try_from(cache / 100 * 98).unwrap_or(usize::MAX);
+    Ok(Some(PageCache::new(cache, store.manifest().page_size)?))
 }
 
-/// Bytes that a writer's lookups may take: none of the memory that the files need.
+/// Bytes for a writer's lookups; never bytes that the files need.
 fn lookups(
     store: &Store,
     entry: &PropertyEntry,
@@ -194,28 +199,29 @@ fn lookups(
     spare.min(given / LOOKUPS_SHARE).min(LOOKUPS)
 }
 
-/// The memory that all property files take.
+/// Bytes of all property files, of the ids, and of open columns.
 fn whole(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
     entry.bytes() + ids_bytes(store) + directory.in_memory()
 }
 
-/// The least memory that property files can be asked with.
+/// The least memory with which property files can be queried.
 fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
     let whole = whole(store, entry, directory);
     let cache = LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size));
-    // The cache has tables of its own.
+    // The cache takes 2 % more for its own tables.
     let with_cache = |resident| whole.min(resident + cache / 98 * 100 + 100);
     resident(store, directory).map_or(whole, with_cache)
 }
 
-/// What is in memory of files that are not; `None` if they have to be.
+/// Bytes that stay in memory when the files are on disk; `None` if the files have to be in memory.
 fn resident(store: &Store, directory: &SegmentDirectory) -> Option<u64> {
     let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
     let bytes: Option<u64> = forms.map(|form| form.resident()).sum();
     Some(bytes? + ids_bytes(store))
 }
 
-/// The directory of property files; its bytes have the checksum that they were written with.
+/// Parses the directory of property files, whose checksum was verified. Unknown fields come from a
+/// newer version.
 fn parse(path: &Path, bytes: &[u8]) -> Result<SegmentDirectory> {
     serde_json::from_slice(bytes).map_err(|error| {
         let path = path.display();

@@ -15,21 +15,21 @@ pub(super) struct Blob {
     bytes: Bytes,
 }
 
-/// Where its bytes are.
+/// Where the bytes of the file are.
 #[derive(Debug)]
 enum Bytes {
     Memory(Resident),
-    /// On disk, but for what a cache has.
+    /// On disk, behind a page cache.
     Disk(CachedFile),
 }
 
 impl Blob {
-    /// A file that is read whole.
+    /// Reads the whole file into memory.
     pub(super) fn load(file: &Arc<PagedFile>, cancel: &CancelToken) -> Result<Self> {
         Ok(Self::new(file, Bytes::Memory(file.load(cancel)?)))
     }
 
-    /// A file that stays on disk, behind a cache that it shares with others.
+    /// Leaves the file on disk, behind a cache that it shares with other files.
     pub(super) fn cached(
         file: &Arc<PagedFile>,
         cache: &Arc<PageCache>,
@@ -43,7 +43,7 @@ impl Blob {
         Self { path: file.path().to_path_buf(), page_size, bytes }
     }
 
-    /// Bytes that were never in a file.
+    /// A blob of bytes that were never in a file.
     #[cfg(test)]
     pub(super) fn of(bytes: &[u8]) -> Result<Self> {
         let bytes = Bytes::Memory(Resident::from_bytes(bytes)?);
@@ -54,14 +54,15 @@ impl Blob {
         matches!(self.bytes, Bytes::Memory(_))
     }
 
-    /// Some of the bytes, in memory whatever the rest is; `at` becomes offset 0.
+    /// Copies `len` bytes from `at` on into memory, wherever the rest is; `at` becomes offset 0.
     pub(super) fn part(&self, at: u64, len: u64) -> Result<Self> {
         let (from, to) = (at as usize, at.saturating_add(len) as usize);
         let bytes = self.with(from, to, Resident::from_bytes)??;
         Ok(Self { path: self.path.clone(), page_size: self.page_size, bytes: Bytes::Memory(bytes) })
     }
 
-    /// Eight bytes from `at` on, little endian; what lies behind the end means nothing.
+    /// The little-endian word of the eight bytes from `at` on. Bytes behind the end of the file are
+    /// undefined.
     #[inline]
     pub(super) fn word(&self, at: usize) -> Result<u64> {
         match &self.bytes {
@@ -87,7 +88,7 @@ impl Blob {
         })?)
     }
 
-    /// What `read` makes of the bytes from `from` to `to`.
+    /// Returns the result of `read` on the bytes from `from` to `to`.
     #[inline]
     pub(super) fn with<R>(
         &self,
@@ -109,8 +110,8 @@ impl Blob {
         }
     }
 
-    /// Hands many ranges of bytes to `read`, each with its number, in any order: what is on disk is
-    /// read in few, long reads.
+    /// Hands many ranges of bytes to `read`, each with its number, in any order. Ranges on disk
+    /// that lie close together are read by one long request.
     pub(super) fn with_many(
         &self,
         ranges: &[std::ops::Range<u64>],
@@ -130,7 +131,7 @@ impl Blob {
         })
     }
 
-    /// All bytes, where they are in memory.
+    /// The bytes from `from` to `to`; `None` if the file is on disk.
     pub(super) fn slice(&self, from: usize, to: usize) -> Option<&[u8]> {
         match &self.bytes {
             Bytes::Memory(bytes) => bytes.get(from..to),

@@ -1,12 +1,12 @@
-//! Property blocks: all that a row has side by side, as it is, in the order of the rows.
+//! Property blocks: the properties of a row side by side, uncompressed, in the order of the rows.
 //!
-//! For properties that are far larger than memory: a node is one read, and nodes that a layout has put
-//! near each other share pages. That is Bondhu's file (Hoque and Gupta, TRIOS 2012, section 3), whose
-//! blocks are placed by the friendships of their users. Where each block begins is kept in memory,
-//! about a byte and a half a row.
+//! Blocks are for properties that are far larger than memory: a node is one read, and nodes that
+//! the vertex order puts close together share pages. This is Bondhu's file (Hoque and Gupta, TRIOS
+//! 2012, section 3), which places the blocks by the friendships of its users. The offsets of the
+//! blocks stay in memory and take about a byte and a half a row.
 //!
-//! A block of a node is its properties, ascending by number: number, length and value of each. Before
-//! those of an edge stand its time, eight bytes, and the internal id of its end.
+//! The block of a node has its properties, ascending by number: number, length and value of each.
+//! The block of an edge begins with its time, eight bytes, and the internal id of its destination.
 
 use std::ops::Range;
 
@@ -14,24 +14,24 @@ use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::monotone::Monotone;
+use super::condition::Predicate;
+use super::elias_fano::EliasFano;
 use super::row::EdgeRow;
-use super::row::{Edge, GROUP, Values};
+use super::row::{EncodedEdge, GROUP, RowValues};
 use super::value::plain_int;
-use super::wanted::Wanted;
 use nakshi_store::Sink;
 use nakshi_store::{Result, varint};
 
-/// Bytes that are read at once where all blocks are.
+/// Bytes that a scan of blocks reads at once.
 const CHUNK: u64 = 256 << 10;
-/// Blocks between two looks at a cancel token.
-const PATIENCE: usize = 1 << 12;
-/// Blocks of more bytes are not read whole to find one property.
+/// Blocks between two checks of the cancel token.
+const CANCEL_INTERVAL: usize = 1 << 12;
+/// Longest block, in bytes, that is read whole to find one property.
 const LONG: u64 = 4 << 10;
-/// The most bytes of number and length of a property.
+/// Longest number and length of a property, in bytes.
 const HEAD: u64 = 20;
 
-/// Where the blocks of a file lie.
+/// Locations of the blocks of a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct BlockDirectory {
     groups: Vec<BlockGroup>,
@@ -42,9 +42,9 @@ struct BlockGroup {
     rows: u32,
     /// First byte of the first block.
     at: u64,
-    /// Where each block begins and the last ends, from `at` on.
-    offsets: Monotone,
-    /// First byte of the offsets, which are told from there on, and their bytes.
+    /// Offset of each block from `at` on, and the end of the last.
+    offsets: EliasFano,
+    /// First byte and length of the encoded `offsets`.
     index: u64,
     index_len: u64,
 }
@@ -58,9 +58,9 @@ impl BlockDirectory {
 
 /// A file of blocks under construction.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct BlockWriter {
     sink: Sink,
-    /// Bytes of a group, about.
+    /// Approximate bytes of a group.
     limit: u64,
     cancel: CancelToken,
     groups: Vec<BlockGroup>,
@@ -68,23 +68,23 @@ pub(super) struct Writer {
     offsets: Vec<u64>,
 }
 
-impl Writer {
+impl BlockWriter {
     pub(super) fn new(sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
         let (at, cancel, limit) = (sink.len(), cancel.clone(), limit as u64);
-        Writer { sink, limit, cancel, groups: Vec::new(), at, offsets: vec![0] }
+        BlockWriter { sink, limit, cancel, groups: Vec::new(), at, offsets: vec![0] }
     }
 
-    pub(super) fn push(&mut self, values: Values<'_>) -> Result<()> {
+    pub(super) fn push(&mut self, values: RowValues<'_>) -> Result<()> {
         self.sink.append(values.0)?;
         self.offsets.push(self.sink.len() - self.at);
-        if self.offsets.len().is_multiple_of(PATIENCE) {
+        if self.offsets.len().is_multiple_of(CANCEL_INTERVAL) {
             self.cancel.check()?;
         }
         let full = self.sink.len() - self.at >= self.limit;
         if full || self.offsets.len() > GROUP as usize { self.end_group() } else { Ok(()) }
     }
 
-    pub(super) fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+    pub(super) fn push_edge(&mut self, edge: &EncodedEdge<'_>) -> Result<()> {
         let mut head = edge.time.to_vec();
         varint::put(&mut head, edge.end);
         self.sink.append(&head)?;
@@ -93,7 +93,7 @@ impl Writer {
 
     fn end_group(&mut self) -> Result<()> {
         let (index, mut bytes) = (self.sink.len(), Vec::new());
-        let offsets = Monotone::write(&self.offsets, &mut bytes);
+        let offsets = EliasFano::write(&self.offsets, &mut bytes);
         self.sink.append(&bytes)?;
         // At most `GROUP`.
         let rows = (self.offsets.len() - 1) as u32;
@@ -111,34 +111,34 @@ impl Writer {
     }
 }
 
-/// The blocks of a file.
+/// Reader of the blocks of a file.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct BlockRows {
     blob: Blob,
     /// First row of each group, and the number of rows.
     starts: Vec<u64>,
-    groups: Vec<Group>,
-    /// Whether they are those of edges.
+    groups: Vec<BlockRowGroup>,
+    /// True for the blocks of edges.
     edges: bool,
 }
 
 #[derive(Debug)]
-struct Group {
+struct BlockRowGroup {
     at: u64,
     index: Blob,
-    offsets: Monotone,
+    offsets: EliasFano,
 }
 
-impl Group {
-    /// The bytes of neighbouring blocks of the group.
+impl BlockRowGroup {
+    /// Range of bytes of neighbouring blocks.
     fn bytes(&self, rows: Range<u64>) -> Result<Range<u64>> {
         let from = self.offsets.get(&self.index, rows.start)?;
         let to = self.offsets.get(&self.index, rows.end)?;
         Ok(self.at + from..self.at + to.max(from))
     }
 
-    /// Where the first of some neighbouring blocks begins, and where so many of them end as are read
-    /// at once.
+    /// Beginning of the first of some neighbouring blocks, and the ends of as many as are read at
+    /// once.
     fn run(&self, rows: Range<u64>) -> Result<(u64, Vec<u64>)> {
         let (mut offsets, mut ends) = (self.offsets.from(&self.index, rows.start)?, Vec::new());
         let first = offsets.next().unwrap_or(Ok(0))?;
@@ -156,15 +156,15 @@ impl Group {
     }
 }
 
-impl Rows {
+impl BlockRows {
     pub(super) fn open(blob: Blob, directory: &BlockDirectory, edges: bool) -> Result<Self> {
         let (mut starts, mut groups) = (vec![0], Vec::new());
         for group in &directory.groups {
             starts.push(starts.last().copied().unwrap_or(0) + u64::from(group.rows));
             let index = blob.part(group.index, group.index_len)?;
-            groups.push(Group { at: group.at, index, offsets: group.offsets });
+            groups.push(BlockRowGroup { at: group.at, index, offsets: group.offsets });
         }
-        Ok(Rows { blob, starts, groups, edges })
+        Ok(BlockRows { blob, starts, groups, edges })
     }
 
     pub(super) fn blob(&self) -> &Blob {
@@ -175,7 +175,7 @@ impl Rows {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Where the block of a row is.
+    /// Range of bytes of the block of a row.
     fn block(&self, row: u64) -> Result<Range<u64>> {
         let none = || self.blob.damaged(0, "a row is asked for that it has not");
         let group = self.starts.partition_point(|start| *start <= row).checked_sub(1);
@@ -190,8 +190,8 @@ impl Rows {
     }
 
     /// The properties in a block.
-    fn values<'b>(&self, block: &'b [u8]) -> Option<Values<'b>> {
-        Some(Values(if self.edges { head(block)?.2 } else { block }))
+    fn values<'b>(&self, block: &'b [u8]) -> Option<RowValues<'b>> {
+        Some(RowValues(if self.edges { head(block)?.2 } else { block }))
     }
 
     #[cold]
@@ -199,7 +199,7 @@ impl Rows {
         self.blob.damaged(at as usize, "a block of properties is cut short")
     }
 
-    /// Appends the value of a property to `out`; false if the row has none.
+    /// Appends the value of a property to `out`; false if it is null.
     pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         let range = self.block(row)?;
         if range.end - range.start > LONG && !self.edges {
@@ -215,8 +215,8 @@ impl Rows {
         found.ok_or_else(|| self.cut_short(range.start))
     }
 
-    /// Appends some bytes of the value of a property of a node, without reading the rest; false if it
-    /// has none. What lies beyond its end is left out.
+    /// Appends the part `part` of the value of a node's property, as far as the value goes, without
+    /// reading the rest; false if it is null.
     pub(super) fn get_part(
         &self,
         row: u64,
@@ -231,7 +231,8 @@ impl Rows {
         Ok(true)
     }
 
-    /// Where the value of a property is in the block of a node, found by the lengths of those before it.
+    /// Range of the value of a property in the block of a node, found by the lengths of the values
+    /// before it.
     fn locate(&self, block: &Range<u64>, property: u32) -> Result<Option<Range<u64>>> {
         let mut at = block.start;
         while at < block.end {
@@ -264,12 +265,12 @@ impl Rows {
         })?
     }
 
-    /// Hands the properties of many rows to `f`, each with its place among `rows`, in any order:
-    /// blocks that are near each other are read at once.
+    /// Hands the properties of many rows to `f`, each with its position among `rows`, in any order.
+    /// Blocks that lie close together are read at once.
     pub(super) fn each_of(
         &self,
         rows: &[u64],
-        mut f: impl FnMut(usize, Values<'_>) -> Result<()>,
+        mut f: impl FnMut(usize, RowValues<'_>) -> Result<()>,
     ) -> Result<()> {
         let ranges = rows.iter().map(|row| self.block(*row)).collect::<Result<Vec<_>>>()?;
         self.blob.with_many(&ranges, &mut |number, block| match self.values(block) {
@@ -278,7 +279,7 @@ impl Rows {
         })
     }
 
-    /// Hands row, place and block of each of neighbouring rows to `f`, reading many at once.
+    /// Hands row, offset and block of each of neighbouring rows to `f`; reads many blocks at once.
     fn scan(
         &self,
         rows: Range<u64>,
@@ -308,13 +309,13 @@ impl Rows {
         Ok(())
     }
 
-    /// The rows that have all these values, ascending. Reads everything: blocks have no index.
-    pub(super) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Rows that meet all conditions, ascending. Reads all blocks, because they have no index.
+    pub(super) fn find(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         self.scan(0..self.len(), |row, at, block| {
             let values = self.values(block).ok_or_else(|| self.cut_short(at))?;
-            let fits = |(property, wanted): &(u32, Wanted)| {
-                let value = Values(values.0).find(|(number, _)| number == property);
+            let fits = |(property, wanted): &(u32, Predicate)| {
+                let value = RowValues(values.0).find(|(number, _)| number == property);
                 value.is_some_and(|(_, value)| wanted.fits(value))
             };
             if wanted.iter().all(fits) {
@@ -325,7 +326,7 @@ impl Rows {
         Ok(found)
     }
 
-    /// Time and internal id of the end of an edge.
+    /// Time of an edge, and internal id of its destination.
     pub(super) fn edge(&self, row: u64) -> Result<(i64, u64)> {
         let range = self.block(row)?;
         let piece = range.start..range.end.min(range.start + HEAD);
@@ -333,7 +334,7 @@ impl Rows {
         told.filter(|_| self.edges).ok_or_else(|| self.cut_short(range.start))
     }
 
-    /// The internal ids of the ends of neighbouring edges.
+    /// The internal ids of the destinations of neighbouring edges.
     pub(super) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
         let mut ends = Vec::new();
         self.scan(rows, |_, at, block| {
@@ -343,7 +344,7 @@ impl Rows {
         Ok(ends)
     }
 
-    /// Neighbouring edges, read at once.
+    /// Neighbouring edges with their properties, read at once.
     pub(super) fn edges(&self, rows: Range<u64>) -> Result<Vec<EdgeRow>> {
         let mut edges = Vec::new();
         self.scan(rows, |_, at, block| {
@@ -354,7 +355,7 @@ impl Rows {
         Ok(edges)
     }
 
-    /// Tells which blocks are no lists of properties, ascending by number.
+    /// Reports the blocks that are cut short, or whose properties are not ascending by number.
     pub(super) fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
         self.scan(0..self.len(), |row, _, block| {
             let Some(mut values) = self.values(block) else {
@@ -376,7 +377,7 @@ impl Rows {
     }
 }
 
-/// Time and end of an edge, and the rest of its block.
+/// Time and destination of an edge, and the rest of its block.
 fn head(block: &[u8]) -> Option<(i64, u64, &[u8])> {
     let (time, rest) = block.split_first_chunk()?;
     let mut read = 0;

@@ -1,5 +1,5 @@
-//! The part of a deep check that reads properties: every value decodes, edges are in order, lists of rows
-//! are those of their values, every change of the log can be made.
+//! Deep check of a store with properties: every value decodes, edges are in order, lists of rows
+//! belong to their values, and every change in the log can be applied.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub fn check(
     check_with(path, options, &[&PropertyCheck], progress)
 }
 
-/// Checks the section of properties.
+/// Checks the property section.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PropertyCheck;
 
 impl SectionCheck for PropertyCheck {
     fn memory(&self, store: &Arc<Store>, cancel: &CancelToken) -> u64 {
-        // What cannot be read is in the report.
+        // A section that cannot be read is reported by `verify`.
         let Ok(Some(entry)) = PropertyEntry::of(store.manifest()) else { return 0 };
         Base::least(store, &entry, cancel).unwrap_or(entry.bytes())
     }
@@ -44,7 +44,7 @@ impl SectionCheck for PropertyCheck {
         }
         let base = Base::open(store, memory, cancel)?;
         base.verify(store.num_edges(), cancel, problem)?;
-        // Every change of the log can be made.
+        // Applies every change in the log.
         PropertyGraph::with_log(store, base, cancel).map(|_| ())
     }
 }

@@ -1,4 +1,4 @@
-//! The values of one property for a run of rows, by the codec that takes least.
+//! Columns: the values of one property for a group of rows, by the codec that takes fewest bytes.
 
 use std::collections::HashMap;
 
@@ -6,51 +6,53 @@ use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::compressed_text::Extent;
-use super::monotone::Monotone;
+use super::compressed_text::TextExtent;
+use super::condition::Predicate;
+use super::elias_fano::EliasFano;
 use super::packed::{Packed, width_of};
 use super::searchable::{self, Searchable};
-use super::texts::{Decoded, Symbols, Texts};
-use super::wanted::Wanted;
+use super::texts::{DecodedStrings, Symbols, Texts};
 use nakshi_store::Result;
 
-/// Values are kept as a dictionary, with a list of rows for each, if they occur so often on average.
+/// Values that occur this often on average are stored as a dictionary.
 const REPEATS: usize = 4;
 
-/// Up to so many values are looked through one by one.
+/// Most values that are searched linearly, without an order of the values.
 const FEW: usize = 32;
 
-/// Where the values of a column lie in a [`Blob`].
+/// Location of the values of a column in a [`Blob`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Layout {
-    /// Rows that have a value, if not all have one: value `i` belongs to the `i`-th of them.
+pub(super) struct ColumnLayout {
+    /// Rows that have a value; absent if all rows have one. Value `i` belongs to the `i`-th of
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    present: Option<Monotone>,
-    /// Numbers of the values in ascending order of the values, equal ones in that of their numbers, where
-    /// there is no dictionary to find them by.
+    present: Option<EliasFano>,
+    /// Numbers of the values, sorted by value and then by number; absent where a dictionary finds
+    /// values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<Packed>,
     #[serde(flatten)]
-    values: Values,
+    values: ColumnCodec,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "codec", rename_all = "lowercase")]
-enum Values {
-    /// Values of eight bytes or of one, as their distance from the least; `bytes` each.
+enum ColumnCodec {
+    /// Frame of reference: the distances of the values from the least; values have eight bytes or
+    /// one.
     Frame { least: u64, bytes: u8, distances: Packed },
-    /// Distinct values in ascending order; the number of each value among them; and the places of
-    /// all values, sorted by that number: place `p` of value `c` stands as `c * count + p`, those of
-    /// `c` from `starts[c]` on.
-    Dictionary { distinct: Texts, codes: Packed, starts: Monotone, places: Monotone },
-    /// The values themselves.
+    /// Dictionary: distinct values in ascending order, the code of each value, and the positions of
+    /// the values of each code. Position `p` of code `c` is stored as `c * count + p`; those of `c`
+    /// begin at `starts[c]`.
+    Dictionary { distinct: Texts, codes: Packed, starts: EliasFano, places: EliasFano },
+    /// The values themselves, as strings.
     Plain { texts: Texts },
-    /// The values as one text that is compressed and searched by Succinct, with a mark before each and
-    /// behind the last.
-    Searchable { text: Extent, marks: Monotone },
+    /// The values as one text that Succinct compresses and searches, with a mark before each value
+    /// and one behind the last.
+    Searchable { text: TextExtent, marks: EliasFano },
 }
 
-/// The values of one property, in the order of rows, until they are written.
+/// The values of one property in the order of rows, before they are encoded.
 #[derive(Debug, Default)]
 pub(super) struct ColumnBuilder {
     rows: Vec<u32>,
@@ -59,7 +61,7 @@ pub(super) struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// The value of `row`, which is higher than all before.
+    /// Adds the value of `row`, which must be higher than all rows before.
     pub(super) fn push(&mut self, row: u32, value: &[u8]) {
         self.rows.push(row);
         self.bytes.extend_from_slice(value);
@@ -70,16 +72,17 @@ impl ColumnBuilder {
         self.rows.is_empty()
     }
 
-    /// Appends the column of `rows` rows, all of which have a value of eight bytes, as numbers.
+    /// Appends the column of `rows` rows as a frame of reference, if all have a value of eight
+    /// bytes.
     pub(super) fn write_frame(
         &self,
         rows: u32,
         cancel: &CancelToken,
         out: &mut Vec<u8>,
-    ) -> Result<Layout> {
+    ) -> Result<ColumnLayout> {
         let values = self.values();
         match frame(&values, out) {
-            Some(values) => Ok(Layout { present: None, order: None, values }),
+            Some(values) => Ok(ColumnLayout { present: None, order: None, values }),
             None => self.write(rows, cancel, out),
         }
     }
@@ -90,34 +93,34 @@ impl ColumnBuilder {
         starts.zip(&self.ends).map(range).collect()
     }
 
-    /// The rows that have a value, if not all of `rows` have one.
-    fn write_present(&self, rows: u32, out: &mut Vec<u8>) -> Option<Monotone> {
+    /// Appends the rows that have a value; `None` if all of `rows` have one.
+    fn write_present(&self, rows: u32, out: &mut Vec<u8>) -> Option<EliasFano> {
         let all = self.rows.len() as u64 == u64::from(rows);
         (!all).then(|| {
             let rows: Vec<u64> = self.rows.iter().map(|&row| row.into()).collect();
-            Monotone::write(&rows, out)
+            EliasFano::write(&rows, out)
         })
     }
 
-    /// Appends the column of `rows` rows so that substrings are found in it.
+    /// Appends the column of `rows` rows as a text in which substrings are found.
     pub(super) fn write_searchable(
         &self,
         rows: u32,
         cancel: &CancelToken,
         out: &mut Vec<u8>,
-    ) -> Result<Layout> {
+    ) -> Result<ColumnLayout> {
         let present = self.write_present(rows, out);
         let (text, marks) = searchable::write(&self.values(), cancel, out)?;
-        Ok(Layout { present, order: None, values: Values::Searchable { text, marks } })
+        Ok(ColumnLayout { present, order: None, values: ColumnCodec::Searchable { text, marks } })
     }
 
-    /// Appends the column of `rows` rows.
+    /// Appends the column of `rows` rows by the codec that takes fewest bytes.
     pub(super) fn write(
         &self,
         rows: u32,
         cancel: &CancelToken,
         out: &mut Vec<u8>,
-    ) -> Result<Layout> {
+    ) -> Result<ColumnLayout> {
         let values = self.values();
         let present = self.write_present(rows, out);
         let mut numbers: HashMap<&[u8], u64> = HashMap::new();
@@ -126,27 +129,28 @@ impl ColumnBuilder {
             if numbers.len() * REPEATS > values.len() {
                 let written = match frame(&values, out) {
                     Some(written) => written,
-                    None => Values::Plain { texts: Texts::write(&values, cancel, out)? },
+                    None => ColumnCodec::Plain { texts: Texts::write(&values, cancel, out)? },
                 };
                 let order = (values.len() > FEW).then(|| order(&values, out));
-                return Ok(Layout { present, order, values: written });
+                return Ok(ColumnLayout { present, order, values: written });
             }
         }
         let values = dictionary(&values, numbers, cancel, out)?;
-        Ok(Layout { present, order: None, values })
+        Ok(ColumnLayout { present, order: None, values })
     }
 }
 
-/// Numbers of values in the order of the values.
+/// Appends the numbers of the values, sorted by value.
 fn order(values: &[&[u8]], out: &mut Vec<u8>) -> Packed {
     let mut order: Vec<u64> = (0..values.len() as u64).collect();
-    // Stable, so that equal values keep their order.
+    // The sort is stable, so equal values stay sorted by number.
     order.sort_by_key(|i| values.get(*i as usize));
     Packed::write(order, width_of(values.len().saturating_sub(1) as u64), out)
 }
 
-/// Values of eight bytes, or all of one, as numbers.
-fn frame(values: &[&[u8]], out: &mut Vec<u8>) -> Option<Values> {
+/// Appends values that all have eight bytes, or all one, as a frame of reference; `None` for
+/// others.
+fn frame(values: &[&[u8]], out: &mut Vec<u8>) -> Option<ColumnCodec> {
     let bytes = values.first()?.len();
     if ![1, 8].contains(&bytes) || values.iter().any(|value| value.len() != bytes) {
         return None;
@@ -155,7 +159,7 @@ fn frame(values: &[&[u8]], out: &mut Vec<u8>) -> Option<Values> {
     let (least, most) = (numbers().min()?, numbers().max()?);
     let distances = Packed::write(numbers().map(|v| v - least), width_of(most - least), out);
     // One or eight.
-    Some(Values::Frame { least, bytes: bytes as u8, distances })
+    Some(ColumnCodec::Frame { least, bytes: bytes as u8, distances })
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -167,7 +171,7 @@ fn dictionary<'v>(
     mut numbers: HashMap<&'v [u8], u64>,
     cancel: &CancelToken,
     out: &mut Vec<u8>,
-) -> Result<Values> {
+) -> Result<ColumnCodec> {
     let mut distinct: Vec<&[u8]> = numbers.keys().copied().collect();
     distinct.sort_unstable();
     (0..).zip(&distinct).for_each(|(code, value)| {
@@ -190,105 +194,107 @@ fn dictionary<'v>(
         *start = sum;
     }
     let width = width_of(distinct.len().saturating_sub(1) as u64);
-    Ok(Values::Dictionary {
+    Ok(ColumnCodec::Dictionary {
         distinct: Texts::write(&distinct, cancel, out)?,
         codes: Packed::write(values.iter().map(code), width, out),
-        starts: Monotone::write(&starts, out),
-        places: Monotone::write(&places, out),
+        starts: EliasFano::write(&starts, out),
+        places: EliasFano::write(&places, out),
     })
 }
 
-impl Layout {
+impl ColumnLayout {
     /// The same column in a file into which its bytes were copied at `base`.
     pub(super) fn moved(self, base: u64) -> Self {
         let values = match self.values {
-            Values::Frame { least, bytes, distances } => {
-                Values::Frame { least, bytes, distances: distances.moved(base) }
+            ColumnCodec::Frame { least, bytes, distances } => {
+                ColumnCodec::Frame { least, bytes, distances: distances.moved(base) }
             }
-            Values::Dictionary { distinct, codes, starts, places } => Values::Dictionary {
-                distinct: distinct.moved(base),
-                codes: codes.moved(base),
-                starts: starts.moved(base),
-                places: places.moved(base),
-            },
-            Values::Plain { texts } => Values::Plain { texts: texts.moved(base) },
-            Values::Searchable { text, marks } => {
-                Values::Searchable { text: text.moved(base), marks: marks.moved(base) }
+            ColumnCodec::Dictionary { distinct, codes, starts, places } => {
+                ColumnCodec::Dictionary {
+                    distinct: distinct.moved(base),
+                    codes: codes.moved(base),
+                    starts: starts.moved(base),
+                    places: places.moved(base),
+                }
+            }
+            ColumnCodec::Plain { texts } => ColumnCodec::Plain { texts: texts.moved(base) },
+            ColumnCodec::Searchable { text, marks } => {
+                ColumnCodec::Searchable { text: text.moved(base), marks: marks.moved(base) }
             }
         };
         let order = self.order.map(|order| order.moved(base));
-        Layout { present: self.present.map(|rows| rows.moved(base)), order, values }
+        ColumnLayout { present: self.present.map(|rows| rows.moved(base)), order, values }
     }
 
-    /// Bytes that an open column keeps in memory beside its file.
+    /// Bytes of memory that an open column takes beside its file.
     pub(super) fn in_memory(&self) -> u64 {
         match self.values {
-            Values::Searchable { text, .. } => text.len,
+            ColumnCodec::Searchable { text, .. } => text.len,
             _ => 0,
         }
     }
 }
 
-/// Bytes of distinct values up to which a dictionary is kept decoded.
+/// Bytes of distinct values up to which a dictionary stays decoded in memory.
 const DECODED: usize = 64 << 10;
 
-/// A column that is read.
+/// Reader of a column.
 #[derive(Debug)]
-pub(super) struct Column {
-    layout: Layout,
+pub(super) struct EncodedColumn {
+    layout: ColumnLayout,
     symbols: Option<Box<Symbols>>,
-    /// Distinct values, if they are few.
-    distinct: Option<Decoded>,
+    /// Distinct values, decoded if they are few.
+    distinct: Option<DecodedStrings>,
     searchable: Option<Box<Searchable>>,
 }
 
-/// Where the value of a row is.
-pub(super) enum Place {
-    /// It has none.
+/// Encoded value of a row.
+pub(super) enum ValueCode {
+    /// The row has no value.
     None,
-    /// Its distance, its code, or its number among strings.
+    /// Distance in a frame of reference, code of a dictionary, or number of a string.
     At(u64),
 }
 
-/// What is known of a value before it is copied.
+/// A value that is not copied yet.
 pub(super) enum Found<'c> {
     None,
     Bytes(&'c [u8]),
     Number(u64),
 }
 
-impl Column {
-    /// Bytes that a column takes beside those of its file, where that is not in memory.
-    pub(super) const BYTES: u64 = (size_of::<Column>() + size_of::<Symbols>()) as u64;
+impl EncodedColumn {
+    /// Bytes of memory of an open column whose file is on disk.
+    pub(super) const BYTES: u64 = (size_of::<EncodedColumn>() + size_of::<Symbols>()) as u64;
 
-    pub(super) fn open(layout: Layout, blob: &Blob) -> Result<Self> {
+    pub(super) fn open(layout: ColumnLayout, blob: &Blob) -> Result<Self> {
         let symbols = match &layout.values {
-            Values::Frame { .. } | Values::Searchable { .. } => None,
-            Values::Dictionary { distinct: texts, .. } | Values::Plain { texts } => {
+            ColumnCodec::Frame { .. } | ColumnCodec::Searchable { .. } => None,
+            ColumnCodec::Dictionary { distinct: texts, .. } | ColumnCodec::Plain { texts } => {
                 texts.symbols(blob)?
             }
         };
         let distinct = match &layout.values {
-            Values::Dictionary { distinct, .. } if blob.is_in_memory() => {
-                Decoded::of(distinct, blob, symbols.as_deref(), DECODED)?
+            ColumnCodec::Dictionary { distinct, .. } if blob.is_in_memory() => {
+                DecodedStrings::of(distinct, blob, symbols.as_deref(), DECODED)?
             }
             _ => None,
         };
         let searchable = match layout.values {
-            Values::Searchable { text, marks } => {
+            ColumnCodec::Searchable { text, marks } => {
                 Some(Box::new(Searchable::open(blob, text, marks)?))
             }
             _ => None,
         };
-        Ok(Column { layout, symbols, distinct, searchable })
+        Ok(EncodedColumn { layout, symbols, distinct, searchable })
     }
 
     fn len(&self) -> u64 {
         match &self.layout.values {
-            Values::Frame { distances, .. } => distances.len(),
-            Values::Dictionary { codes, .. } => codes.len(),
-            Values::Plain { texts } => texts.len(),
-            Values::Searchable { marks, .. } => marks.len().saturating_sub(1),
+            ColumnCodec::Frame { distances, .. } => distances.len(),
+            ColumnCodec::Dictionary { codes, .. } => codes.len(),
+            ColumnCodec::Plain { texts } => texts.len(),
+            ColumnCodec::Searchable { marks, .. } => marks.len().saturating_sub(1),
         }
     }
 
@@ -297,43 +303,43 @@ impl Column {
         self.layout.present.map_or(Ok(i), |rows| rows.get(blob, i))
     }
 
-    /// Appends the value of `row` to `out`; false if it has none.
+    /// Appends the value of `row` to `out`; false if it is null.
     pub(super) fn get(&self, blob: &Blob, row: u64, out: &mut Vec<u8>) -> Result<bool> {
         let place = self.place(blob, row)?;
         self.take(blob, &self.found(&place), out)?;
-        Ok(!matches!(place, Place::None))
+        Ok(!matches!(place, ValueCode::None))
     }
 
-    /// First of three steps to a value, each of which waits for memory: whoever takes each step for
-    /// many columns before the next waits for all at once.
+    /// First of three steps to a value, each of which waits for memory. A caller that takes one
+    /// step for many columns before the next step waits for all of them at once.
     #[inline]
-    pub(super) fn place(&self, blob: &Blob, row: u64) -> Result<Place> {
+    pub(super) fn place(&self, blob: &Blob, row: u64) -> Result<ValueCode> {
         let i = match &self.layout.present {
             None => row,
             Some(rows) => {
                 let until = rows.at_most(blob, row)?;
                 if until == 0 || rows.get(blob, until - 1)? != row {
-                    return Ok(Place::None);
+                    return Ok(ValueCode::None);
                 }
                 until - 1
             }
         };
         match &self.layout.values {
-            Values::Frame { distances, .. } => distances.get(blob, i).map(Place::At),
-            Values::Dictionary { codes, .. } => codes.get(blob, i).map(Place::At),
-            Values::Plain { .. } | Values::Searchable { .. } => Ok(Place::At(i)),
+            ColumnCodec::Frame { distances, .. } => distances.get(blob, i).map(ValueCode::At),
+            ColumnCodec::Dictionary { codes, .. } => codes.get(blob, i).map(ValueCode::At),
+            ColumnCodec::Plain { .. } | ColumnCodec::Searchable { .. } => Ok(ValueCode::At(i)),
         }
     }
 
-    /// Second step.
+    /// Second step: looks up the code in decoded values.
     #[inline]
-    pub(super) fn found(&self, place: &Place) -> Found<'_> {
+    pub(super) fn found(&self, place: &ValueCode) -> Found<'_> {
         match (place, &self.distinct) {
-            (Place::None, _) => Found::None,
-            (Place::At(code), Some(distinct)) => {
+            (ValueCode::None, _) => Found::None,
+            (ValueCode::At(code), Some(distinct)) => {
                 distinct.get(*code as usize).map_or(Found::Number(*code), Found::Bytes)
             }
-            (Place::At(number), None) => Found::Number(*number),
+            (ValueCode::At(number), None) => Found::Number(*number),
         }
     }
 
@@ -343,16 +349,16 @@ impl Column {
         match (found, &self.layout.values) {
             (Found::None, _) => {}
             (Found::Bytes(bytes), _) => out.extend_from_slice(bytes),
-            (Found::Number(distance), Values::Frame { least, bytes, .. }) => {
+            (Found::Number(distance), ColumnCodec::Frame { least, bytes, .. }) => {
                 let number = distance.wrapping_add(*least).to_be_bytes();
                 let from = number.len().saturating_sub(usize::from(*bytes));
                 out.extend_from_slice(number.get(from..).unwrap_or_default());
             }
-            (Found::Number(code), Values::Dictionary { distinct: texts, .. })
-            | (Found::Number(code), Values::Plain { texts }) => {
+            (Found::Number(code), ColumnCodec::Dictionary { distinct: texts, .. })
+            | (Found::Number(code), ColumnCodec::Plain { texts }) => {
                 texts.get(blob, self.symbols.as_deref(), *code, out)?;
             }
-            (Found::Number(i), Values::Searchable { .. }) => {
+            (Found::Number(i), ColumnCodec::Searchable { .. }) => {
                 if let Some(searchable) = &self.searchable {
                     searchable.get(blob, *i, out)?;
                 }
@@ -361,26 +367,27 @@ impl Column {
         Ok(())
     }
 
-    /// The value of `row` as the number that its bytes are; `None` if it is none.
+    /// The value of `row` as a number; `None` unless the column is a frame of reference without
+    /// nulls.
     #[inline]
     pub(super) fn number(&self, blob: &Blob, row: u64) -> Result<Option<u64>> {
         match (&self.layout.values, &self.layout.present) {
-            (Values::Frame { least, distances, .. }, None) => {
+            (ColumnCodec::Frame { least, distances, .. }, None) => {
                 Ok(Some(distances.get(blob, row)?.wrapping_add(*least)))
             }
             _ => Ok(None),
         }
     }
 
-    /// The rows that have a value, in ascending order.
-    pub(super) fn find(&self, blob: &Blob, wanted: &Wanted) -> Result<Vec<u64>> {
+    /// Rows whose value matches, ascending.
+    pub(super) fn find(&self, blob: &Blob, wanted: &Predicate) -> Result<Vec<u64>> {
         let mut rows = Vec::new();
-        if let (Some(order), Wanted::Equal(value)) = (&self.layout.order, wanted) {
+        if let (Some(order), Predicate::Equal(value)) = (&self.layout.order, wanted) {
             self.find_in_order(blob, order, value, &mut rows)?;
             return Ok(rows);
         }
         match (&self.layout.values, wanted) {
-            (Values::Frame { least, bytes, distances }, Wanted::Equal(value)) => {
+            (ColumnCodec::Frame { least, bytes, distances }, Predicate::Equal(value)) => {
                 let Some(wanted) = number(value).checked_sub(*least) else { return Ok(rows) };
                 if value.len() != usize::from(*bytes) {
                     return Ok(rows);
@@ -391,7 +398,7 @@ impl Column {
                     }
                 }
             }
-            (Values::Dictionary { distinct, .. }, Wanted::Equal(value)) => {
+            (ColumnCodec::Dictionary { distinct, .. }, Predicate::Equal(value)) => {
                 let code = match &self.distinct {
                     Some(distinct) => distinct.find(value),
                     None => distinct.find(blob, self.symbols.as_deref(), value)?,
@@ -400,7 +407,7 @@ impl Column {
                     self.rows_of(blob, code, &mut rows)?;
                 }
             }
-            (Values::Dictionary { distinct, .. }, _) => {
+            (ColumnCodec::Dictionary { distinct, .. }, _) => {
                 for code in fitting(distinct.len(), wanted, |code, value| {
                     distinct.get(blob, self.symbols.as_deref(), code, value)
                 })? {
@@ -408,7 +415,7 @@ impl Column {
                 }
                 rows.sort_unstable();
             }
-            (Values::Searchable { .. }, Wanted::Equal(_) | Wanted::Contains(_)) => {
+            (ColumnCodec::Searchable { .. }, Predicate::Equal(_) | Predicate::Contains(_)) => {
                 for i in self.searched(blob, wanted)? {
                     rows.push(self.row(blob, i)?);
                 }
@@ -423,16 +430,18 @@ impl Column {
     }
 
     /// Numbers of the values that a search in their text finds.
-    fn searched(&self, blob: &Blob, wanted: &Wanted) -> Result<Vec<u64>> {
+    fn searched(&self, blob: &Blob, wanted: &Predicate) -> Result<Vec<u64>> {
         match (&self.searchable, wanted) {
-            (Some(searchable), Wanted::Equal(value)) => searchable.equal(blob, value),
-            (Some(searchable), Wanted::Contains(pattern)) => searchable.containing(blob, pattern),
+            (Some(searchable), Predicate::Equal(value)) => searchable.equal(blob, value),
+            (Some(searchable), Predicate::Contains(pattern)) => {
+                searchable.containing(blob, pattern)
+            }
             _ => Ok(Vec::new()),
         }
     }
 
-    /// Those of `rows` that have a value.
-    pub(super) fn among(&self, blob: &Blob, rows: &[u64], wanted: &Wanted) -> Result<Vec<u64>> {
+    /// Those of `rows` whose value matches.
+    pub(super) fn among(&self, blob: &Blob, rows: &[u64], wanted: &Predicate) -> Result<Vec<u64>> {
         let (mut found, mut value) = (Vec::new(), Vec::new());
         for row in rows {
             value.clear();
@@ -443,14 +452,14 @@ impl Column {
         Ok(found)
     }
 
-    /// About how many values [`Column::find`] has to read.
-    pub(super) fn reads(&self, blob: &Blob, wanted: &Wanted) -> Result<u64> {
+    /// Estimated number of values that [`EncodedColumn::find`] reads.
+    pub(super) fn reads(&self, blob: &Blob, wanted: &Predicate) -> Result<u64> {
         match (&self.layout.values, wanted, &self.searchable) {
-            (_, Wanted::Equal(_), _) => Ok(0),
-            (_, Wanted::Contains(pattern), Some(searchable)) => {
+            (_, Predicate::Equal(_), _) => Ok(0),
+            (_, Predicate::Contains(pattern), Some(searchable)) => {
                 Ok(searchable.count(blob, pattern)?.min(self.len()))
             }
-            (Values::Dictionary { distinct, .. }, ..) => Ok(distinct.len()),
+            (ColumnCodec::Dictionary { distinct, .. }, ..) => Ok(distinct.len()),
             _ => Ok(self.len()),
         }
     }
@@ -481,18 +490,18 @@ impl Column {
         Ok(())
     }
 
-    /// Puts value `i` in place of what `out` holds.
+    /// Replaces the contents of `out` by value `i`.
     fn value(&self, blob: &Blob, i: u64, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let number = match &self.layout.values {
-            Values::Frame { distances: numbers, .. }
-            | Values::Dictionary { codes: numbers, .. } => numbers.get(blob, i)?,
-            Values::Plain { .. } | Values::Searchable { .. } => i,
+            ColumnCodec::Frame { distances: numbers, .. }
+            | ColumnCodec::Dictionary { codes: numbers, .. } => numbers.get(blob, i)?,
+            ColumnCodec::Plain { .. } | ColumnCodec::Searchable { .. } => i,
         };
         self.take(blob, &Found::Number(number), out)
     }
 
-    /// Tells what is wrong with the order of values.
+    /// Reports damage of the order of values.
     fn verify_order(&self, blob: &Blob, order: &Packed, told: &mut dyn FnMut(&str)) -> Result<()> {
         if order.len() != self.len() {
             told("the order of its values has another number of them");
@@ -516,8 +525,8 @@ impl Column {
         Ok(())
     }
 
-    /// Tells what is wrong with a dictionary: values out of order, and lists of rows that are not
-    /// those of their value; or with the order of values.
+    /// Reports damage of the order of values, of a text, or of a dictionary: values that do not
+    /// ascend, and lists of rows that belong to another value.
     pub(super) fn verify(&self, blob: &Blob, told: &mut dyn FnMut(&str)) -> Result<()> {
         if let Some(order) = &self.layout.order {
             return self.verify_order(blob, order, told);
@@ -525,7 +534,8 @@ impl Column {
         if let Some(searchable) = &self.searchable {
             return searchable.verify(blob, told);
         }
-        let Values::Dictionary { distinct, codes, starts, places } = &self.layout.values else {
+        let ColumnCodec::Dictionary { distinct, codes, starts, places } = &self.layout.values
+        else {
             return Ok(());
         };
         if places.len() != codes.len() || starts.len() != distinct.len() + 1 {
@@ -559,7 +569,9 @@ impl Column {
 
     /// Appends the rows with value `code` of a dictionary.
     fn rows_of(&self, blob: &Blob, code: u64, rows: &mut Vec<u64>) -> Result<()> {
-        let Values::Dictionary { starts, places, .. } = &self.layout.values else { return Ok(()) };
+        let ColumnCodec::Dictionary { starts, places, .. } = &self.layout.values else {
+            return Ok(());
+        };
         let (from, to) = starts.pair(blob, code)?;
         let first = code.saturating_mul(self.len());
         for place in places.from(blob, from)?.take(to.saturating_sub(from) as usize) {
@@ -569,11 +581,10 @@ impl Column {
     }
 }
 
-/// The numbers of those of `count` values that are what is wanted; `value` puts one in place of what its
-/// second argument holds.
+/// Numbers of the matching ones among `count` values; `value` appends one to its second argument.
 fn fitting(
     count: u64,
-    wanted: &Wanted,
+    wanted: &Predicate,
     value: impl Fn(u64, &mut Vec<u8>) -> Result<()>,
 ) -> Result<Vec<u64>> {
     let (mut found, mut bytes) = (Vec::new(), Vec::new());
@@ -620,19 +631,19 @@ mod tests {
         let mut bytes = Vec::new();
         let layout = builder.write(9, &CancelToken::new(), &mut bytes).unwrap();
         let blob = Blob::of(&bytes).unwrap();
-        let column = Column::open(layout, &blob).unwrap();
-        let item = Wanted::Item(b"seven-3".to_vec());
+        let column = EncodedColumn::open(layout, &blob).unwrap();
+        let item = Predicate::Item(b"seven-3".to_vec());
         assert_eq!(column.find(&blob, &item).unwrap(), [3]);
-        let part = Wanted::ItemContains(b"-5".to_vec());
+        let part = Predicate::ItemContains(b"-5".to_vec());
         assert_eq!(column.find(&blob, &part).unwrap(), [5]);
     }
 
     proptest! {
-        /// Seen red with places that count rows instead of values, with starts that are off by one,
-        /// with nulls that take the value behind them, and with an order of rows instead of values;
-        /// with parts of values of one or eight bytes not looked for, with hits in a text that span two
-        /// strings or have a mark, with a string that only its first hit counts for, with a string found by
-        /// its beginning, and with the empty part found nowhere.
+        /// Seen red with positions that count rows instead of values, with starts that are off by
+        /// one, with nulls that take the value behind them, and with an order of rows instead of
+        /// values; with parts of values of one or eight bytes not searched for, with hits in a text
+        /// that span two strings or contain a mark, with a string of which only the first hit
+        /// counts, with a string found by its beginning, and with the empty part found nowhere.
         #[test]
         fn values_are_read_and_found(values in values(), before in 0..9usize, searchable in any::<bool>()) {
             let mut builder = ColumnBuilder::default();
@@ -647,9 +658,9 @@ mod tests {
             };
             let layout = layout.unwrap().moved(before as u64);
             let told = serde_json::to_string(&layout).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Layout>(&told).unwrap(), layout);
+            prop_assert_eq!(serde_json::from_str::<ColumnLayout>(&told).unwrap(), layout);
             let blob = Blob::of(&[vec![9; before], bytes].concat()).unwrap();
-            let column = Column::open(layout, &blob).unwrap();
+            let column = EncodedColumn::open(layout, &blob).unwrap();
             for (row, value) in (0..).zip(&values) {
                 let mut found = Vec::new();
                 let there = column.get(&blob, row, &mut found).unwrap();
@@ -657,17 +668,17 @@ mod tests {
             }
             for value in values.iter().flatten().take(20) {
                 let expected = rows_where(&values, |v| v == value);
-                prop_assert_eq!(column.find(&blob, &Wanted::Equal(value.clone())).unwrap(), expected);
+                prop_assert_eq!(column.find(&blob, &Predicate::Equal(value.clone())).unwrap(), expected);
                 let middle = value.get(value.len() / 3..value.len().div_ceil(2)).unwrap();
                 for part in [&[][..], &[0], b"a", b"ab", &value[value.len() / 2..], middle, value] {
                     let has = |v: &[u8]| part.is_empty() || v.windows(part.len()).any(|w| w == part);
-                    let (expected, wanted) = (rows_where(&values, has), Wanted::Contains(part.to_vec()));
+                    let (expected, wanted) = (rows_where(&values, has), Predicate::Contains(part.to_vec()));
                     let all: Vec<u64> = (0..values.len() as u64).collect();
                     prop_assert_eq!(&column.among(&blob, &all, &wanted).unwrap(), &expected);
                     prop_assert_eq!(column.find(&blob, &wanted).unwrap(), expected);
                 }
             }
-            prop_assert!(column.find(&blob, &Wanted::Equal(b"not there".to_vec())).unwrap().is_empty());
+            prop_assert!(column.find(&blob, &Predicate::Equal(b"not there".to_vec())).unwrap().is_empty());
             let mut problems = Vec::new();
             column.verify(&blob, &mut |what| problems.push(what.to_owned())).unwrap();
             prop_assert_eq!(problems, Vec::<String>::new());

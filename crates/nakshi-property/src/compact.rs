@@ -1,8 +1,8 @@
-//! Compaction: what the log has changed becomes files, while readers read and writers write.
+//! Compaction, which turns the log into files while readers read and writers write.
 //!
-//! New files are built from a snapshot, as an import builds them. Commits that were made meanwhile go to
-//! the log of the new files. The next manifest makes both valid at once; a crash leaves the old files
-//! with the old log, or the new ones with the new log.
+//! A compaction builds new files from a snapshot, as an import does. Commits that are made
+//! meanwhile are carried over to the log of the new files. The next manifest makes both valid at
+//! once: a crash leaves the old files with the old log, or the new files with the new log.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use super::PropertyEntry;
 use super::apply::Lookups;
 use super::base::Base;
 use super::import::{LoadOptions, compacted};
-use super::live::{Core, PropertyStore};
-use super::log::{Group, LogReader, LogWriter};
+use super::log::{CommitGroup, LogReader, LogWriter};
 use super::orphans::remove_orphans;
-use super::state::State;
+use super::property_store::{Core, PropertyStore};
+use super::state::GraphState;
 use nakshi_store::files::manifest_name;
 use nakshi_store::import::Hooks;
 use nakshi_store::{CachePlan, Manifest, Result, Store};
 
-/// Commits that writers wait for while the last of them are carried over.
+/// Commits for which writers wait, while the last of them are carried over.
 const FEW: u64 = 256;
-/// Times that commits are carried over without that.
+/// Rounds of carrying over commits before writers have to wait.
 const ROUNDS: usize = 8;
 
 /// Bytes of commits that are carried over together.
 const GROUP: u64 = 8 << 20;
 
-/// What a compaction did.
+/// Report of a compaction.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CompactReport {
-    /// Nodes and edges in the new files.
+    /// Nodes in the new files.
     pub nodes: u64,
     /// Edges in the new files.
     pub edges: u64,
-    /// Bytes of the log before.
+    /// Bytes of the log before the compaction.
     pub log_bytes: u64,
-    /// Bytes of the property files before, and now.
+    /// Bytes of the property files before and after.
     pub property_bytes: (u64, u64),
     /// Wall-clock seconds.
     pub seconds: f64,
@@ -46,24 +46,23 @@ pub struct CompactReport {
     pub waited: f64,
 }
 
-/// New files and their log, on the way to the present.
+/// New files and their log, which still lack the latest commits.
 struct Next {
     manifest: Manifest,
-    state: State,
+    state: GraphState,
     lookups: Lookups,
-    /// Reads the old log.
+    /// Reader of the old log.
     old: LogReader,
     log: LogWriter,
     bytes: u64,
 }
 
 impl PropertyStore {
-    /// Makes the log part of the files. Readers and writers go on meanwhile; snapshots stay what they
-    /// are.
+    /// Turns the log into files. Readers and writers continue meanwhile, and snapshots stay valid.
     ///
     /// # Errors
-    /// [`nakshi_store::Error::Locked`] if another process writes; those of an import. The store is what it
-    /// was then.
+    /// [`nakshi_store::Error::Locked`] if another process writes; errors of an import. The store is
+    /// unchanged then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
         let began = std::time::Instant::now();
         let _alone = self.alone(&hooks.cancel)?;
@@ -74,7 +73,7 @@ impl PropertyStore {
         let manifest = compacted(&self.fs, &old, &snapshot, options, hooks)?;
         let switched = self.switch(&old, &manifest, hooks);
         if switched.is_err() {
-            // The new files are nobody's.
+            // No manifest names the new files.
             let _ = remove_orphans(self.fs.as_ref(), &self.path, old.manifest());
         }
         let waited = switched?;
@@ -93,18 +92,18 @@ impl PropertyStore {
         })
     }
 
-    /// Carries over the commits that the new files lack, and makes them the files of the store; seconds
-    /// for which writers had to wait.
+    /// Carries over the commits that the new files lack, and makes the new files those of the
+    /// store. Returns the seconds for which writers had to wait.
     fn switch(&self, old: &Arc<Store>, manifest: &Manifest, hooks: &Hooks) -> Result<f64> {
         let store = Store::open_as(&self.path, manifest.clone(), &self.options)?;
         let base = Base::open(&store, self.options.memory, &hooks.cancel)?;
-        let room = base.lookups();
-        let state = State::new(Arc::new(base));
+        let budget = base.lookups();
+        let state = GraphState::new(Arc::new(base));
         let mut old = LogReader::new(&self.path, old.manifest())?;
-        // What the files contain.
+        // Commits that the new files contain.
         old.read_until(state.commit, &hooks.cancel)?;
         let log = LogWriter::begin(&self.fs, &LogReader::new(&self.path, manifest)?)?;
-        let lookups = Lookups::new(store, room, &hooks.cancel);
+        let lookups = Lookups::new(store, budget, &hooks.cancel);
         let manifest = manifest.clone();
         let mut next = Next { manifest, state, lookups, old, log, bytes: 0 };
         for _ in 0..ROUNDS {
@@ -122,13 +121,13 @@ impl PropertyStore {
         done.map(|()| began.elapsed().as_secs_f64())
     }
 
-    /// The new files and their log become those of the store.
+    /// Makes the new files and their log those of the store.
     fn take_over(&self, core: &mut Core, next: Next) -> Result<()> {
-        // Its vertices are others now.
+        // The new files number the vertices differently.
         CachePlan::remove(self.fs.as_ref(), &self.path)?;
         let path = self.path.join(manifest_name(next.manifest.generation));
         if let Err(error) = replace_file(self.fs.as_ref(), &path, &next.manifest.to_bytes()?) {
-            // Which of the two manifests a crash would leave is not known.
+            // After a crash, either manifest might be valid.
             core.writing.iter_mut().for_each(|writing| writing.fail(&error.to_string()));
             return Err(error.into());
         }
@@ -144,11 +143,12 @@ impl PropertyStore {
 }
 
 impl Next {
-    /// Makes the commits that have come to the old log, and writes them to the new one; their number.
+    /// Applies the commits that were added to the old log, and writes them to the new log; returns
+    /// their number.
     fn carry_over(&mut self, cancel: &CancelToken) -> Result<u64> {
-        let (mut group, mut commits) = (Group::default(), 0);
+        let (mut group, mut commits) = (CommitGroup::default(), 0);
         let Next { state, lookups, old, log, bytes, .. } = self;
-        let mut write = |group: &Group| {
+        let mut write = |group: &CommitGroup| {
             log.write(group)?;
             *bytes += group.bytes();
             Ok(())

@@ -1,4 +1,4 @@
-//! A compressed text in a property file.
+//! A text in a property file that Succinct compresses.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use serde::{Deserialize, Serialize};
 use super::blob::Blob;
 use nakshi_store::{Error, Result};
 
-/// Time between two looks at a cancel token while a text is compressed.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// Time between two checks of the cancel token while a text is compressed.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where a compressed text lies.
+/// Offset and length of a compressed text in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Extent {
+pub(crate) struct TextExtent {
     pub(crate) at: u64,
     pub(crate) len: u64,
 }
 
-/// Compresses a text, on a thread that a cancelled caller leaves behind: sorting suffixes does not
-/// stop half-way, and what it has needs no one.
+/// Compresses a text on another thread. A cancelled caller returns at once and leaves that thread
+/// to finish alone, because sorting suffixes cannot be stopped half-way.
 pub(crate) fn compress(text: Vec<u8>, options: Options, cancel: &CancelToken) -> Result<Vec<u8>> {
     let (send, receive) = channel();
     let work = move || {
         let mut out = Vec::new();
         let done = nakshi_succinct::write(&text, &options, &mut out);
-        // Nobody listens any more once the caller was cancelled.
+        // Fails only if the caller was cancelled and has left.
         let _ = send.send(done.map(|()| out));
     };
     let thread = std::thread::Builder::new().name("nakshi-succinct".into());
@@ -37,7 +37,7 @@ pub(crate) fn compress(text: Vec<u8>, options: Options, cancel: &CancelToken) ->
     thread.spawn(work).map_err(cannot)?;
     loop {
         cancel.check()?;
-        match receive.recv_timeout(PATIENCE) {
+        match receive.recv_timeout(CANCEL_INTERVAL) {
             Ok(done) => return done.map_err(|error| refused(&error)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -56,15 +56,15 @@ fn refused(error: &nakshi_succinct::Error) -> Error {
     }
 }
 
-impl Extent {
-    /// Bytes that are appended to a file of `at`.
+impl TextExtent {
+    /// The extent of `bytes` that are appended at offset `at`.
     pub(crate) fn of(at: u64, bytes: &[u8]) -> Self {
-        Extent { at, len: bytes.len() as u64 }
+        TextExtent { at, len: bytes.len() as u64 }
     }
 
     /// The same bytes in a file into which they were copied at `base`.
     pub(crate) fn moved(self, base: u64) -> Self {
-        Extent { at: self.at + base, ..self }
+        TextExtent { at: self.at + base, ..self }
     }
 }
 
@@ -85,31 +85,31 @@ impl AsRef<[u8]> for Slice {
 
 /// A compressed text.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct CompressedText {
     blob: Arc<Blob>,
     at: usize,
     succinct: Succinct<Slice>,
 }
 
-impl Text {
-    pub(crate) fn open(blob: &Arc<Blob>, extent: Extent) -> Result<Self> {
+impl CompressedText {
+    pub(crate) fn open(blob: &Arc<Blob>, extent: TextExtent) -> Result<Self> {
         let (from, len) = (extent.at as usize, extent.len as usize);
         let slice = Slice { blob: Arc::clone(blob), from, to: from.saturating_add(len) };
         let succinct = Succinct::open_lazily(slice).map_err(|error| wrong(blob, from, &error))?;
-        Ok(Text { blob: Arc::clone(blob), at: from, succinct })
+        Ok(CompressedText { blob: Arc::clone(blob), at: from, succinct })
     }
 
     pub(crate) fn len(&self) -> u64 {
         self.succinct.len()
     }
 
-    /// Whether the directories of the compressed text ascend.
+    /// Checks that the directories of the compressed text ascend.
     pub(crate) fn check(&self) -> Result<()> {
         let checked = Succinct::open(self.succinct.as_bytes());
         checked.map(drop).map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
-    /// The `len` bytes from `from` on, in place of what `out` has.
+    /// Replaces the contents of `out` by the `len` bytes from `from` on.
     pub(crate) fn read(&self, from: u64, len: u64, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if from.checked_add(len).is_none_or(|end| end > self.len()) {
@@ -119,7 +119,7 @@ impl Text {
         extracted.map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
-    /// The bytes of ranges, one after another, in place of what `out` has.
+    /// Replaces the contents of `out` by the bytes of `ranges`, one after another.
     pub(crate) fn read_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if ranges.iter().any(|range| range.start > range.end || range.end > self.len()) {
@@ -129,12 +129,12 @@ impl Text {
         extracted.map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
-    /// How often a pattern occurs.
+    /// Number of occurrences of a pattern.
     pub(crate) fn count(&self, pattern: &[u8]) -> Result<u64> {
         self.succinct.count(pattern).map_err(|error| wrong(&self.blob, self.at, &error))
     }
 
-    /// Where a pattern occurs, ascending.
+    /// Offsets at which a pattern occurs, ascending.
     pub(crate) fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
         self.succinct.search(pattern).map_err(|error| wrong(&self.blob, self.at, &error))
     }

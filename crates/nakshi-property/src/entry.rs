@@ -1,4 +1,4 @@
-//! What the manifest says of properties, and the directory of a segment's files.
+//! The property section of the manifest, and the directory of a segment's files.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,29 @@ use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::spec::PropertySpec;
 use nakshi_store::{FileEntry, Manifest, Result};
 
-/// How the property files of a store are laid out.
+/// Layout of the property files of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PropertyLayout {
-    /// A column for each property, by the codec that takes least.
+    /// A column for each property, by the codec that takes fewest bytes.
     #[default]
     Columns,
     /// ZipG's NodeFile and EdgeFile: flat text, compressed by Succinct.
     Zipg,
-    /// All properties of a node or an edge side by side, as they are, for data far larger than
-    /// memory: a node is one read, and the order of the nodes decides which share pages.
+    /// All properties of a node or an edge side by side, uncompressed, for data far larger than
+    /// memory: a node is one read, and nodes that the vertex order puts close together share pages.
     Blocks,
 }
 
 impl PropertyLayout {
-    /// Bytes of memory that encoding `group` bytes of values takes, `searchable` if some of them are.
+    /// Bytes of memory that encoding `group` bytes of values takes; `searchable` if a column among
+    /// them is.
     pub(super) fn memory_of(self, group: u64, searchable: bool) -> u64 {
         match (self, searchable) {
             (PropertyLayout::Columns, false) => 3 * group,
-            // The text while its suffixes are sorted, and what it was made from.
+            // The text while its suffixes are sorted, and the values that it was made of.
             (PropertyLayout::Columns, true) | (PropertyLayout::Zipg, _) => 11 * group,
-            // Where blocks begin.
+            // The offsets of the blocks.
             (PropertyLayout::Blocks, _) => 16 << 20,
         }
     }
@@ -39,10 +40,10 @@ impl PropertyLayout {
     }
 }
 
-/// The property files of a store.
+/// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// How the files are laid out; absent for columns.
+    /// Layout of the files; absent for columns.
     #[serde(default, skip_serializing_if = "PropertyLayout::is_columns")]
     pub layout: PropertyLayout,
     /// Number of shards: internal id `v` is number `v / shards` of shard `v % shards`.
@@ -57,7 +58,7 @@ pub struct PropertyEntry {
     pub edge_properties: Vec<PropertySpec>,
     /// Types of edges, by number.
     pub edge_types: Vec<String>,
-    /// Types of edges that lead back along those of another type, both ways.
+    /// For each type of edges that has an inverse, the type of the edges that lead back; both ways.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inverses: BTreeMap<String, String>,
     /// Number of the last commit that the files contain.
@@ -70,11 +71,11 @@ pub struct PropertyEntry {
 /// The files of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentEntry {
-    /// Nodes of each shard.
+    /// Node file of each shard.
     pub nodes: Vec<FileEntry>,
-    /// Edges of each shard.
+    /// Edge file of each shard.
     pub edges: Vec<FileEntry>,
-    /// Where in them everything lies.
+    /// Directory of these files.
     pub directory: Option<FileEntry>,
 }
 
@@ -86,7 +87,7 @@ impl PropertyEntry {
     /// Name of the section of the manifest.
     pub const SECTION: &str = "property";
 
-    /// What the manifest says of properties; nothing for a store without.
+    /// Reads the property section of a manifest; `None` for a store without properties.
     ///
     /// # Errors
     /// [`nakshi_store::Error::Corrupt`] for a section that does not parse.
@@ -94,25 +95,25 @@ impl PropertyEntry {
         manifest.section(Self::SECTION)
     }
 
-    /// Every file that it names.
+    /// All files that the section names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
         let SegmentEntry { nodes, edges, directory } = &self.segments;
         nodes.iter().chain(edges).chain(directory)
     }
 
-    /// Bytes of all of them.
+    /// Total bytes of the files.
     pub(crate) fn bytes(&self) -> u64 {
         self.files().map(|file| file.len).sum()
     }
 }
 
-/// What the directory file of a segment holds, as JSON.
+/// Directory of the files of a segment, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SegmentDirectory {
     pub(crate) shards: Vec<ShardDirectory>,
 }
 
-/// Where everything lies in the files of a shard.
+/// Directory of the two files of a shard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShardDirectory {
     pub(super) nodes: NodeDirectory,
@@ -120,7 +121,7 @@ pub(crate) struct ShardDirectory {
 }
 
 impl SegmentDirectory {
-    /// Bytes that open columns keep in memory beside their files.
+    /// Bytes of memory that open columns take beside their files.
     pub(super) fn in_memory(&self) -> u64 {
         let groups = self
             .shards

@@ -1,4 +1,4 @@
-//! The queries of ZipG (Table 1) on a store.
+//! Queries of ZipG (Table 1) on nodes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,22 +7,23 @@ use std::sync::Arc;
 use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
+use super::condition::{Condition, Predicate};
 use super::replay::replay;
-use super::row::Values;
+use super::row::RowValues;
 use super::schema::Properties;
-use super::segment::Rows;
-use super::state::{NodeRow, State};
+use super::segment::SegmentRows;
+use super::state::{GraphState, NodeRow};
 use super::value::{PropertyType, Scalar, Value};
-use super::wanted::{Condition, Wanted};
 use super::{PropertyEntry, PropertySpec};
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
 
-/// A property graph as one commit left it; later commits do not change it. Its files are in memory as
-/// they are on disk, compressed, or on disk behind a cache; what was written since is in memory.
+/// A property graph in the state after one commit; later commits do not change it. Its files are in
+/// memory as they are on disk, compressed, or stay on disk behind a cache. The changes since the
+/// files were written are in memory.
 ///
-/// Queries take `&self` and may run on any number of threads. A copy is cheap.
+/// Queries take `&self` and may run on any number of threads. A clone is cheap.
 #[derive(Clone)]
-pub struct PropertyGraph(Arc<State>);
+pub struct PropertyGraph(Arc<GraphState>);
 
 impl std::fmt::Debug for PropertyGraph {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -30,40 +31,40 @@ impl std::fmt::Debug for PropertyGraph {
     }
 }
 
-/// All that an edge has beside source and type.
+/// Destination, time and properties of an edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeData<'g> {
-    /// The node that it leads to.
+    /// Id of the destination.
     pub destination: ExternalId,
-    /// Its time, in milliseconds or whatever was imported.
+    /// Time, in the unit of the import: milliseconds for dates.
     pub timestamp: i64,
-    /// Its properties, without those that are null.
+    /// Properties that are not null, by name.
     pub properties: Vec<(&'g str, Value)>,
 }
 
-/// The bytes of the properties of a node or an edge.
-pub(super) enum Row<'r> {
-    File(&'r Rows, u64),
+/// Location of the properties of a node or an edge.
+pub(super) enum RowRef<'r> {
+    File(&'r SegmentRows, u64),
     Log(&'r [u8]),
 }
 
 impl PropertyGraph {
-    /// Opens the property files of a store, and reads its log up to the last commit. If `memory` has
-    /// room for the files, they are read whole and not needed any more; else they stay on disk, behind a
-    /// cache that takes what is left of it. Without `memory` there is room.
+    /// Opens the property files of a store, and reads its log up to the last commit. If `memory`
+    /// has room for the files, or is `None`, they are read into memory and then closed. Otherwise
+    /// they stay on disk, behind a cache of the remaining memory.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
-    /// than what has to be in memory: ids and places, and all files in [`PropertyLayout::Zipg`]; those
-    /// of reading, one of kind `NotFound` if a compaction has replaced the files since the store was
-    /// opened.
+    /// than the bytes that have to be in memory: ids and offsets, and all files in
+    /// [`PropertyLayout::Zipg`]; errors of reading, one of kind `NotFound` if a compaction has
+    /// replaced the files since the store was opened.
     ///
     /// [`PropertyLayout::Zipg`]: super::PropertyLayout::Zipg
     pub fn open(store: &Arc<Store>, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         Self::with_log(store, Base::open(store, memory, cancel)?, cancel)
     }
 
-    /// As [`PropertyGraph::open`], with reads counted, or traced, in `stats`.
+    /// As [`PropertyGraph::open`]; `stats` counts the reads, or traces them.
     ///
     /// # Errors
     /// As [`PropertyGraph::open`].
@@ -76,36 +77,36 @@ impl PropertyGraph {
         Self::with_log(store, Base::open_counted(store, memory, stats, cancel)?, cancel)
     }
 
-    /// What was read from disk since the files were opened; nothing if they are in memory.
+    /// Counters of the reads since the files were opened; all zero if they are in memory.
     pub fn io(&self) -> IoSnapshot {
         self.0.base.io().snapshot()
     }
 
-    /// Forgets what the cache of files on disk has, so that the next reads are cold.
+    /// Empties the cache of files on disk, so that the next reads go to the disk.
     pub fn clear_cache(&self) {
         self.0.base.clear_cache();
     }
 
-    /// The files of a store and its log.
+    /// Applies the log of a store to its files.
     pub(crate) fn with_log(store: &Arc<Store>, base: Base, cancel: &CancelToken) -> Result<Self> {
-        let (state, _) = replay(store, State::new(Arc::new(base)), cancel)?;
+        let (state, _) = replay(store, GraphState::new(Arc::new(base)), cancel)?;
         Ok(PropertyGraph::of(state))
     }
 
-    pub(super) fn of(state: State) -> Self {
+    pub(super) fn of(state: GraphState) -> Self {
         PropertyGraph(Arc::new(state))
     }
 
-    pub(super) fn state(&self) -> &State {
+    pub(super) fn state(&self) -> &GraphState {
         &self.0
     }
 
-    /// What the files hold.
+    /// The property section of the manifest.
     pub fn entry(&self) -> &PropertyEntry {
         self.0.base.entry()
     }
 
-    /// Bytes of memory that the files take; what has changed since comes on top.
+    /// Bytes of memory that the files take, without the changes since they were written.
     pub fn memory(&self) -> u64 {
         self.0.base.memory()
     }
@@ -140,7 +141,7 @@ impl PropertyGraph {
         self.0.schema.types()
     }
 
-    /// Whether there is a node with this id.
+    /// Returns true if there is a node with this id.
     ///
     /// # Errors
     /// [`Error::BadList`] for a damaged dictionary.
@@ -148,26 +149,27 @@ impl PropertyGraph {
         Ok(self.0.find(id)?.is_some())
     }
 
-    /// The internal id of a node, if it is there.
+    /// The internal id of a node; `None` if there is no such node.
     pub(super) fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
         self.0.find(id)
     }
 
-    fn node_row(&self, v: VertexId) -> Result<Option<Row<'_>>> {
+    fn node_row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
         Ok(match self.0.row(v) {
             None => None,
-            Some(NodeRow::Log(values)) => Some(Row::Log(values)),
+            Some(NodeRow::Log(values)) => Some(RowRef::Log(values)),
             Some(NodeRow::File) => {
                 let (shard, row) = self.0.base.place(v)?;
-                Some(Row::File(&shard.nodes, row))
+                Some(RowRef::File(&shard.nodes, row))
             }
         })
     }
 
-    /// The values of properties of a node, null where it has none. Without names, all that it has.
+    /// The values of some properties of a node, null where it has none; all that it has if `names`
+    /// is `None`.
     ///
     /// # Errors
-    /// [`Error::NoNode`]; [`Error::Invalid`] if there is no such property; damage.
+    /// [`Error::NoNode`]; [`Error::Invalid`] for an unknown property; damage.
     pub fn get_node_property(
         &self,
         id: &ExternalId,
@@ -177,8 +179,8 @@ impl PropertyGraph {
         self.values(&row.ok_or_else(|| self.0.base.no_node(id))?, &self.0.schema.nodes, names)
     }
 
-    /// The values of properties of many nodes, as [`PropertyGraph::get_node_property`] has them of each.
-    /// Of files that are not in memory, what lies close together is read at once.
+    /// The values of properties of many nodes, for each as by [`PropertyGraph::get_node_property`].
+    /// Blocks that lie close together on disk are read at once.
     ///
     /// # Errors
     /// As [`PropertyGraph::get_node_property`].
@@ -194,7 +196,7 @@ impl PropertyGraph {
         for ((i, id), found) in ids.iter().enumerate().zip(&mut found) {
             let v = self.0.node(id)?;
             match self.node_row(v)?.ok_or_else(|| self.0.base.no_node(id))? {
-                Row::File(Rows::Blocks(_), row) => {
+                RowRef::File(SegmentRows::Blocks(_), row) => {
                     let (places, rows) = blocks.entry(v % shards).or_default();
                     places.push(i);
                     rows.push(row);
@@ -204,10 +206,10 @@ impl PropertyGraph {
         }
         for (shard, (places, rows)) in blocks {
             let nodes = self.0.base.shards().get(shard as usize).map(|shard| &shard.nodes);
-            let Some(Rows::Blocks(nodes)) = nodes else { continue };
+            let Some(SegmentRows::Blocks(nodes)) = nodes else { continue };
             nodes.each_of(&rows, |number, values| {
                 if let Some(found) = places.get(number).and_then(|place| found.get_mut(*place)) {
-                    *found = self.values(&Row::Log(values.0), known, names)?;
+                    *found = self.values(&RowRef::Log(values.0), known, names)?;
                 }
                 Ok(())
             })?;
@@ -215,8 +217,8 @@ impl PropertyGraph {
         Ok(found)
     }
 
-    /// Some bytes of a node's property, which is a string or bytes: those of `part` that there are, or
-    /// nothing if it is null. A long value in [`PropertyLayout::Blocks`] is not read whole.
+    /// The bytes `part` of a node's string or bytes, as far as the value goes; `None` if it is
+    /// null. In [`PropertyLayout::Blocks`] the rest of a long value is not read.
     ///
     /// # Errors
     /// As [`PropertyGraph::get_node_property`]; [`Error::Invalid`] for a property of another type.
@@ -238,7 +240,7 @@ impl PropertyGraph {
         let row = self.node_row(self.0.node(id)?)?;
         let mut bytes = Vec::new();
         let there = match row.ok_or_else(|| self.0.base.no_node(id))? {
-            Row::File(rows, row) => rows.get_part(row, property, part, &mut bytes)?,
+            RowRef::File(rows, row) => rows.get_part(row, property, part, &mut bytes)?,
             row => {
                 let mut value = Vec::new();
                 let there = row.get(property, &mut value)?;
@@ -251,7 +253,7 @@ impl PropertyGraph {
         Ok(there.then_some(bytes))
     }
 
-    /// All that a node has, which is there.
+    /// All properties of a node; none if it is deleted.
     pub(super) fn node_values(&self, v: VertexId) -> Result<Vec<(&str, Value)>> {
         match self.node_row(v)? {
             Some(row) => self.values(&row, &self.0.schema.nodes, None),
@@ -261,7 +263,7 @@ impl PropertyGraph {
 
     pub(super) fn values<'g>(
         &'g self,
-        row: &Row<'_>,
+        row: &RowRef<'_>,
         known: &'g Properties,
         names: Option<&[&str]>,
     ) -> Result<Vec<(&'g str, Value)>> {
@@ -297,12 +299,12 @@ impl PropertyGraph {
         })
     }
 
-    /// The nodes that meet all these conditions, ascending by their place in the store; all nodes if
-    /// nothing is asked for.
+    /// Nodes that meet all conditions, ascending by internal id; all nodes if there is no
+    /// condition.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an unknown property, a value of another type, or substrings of what is
-    /// no text; damage.
+    /// [`Error::Invalid`] for an unknown property, a value of another type, or substrings of a type
+    /// that is no text; damage.
     pub fn get_node_ids(&self, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
         let log = &self.0.log;
@@ -310,7 +312,7 @@ impl PropertyGraph {
             true => (0..self.0.filed()).collect(),
             false => self.find_in_files(&wanted)?,
         };
-        // Whatever has changed is asked anew.
+        // Changed nodes are compared again, in their present state.
         found.retain(|v| u32::try_from(*v).is_ok_and(|v| log.node(v).is_none()));
         for v in log.candidates(&wanted) {
             if log.node(v).is_some() && self.0.is_alive(v) && self.has(v, &wanted)? {
@@ -321,7 +323,7 @@ impl PropertyGraph {
         found.into_iter().map(|v| self.0.external(v)).collect()
     }
 
-    fn find_in_files(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    fn find_in_files(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let shards = self.0.base.shards();
         let mut found = Vec::new();
         for (number, shard) in (0..).zip(shards) {
@@ -331,7 +333,7 @@ impl PropertyGraph {
         Ok(found)
     }
 
-    pub(super) fn has(&self, v: VertexId, wanted: &[(u32, Wanted)]) -> Result<bool> {
+    pub(super) fn has(&self, v: VertexId, wanted: &[(u32, Predicate)]) -> Result<bool> {
         if wanted.is_empty() {
             return Ok(true);
         }
@@ -339,10 +341,10 @@ impl PropertyGraph {
         row.has(wanted)
     }
 
-    /// The value of a node property that a text stands for; see [`Value::parse`].
+    /// Parses a value of a node property; see [`Value::parse`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an unknown property, or a text that is no value of it.
+    /// [`Error::Invalid`] for an unknown property, or a text that is no value of its type.
     pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
         let (_, spec) = self.0.schema.nodes.find(name)?;
         let of = PropertyType::of(spec.ty.scalar);
@@ -351,13 +353,13 @@ impl PropertyGraph {
     }
 }
 
-impl Row<'_> {
-    /// Appends the value of a property; false if there is none.
+impl RowRef<'_> {
+    /// Appends the value of a property; false if it is null.
     fn get(&self, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match self {
-            Row::File(rows, row) => rows.get(*row, property, out),
-            Row::Log(values) => {
-                let found = Values(values).find(|(number, _)| *number == property);
+            RowRef::File(rows, row) => rows.get(*row, property, out),
+            RowRef::Log(values) => {
+                let found = RowValues(values).find(|(number, _)| *number == property);
                 found.iter().for_each(|(_, value)| out.extend_from_slice(value));
                 Ok(found.is_some())
             }
@@ -366,12 +368,14 @@ impl Row<'_> {
 
     fn each(&self, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         match self {
-            Row::File(rows, row) => rows.each(*row, f),
-            Row::Log(values) => Values(values).try_for_each(|(property, value)| f(property, value)),
+            RowRef::File(rows, row) => rows.each(*row, f),
+            RowRef::Log(values) => {
+                RowValues(values).try_for_each(|(property, value)| f(property, value))
+            }
         }
     }
 
-    pub(super) fn has(&self, wanted: &[(u32, Wanted)]) -> Result<bool> {
+    pub(super) fn has(&self, wanted: &[(u32, Predicate)]) -> Result<bool> {
         let mut bytes = Vec::new();
         for (property, wanted) in wanted {
             bytes.clear();

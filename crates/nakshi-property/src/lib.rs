@@ -1,22 +1,33 @@
 //! Property graphs: nodes and edges with properties, queried in compressed form.
 //!
-//! The data model is ZipG's (Khandelwal et al., SIGMOD 2017, section 2.1): nodes with properties,
-//! edges of a source, a type and a destination with a timestamp and properties. The edges of one type
-//! of a node are its *edge record*, in the order of their times.
+//! The data model is ZipG's (Khandelwal et al., SIGMOD 2017, section 2.1). Nodes have properties.
+//! An edge has a source, a type, a destination, a timestamp and properties. The edges of one type
+//! of a node, in the order of their times, are an *edge record*.
 //!
-//! - [`load`] with [`LoadOptions`] makes a store from [`Table`]s
-//! - [`Relaid`]: a graph in another order of its nodes, in a new store
-//! - [`PropertyGraph`]: the queries of the paper's Table 1, on the state after a commit
-//! - [`PropertyStore`]: changes, durable and one commit after the other; [`Change`]
-//! - [`project`]: some of its edges as a graph for algorithms
-//! - [`tao`]: the operations of TAO on it; [`search`]: the queries of Graph Search
-//! - [`check()`], [`backup()`], [`export`]: those of `nakshi-store`, with properties and their log
-//! - [`Value`], [`PropertyType`]: what properties can be; [`Condition`]: what is asked of them
-//! - `state`: files (`base`) and what has changed since (`logstore`, with `timeline`); `record`: the edges
-//!   of both as one list; `apply`: what a change does; `log`: its files; `live`: the writer; `compact`: the
-//!   log becomes files
-//! - `segment`, `writer`: files of nodes and edges; `verify`: whether they are right; `column`: the values of a property by the codec
-//!   that takes least, or by `searchable`; `flat`: properties as compressed text instead; `blocks`: as they are, side by side; `texts`, `packed`, `monotone`: strings, numbers, ascending numbers
+//! The public items:
+//!
+//! - [`load`] makes a store from [`Table`]s, as [`LoadOptions`] say; [`Reorder`] writes a graph in
+//!   another vertex order into a new store
+//! - [`PropertyGraph`] answers the queries of the paper's Table 1 on the state after a commit
+//! - [`PropertyStore`] makes [`Change`]s durable, one commit after the other
+//! - [`project`] gives some of the edges to algorithms, as a graph without properties
+//! - [`tao`] has the operations of TAO, [`search`] the queries of Graph Search
+//! - [`check()`], [`backup()`] and [`export`] do what those of `nakshi-store` do, and include the
+//!   properties and their log
+//! - [`Value`] and [`PropertyType`] say what a property can hold, [`Condition`] what a query can
+//!   ask of it
+//!
+//! The modules inside:
+//!
+//! - `segment` and `writer` read and write the files of nodes and edges, and `verify` checks them.
+//!   A file has one of three layouts: `column` stores the values of a property by the codec that
+//!   takes fewest bytes, or as text that `searchable` searches; `flat` stores properties as
+//!   compressed text; `blocks` stores them side by side, uncompressed
+//! - `texts`, `packed` and `elias_fano` encode strings, numbers and ascending numbers
+//! - `state` is a commit: the files (`base`) and the changes since (`logstore` with `timeline`);
+//!   `record` reads the edges of both as one list
+//! - `apply` makes a change, `log` reads and writes the log files, `property_store` is the writer,
+//!   and `compact` turns the log into files
 
 #![deny(missing_docs)]
 
@@ -30,18 +41,19 @@ mod check;
 mod column;
 mod compact;
 mod compressed_text;
+mod condition;
+mod elias_fano;
 mod entry;
 pub mod export;
 mod flat;
 mod graph;
 mod import;
-mod live;
 mod log;
 mod logstore;
-mod monotone;
 mod orphans;
 mod packed;
 mod project;
+mod property_store;
 mod record;
 mod replay;
 mod row;
@@ -57,7 +69,6 @@ mod timeline;
 mod value;
 mod verify;
 mod walk;
-mod wanted;
 mod writer;
 
 pub(crate) use aside::unless_cancelled;
@@ -65,16 +76,16 @@ pub use backup::backup;
 pub(crate) use base::Base;
 pub use check::{PropertyCheck, check};
 pub use compact::CompactReport;
+pub use condition::Condition;
 pub use entry::{PropertyEntry, PropertyLayout, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, PropertyGraph};
 pub(crate) use import::TIME;
-pub use import::{LoadOptions, LoadReport, Relaid, Rows, Table, load, load_with};
-pub use live::{PropertyStore, Ticket};
+pub use import::{LoadOptions, LoadReport, Reorder, Table, TableRows, load, load_with};
 pub use log::Change;
 pub use project::{Along, Projection, project};
+pub use property_store::{PropertyStore, Ticket};
 pub use record::EdgeRecord;
 pub use spec::PropertySpec;
 pub use value::{PropertyType, Scalar, Value};
 pub(crate) use walk::id_bytes;
-pub use wanted::Condition;

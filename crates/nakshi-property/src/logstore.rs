@@ -1,8 +1,8 @@
-//! What has changed since the files of a store were written: ZipG's LogStore (section 3.5), with
-//! pointers to the fragments of nodes and records, and what is deleted.
+//! Changes since the files of a store were written: ZipG's LogStore (section 3.5), with pointers to
+//! the fragments of nodes and records, and deletions.
 //!
-//! It is a value: a copy costs little and shares what it has in common, so that readers keep the
-//! state of a commit while later ones are made.
+//! A log store is persistent: a copy costs little and shares everything that has not changed since.
+//! Readers therefore keep the state of a commit while later commits are made.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -10,50 +10,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync, VectorSync};
 
-use super::row::Values;
+use super::condition::Predicate;
+use super::row::RowValues;
 use super::timeline::{LogEdge, Timeline};
 use super::value;
-use super::wanted::Wanted;
 use nakshi_store::{ExternalId, VertexId};
 
-/// What has become of a node.
+/// State of a node that has changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeChange {
-    /// Its properties, as [`Values`] has them; nothing if it is deleted.
+    /// Its properties, encoded as [`RowValues`]; `None` if the node is deleted.
     pub(super) values: Option<Arc<[u8]>>,
-    /// Whether the edges that it has in files are deleted.
+    /// True if the edges that the node has in files are deleted.
     pub(super) cut: bool,
 }
 
-/// What has become of an edge record.
+/// State of an edge record that has changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fragment {
-    /// Rows of the file that are deleted, ascending.
+    /// Deleted rows of the file, ascending.
     pub(super) hidden: Arc<Vec<u64>>,
-    /// Edges that are in no file.
+    /// New edges, which are in no file.
     pub(super) edges: Timeline,
 }
 
-/// An edge by source, type and destination.
+/// Source, type and destination of an edge.
 pub(super) type EdgeKey = (VertexId, u64, VertexId);
 
-/// Branches of a node of the maps. A change copies a node of each level, with a count for each branch;
-/// the usual 64 take half of the time of a commit.
+/// Branches of a node of the maps. A change copies one node of each level, with a reference count
+/// for each branch; with the usual 64 branches that took half of the time of a commit.
 const BRANCHES: u8 = 8;
 
-/// Changes.
+/// All changes since the files were written.
 #[derive(Clone, Debug)]
 pub(super) struct LogStore {
     nodes: HashTrieMapSync<VertexId, NodeChange>,
-    /// Nodes whose ids are in no file.
+    /// New nodes, whose ids are in no file.
     ids: HashTrieMapSync<ExternalId, VertexId>,
     names: VectorSync<ExternalId>,
-    /// By source and type.
+    /// Changed records by source and type.
     records: RedBlackTreeMapSync<(VertexId, u64), Fragment>,
-    /// Time and stamp of every edge of `records`, by destination, source and type.
+    /// Time and stamp of every new edge, by destination, source and type.
     ends: RedBlackTreeMapSync<(VertexId, VertexId, u64), (i64, u64)>,
     stamp: u64,
-    /// Nodes and edges that have come, less those that have gone.
+    /// Nodes and edges added, less those deleted.
     pub(super) more_nodes: i64,
     pub(super) more_edges: i64,
     node_values: Arc<ValueIndex<VertexId>>,
@@ -83,13 +83,13 @@ impl LogStore {
     }
 
     pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
-        for (property, value) in change.values.iter().flat_map(|values| Values(values)) {
+        for (property, value) in change.values.iter().flat_map(|values| RowValues(values)) {
             self.node_values.insert(property, value, v);
         }
         self.nodes.insert_mut(v, change);
     }
 
-    /// Number of nodes whose ids are in no file.
+    /// Number of new nodes.
     pub(super) fn new_ids(&self) -> usize {
         self.names.len()
     }
@@ -98,7 +98,7 @@ impl LogStore {
         self.ids.get(id).copied()
     }
 
-    /// The id of the `i`-th of the nodes that are in no file.
+    /// The id of the `i`-th new node.
     pub(super) fn name(&self, i: usize) -> Option<&ExternalId> {
         self.names.get(i)
     }
@@ -109,25 +109,25 @@ impl LogStore {
     }
 
     pub(super) fn record(&self, node: VertexId, ty: u64) -> Option<&Fragment> {
-        // Most stores are read more than they change.
+        // Most stores are read more often than they are changed.
         if self.records.is_empty() { None } else { self.records.get(&(node, ty)) }
     }
 
-    /// The fragments of a node, by type.
+    /// The changed records of a node, by type.
     pub(super) fn records(&self, node: VertexId) -> impl Iterator<Item = (u64, &Fragment)> {
         let some =
             (!self.records.is_empty()).then(|| self.records.range((node, 0)..=(node, u64::MAX)));
         some.into_iter().flatten().map(|((_, ty), fragment)| (*ty, fragment))
     }
 
-    /// Sources and types of the edges of fragments that lead to `end`.
+    /// Sources and types of the new edges that lead to `end`.
     pub(super) fn leading_to(&self, end: VertexId) -> impl Iterator<Item = (VertexId, u64)> {
         let range = (end, 0, 0)..=(end, VertexId::MAX, u64::MAX);
         self.ends.range(range).map(|((_, source, ty), _)| (*source, *ty))
     }
 
     pub(super) fn add_edge(&mut self, (source, ty, end): EdgeKey, time: i64, values: Arc<[u8]>) {
-        for (property, value) in Values(&values) {
+        for (property, value) in RowValues(&values) {
             self.edge_values.insert(property, value, (source, ty, end));
         }
         let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
@@ -137,13 +137,13 @@ impl LogStore {
         self.stamp += 1;
     }
 
-    /// The edge of a fragment.
+    /// A new edge.
     pub(super) fn edge(&self, (source, ty, end): EdgeKey) -> Option<&LogEdge> {
         let (time, stamp) = self.ends.get(&(end, source, ty))?;
         self.records.get(&(source, ty))?.edges.find(*time, *stamp)
     }
 
-    /// Removes the edge of a fragment.
+    /// Removes a new edge.
     pub(super) fn remove_edge(&mut self, (source, ty, end): EdgeKey) -> Option<LogEdge> {
         let (time, stamp) = self.ends.get(&(end, source, ty)).copied()?;
         self.ends.remove_mut(&(end, source, ty));
@@ -153,7 +153,7 @@ impl LogStore {
         edge
     }
 
-    /// Deletes rows of the file of a record; they are not deleted yet.
+    /// Deletes rows of the file from a record; none of them is deleted yet.
     pub(super) fn hide(&mut self, source: VertexId, ty: u64, rows: &[u64]) {
         let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
         let hidden = Arc::make_mut(&mut fragment.hidden);
@@ -162,7 +162,7 @@ impl LogStore {
         self.records.insert_mut((source, ty), fragment);
     }
 
-    /// Removes all fragments of a node.
+    /// Removes all changed records of a node, with their new edges.
     pub(super) fn remove_records(&mut self, node: VertexId) {
         let found: Vec<(u64, Vec<VertexId>)> = self
             .records(node)
@@ -176,14 +176,14 @@ impl LogStore {
         }
     }
 
-    /// The changed nodes that may have all these values, and perhaps others.
-    pub(super) fn candidates(&self, wanted: &[(u32, Wanted)]) -> BTreeSet<VertexId> {
+    /// Changed nodes that may meet all conditions; others may be among them.
+    pub(super) fn candidates(&self, wanted: &[(u32, Predicate)]) -> BTreeSet<VertexId> {
         let some = self.node_values.candidates(wanted);
         some.unwrap_or_else(|| self.nodes.keys().copied().collect())
     }
 
-    /// The new edges that may have all these values, and perhaps others.
-    pub(super) fn edge_candidates(&self, wanted: &[(u32, Wanted)]) -> BTreeSet<EdgeKey> {
+    /// New edges that may meet all conditions; others may be among them.
+    pub(super) fn edge_candidates(&self, wanted: &[(u32, Predicate)]) -> BTreeSet<EdgeKey> {
         let some = self.edge_values.candidates(wanted);
         let key = |(end, source, ty): &(VertexId, VertexId, u64)| (*source, *ty, *end);
         some.unwrap_or_else(|| self.ends.keys().map(key).collect())
@@ -191,7 +191,7 @@ impl LogStore {
 }
 
 impl Fragment {
-    /// How many of the rows below `row` are hidden.
+    /// Number of deleted rows below `row`.
     pub(super) fn hidden_below(&self, row: u64) -> u64 {
         self.hidden.partition_point(|hidden| *hidden < row) as u64
     }
@@ -200,24 +200,24 @@ impl Fragment {
         self.hidden.binary_search(&row).is_ok()
     }
 
-    /// The `i`-th row from `start` on that is not hidden.
+    /// The `i`-th row from `start` on that is not deleted.
     pub(super) fn visible(&self, start: u64, i: u64) -> u64 {
         let (mut low, mut high) = (0, self.hidden.len());
         while low < high {
             let middle = low + (high - low) / 2;
             let row = self.hidden.get(middle).copied().unwrap_or(u64::MAX);
-            // Visible rows before a hidden one.
+            // Rows before a deleted one that are not deleted.
             if row - start - middle as u64 <= i { low = middle + 1 } else { high = middle }
         }
         start + i + low as u64
     }
 }
 
-/// Parts of a [`ValueIndex`], each with a lock.
+/// Partitions of a [`ValueIndex`], each with a lock.
 const PARTS: usize = 16;
 
-/// Where a value may be found: whatever ever had it. Shared by all copies of a [`LogStore`], who
-/// look whether what they are told is so in their state.
+/// Index from values to everything that ever had them. All copies of a [`LogStore`] share the
+/// index, and each compares the candidates with its own state.
 #[derive(Debug)]
 struct ValueIndex<K> {
     state: RandomState,
@@ -235,7 +235,8 @@ impl<K: Ord + Copy> ValueIndex<K> {
         self.with(property, value, |keys, hash| {
             keys.entry(hash).or_default().insert(key);
         });
-        // Of a list, every item too. What is no list gives keys that nobody asks for.
+        // The items of a list are indexed as well. Bytes that are no list give keys that no query
+        // asks for.
         for item in value::items(value) {
             self.with(property, item, |keys, hash| {
                 keys.entry(hash).or_default().insert(key);
@@ -243,11 +244,12 @@ impl<K: Ord + Copy> ValueIndex<K> {
         }
     }
 
-    /// What may have all these values; nothing is said where only substrings are wanted.
-    fn candidates(&self, wanted: &[(u32, Wanted)]) -> Option<BTreeSet<K>> {
+    /// Keys that may meet all conditions; `None` if all conditions are about substrings, which have
+    /// no index.
+    fn candidates(&self, wanted: &[(u32, Predicate)]) -> Option<BTreeSet<K>> {
         let known = wanted.iter().filter_map(|(property, wanted)| match wanted {
-            Wanted::Equal(value) | Wanted::Item(value) => Some((*property, value)),
-            Wanted::Contains(_) | Wanted::ItemContains(_) => None,
+            Predicate::Equal(value) | Predicate::Item(value) => Some((*property, value)),
+            Predicate::Contains(_) | Predicate::ItemContains(_) => None,
         });
         let keys = known.map(|(property, value)| {
             self.with(property, value, |keys, hash| keys.get(&hash).cloned().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Files that a crash has left of a compaction.
+//! Removal of the files that a compaction leaves behind when it is killed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -7,11 +7,11 @@ use nakshi_io::write::WriteFs;
 
 use nakshi_store::{Error, Manifest, Result};
 
-/// What a compaction that was killed leaves.
+/// First part of the name of the directory in which a compaction works.
 const UNFINISHED: &str = ".successor.importing-";
 
-/// Removes files of other generations than the manifest's: what a crash has left of a compaction. A file
-/// that the manifest names stays, whichever section names it.
+/// Removes the files of generations other than the manifest's, which a killed compaction has left
+/// behind. A file that the manifest names stays, whichever section names it.
 pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest) -> Result<()> {
     let entries = std::fs::read_dir(path).map_err(|error| Error::io("list", path, error))?;
     let mut found = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest)
         let name = entry.map_err(|error| Error::io("list", path, error))?.file_name();
         found.extend(name.to_str().map(str::to_owned));
     }
-    // Manifests first, so that none names a file that is not there.
+    // Manifests are removed first, so that no manifest names a file that is gone.
     found.sort_by_key(|name| !name.starts_with("MANIFEST"));
     let named: HashSet<&str> = manifest.files().map(|file| file.name.as_str()).collect();
     for name in found {
@@ -36,8 +36,8 @@ pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest)
     Ok(())
 }
 
-/// The generation that a file of a store is of, by its name: `MANIFEST-2`, `out-2.adj`, `log-2.0.wal`.
-/// Nothing for what a store does not write.
+/// The generation in the name of a store's file: `MANIFEST-2`, `out-2.adj`, `log-2.0.wal`. `None`
+/// for a name that no store writes.
 fn generation(name: &str) -> Option<u64> {
     let (of, rest) = name.strip_suffix(".sum").unwrap_or(name).split_once('-')?;
     let (digits, kind) = rest.split_once('.').unwrap_or((rest, ""));

@@ -1,11 +1,11 @@
-//! Integers of one width, any of which is read at once.
+//! Integers of one bit width with random access.
 
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use nakshi_store::Result;
 
-/// Where such integers lie in a [`Blob`]: `len` of them, `width` bits each, the first at byte `at`,
+/// Location of such integers in a [`Blob`]: `len` of them, `width` bits each, from byte `at` on,
 /// lowest bits first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Packed {
@@ -14,14 +14,14 @@ pub(super) struct Packed {
     len: u64,
 }
 
-/// Bits of `value`.
+/// Number of bits that `value` takes.
 pub(super) fn width_of(value: u64) -> u8 {
     // At most 64.
     (u64::BITS - value.leading_zeros()) as u8
 }
 
 impl Packed {
-    /// Appends `values`, all of which fit `width` bits.
+    /// Appends `values`, each of which fits into `width` bits.
     pub(super) fn write(
         values: impl IntoIterator<Item = u64>,
         width: u8,

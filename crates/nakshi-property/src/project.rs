@@ -1,4 +1,4 @@
-//! Some edges of a property graph as a graph that every algorithm takes.
+//! Projection of a property graph: some of its edges as a graph for algorithms.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -15,41 +15,41 @@ use super::walk::{Walk, id_bytes};
 use nakshi_store::import::{Hooks, ImportOptions, Input, Report, import};
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
-/// Nodes or edges that are handed on at once.
+/// Nodes or edges in a record batch.
 const ROWS: usize = 16 << 10;
 
-/// The direction that the edges of a projection have.
+/// Direction of the edges of a projection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Along {
-    /// As in the property graph.
+    /// The direction that they have in the property graph.
     #[default]
     Out,
-    /// The other way round.
+    /// The opposite direction.
     In,
-    /// None: the graph is undirected.
+    /// Undirected.
     Both,
 }
 
-/// Which edges, and as what.
+/// The edges that a projection takes, and what it makes of them.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
-    /// Types of edges; all if not given.
+    /// Types of edges; all if `None`.
     pub edge_types: Option<Vec<String>>,
-    /// Their direction.
+    /// Direction of the edges.
     pub direction: Along,
-    /// The property of edges that is their weight; 1 where an edge has none.
+    /// Edge property that becomes the weight; an edge without it has weight 1.
     pub weight: Option<String>,
-    /// The nodes that are vertices, with the edges between them; all if not given.
+    /// Nodes that become vertices, with the edges between them; all if `None`.
     pub nodes: Option<Vec<ExternalId>>,
 }
 
-/// Writes the edges of a projection to the new store `destination`. Nodes without such edges are
-/// vertices too. Of `options`, direction, weights, columns and nodes are those of the projection.
+/// Writes the edges of a projection to the new store `destination`. Nodes without such edges become
+/// vertices too. The projection overrides direction, weights, columns and nodes of `options`.
 ///
 /// # Errors
-/// [`Error::Invalid`] for types or a weight that are not there, or a weight that is no number;
-/// [`Error::NoNode`]; those of importing.
+/// [`Error::Invalid`] for an unknown type or weight, or a weight that is no number;
+/// [`Error::NoNode`]; errors of the import.
 pub fn project(
     graph: &PropertyGraph,
     destination: &Path,
@@ -57,8 +57,8 @@ pub fn project(
     options: &ImportOptions,
     hooks: &Hooks,
 ) -> Result<Report> {
-    let mut edges = Edges::new(graph, projection)?;
-    let mut nodes = Nodes::new(graph, edges.nodes.clone());
+    let mut edges = ProjectedEdges::new(graph, projection)?;
+    let mut nodes = ProjectedNodes::new(graph, edges.nodes.clone());
     let options = ImportOptions {
         directed: projection.direction != Along::Both,
         weighted: projection.weight.is_some(),
@@ -68,26 +68,26 @@ pub fn project(
     };
     let (edge, node) = (Arc::clone(&edges.schema), Arc::clone(&nodes.schema));
     let inputs = vec![
-        Input::Batches(Box::new(Batches { schema: edge, batch: move || edges.batch() })),
-        Input::Vertices(Box::new(Batches { schema: node, batch: move || nodes.batch() })),
+        Input::Batches(Box::new(RecordBatches { schema: edge, batch: move || edges.batch() })),
+        Input::Vertices(Box::new(RecordBatches { schema: node, batch: move || nodes.batch() })),
     ];
     import(inputs, destination, &options, hooks)
 }
 
-/// The nodes, as record batches: those too that have no edges.
-struct Nodes {
-    wanted: Option<Wanted>,
+/// The nodes as record batches, including nodes without edges.
+struct ProjectedNodes {
+    wanted: Option<NodeSet>,
     schema: SchemaRef,
     walk: Walk,
 }
 
-/// The nodes that a projection has.
-type Wanted = Arc<HashSet<VertexId>>;
+/// The nodes of a projection.
+type NodeSet = Arc<HashSet<VertexId>>;
 
-impl Nodes {
-    fn new(graph: &PropertyGraph, wanted: Option<Wanted>) -> Self {
+impl ProjectedNodes {
+    fn new(graph: &PropertyGraph, wanted: Option<NodeSet>) -> Self {
         let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::LargeBinary, false)]));
-        Nodes { wanted, schema, walk: Walk::new(graph) }
+        ProjectedNodes { wanted, schema, walk: Walk::new(graph) }
     }
 
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -111,10 +111,10 @@ fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<Option<RecordBatc
     batch.map(Some).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// The edges, in the order of their sources, as record batches.
-struct Edges {
+/// The edges as record batches, in the order of their sources.
+struct ProjectedEdges {
     types: Option<BTreeSet<String>>,
-    nodes: Option<Wanted>,
+    nodes: Option<NodeSet>,
     reversed: bool,
     /// Number of the property.
     weight: Option<u32>,
@@ -122,7 +122,7 @@ struct Edges {
     walk: Walk,
 }
 
-impl Edges {
+impl ProjectedEdges {
     fn new(graph: &PropertyGraph, projection: &Projection) -> Result<Self> {
         let state = graph.state();
         for name in projection.edge_types.iter().flatten() {
@@ -143,7 +143,7 @@ impl Edges {
         if weight.is_some() {
             fields.push(Field::new("weight", DataType::Float64, false));
         }
-        Ok(Edges {
+        Ok(ProjectedEdges {
             types: projection.edge_types.as_ref().map(|types| types.iter().cloned().collect()),
             nodes: nodes.transpose()?.map(Arc::new),
             reversed: projection.direction == Along::In,
@@ -156,7 +156,7 @@ impl Edges {
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
         let mut ids = [LargeBinaryBuilder::new(), LargeBinaryBuilder::new()];
         let (mut weights, mut count) = (Float64Builder::new(), 0);
-        let Edges { types, nodes, walk, .. } = self;
+        let ProjectedEdges { types, nodes, walk, .. } = self;
         let has = |v| nodes.as_ref().is_none_or(|nodes| nodes.contains(&v));
         let typed = |record: &EdgeRecord| {
             types.as_ref().is_none_or(|types| types.contains(record.edge_type()))
@@ -197,12 +197,12 @@ impl Edges {
     }
 }
 
-/// The weight that a value is.
+/// Decodes a value as a weight.
 fn number(graph: &PropertyGraph, property: u32, bytes: &[u8]) -> Result<f64> {
     let spec = graph.edge_properties().get(property as usize);
     match spec.and_then(|spec| Value::decode(spec.ty, bytes)) {
         Some(Value::Float(weight)) => Ok(weight),
-        // Exact up to 53 bits, as weights are everywhere.
+        // Weights are floats, which hold integers of up to 53 bits exactly.
         Some(Value::Int(weight)) => Ok(weight as f64),
         other => Err(Error::Invalid(format!(
             "{} is no weight; name a property of numbers",
@@ -211,13 +211,13 @@ fn number(graph: &PropertyGraph, property: u32, bytes: &[u8]) -> Result<f64> {
     }
 }
 
-/// Record batches as an import reads them.
-struct Batches<F> {
+/// A closure as a reader of record batches, as an import takes them.
+struct RecordBatches<F> {
     schema: SchemaRef,
     batch: F,
 }
 
-impl<F: FnMut() -> Result<Option<RecordBatch>>> Iterator for Batches<F> {
+impl<F: FnMut() -> Result<Option<RecordBatch>>> Iterator for RecordBatches<F> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -225,7 +225,7 @@ impl<F: FnMut() -> Result<Option<RecordBatch>>> Iterator for Batches<F> {
     }
 }
 
-impl<F: FnMut() -> Result<Option<RecordBatch>>> RecordBatchReader for Batches<F> {
+impl<F: FnMut() -> Result<Option<RecordBatch>>> RecordBatchReader for RecordBatches<F> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -1,36 +1,36 @@
-//! Edge records and the queries of edges. A record is the edges of one type of a node, those of files and
-//! those of the log as one list.
+//! Edge records, and the queries on edges. A record is the edges of one type of a node, from files
+//! and from the log, as one list.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::base::Shard;
-use super::graph::{EdgeData, PropertyGraph, Row};
+use super::condition::Condition;
+use super::graph::{EdgeData, PropertyGraph, RowRef};
 use super::logstore::Fragment;
-use super::row::{EdgeRow, Values};
-use super::state::Parts;
+use super::row::{EdgeRow, RowValues};
+use super::state::RecordSources;
 use super::timeline::LogEdge;
-use super::wanted::Condition;
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
-/// The edges of one type of a node, in the order of their times; those of one time in the order in
-/// which they came. It stays what it was when it was asked for, whatever is written later.
+/// The edges of one type of a node, in the order of their times; edges of the same time stay in the
+/// order of insertion. Later commits do not change a record.
 #[derive(Clone, Debug)]
 pub struct EdgeRecord {
     graph: PropertyGraph,
     node: VertexId,
     ty: u64,
-    /// In the file.
+    /// Rows of the record in the file.
     rows: Range<u64>,
-    /// Edges in `rows` that are not deleted.
+    /// Number of edges in `rows` that are not deleted.
     visible: u64,
-    /// What the log says of the record.
+    /// Changes of the record in the log.
     fragment: Option<Fragment>,
 }
 
-/// An edge of a record.
+/// Location of an edge of a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'r> {
+pub(super) enum EdgeLocation<'r> {
     Row(u64),
     Log(&'r LogEdge),
 }
@@ -55,22 +55,22 @@ impl EdgeRecord {
         self.visible + self.fragment.as_ref().map_or(0, |fragment| fragment.edges.len() as u64)
     }
 
-    /// Whether there are none.
+    /// Returns true if the record has no edges.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The graph that it is of.
+    /// The graph of the record.
     pub(super) fn graph(&self) -> &PropertyGraph {
         &self.graph
     }
 
-    /// The node that they begin at.
+    /// Internal id of the source.
     pub(super) fn node(&self) -> VertexId {
         self.node
     }
 
-    /// Their type.
+    /// Type of the edges.
     pub fn edge_type(&self) -> &str {
         self.graph.state().schema.type_name(self.ty)
     }
@@ -79,15 +79,16 @@ impl EdgeRecord {
         Ok(self.graph.state().base.place(self.node)?.0)
     }
 
-    /// The `i`-th edge, 0 being the oldest, if there are so many.
-    pub(super) fn place(&self, i: u64) -> Result<Option<Place<'_>>> {
+    /// Location of the `i`-th edge, 0 being the oldest; `None` behind the last edge.
+    pub(super) fn place(&self, i: u64) -> Result<Option<EdgeLocation<'_>>> {
         if i >= self.len() {
             return Ok(None);
         }
         let Some(fragment) = &self.fragment else {
-            return Ok(Some(Place::Row(self.rows.start + i)));
+            return Ok(Some(EdgeLocation::Row(self.rows.start + i)));
         };
-        // Edges of the log that come before place i, by the places that they have themselves.
+        // Binary search for the edges of the log before position `i`, by their positions in the
+        // record.
         let (mut low, mut high) =
             (0, fragment.edges.len().min(usize::try_from(i).unwrap_or(usize::MAX)));
         while low < high {
@@ -102,12 +103,12 @@ impl EdgeRecord {
         if let Some(edge) = fragment.edges.get(low)
             && self.place_of(fragment, low, edge)? == i
         {
-            return Ok(Some(Place::Log(edge)));
+            return Ok(Some(EdgeLocation::Log(edge)));
         }
-        Ok(Some(Place::Row(fragment.visible(self.rows.start, i - low as u64))))
+        Ok(Some(EdgeLocation::Row(fragment.visible(self.rows.start, i - low as u64))))
     }
 
-    /// The place of the `j`-th edge of the log: behind all of files that are not newer.
+    /// Position of the `j`-th edge of the log: behind all edges of the file that are not newer.
     fn place_of(&self, fragment: &Fragment, j: usize, edge: &LogEdge) -> Result<u64> {
         let older = match edge.time.checked_add(1) {
             Some(time) => self.rows_before(fragment, time)?,
@@ -116,14 +117,14 @@ impl EdgeRecord {
         Ok(j as u64 + older)
     }
 
-    /// Edges of files, not deleted, that are older than `time`.
+    /// Number of edges of the file, without deleted ones, that are older than `time`.
     fn rows_before(&self, fragment: &Fragment, time: i64) -> Result<u64> {
         let row = self.first_row(time)?;
         let hidden = fragment.hidden_below(row) - fragment.hidden_below(self.rows.start);
         Ok(row - self.rows.start - hidden)
     }
 
-    /// The first row that is not older than `time`.
+    /// First row that is not older than `time`.
     fn first_row(&self, time: i64) -> Result<u64> {
         let rows = &self.shard()?.edges.rows;
         let (mut low, mut high) = (self.rows.start, self.rows.end);
@@ -134,7 +135,7 @@ impl EdgeRecord {
         Ok(low)
     }
 
-    /// How many edges are older than `time`.
+    /// Number of edges that are older than `time`.
     pub(super) fn before(&self, time: i64) -> Result<u64> {
         match &self.fragment {
             None => Ok(self.first_row(time)? - self.rows.start),
@@ -144,15 +145,15 @@ impl EdgeRecord {
         }
     }
 
-    /// Destination of an edge.
-    pub(super) fn end(&self, place: Place<'_>) -> Result<u64> {
+    /// Internal id of the destination of an edge.
+    pub(super) fn end(&self, place: EdgeLocation<'_>) -> Result<u64> {
         match place {
-            Place::Row(row) => self.shard()?.edges.rows.end(row),
-            Place::Log(edge) => Ok(edge.end.into()),
+            EdgeLocation::Row(row) => self.shard()?.edges.rows.end(row),
+            EdgeLocation::Log(edge) => Ok(edge.end.into()),
         }
     }
 
-    /// Destinations of the edges at these places.
+    /// Internal ids of the destinations of the edges at `places`.
     pub(super) fn ends(&self, places: Range<u64>) -> Result<Vec<u64>> {
         if let Some(rows) = self.file_rows(&places) {
             return self.shard()?.edges.rows.ends(rows);
@@ -161,39 +162,43 @@ impl EdgeRecord {
         places.map(|place| self.end(place?)).collect()
     }
 
-    /// The rows of the edges at these places, if the log has nothing to say.
+    /// Rows of the file with the edges at `places`; `None` if the log has changed the record.
     pub(super) fn file_rows(&self, places: &Range<u64>) -> Option<Range<u64>> {
         let first = self.rows.start;
         self.fragment.is_none().then(|| first + places.start..first + places.end)
     }
 
     /// Time of an edge.
-    pub(super) fn time(&self, place: Place<'_>) -> Result<i64> {
+    pub(super) fn time(&self, place: EdgeLocation<'_>) -> Result<i64> {
         match place {
-            Place::Row(row) => self.shard()?.edges.rows.time(row),
-            Place::Log(edge) => Ok(edge.time),
+            EdgeLocation::Row(row) => self.shard()?.edges.rows.time(row),
+            EdgeLocation::Log(edge) => Ok(edge.time),
         }
     }
 
     /// Hands every property of an edge to `f`.
-    pub(super) fn each_value(&self, place: Place<'_>, mut f: impl FnMut(u32, &[u8])) -> Result<()> {
+    pub(super) fn each_value(
+        &self,
+        place: EdgeLocation<'_>,
+        mut f: impl FnMut(u32, &[u8]),
+    ) -> Result<()> {
         match place {
-            Place::Row(row) => self.shard()?.edges.rows.each(row, |property, value| {
+            EdgeLocation::Row(row) => self.shard()?.edges.rows.each(row, |property, value| {
                 f(property, value);
                 Ok(())
             }),
-            Place::Log(edge) => {
-                Values(&edge.values).for_each(|(property, value)| f(property, value));
+            EdgeLocation::Log(edge) => {
+                RowValues(&edge.values).for_each(|(property, value)| f(property, value));
                 Ok(())
             }
         }
     }
 }
 
-/// Queries of edges.
+/// Queries on edges.
 impl PropertyGraph {
-    /// The nodes that edges of a type, or of any, lead to from a node, and that meet all these
-    /// conditions. In the order of types and times, each once.
+    /// Destinations of the edges of a type, or of any, from a node, which meet all conditions. They
+    /// come in the order of types and times, each once.
     ///
     /// # Errors
     /// As [`PropertyGraph::get_node_ids`]; [`Error::NoNode`].
@@ -218,8 +223,8 @@ impl PropertyGraph {
         Ok(found)
     }
 
-    /// The edges that meet all these conditions, of which there is at least one: source, type, and the
-    /// rest.
+    /// Edges that meet all conditions, of which there must be at least one: source, type, and the
+    /// rest of each edge.
     ///
     /// # Errors
     /// As [`PropertyGraph::get_node_ids`].
@@ -240,14 +245,14 @@ impl PropertyGraph {
                 let hidden =
                     self.state().log.record(v, ty).is_some_and(|fragment| fragment.hides(row));
                 if self.state().has_file_edges(v) && !hidden {
-                    found.push(self.found(v, ty, Place::Row(row))?);
+                    found.push(self.found(v, ty, EdgeLocation::Row(row))?);
                 }
             }
         }
         for key in self.state().log.edge_candidates(&wanted) {
             let Some(edge) = self.state().log.edge(key) else { continue };
-            if Row::Log(&edge.values).has(&wanted)? {
-                found.push(self.found(key.0, key.1, Place::Log(edge))?);
+            if RowRef::Log(&edge.values).has(&wanted)? {
+                found.push(self.found(key.0, key.1, EdgeLocation::Log(edge))?);
             }
         }
         Ok(found)
@@ -257,7 +262,7 @@ impl PropertyGraph {
         &self,
         v: VertexId,
         ty: u64,
-        place: Place<'_>,
+        place: EdgeLocation<'_>,
     ) -> Result<(ExternalId, &str, EdgeData<'_>)> {
         let data = self.edge_data(&self.edge_record(v, ty, (0..0, None)), place)?;
         Ok((self.state().external(v.into())?, self.state().schema.type_name(ty), data))
@@ -275,7 +280,7 @@ impl PropertyGraph {
         }
     }
 
-    fn edge_record(&self, node: VertexId, ty: u64, parts: Parts<'_>) -> EdgeRecord {
+    fn edge_record(&self, node: VertexId, ty: u64, parts: RecordSources<'_>) -> EdgeRecord {
         EdgeRecord::new(self, node, ty, parts.0, parts.1.cloned())
     }
 
@@ -300,8 +305,8 @@ impl PropertyGraph {
         Ok(records.filter(|record| !record.is_empty()).collect())
     }
 
-    /// The edges of a record whose time is at least `t_lo` and less than `t_hi`, as the first and
-    /// the end of their places in it; without a bound, from the first or to the last.
+    /// Positions of the edges of a record whose time is at least `t_lo` and less than `t_hi`;
+    /// without a bound, from the first edge or to the last.
     ///
     /// # Errors
     /// Damage.
@@ -316,28 +321,33 @@ impl PropertyGraph {
         Ok(begin..end.max(begin))
     }
 
-    /// The edge at place `i` of a record, 0 being the oldest.
+    /// The edge at position `i` of a record, 0 being the oldest.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the record has no such place; damage.
+    /// [`Error::Invalid`] if the record has no such edge; damage.
     pub fn get_edge_data<'r>(&self, record: &'r EdgeRecord, i: u64) -> Result<EdgeData<'r>> {
         let place = record.place(i)?.ok_or_else(|| {
             Error::Invalid(format!("there is no edge {i} in a record of {}", record.len()))
         })?;
-        // Of another commit, its numbers may mean something else here.
+        // Decoded by the record's own graph: in another commit, its numbers may have other
+        // meanings.
         record.graph().edge_data(record, place)
     }
 
     /// An edge of a record of this graph.
-    pub(super) fn edge_data(&self, record: &EdgeRecord, place: Place<'_>) -> Result<EdgeData<'_>> {
+    pub(super) fn edge_data(
+        &self,
+        record: &EdgeRecord,
+        place: EdgeLocation<'_>,
+    ) -> Result<EdgeData<'_>> {
         let row = match place {
-            Place::Log(edge) => Row::Log(&edge.values),
-            Place::Row(row) => {
+            EdgeLocation::Log(edge) => RowRef::Log(&edge.values),
+            EdgeLocation::Row(row) => {
                 let rows = &record.shard()?.edges.rows;
                 if let Some(edge) = rows.edges(row..row + 1)?.and_then(|mut edges| edges.pop()) {
                     return self.edge_row(edge);
                 }
-                Row::File(rows, row)
+                RowRef::File(rows, row)
             }
         };
         Ok(EdgeData {
@@ -347,7 +357,7 @@ impl PropertyGraph {
         })
     }
 
-    /// The edges at these places of a record of this graph, which has them.
+    /// The edges at `places` of a record of this graph; `places` must be within the record.
     pub(super) fn edges_data(
         &self,
         record: &EdgeRecord,
@@ -366,7 +376,11 @@ impl PropertyGraph {
         Ok(EdgeData {
             destination: self.state().external(edge.end)?,
             timestamp: edge.time,
-            properties: self.values(&Row::Log(&edge.values), &self.state().schema.edges, None)?,
+            properties: self.values(
+                &RowRef::Log(&edge.values),
+                &self.state().schema.edges,
+                None,
+            )?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The state that a store is in: its files, and what its log says has changed since.
+//! Replay of the log onto the files of a store.
 
 use std::sync::Arc;
 
@@ -7,15 +7,16 @@ use nakshi_io::CancelToken;
 use super::apply::Lookups;
 use super::aside::unless_cancelled;
 use super::log::LogReader;
-use super::state::State;
+use super::state::GraphState;
 use nakshi_store::{Result, Store};
 
-/// The state after all commits in the log of an open store, and how far it was read.
+/// The state of an open store after all commits in its log, and the position of the reader behind
+/// them.
 pub(super) fn replay(
     store: &Arc<Store>,
-    mut state: State,
+    mut state: GraphState,
     cancel: &CancelToken,
-) -> Result<(State, LogReader)> {
+) -> Result<(GraphState, LogReader)> {
     let mut reader = LogReader::new(store.path(), store.manifest())?;
     let mut lookups = Lookups::new(Arc::clone(store), state.base.lookups(), cancel);
     let done = advance(&mut reader, &mut state, &mut lookups, cancel);
@@ -23,10 +24,10 @@ pub(super) fn replay(
     Ok((state, reader))
 }
 
-/// Makes the commits that have come to the log.
+/// Applies the commits that were added to the log.
 pub(super) fn advance(
     reader: &mut LogReader,
-    state: &mut State,
+    state: &mut GraphState,
     lookups: &mut Lookups,
     cancel: &CancelToken,
 ) -> Result<()> {

@@ -1,15 +1,15 @@
-//! Rows of nodes and edges on their way into files and out of them.
+//! Rows of nodes and edges, as writers take them and readers return them.
 
 use nakshi_store::varint;
 
-/// Rows of a group at most.
+/// Most rows of a group.
 pub(super) const GROUP: u32 = 1 << 20;
 
-/// The properties of a row: number and value, one after the other.
+/// The properties of a row, encoded: number, length and bytes of each value, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'b>(pub(super) &'b [u8]);
+pub(super) struct RowValues<'b>(pub(super) &'b [u8]);
 
-impl<'b> Values<'b> {
+impl<'b> RowValues<'b> {
     /// Appends a property.
     pub(super) fn put(property: u32, value: &[u8], out: &mut Vec<u8>) {
         varint::put(out, property.into());
@@ -18,7 +18,7 @@ impl<'b> Values<'b> {
     }
 }
 
-impl<'b> Iterator for Values<'b> {
+impl<'b> Iterator for RowValues<'b> {
     type Item = (u32, &'b [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -32,29 +32,29 @@ impl<'b> Iterator for Values<'b> {
     }
 }
 
-/// An edge on its way into a shard.
+/// An edge that is given to a writer of a shard.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge<'b> {
+pub(super) struct EncodedEdge<'b> {
     /// Number of the source in its shard.
     pub(super) node: u64,
     pub(super) ty: u64,
-    /// As [`super::Value`] encodes it.
+    /// The bytes of a timestamp, as [`super::Value`] encodes it.
     pub(super) time: [u8; 8],
-    /// Internal id.
+    /// Internal id of the destination.
     pub(super) end: u64,
-    pub(super) values: Values<'b>,
+    pub(super) values: RowValues<'b>,
 }
 
-/// An edge that was read whole.
+/// An edge that was read with all its properties.
 #[derive(Clone, Debug)]
 pub(super) struct EdgeRow {
     pub(super) time: i64,
     pub(super) end: u64,
-    /// As [`Values`] has them.
+    /// The properties, encoded as [`RowValues`].
     pub(super) values: Vec<u8>,
 }
 
-/// What both ascending lists have.
+/// The intersection of two ascending lists.
 pub(super) fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let mut long = long;

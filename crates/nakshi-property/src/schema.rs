@@ -1,16 +1,16 @@
-//! Names of properties and of types of edges, and their numbers.
+//! Names and numbers of properties and of edge types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
-use super::row::Values;
+use super::row::RowValues;
 use super::spec::PropertySpec;
 use super::value::{PropertyType, Scalar, Value};
-use super::wanted::{Condition, Wanted};
 use nakshi_store::{Error, Result};
 
-/// The properties of nodes, or those of edges.
+/// The properties of nodes, or the properties of edges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Properties {
     specs: Vec<PropertySpec>,
@@ -31,10 +31,10 @@ impl Properties {
         self.specs.get(property as usize)
     }
 
-    /// Number, name and type of a property.
+    /// Finds a property by name; returns its number and its specification.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is none of this name.
+    /// [`Error::Invalid`] for an unknown name.
     pub(super) fn find(&self, name: &str) -> Result<(u32, &PropertySpec)> {
         let number = self.numbers.get(name).copied();
         let spec = number.and_then(|number| Some((number, self.get(number)?)));
@@ -45,8 +45,8 @@ impl Properties {
         })
     }
 
-    /// What is asked for, by number.
-    pub(super) fn wanted(&self, conditions: &[(&str, Condition)]) -> Result<Vec<(u32, Wanted)>> {
+    /// Encodes conditions, by property number.
+    pub(super) fn wanted(&self, conditions: &[(&str, Condition)]) -> Result<Vec<(u32, Predicate)>> {
         let wanted = |(name, condition): &(&str, Condition)| {
             let (property, spec) = self.find(name)?;
             let wanted = condition.wanted(spec.ty).map_err(|error| of_property(name, error))?;
@@ -55,7 +55,7 @@ impl Properties {
         conditions.iter().map(wanted).collect()
     }
 
-    /// Whether all of these have a number, as far as they need one.
+    /// Returns true if every property that is not null has a number.
     fn knows(&self, properties: &[(String, Value)]) -> bool {
         let known = |(name, value): &(String, Value)| {
             *value == Value::Null || self.numbers.contains_key(name)
@@ -63,7 +63,7 @@ impl Properties {
         properties.iter().all(known)
     }
 
-    /// Gives numbers to those that have none.
+    /// Gives numbers to properties that have none.
     fn add(&mut self, properties: &[(String, Value)]) -> Result<()> {
         for (name, value) in properties.iter().filter(|(_, value)| *value != Value::Null) {
             if name.is_empty() {
@@ -72,7 +72,7 @@ impl Properties {
             let next = u32::try_from(self.specs.len())
                 .map_err(|_| Error::Invalid("there are 2^32 properties".into()))?;
             if *self.numbers.entry(name.clone()).or_insert(next) == next {
-                // What an empty list holds is not told.
+                // An empty list does not show the type of its items.
                 let ty = value.ty().unwrap_or(PropertyType::list_of(Scalar::String));
                 self.specs.push(PropertySpec::new(name, ty));
             }
@@ -81,8 +81,8 @@ impl Properties {
     }
 
     /// Number and bytes of each value, ascending by number.
-    fn encode(&self, properties: &[(String, Value)]) -> Result<Encoded> {
-        let mut values = Encoded::with_capacity(properties.len());
+    fn encode(&self, properties: &[(String, Value)]) -> Result<EncodedProperties> {
+        let mut values = EncodedProperties::with_capacity(properties.len());
         for (name, value) in properties {
             if *value == Value::Null {
                 continue;
@@ -105,7 +105,7 @@ impl Properties {
     }
 }
 
-/// An error that names the property.
+/// Adds the name of the property to an error.
 fn of_property(name: &str, error: Error) -> Error {
     match error {
         Error::Invalid(what) => Error::Invalid(format!("property '{name}': {what}")),
@@ -113,8 +113,8 @@ fn of_property(name: &str, error: Error) -> Error {
     }
 }
 
-/// Properties of a row: number and bytes.
-pub(super) type Encoded = Vec<(u32, Vec<u8>)>;
+/// Properties of a row: number and bytes of each.
+pub(super) type EncodedProperties = Vec<(u32, Vec<u8>)>;
 
 /// All names of a graph.
 #[derive(Clone, Debug, Default)]
@@ -154,7 +154,7 @@ impl Schema {
         self.types.get(ty as usize).map_or("", String::as_str)
     }
 
-    /// The number of a type of edges, which becomes one if it is not known.
+    /// The number of an edge type, which is added if it is unknown.
     fn add_type(&mut self, name: &str) -> Result<u64> {
         if let Some(number) = self.type_numbers.get(name) {
             return Ok(*number);
@@ -168,7 +168,7 @@ impl Schema {
         Ok(number)
     }
 
-    /// The type of the edges that go with those of a type the other way round.
+    /// The inverse of an edge type.
     pub(super) fn inverse(&self, ty: u64) -> Option<u64> {
         self.inverses.get(&ty).copied()
     }
@@ -189,7 +189,7 @@ impl Schema {
 pub(super) fn encode_node(
     schema: &mut Arc<Schema>,
     properties: &[(String, Value)],
-) -> Result<Encoded> {
+) -> Result<EncodedProperties> {
     if !schema.nodes.knows(properties) {
         Arc::make_mut(schema).nodes.add(properties)?;
     }
@@ -200,14 +200,15 @@ pub(super) fn encode_node(
 pub(super) fn encode_edge(
     schema: &mut Arc<Schema>,
     properties: &[(String, Value)],
-) -> Result<Encoded> {
+) -> Result<EncodedProperties> {
     if !schema.edges.knows(properties) {
         Arc::make_mut(schema).edges.add(properties)?;
     }
     schema.edges.encode(properties)
 }
 
-/// The number of a type of edges, which becomes one if it is not known.
+/// The number of an edge type, which is added if it is unknown. A shared schema is copied only
+/// then.
 pub(super) fn edge_type(schema: &mut Arc<Schema>, name: &str) -> Result<u64> {
     match schema.edge_type(name) {
         Some(ty) => Ok(ty),
@@ -215,9 +216,9 @@ pub(super) fn edge_type(schema: &mut Arc<Schema>, name: &str) -> Result<u64> {
     }
 }
 
-/// The bytes of a row of encoded properties; see [`Values`].
-pub(super) fn row(values: &Encoded) -> Vec<u8> {
+/// Encodes properties as a row; see [`RowValues`].
+pub(super) fn row(values: &EncodedProperties) -> Vec<u8> {
     let mut row = Vec::new();
-    values.iter().for_each(|(number, bytes)| Values::put(*number, bytes, &mut row));
+    values.iter().for_each(|(number, bytes)| RowValues::put(*number, bytes, &mut row));
     row
 }

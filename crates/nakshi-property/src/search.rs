@@ -1,22 +1,22 @@
 //! The queries of Graph Search (ZipG, Table 4).
 
+use super::condition::Condition;
 use super::graph::{EdgeData, PropertyGraph};
 use super::tao;
-use super::wanted::Condition;
 use nakshi_store::{ExternalId, Result};
 
 /// GS1: all friends of a node.
 ///
 /// # Errors
-/// There is no such node; damage.
+/// [`Error::NoNode`](nakshi_store::Error::NoNode); damage.
 pub fn friends(graph: &PropertyGraph, id: &ExternalId) -> Result<Vec<ExternalId>> {
     graph.get_neighbor_ids(id, None, &[])
 }
 
-/// GS2: the friends of a node that meet these conditions.
+/// GS2: the friends of a node that meet all conditions.
 ///
 /// # Errors
-/// As [`friends`]; unknown properties, values of another type.
+/// As [`friends`]; unknown properties, and values of another type.
 pub fn friends_with(
     graph: &PropertyGraph,
     id: &ExternalId,
@@ -25,10 +25,10 @@ pub fn friends_with(
     graph.get_neighbor_ids(id, None, properties)
 }
 
-/// GS3: the nodes that meet all these conditions.
+/// GS3: the nodes that meet all conditions.
 ///
 /// # Errors
-/// Unknown properties, values of another type; damage.
+/// Unknown properties, and values of another type; damage.
 pub fn find(graph: &PropertyGraph, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
     graph.get_node_ids(properties)
 }
@@ -45,7 +45,7 @@ pub fn friends_by(
     graph.get_neighbor_ids(id, Some(edge_type), &[])
 }
 
-/// GS5: all data of the edges of one type of a node, newest first.
+/// GS5: the edges of one type of a node with all data, newest first.
 ///
 /// # Errors
 /// As [`friends`].

@@ -1,30 +1,30 @@
-//! Strings as one compressed text in which substrings are found without an index: Succinct, on which
-//! ZipG keeps all properties.
+//! Strings as one text that Succinct compresses, in which substrings are found without an index.
+//! ZipG stores all properties like this.
 //!
-//! A byte 0 stands before each string and one behind the last, so that whole strings are found by a
-//! search too. Strings may have that byte themselves: every hit is checked against where strings begin
-//! and end.
+//! A byte 0 stands before each string, and one behind the last, so that a search finds whole
+//! strings too. Strings may contain that byte themselves: every hit is compared with the boundaries
+//! of its string.
 
 use memchr::memmem::Finder;
 use nakshi_io::CancelToken;
 use nakshi_succinct::{Options, Succinct};
 
 use super::blob::Blob;
-use super::compressed_text::{Extent, compress, wrong};
-use super::monotone::Monotone;
+use super::compressed_text::{TextExtent, compress, wrong};
+use super::elias_fano::EliasFano;
 use nakshi_store::{Error, Result};
 
-/// Between strings.
+/// Mark between strings.
 const MARK: u8 = 0;
-/// Bytes of a text that are read at once.
+/// Bytes of a text that a scan reads at once.
 const PIECE: u64 = 64 << 10;
 
-/// Appends `strings`; where their text lies, and where in it every mark is.
+/// Appends `strings`; returns the location of their text, and the offset of every mark in it.
 pub(super) fn write(
     strings: &[&[u8]],
     cancel: &CancelToken,
     out: &mut Vec<u8>,
-) -> Result<(Extent, Monotone)> {
+) -> Result<(TextExtent, EliasFano)> {
     let bytes: usize = strings.iter().map(|string| string.len() + 1).sum();
     let (mut text, mut marks) = (Vec::with_capacity(bytes + 1), vec![0]);
     text.push(MARK);
@@ -33,29 +33,29 @@ pub(super) fn write(
         marks.push(text.len() as u64);
         text.push(MARK);
     }
-    let marks = Monotone::write(&marks, out);
+    let marks = EliasFano::write(&marks, out);
     let compressed = compress(text, Options::default(), cancel)?;
-    let text = Extent::of(out.len() as u64, &compressed);
+    let text = TextExtent::of(out.len() as u64, &compressed);
     out.extend_from_slice(&compressed);
     Ok((text, marks))
 }
 
-/// The bytes of a compressed text, which its queries want in one piece.
-fn in_memory(blob: &Blob, text: Extent) -> Result<Vec<u8>> {
+/// Copies a compressed text, because its queries need it in one piece.
+fn in_memory(blob: &Blob, text: TextExtent) -> Result<Vec<u8>> {
     let from = text.at as usize;
     blob.with(from, from.saturating_add(text.len as usize), <[u8]>::to_vec)
 }
 
-/// Such strings, opened.
+/// Reader of the strings.
 #[derive(Debug)]
 pub(super) struct Searchable {
     at: usize,
-    marks: Monotone,
+    marks: EliasFano,
     text: Succinct<Vec<u8>>,
 }
 
 impl Searchable {
-    pub(super) fn open(blob: &Blob, text: Extent, marks: Monotone) -> Result<Self> {
+    pub(super) fn open(blob: &Blob, text: TextExtent, marks: EliasFano) -> Result<Self> {
         let at = text.at as usize;
         let text = Succinct::open_lazily(in_memory(blob, text)?);
         let text = text.map_err(|error| wrong(blob, at, &error))?;
@@ -84,12 +84,12 @@ impl Searchable {
         move |error| wrong(blob, self.at, &error)
     }
 
-    /// How often a pattern occurs in the text.
+    /// Number of occurrences of a pattern in the text.
     pub(super) fn count(&self, blob: &Blob, pattern: &[u8]) -> Result<u64> {
         self.text.count(pattern).map_err(self.told(blob))
     }
 
-    /// Numbers of the strings that are equal to one, ascending.
+    /// Numbers of the strings that equal `string`, ascending.
     pub(super) fn equal(&self, blob: &Blob, string: &[u8]) -> Result<Vec<u64>> {
         let pattern = [&[MARK], string, &[MARK]].concat();
         let mut found = Vec::new();
@@ -102,13 +102,13 @@ impl Searchable {
         Ok(found)
     }
 
-    /// Numbers of the strings in which a pattern occurs, ascending.
+    /// Numbers of the strings that contain a pattern, ascending.
     pub(super) fn containing(&self, blob: &Blob, pattern: &[u8]) -> Result<Vec<u64>> {
         if pattern.is_empty() {
             return Ok((0..self.marks.len().saturating_sub(1)).collect());
         }
-        // A hit is as many steps away from a known place, on average, as a text has bytes that are
-        // read in the same time.
+        // On average, a hit is `steps` steps away from a sample of the suffix array, and reading
+        // that many bytes of the text takes the same time.
         let steps = u64::from(self.text.options().sa_rate / 2);
         if self.count(blob, pattern)?.saturating_mul(steps) > self.text.len() {
             return self.scan(blob, pattern);
@@ -120,7 +120,7 @@ impl Searchable {
         Ok(hits.strings)
     }
 
-    /// As [`Searchable::containing`], by reading the text.
+    /// As [`Searchable::containing`], by a scan of the whole text.
     fn scan(&self, blob: &Blob, pattern: &[u8]) -> Result<Vec<u64>> {
         let (finder, mut hits) = (Finder::new(pattern), Hits::of(pattern));
         let (mut piece, mut from) = (Vec::new(), 0);
@@ -137,10 +137,10 @@ impl Searchable {
         Ok(hits.strings)
     }
 
-    /// The number of the string around an offset, and the marks around it.
+    /// Number of the string that contains an offset, and the marks before and behind it.
     fn around(&self, blob: &Blob, offset: u64) -> Result<(u64, u64, u64)> {
         let i = self.marks.at_most(blob, offset)?.saturating_sub(1);
-        // Nothing follows the last mark.
+        // No string follows the last mark.
         if i + 1 >= self.marks.len() {
             return Ok((i, offset, offset));
         }
@@ -148,7 +148,7 @@ impl Searchable {
         Ok((i, mark, next.max(mark)))
     }
 
-    /// Tells what is wrong with the text or its marks.
+    /// Reports damage of the text and of its marks.
     pub(super) fn verify(&self, blob: &Blob, told: &mut dyn FnMut(&str)) -> Result<()> {
         if let Err(error) = Succinct::open(self.text.as_bytes()) {
             told(&error.to_string());
@@ -179,12 +179,12 @@ impl Searchable {
     }
 }
 
-/// Strings that have a pattern, by the offsets of the pattern in ascending order.
+/// Collects the strings that contain a pattern, from its offsets in ascending order.
 struct Hits {
-    /// Of the pattern.
+    /// Length of the pattern.
     len: u64,
     strings: Vec<u64>,
-    /// Where the last of them ends.
+    /// End of the last string that was found.
     until: u64,
 }
 
@@ -210,7 +210,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Strings of more than a piece of text, in which a word is rare and a letter frequent.
+    /// Strings that fill more than one piece of text, in which a word is rare and a letter
+    /// frequent.
     fn strings() -> Vec<Vec<u8>> {
         let string = |i: u64| {
             let letter = |k: u64| b"ab\0z"[(nakshi_store::layout::mix(i * 1000 + k) % 4) as usize];
@@ -223,15 +224,15 @@ mod tests {
         (0..900).map(string).collect()
     }
 
-    fn written(strings: &[Vec<u8>]) -> (Blob, Extent, Monotone) {
+    fn written(strings: &[Vec<u8>]) -> (Blob, TextExtent, EliasFano) {
         let plain: Vec<&[u8]> = strings.iter().map(Vec::as_slice).collect();
         let mut bytes = vec![7; 3];
         let (text, marks) = write(&plain, &CancelToken::new(), &mut bytes).unwrap();
         (Blob::of(&bytes).unwrap(), text, marks)
     }
 
-    /// Seen red with pieces that do not overlap, with hits that may not, with hits that span two strings
-    /// or have a mark, and with a string that only its first hit counts for.
+    /// Seen red with pieces that do not overlap, with hits that may not overlap, with hits that
+    /// span two strings or contain a mark, and with a string of which only the first hit counts.
     #[test]
     fn a_search_and_a_scan_find_the_same() {
         let strings = strings();
@@ -269,11 +270,11 @@ mod tests {
         }
     }
 
-    /// Seen red without the check of each.
+    /// Seen red without the comparison of every mark.
     #[test]
     fn what_is_wrong_with_a_text_is_told() {
         let (blob, text, marks) = written(&strings());
-        let problems = |text: Extent, marks: Monotone| {
+        let problems = |text: TextExtent, marks: EliasFano| {
             let mut problems = Vec::new();
             let opened = Searchable::open(&blob, text, marks).unwrap();
             opened.verify(&blob, &mut |what| problems.push(what.to_owned())).unwrap();
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(problems(text, marks), Vec::<String>::new());
         let at = |marks: &[u64]| {
             let mut bytes = Vec::new();
-            let marks = Monotone::write(marks, &mut bytes);
+            let marks = EliasFano::write(marks, &mut bytes);
             let blob = Blob::of(&bytes).unwrap();
             let mut problems = Vec::new();
             let plain = write(&[b"one", b"", b"three"], &CancelToken::new(), &mut bytes).unwrap().0;
@@ -300,7 +301,7 @@ mod tests {
         let from = bytes.len() - 512;
         bytes[from..].fill(0xff);
         let broken = Blob::of(&bytes).unwrap();
-        let extent = Extent::of(0, &bytes);
+        let extent = TextExtent::of(0, &bytes);
         let opened = Searchable::open(&broken, extent, marks).unwrap();
         let mut told = Vec::new();
         opened.verify(&blob, &mut |what| told.push(what.to_owned())).unwrap();
@@ -308,7 +309,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes that were flipped behind the checksums give errors or other strings, never a panic.
+        /// Bytes that were flipped after their checksums were verified give errors or other
+        /// strings, never a panic.
         #[test]
         fn damage_does_not_panic(flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..4)) {
             let strings: Vec<Vec<u8>> = strings().into_iter().take(40).collect();
@@ -329,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Seen red with a token that nobody looks at.
+    /// Seen red with a cancel token that is never checked.
     #[test]
     fn writing_can_be_cancelled() {
         let cancel = CancelToken::new();

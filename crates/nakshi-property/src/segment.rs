@@ -1,9 +1,8 @@
-//! Segments: immutable files with the nodes and edges of a shard, and the directory that says where
-//! in them everything lies.
+//! Segments: immutable files with the nodes and the edges of a shard, and their directory.
 //!
-//! Nodes and edges are *rows*, in groups that are encoded at once. The row of a node is its number in
-//! the shard; edges are sorted by source, type, time and order of insertion, so that the edges of one
-//! type of a node are neighbours: an *edge record* is a range of rows.
+//! Nodes and edges are *rows*, which are encoded in groups. The row of a node is its number in the
+//! shard. Edges are sorted by source, type, time and order of insertion, so an *edge record* is a
+//! range of rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,69 +10,69 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::blocks::{self, BlockDirectory};
-use super::column::{Column, Found, Layout};
-use super::flat::{self, FlatDirectory};
-use super::monotone::Monotone;
+use super::blocks::{BlockDirectory, BlockRows};
+use super::column::{ColumnLayout, EncodedColumn, Found};
+use super::condition::Predicate;
+use super::elias_fano::EliasFano;
+use super::flat::{FlatDirectory, FlatRows};
 use super::packed::Packed;
 use super::row::{EdgeRow, common};
 use super::value::plain_int;
-use super::wanted::Wanted;
 use nakshi_store::Result;
 
-/// What one node file holds.
+/// Directory of a node file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct NodeDirectory {
     pub(super) groups: Vec<GroupDirectory>,
-    /// In place of groups in the flat layout.
+    /// The groups of the flat layout, in place of `groups`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) flat: Option<FlatDirectory>,
-    /// In place of groups where properties are in blocks.
+    /// The groups of the layout `blocks`, in place of `groups`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) blocks: Option<BlockDirectory>,
 }
 
-/// What one edge file holds.
+/// Directory of an edge file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct EdgeDirectory {
-    /// Number of the first record of each node, and of all records.
-    pub(super) nodes: Monotone,
+    /// Number of the first record of each node, and the number of records.
+    pub(super) nodes: EliasFano,
     /// Type of each record.
     pub(super) types: Packed,
     /// First row of each record, and the number of rows.
-    pub(super) records: Monotone,
+    pub(super) records: EliasFano,
     pub(super) groups: Vec<GroupDirectory>,
-    /// In place of groups in the flat layout.
+    /// The groups of the flat layout, in place of `groups`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) flat: Option<FlatDirectory>,
-    /// In place of groups where properties are in blocks.
+    /// The groups of the layout `blocks`, in place of `groups`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) blocks: Option<BlockDirectory>,
 }
 
-/// Rows that were encoded at once: their columns by the number of the property.
+/// A group of rows: their columns, by property number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct GroupDirectory {
     pub(super) rows: u32,
-    pub(super) columns: BTreeMap<u32, Layout>,
-    /// Of edges: the internal ids of their ends, and times.
+    pub(super) columns: BTreeMap<u32, ColumnLayout>,
+    /// For edges: the internal ids of the destinations, and the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends: Option<Packed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) times: Option<Layout>,
+    pub(super) times: Option<ColumnLayout>,
 }
 
-/// Rows of a file.
+/// Reader of the rows of a file.
 #[derive(Debug)]
-pub(super) enum Rows {
-    Columns(Columns),
-    Flat(Box<flat::Rows>),
-    Blocks(blocks::Rows),
+pub(super) enum SegmentRows {
+    Columns(ColumnRows),
+    Flat(Box<FlatRows>),
+    Blocks(BlockRows),
 }
 
-/// Which of the layouts the rows of a file have.
+/// Directory of a file, by its layout.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Form<'d> {
+pub(super) enum RowLayout<'d> {
     Columns(&'d [GroupDirectory]),
     Flat(&'d FlatDirectory),
     Nodes(&'d BlockDirectory),
@@ -81,113 +80,119 @@ pub(super) enum Form<'d> {
 }
 
 impl NodeDirectory {
-    pub(super) fn form(&self) -> Form<'_> {
+    pub(super) fn form(&self) -> RowLayout<'_> {
         match (&self.flat, &self.blocks) {
-            (Some(flat), _) => Form::Flat(flat),
-            (_, Some(blocks)) => Form::Nodes(blocks),
-            _ => Form::Columns(&self.groups),
+            (Some(flat), _) => RowLayout::Flat(flat),
+            (_, Some(blocks)) => RowLayout::Nodes(blocks),
+            _ => RowLayout::Columns(&self.groups),
         }
     }
 }
 
 impl EdgeDirectory {
-    pub(super) fn form(&self) -> Form<'_> {
+    pub(super) fn form(&self) -> RowLayout<'_> {
         match (&self.flat, &self.blocks) {
-            (Some(flat), _) => Form::Flat(flat),
-            (_, Some(blocks)) => Form::Edges(blocks),
-            _ => Form::Columns(&self.groups),
+            (Some(flat), _) => RowLayout::Flat(flat),
+            (_, Some(blocks)) => RowLayout::Edges(blocks),
+            _ => RowLayout::Columns(&self.groups),
         }
     }
 }
 
-impl Form<'_> {
-    /// Bytes that stay in memory where the file does not; `None` if all of it has to.
+impl RowLayout<'_> {
+    /// Bytes of memory that a file on disk takes; `None` if the whole file has to be in memory.
     pub(super) fn resident(&self) -> Option<u64> {
         match self {
-            Form::Columns(groups) => {
+            RowLayout::Columns(groups) => {
                 let of = |group: &GroupDirectory| {
-                    (group.columns.len() as u64 + 1) * Column::BYTES + group.in_memory()
+                    (group.columns.len() as u64 + 1) * EncodedColumn::BYTES + group.in_memory()
                 };
                 Some(groups.iter().map(of).sum())
             }
-            Form::Flat(_) => None,
-            Form::Nodes(blocks) | Form::Edges(blocks) => Some(blocks.resident()),
+            RowLayout::Flat(_) => None,
+            RowLayout::Nodes(blocks) | RowLayout::Edges(blocks) => Some(blocks.resident()),
         }
     }
 }
 
-impl Rows {
-    pub(super) fn open(blob: Blob, form: Form<'_>) -> Result<Self> {
+impl SegmentRows {
+    pub(super) fn open(blob: Blob, form: RowLayout<'_>) -> Result<Self> {
         Ok(match form {
-            Form::Columns(groups) => Rows::Columns(Columns::open(blob, groups)?),
-            Form::Flat(directory) => Rows::Flat(Box::new(flat::Rows::open(blob, directory)?)),
-            Form::Nodes(directory) => Rows::Blocks(blocks::Rows::open(blob, directory, false)?),
-            Form::Edges(directory) => Rows::Blocks(blocks::Rows::open(blob, directory, true)?),
+            RowLayout::Columns(groups) => SegmentRows::Columns(ColumnRows::open(blob, groups)?),
+            RowLayout::Flat(directory) => {
+                SegmentRows::Flat(Box::new(FlatRows::open(blob, directory)?))
+            }
+            RowLayout::Nodes(directory) => {
+                SegmentRows::Blocks(BlockRows::open(blob, directory, false)?)
+            }
+            RowLayout::Edges(directory) => {
+                SegmentRows::Blocks(BlockRows::open(blob, directory, true)?)
+            }
         })
     }
 
     pub(super) fn blob(&self) -> &Blob {
         match self {
-            Rows::Columns(rows) => &rows.blob,
-            Rows::Flat(rows) => rows.blob(),
-            Rows::Blocks(rows) => rows.blob(),
+            SegmentRows::Columns(rows) => &rows.blob,
+            SegmentRows::Flat(rows) => rows.blob(),
+            SegmentRows::Blocks(rows) => rows.blob(),
         }
     }
 
     pub(super) fn len(&self) -> u64 {
         match self {
-            Rows::Columns(rows) => rows.len(),
-            Rows::Flat(rows) => rows.len(),
-            Rows::Blocks(rows) => rows.len(),
+            SegmentRows::Columns(rows) => rows.len(),
+            SegmentRows::Flat(rows) => rows.len(),
+            SegmentRows::Blocks(rows) => rows.len(),
         }
     }
 
-    /// Appends the value of a property to `out`; false if the row has none.
+    /// Appends the value of a property to `out`; false if it is null.
     pub(super) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match self {
-            Rows::Columns(rows) => rows.get(row, property, out),
-            Rows::Flat(rows) => rows.get(row, property, out),
-            Rows::Blocks(rows) => rows.get(row, property, out),
+            SegmentRows::Columns(rows) => rows.get(row, property, out),
+            SegmentRows::Flat(rows) => rows.get(row, property, out),
+            SegmentRows::Blocks(rows) => rows.get(row, property, out),
         }
     }
 
-    /// Hands every value of a row to `f`, ascending by number of the property.
+    /// Hands every value of a row to `f`, ascending by property number.
     pub(super) fn each(&self, row: u64, f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         match self {
-            Rows::Columns(rows) => rows.each(row, f),
-            Rows::Flat(rows) => rows.each(row, f),
-            Rows::Blocks(rows) => rows.each(row, f),
+            SegmentRows::Columns(rows) => rows.each(row, f),
+            SegmentRows::Flat(rows) => rows.each(row, f),
+            SegmentRows::Blocks(rows) => rows.each(row, f),
         }
     }
 
-    /// The rows that have all these values, ascending.
-    pub(super) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Rows that meet all conditions, ascending.
+    pub(super) fn find(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         match self {
-            Rows::Columns(rows) => rows.find(wanted),
-            Rows::Flat(rows) => rows.find(wanted),
-            Rows::Blocks(rows) => rows.find(wanted),
+            SegmentRows::Columns(rows) => rows.find(wanted),
+            SegmentRows::Flat(rows) => rows.find(wanted),
+            SegmentRows::Blocks(rows) => rows.find(wanted),
         }
     }
 
-    /// The internal id of the end of an edge.
+    /// The internal id of the destination of an edge.
     #[inline]
     pub(super) fn end(&self, row: u64) -> Result<u64> {
         match self {
-            Rows::Columns(rows) => rows.end(row),
-            Rows::Flat(rows) => rows.end(row),
-            Rows::Blocks(rows) => Ok(rows.edge(row)?.1),
+            SegmentRows::Columns(rows) => rows.end(row),
+            SegmentRows::Flat(rows) => rows.end(row),
+            SegmentRows::Blocks(rows) => Ok(rows.edge(row)?.1),
         }
     }
 
-    /// The internal ids of the ends of neighbouring edges.
+    /// The internal ids of the destinations of neighbouring edges.
     pub(super) fn ends(&self, mut rows: Range<u64>) -> Result<Vec<u64>> {
         match self {
-            Rows::Columns(columns) => rows.try_fold(Vec::new(), |mut ends, row| {
+            SegmentRows::Columns(columns) => rows.try_fold(Vec::new(), |mut ends, row| {
                 ends.push(columns.end(row)?);
                 Ok(ends)
             }),
-            Rows::Flat(flat) => flat.ends(rows),
-            Rows::Blocks(blocks) => blocks.ends(rows),
+            SegmentRows::Flat(flat) => flat.ends(rows),
+            SegmentRows::Blocks(blocks) => blocks.ends(rows),
         }
     }
 
@@ -195,14 +200,14 @@ impl Rows {
     #[inline]
     pub(super) fn time(&self, row: u64) -> Result<i64> {
         match self {
-            Rows::Columns(rows) => rows.time(row),
-            Rows::Flat(rows) => rows.time(row),
-            Rows::Blocks(rows) => Ok(rows.edge(row)?.0),
+            SegmentRows::Columns(rows) => rows.time(row),
+            SegmentRows::Flat(rows) => rows.time(row),
+            SegmentRows::Blocks(rows) => Ok(rows.edge(row)?.0),
         }
     }
 
-    /// Appends some bytes of the value of a property to `out`, those that there are; false if the row
-    /// has none.
+    /// Appends the part `part` of the value of a property to `out`, as far as the value goes; false
+    /// if it is null.
     pub(super) fn get_part(
         &self,
         row: u64,
@@ -210,7 +215,7 @@ impl Rows {
         part: Range<u64>,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        if let Rows::Blocks(rows) = self {
+        if let SegmentRows::Blocks(rows) = self {
             return rows.get_part(row, property, part, out);
         }
         let mut value = Vec::new();
@@ -220,55 +225,56 @@ impl Rows {
         Ok(found)
     }
 
-    /// Neighbouring edges, where that is less work than asking for what they have one by one.
+    /// Neighbouring edges with their properties, where reading them together is less work than one
+    /// by one.
     pub(super) fn edges(&self, rows: Range<u64>) -> Result<Option<Vec<EdgeRow>>> {
         match self {
-            Rows::Columns(_) => Ok(None),
-            Rows::Flat(flat) => flat.edges(rows).map(Some),
-            Rows::Blocks(blocks) => blocks.edges(rows).map(Some),
+            SegmentRows::Columns(_) => Ok(None),
+            SegmentRows::Flat(flat) => flat.edges(rows).map(Some),
+            SegmentRows::Blocks(blocks) => blocks.edges(rows).map(Some),
         }
     }
 
-    /// Tells what is wrong with columns, texts or blocks; `of_row` is node and type of an edge.
+    /// Reports damage of columns, texts or blocks; `of_row` gives the node and the type of an edge.
     pub(super) fn verify(
         &self,
         of_row: &dyn Fn(u64) -> Result<(u64, u64)>,
         told: &mut dyn FnMut(String),
     ) -> Result<()> {
         match self {
-            Rows::Columns(rows) => rows.verify(told),
-            Rows::Flat(rows) => rows.verify(of_row, told),
-            Rows::Blocks(rows) => rows.verify(told),
+            SegmentRows::Columns(rows) => rows.verify(told),
+            SegmentRows::Flat(rows) => rows.verify(of_row, told),
+            SegmentRows::Blocks(rows) => rows.verify(told),
         }
     }
 }
 
-/// Rows in groups of columns.
+/// Reader of rows in groups of columns.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct ColumnRows {
     blob: Blob,
     /// First row of each group, and the number of rows.
     starts: Vec<u64>,
-    groups: Vec<Group>,
+    groups: Vec<ColumnRowGroup>,
 }
 
 #[derive(Debug)]
-struct Group {
-    /// Ascending by number of the property.
-    columns: Vec<(u32, Column)>,
+struct ColumnRowGroup {
+    /// Columns, ascending by property number.
+    columns: Vec<(u32, EncodedColumn)>,
     ends: Option<Packed>,
-    times: Option<Column>,
+    times: Option<EncodedColumn>,
 }
 
-impl Group {
+impl ColumnRowGroup {
     #[inline]
-    fn column(&self, property: u32) -> Option<&Column> {
+    fn column(&self, property: u32) -> Option<&EncodedColumn> {
         let at = self.columns.binary_search_by_key(&property, |(number, _)| *number).ok()?;
         self.columns.get(at).map(|(_, column)| column)
     }
 
-    /// The rows that have all these values, ascending.
-    fn find(&self, blob: &Blob, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Rows that meet all conditions, ascending.
+    fn find(&self, blob: &Blob, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let mut conditions = Vec::with_capacity(wanted.len());
         for (property, wanted) in wanted {
             let Some(column) = self.column(*property) else { return Ok(Vec::new()) };
@@ -290,41 +296,41 @@ impl Group {
 }
 
 impl GroupDirectory {
-    /// Bytes that its columns keep in memory beside the file.
+    /// Bytes of memory that its columns take beside the file.
     pub(super) fn in_memory(&self) -> u64 {
-        self.columns.values().map(Layout::in_memory).sum()
+        self.columns.values().map(ColumnLayout::in_memory).sum()
     }
 }
 
-impl Columns {
+impl ColumnRows {
     fn open(blob: Blob, directory: &[GroupDirectory]) -> Result<Self> {
         let (mut starts, mut groups) = (vec![0], Vec::new());
         for group in directory {
             starts.push(starts.last().copied().unwrap_or(0) + u64::from(group.rows));
-            let column = |(property, layout): (&u32, &Layout)| {
-                Ok((*property, Column::open(*layout, &blob)?))
+            let column = |(property, layout): (&u32, &ColumnLayout)| {
+                Ok((*property, EncodedColumn::open(*layout, &blob)?))
             };
-            groups.push(Group {
+            groups.push(ColumnRowGroup {
                 columns: group.columns.iter().map(column).collect::<Result<_>>()?,
                 ends: group.ends,
-                times: group.times.map(|layout| Column::open(layout, &blob)).transpose()?,
+                times: group.times.map(|layout| EncodedColumn::open(layout, &blob)).transpose()?,
             });
         }
-        Ok(Columns { blob, starts, groups })
+        Ok(ColumnRows { blob, starts, groups })
     }
 
     fn len(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The group of a row, and the row in it.
+    /// The group of a row, and the number of the row in it.
     #[inline]
-    fn group(&self, row: u64) -> Option<(&Group, u64)> {
+    fn group(&self, row: u64) -> Option<(&ColumnRowGroup, u64)> {
         let number = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
         Some((self.groups.get(number)?, row - self.starts.get(number)?))
     }
 
-    /// Appends the value of a property to `out`; false if the row has none.
+    /// Appends the value of a property to `out`; false if it is null.
     fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match self.group(row).map(|(group, row)| (group.column(property), row)) {
             Some((Some(column), row)) => column.get(&self.blob, row, out),
@@ -351,8 +357,8 @@ impl Columns {
         Ok(())
     }
 
-    /// The rows that have all these values, ascending.
-    fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Rows that meet all conditions, ascending.
+    fn find(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         for (group, start) in self.groups.iter().zip(&self.starts) {
             let rows = group.find(&self.blob, wanted)?;
@@ -361,7 +367,7 @@ impl Columns {
         Ok(found)
     }
 
-    /// Tells what is wrong with columns.
+    /// Reports damage of columns.
     fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
         for (number, group) in self.groups.iter().enumerate() {
             for (property, column) in &group.columns {
@@ -373,11 +379,11 @@ impl Columns {
         Ok(())
     }
 
-    /// The internal id of the end of an edge.
+    /// The internal id of the destination of an edge.
     #[inline]
     fn end(&self, row: u64) -> Result<u64> {
         match self.group(row) {
-            Some((Group { ends: Some(ends), .. }, row)) => ends.get(&self.blob, row),
+            Some((ColumnRowGroup { ends: Some(ends), .. }, row)) => ends.get(&self.blob, row),
             _ => Err(self.blob.damaged(0, "an edge is asked for that it has not")),
         }
     }
@@ -392,28 +398,28 @@ impl Columns {
     }
 }
 
-/// The edges of a shard.
+/// Reader of the edges of a shard.
 #[derive(Debug)]
-pub(super) struct Edges {
-    pub(super) rows: Rows,
-    nodes: Monotone,
+pub(super) struct SegmentEdges {
+    pub(super) rows: SegmentRows,
+    nodes: EliasFano,
     types: Packed,
-    records: Monotone,
+    records: EliasFano,
 }
 
-impl Edges {
+impl SegmentEdges {
     pub(super) fn open(blob: Blob, directory: &EdgeDirectory) -> Result<Self> {
         let EdgeDirectory { nodes, types, records, .. } = directory;
-        let rows = Rows::open(blob, directory.form())?;
-        Ok(Edges { rows, nodes: *nodes, types: *types, records: *records })
+        let rows = SegmentRows::open(blob, directory.form())?;
+        Ok(SegmentEdges { rows, nodes: *nodes, types: *types, records: *records })
     }
 
-    /// Tells what is wrong with columns or texts.
+    /// Reports damage of columns, texts or blocks.
     pub(super) fn verify(&self, told: &mut dyn FnMut(String)) -> Result<()> {
         self.rows.verify(&|row| self.of_row(row), told)
     }
 
-    /// The records of a node: type and rows.
+    /// The records of a node: the type and the rows of each.
     pub(super) fn records(&self, node: u64) -> Result<Vec<(u64, Range<u64>)>> {
         let blob = self.rows.blob();
         let (from, to) = self.nodes.pair(blob, node)?;
@@ -425,7 +431,7 @@ impl Edges {
         Ok(found)
     }
 
-    /// The rows of the record of a node and a type; empty if there is none.
+    /// The rows of the record of a node and a type; empty if it has none.
     pub(super) fn record(&self, node: u64, ty: u64) -> Result<Range<u64>> {
         let blob = self.rows.blob();
         let (mut low, mut high) = self.nodes.pair(blob, node)?;
@@ -441,7 +447,7 @@ impl Edges {
         Ok(0..0)
     }
 
-    /// Node and type of the record that has a row.
+    /// The node and the type of the record that has a row.
     pub(super) fn of_row(&self, row: u64) -> Result<(u64, u64)> {
         let blob = self.rows.blob();
         let none = || blob.damaged(0, "an edge belongs to no record");

@@ -4,16 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::value::PropertyType;
 
-/// Name and type of a property, and how it is kept.
+/// Name and type of a property, and how the property is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertySpec {
-    /// Its name, unique among nodes or among edges.
+    /// Name, unique among nodes or among edges.
     pub name: String,
-    /// Its type.
+    /// Type.
     #[serde(rename = "type")]
     pub ty: PropertyType,
-    /// Whether columns of it are compressed text in which substrings are found without reading all
-    /// values. Of strings and bytes only. In [`PropertyLayout::Zipg`](crate::PropertyLayout::Zipg) everything is such text.
+    /// True if the columns of the property are compressed text in which substrings are found
+    /// without reading all values; for strings and bytes only. In
+    /// [`PropertyLayout::Zipg`](crate::PropertyLayout::Zipg) all properties are such text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub searchable: bool,
 }

@@ -1,4 +1,4 @@
-//! A graph as one commit left it: files and changes.
+//! State of a graph after a commit: files and changes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use super::logstore::{Fragment, LogStore};
 use super::schema::Schema;
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
-/// Files, names and changes. Copies share all that they have in common.
+/// Files, names and changes of a graph. Copies share what has not changed.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct GraphState {
     pub(super) base: Arc<Base>,
     pub(super) schema: Arc<Schema>,
     pub(super) log: LogStore,
@@ -19,34 +19,34 @@ pub(super) struct State {
     pub(super) commit: u64,
 }
 
-/// Where the properties of a node are.
+/// Location of the properties of a node.
 pub(super) enum NodeRow<'s> {
     /// In the file of its shard.
     File,
     Log(&'s [u8]),
 }
 
-/// An edge record: rows of the file, those too that are deleted, and what the log says of it.
-pub(super) type Parts<'s> = (Range<u64>, Option<&'s Fragment>);
+/// An edge record: its rows in the file, including deleted ones, and its changes in the log.
+pub(super) type RecordSources<'s> = (Range<u64>, Option<&'s Fragment>);
 
-impl State {
+impl GraphState {
     pub(super) fn new(base: Arc<Base>) -> Self {
         let schema = Arc::new(Schema::of(base.entry()));
         let commit = base.entry().commit;
-        State { base, schema, log: LogStore::default(), commit }
+        GraphState { base, schema, log: LogStore::default(), commit }
     }
 
-    /// Number of the nodes that files have, those too that are deleted.
+    /// Number of nodes in files, including deleted ones.
     pub(super) fn filed(&self) -> u64 {
         self.base.entry().nodes
     }
 
-    /// Number of all nodes, those too that are deleted.
+    /// Number of all nodes, including deleted ones.
     pub(super) fn numbered(&self) -> u64 {
         self.filed() + self.log.new_ids() as u64
     }
 
-    /// The number of an id, whether its node is deleted or not.
+    /// The number of an id, even if its node is deleted.
     pub(super) fn number(&self, id: &ExternalId) -> Result<Option<VertexId>> {
         if let Some(v) = self.base.ids().internal(id)? {
             return Ok(Some(v));
@@ -61,12 +61,12 @@ impl State {
         self.log.node(v).is_none_or(|change| change.values.is_some())
     }
 
-    /// The number of a node that is there.
+    /// The number of a node; `None` if there is no such node, or if it is deleted.
     pub(super) fn find(&self, id: &ExternalId) -> Result<Option<VertexId>> {
         Ok(self.number(id)?.filter(|v| self.is_alive(*v)))
     }
 
-    /// As [`State::find`].
+    /// As [`GraphState::find`], with an error in place of `None`.
     ///
     /// # Errors
     /// [`Error::NoNode`].
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// Where the properties of a node are, if it is there.
+    /// Location of the properties of a node; `None` if the node is deleted.
     pub(super) fn row(&self, v: VertexId) -> Option<NodeRow<'_>> {
         match self.log.node(v) {
             None => Some(NodeRow::File),
@@ -93,12 +93,12 @@ impl State {
         }
     }
 
-    /// Whether the file has edges of a node that are not all deleted.
+    /// Returns true if the file has edges of a node that are not all deleted.
     pub(super) fn has_file_edges(&self, v: VertexId) -> bool {
         u64::from(v) < self.filed() && self.log.node(v).is_none_or(|change| !change.cut)
     }
 
-    pub(super) fn record(&self, v: VertexId, ty: u64) -> Result<Parts<'_>> {
+    pub(super) fn record(&self, v: VertexId, ty: u64) -> Result<RecordSources<'_>> {
         let rows = match self.has_file_edges(v) {
             true => {
                 let (shard, number) = self.base.place(v)?;
@@ -109,8 +109,8 @@ impl State {
         Ok((rows, self.log.record(v, ty)))
     }
 
-    /// All records of a node, ascending by type. Some may have no edge any more.
-    pub(super) fn records(&self, v: VertexId) -> Result<Vec<(u64, Parts<'_>)>> {
+    /// All records of a node, ascending by type. A record may have lost all of its edges.
+    pub(super) fn records(&self, v: VertexId) -> Result<Vec<(u64, RecordSources<'_>)>> {
         let mut found = BTreeMap::new();
         if self.has_file_edges(v) {
             let (shard, number) = self.base.place(v)?;

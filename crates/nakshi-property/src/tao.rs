@@ -1,14 +1,15 @@
-//! The operations of TAO (Bronson et al., USENIX ATC 2013, section 3.4), by ZipG's queries
+//! The operations of TAO (Bronson et al., USENIX ATC 2013, section 3.4), as queries of ZipG
 //! (section 4).
 //!
-//! Objects are nodes, associations are edges. Lists come newest first, and both bounds of times are
-//! included, as TAO has them; ZipG's Algorithms 1 to 3 read from the oldest, one edge too far.
+//! Objects are nodes, associations are edges. As in TAO, lists begin with the newest edge, and both
+//! bounds of a time range are included. ZipG's Algorithms 1 to 3 differ: they begin with the oldest
+//! edge and read one too many.
 
 use std::collections::HashSet;
 
 use super::graph::{EdgeData, PropertyGraph};
-use super::live::PropertyStore;
 use super::log::Change;
+use super::property_store::PropertyStore;
 use super::record::EdgeRecord;
 use super::value::Value;
 use nakshi_store::{ExternalId, Result};
@@ -30,12 +31,12 @@ pub fn obj_get<'g>(
 /// Number of associations of a type.
 ///
 /// # Errors
-/// There is no such object; damage.
+/// [`Error::NoNode`](nakshi_store::Error::NoNode); damage.
 pub fn assoc_count(graph: &PropertyGraph, id: &ExternalId, atype: &str) -> Result<u64> {
     Ok(graph.get_edge_record(id, atype)?.len())
 }
 
-/// At most `limit` associations from place `pos` on, 0 being the newest.
+/// At most `limit` associations from position `pos` on, 0 being the newest.
 ///
 /// # Errors
 /// As [`assoc_count`].
@@ -51,7 +52,7 @@ pub fn assoc_range<'g>(
     newest(graph, &record, end.saturating_sub(limit), end)
 }
 
-/// The associations with objects of `id2s` whose time is from `low` to `high`.
+/// Associations with the objects `id2s` whose time is from `low` to `high`.
 ///
 /// # Errors
 /// As [`assoc_count`].
@@ -95,7 +96,7 @@ pub fn assoc_time_range<'g>(
     newest(graph, &record, range.start.max(range.end.saturating_sub(limit)), range.end)
 }
 
-/// Places whose time is from `low` to `high`.
+/// Positions of the edges whose time is from `low` to `high`.
 fn between(
     graph: &PropertyGraph,
     record: &EdgeRecord,
@@ -105,7 +106,7 @@ fn between(
     graph.get_edge_range(record, low, high.and_then(|high| high.checked_add(1)))
 }
 
-/// The edges of these places, the last first.
+/// The edges at these positions, from the last to the first.
 fn newest<'g>(
     graph: &'g PropertyGraph,
     record: &EdgeRecord,
@@ -120,7 +121,8 @@ fn newest<'g>(
 /// Adds an object.
 ///
 /// # Errors
-/// There is one of this id already; as [`PropertyStore::commit`].
+/// [`Error::Invalid`](nakshi_store::Error::Invalid) if there is an object with this id; as
+/// [`PropertyStore::commit`].
 pub fn obj_add(
     store: &PropertyStore,
     id: &ExternalId,
@@ -129,10 +131,10 @@ pub fn obj_add(
     store.commit(&[Change::AppendNode { id: id.clone(), properties }]).map(|_| ())
 }
 
-/// Sets properties of an object; null removes one, others stay.
+/// Sets properties of an object; null removes a property, and all others stay.
 ///
 /// # Errors
-/// There is no such object; as [`PropertyStore::commit`].
+/// [`Error::NoNode`](nakshi_store::Error::NoNode); as [`PropertyStore::commit`].
 pub fn obj_update(
     store: &PropertyStore,
     id: &ExternalId,
@@ -142,7 +144,7 @@ pub fn obj_update(
     store.commit(&[change]).map(|_| ())
 }
 
-/// Deletes an object with all associations from it and to it; whether there was one.
+/// Deletes an object with all associations from it and to it; false if there was none.
 ///
 /// # Errors
 /// As [`PropertyStore::commit`].
@@ -150,11 +152,11 @@ pub fn obj_delete(store: &PropertyStore, id: &ExternalId) -> Result<bool> {
     Ok(store.commit(&[Change::DeleteNode { id: id.clone() }])? > 0)
 }
 
-/// Adds an association, in place of one with the same ends and type; with it the one that leads back,
-/// if its type has an inverse.
+/// Adds an association, in place of one with the same ends and type. If the type has an inverse,
+/// the association that leads back is added as well.
 ///
 /// # Errors
-/// One of the objects is not there; as [`PropertyStore::commit`].
+/// [`Error::NoNode`](nakshi_store::Error::NoNode); as [`PropertyStore::commit`].
 pub fn assoc_add(
     store: &PropertyStore,
     id: &ExternalId,
@@ -173,7 +175,7 @@ pub fn assoc_add(
     store.commit(&[change]).map(|_| ())
 }
 
-/// Deletes an association, and the one that leads back; whether there was one.
+/// Deletes an association, and the one that leads back; false if there was none.
 ///
 /// # Errors
 /// As [`PropertyStore::commit`].
@@ -191,7 +193,8 @@ pub fn assoc_delete(
     Ok(store.commit(&[change])? > 0)
 }
 
-/// Gives an association another type, and the one that leads back its inverse; whether there was one.
+/// Gives an association another type, and the one that leads back the inverse of that type; false
+/// if there was none.
 ///
 /// # Errors
 /// As [`PropertyStore::commit`].

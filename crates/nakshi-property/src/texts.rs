@@ -1,43 +1,43 @@
-//! Byte strings one after another, plain or by a table of symbols (FSST).
+//! Byte strings one after another, plain or compressed by FSST.
 //!
-//! FSST (Boncz, Neumann, Leis, VLDB 2020) replaces up to eight bytes by a code of one, and each
-//! string decodes alone. Code 255 stands before a byte that no symbol begins with.
+//! FSST (Boncz, Neumann, Leis, VLDB 2020) replaces up to eight bytes by a code of one byte, and
+//! decodes each string alone. Code 255 stands before a byte that no symbol begins with.
 
 use fsst::Compressor;
 use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
-use super::monotone::Monotone;
+use super::elias_fano::EliasFano;
 use nakshi_store::Result;
 
-/// In place of a code: the next byte stands for itself.
+/// Escape code: the next byte stands for itself.
 const ESCAPE: u8 = 255;
-/// Bytes of strings that a table of symbols is made from.
+/// Bytes of the strings from which a symbol table is trained.
 const SAMPLE: usize = 1 << 20;
-/// Strings between two looks at a cancel token.
-const PATIENCE: usize = 1 << 12;
-/// Strings of the sample that lie side by side, so that it comes from everywhere.
+/// Strings between two checks of the cancel token.
+const CANCEL_INTERVAL: usize = 1 << 12;
+/// Neighbouring strings in each piece of the sample, which comes from all parts of the strings.
 const RUN: usize = 16;
 
-/// Where such strings lie in a [`Blob`].
+/// Location of the strings in a [`Blob`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Texts {
-    /// First byte of each string, from `at` on, and the end of the last.
-    offsets: Monotone,
+    /// Offset of each string from `at` on, and the end of the last.
+    offsets: EliasFano,
     at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    symbols: Option<Table>,
+    symbols: Option<SymbolTable>,
 }
 
-/// A table of symbols: their lengths, one byte each, then their bytes.
+/// Location of a symbol table: the lengths of the symbols, one byte each, then the symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Table {
+struct SymbolTable {
     at: u64,
     count: u8,
 }
 
-/// A table of symbols in memory: their bytes, the first in the lowest byte, and lengths.
+/// A symbol table in memory: the symbols, with the first byte in the lowest, and their lengths.
 #[derive(Debug)]
 pub(super) struct Symbols {
     bytes: [u64; 256],
@@ -45,7 +45,8 @@ pub(super) struct Symbols {
 }
 
 impl Texts {
-    /// Appends `strings`, by symbols if that is smaller. Looks at `cancel` now and then.
+    /// Appends `strings`, compressed by symbols if that takes fewer bytes. Checks `cancel` at
+    /// times.
     pub(super) fn write(
         strings: &[&[u8]],
         cancel: &CancelToken,
@@ -56,7 +57,7 @@ impl Texts {
         if plain > 0 {
             let compressor = Compressor::train(&sample(strings));
             let (mut coded, mut offsets) = (Vec::with_capacity(plain / 2), vec![0]);
-            for some in strings.chunks(PATIENCE) {
+            for some in strings.chunks(CANCEL_INTERVAL) {
                 cancel.check()?;
                 for string in some {
                     coded.extend_from_slice(&compressor.compress(string));
@@ -66,7 +67,7 @@ impl Texts {
             let lengths = compressor.symbol_lengths();
             if coded.len() + 9 * lengths.len() < plain {
                 // At most 255.
-                let table = Table { at: out.len() as u64, count: lengths.len() as u8 };
+                let table = SymbolTable { at: out.len() as u64, count: lengths.len() as u8 };
                 out.extend_from_slice(lengths);
                 for (symbol, length) in compressor.symbol_table().iter().zip(lengths) {
                     let bytes = symbol.to_u64().to_le_bytes();
@@ -79,7 +80,7 @@ impl Texts {
             let at = out.len() as u64;
             out.extend_from_slice(&coded);
             drop(coded);
-            let offsets = Monotone::write(&offsets, out);
+            let offsets = EliasFano::write(&offsets, out);
             return Ok(Texts { offsets, at, symbols: Some(table) });
         }
         let (at, mut offsets) = (out.len() as u64, vec![0]);
@@ -87,7 +88,7 @@ impl Texts {
             out.extend_from_slice(string);
             offsets.push(out.len() as u64 - at);
         }
-        Ok(Texts { offsets: Monotone::write(&offsets, out), at, symbols: None })
+        Ok(Texts { offsets: EliasFano::write(&offsets, out), at, symbols: None })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -96,11 +97,11 @@ impl Texts {
 
     /// The same strings in a file into which these bytes were copied at `base`.
     pub(super) fn moved(self, base: u64) -> Self {
-        let symbols = self.symbols.map(|table| Table { at: table.at + base, ..table });
+        let symbols = self.symbols.map(|table| SymbolTable { at: table.at + base, ..table });
         Texts { offsets: self.offsets.moved(base), at: self.at + base, symbols }
     }
 
-    /// The table of symbols, to be kept as long as strings are read.
+    /// Reads the symbol table, which the caller keeps as long as it reads strings.
     pub(super) fn symbols(&self, blob: &Blob) -> Result<Option<Box<Symbols>>> {
         let Some(table) = self.symbols else { return Ok(None) };
         let mut symbols = Symbols { bytes: [0; 256], lengths: [0; 256] };
@@ -125,7 +126,7 @@ impl Texts {
         Ok(Some(Box::new(symbols)))
     }
 
-    /// Appends string `i` to `out`; `symbols` are those of [`Texts::symbols`].
+    /// Appends string `i` to `out`; `symbols` comes from [`Texts::symbols`].
     pub(super) fn get(
         &self,
         blob: &Blob,
@@ -140,7 +141,7 @@ impl Texts {
         })
     }
 
-    /// The number of the string among strings in ascending order, none of which occurs twice.
+    /// The number of `string` among distinct strings in ascending order.
     pub(super) fn find(
         &self,
         blob: &Blob,
@@ -163,22 +164,22 @@ impl Texts {
     }
 }
 
-/// All strings, as they were before they were compressed.
+/// All strings, decoded.
 #[derive(Debug)]
-pub(super) struct Decoded {
+pub(super) struct DecodedStrings {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
 
-impl Decoded {
-    /// The strings, if they take at most `limit` bytes.
+impl DecodedStrings {
+    /// Decodes the strings; `None` if they take more than `limit` bytes.
     pub(super) fn of(
         texts: &Texts,
         blob: &Blob,
         symbols: Option<&Symbols>,
         limit: usize,
     ) -> Result<Option<Self>> {
-        let mut decoded = Decoded { bytes: Vec::new(), ends: vec![0] };
+        let mut decoded = DecodedStrings { bytes: Vec::new(), ends: vec![0] };
         for i in 0..texts.len() {
             texts.get(blob, symbols, i, &mut decoded.bytes)?;
             if decoded.bytes.len() + 4 * decoded.ends.len() > limit {
@@ -197,7 +198,7 @@ impl Decoded {
         self.bytes.get(from..*self.ends.get(i + 1)? as usize)
     }
 
-    /// The number of the string among strings in ascending order, none of which occurs twice.
+    /// The number of `string` among distinct strings in ascending order.
     pub(super) fn find(&self, string: &[u8]) -> Option<u64> {
         let (mut low, mut high) = (0, self.ends.len() - 1);
         while low < high {
@@ -213,7 +214,7 @@ impl Decoded {
 }
 
 impl Symbols {
-    /// Appends what `codes` stand for.
+    /// Appends the bytes that `codes` stand for.
     #[inline]
     fn decode(&self, codes: &[u8], out: &mut Vec<u8>) {
         out.reserve(8 * codes.len() + 8);
@@ -235,7 +236,7 @@ impl Symbols {
     }
 }
 
-/// About [`SAMPLE`] bytes of `strings`, in runs from everywhere.
+/// A sample of about [`SAMPLE`] bytes of `strings`, in runs from all parts of them.
 fn sample<'s>(strings: &[&'s [u8]]) -> Vec<&'s [u8]> {
     let bytes: usize = strings.iter().map(|s| s.len()).sum();
     let every = bytes.div_ceil(SAMPLE).max(1);

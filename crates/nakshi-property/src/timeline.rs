@@ -1,19 +1,20 @@
-//! Edges of a record in the order of their times, as a value: copies share what they have in common.
+//! The edges of a record in the log, in the order of their times. A timeline is persistent: a copy
+//! shares the chunks that have not changed since.
 
 use std::sync::Arc;
 
-/// Edges of a chunk at most.
+/// Most edges of a chunk.
 const CHUNK: usize = 128;
 
-/// An edge that is not in a compressed file yet.
+/// An edge of the log.
 #[derive(Clone, Debug)]
 pub(super) struct LogEdge {
     pub(super) time: i64,
-    /// Orders edges of the same time by insertion.
+    /// Order of insertion among edges of the same time.
     pub(super) stamp: u64,
     /// Internal id of the destination.
     pub(super) end: u32,
-    /// As [`super::writer::Values`] has them.
+    /// The properties, encoded as [`RowValues`](super::row::RowValues).
     pub(super) values: Arc<[u8]>,
 }
 
@@ -23,15 +24,15 @@ impl LogEdge {
     }
 }
 
-/// Edges, oldest first, in chunks of which none is empty.
+/// The edges, oldest first, in chunks that are never empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
-    chunks: Arc<Vec<Chunk>>,
+    chunks: Arc<Vec<TimelineChunk>>,
 }
 
 #[derive(Clone, Debug)]
-struct Chunk {
-    /// Edges up to the end of this chunk.
+struct TimelineChunk {
+    /// Number of edges up to the end of this chunk.
     end: usize,
     edges: Arc<Vec<LogEdge>>,
 }
@@ -48,17 +49,17 @@ impl Timeline {
         chunk.edges.get(i + chunk.edges.len() - chunk.end)
     }
 
-    /// The edge of this key.
+    /// The edge with this time and stamp.
     pub(super) fn find(&self, time: i64, stamp: u64) -> Option<&LogEdge> {
         self.get(self.place((time, stamp))).filter(|edge| edge.key() == (time, stamp))
     }
 
-    /// How many edges are older than `time`.
+    /// Number of edges that are older than `time`.
     pub(super) fn before(&self, time: i64) -> usize {
         self.place((time, 0))
     }
 
-    /// How many edges have a lower key.
+    /// Number of edges with a lower key.
     fn place(&self, key: (i64, u64)) -> usize {
         let below = |edge: &LogEdge| edge.key() < key;
         let number = self.chunks.partition_point(|chunk| chunk.edges.last().is_some_and(below));
@@ -73,26 +74,27 @@ impl Timeline {
     pub(super) fn insert(&mut self, edge: LogEdge) {
         let place = self.place(edge.key());
         let chunks = Arc::make_mut(&mut self.chunks);
-        // At the end of a chunk rather than at the start of the next.
+        // An edge between two chunks goes to the end of the first of them.
         let number = chunks.partition_point(|chunk| chunk.end < place);
         match chunks.get_mut(number) {
-            None => chunks.push(Chunk { end: place + 1, edges: Arc::new(vec![edge]) }),
+            None => chunks.push(TimelineChunk { end: place + 1, edges: Arc::new(vec![edge]) }),
             Some(chunk) => {
                 let edges = Arc::make_mut(&mut chunk.edges);
                 let at = (place + edges.len() - chunk.end).min(edges.len());
                 edges.insert(at, edge);
                 if edges.len() > CHUNK {
-                    // What comes in order leaves full chunks behind it.
+                    // An insertion at the end splits off the new edge alone, so that edges that
+                    // come in order fill their chunks.
                     let half = if at == CHUNK { CHUNK } else { CHUNK / 2 };
                     let second = edges.split_off(half);
-                    chunks.insert(number + 1, Chunk { end: 0, edges: Arc::new(second) });
+                    chunks.insert(number + 1, TimelineChunk { end: 0, edges: Arc::new(second) });
                 }
             }
         }
         count(chunks, number);
     }
 
-    /// Removes the edge of this key.
+    /// Removes the edge with this time and stamp.
     pub(super) fn remove(&mut self, time: i64, stamp: u64) -> Option<LogEdge> {
         self.find(time, stamp)?;
         let place = self.place((time, stamp));
@@ -109,8 +111,8 @@ impl Timeline {
     }
 }
 
-/// Makes the ends of the chunks from `number` on right.
-fn count(chunks: &mut [Chunk], number: usize) {
+/// Recomputes the ends of the chunks from `number` on.
+fn count(chunks: &mut [TimelineChunk], number: usize) {
     let mut end = number.checked_sub(1).and_then(|i| chunks.get(i)).map_or(0, |chunk| chunk.end);
     for chunk in chunks.iter_mut().skip(number) {
         end += chunk.edges.len();
@@ -124,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a sorted vector. Seen red with `count` skipped after a removal.
+        /// The model is a sorted vector. Seen red with `count` skipped after a removal.
         #[test]
         fn a_timeline_is_a_sorted_list(steps in prop::collection::vec((0..40i64, any::<bool>()), 0..600)) {
             let (mut line, mut model) = (Timeline::default(), Vec::new());

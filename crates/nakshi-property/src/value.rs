@@ -1,4 +1,4 @@
-//! Property values, and the bytes that they are stored as.
+//! Property values, and the bytes that stand for them in files.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use nakshi_store::{Error, Result, varint};
 
-/// What separates the items of a list in text.
+/// Separator between the items of a list in text.
 const ITEMS: u8 = b';';
 
-/// Type of a property. A name has one type in the whole store; nodes that lack it have null.
+/// Scalar type of a property. A name has one type in the whole store; nodes without the property
+/// have null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scalar {
@@ -25,34 +26,34 @@ pub enum Scalar {
     Float,
     /// True or false.
     Bool,
-    /// Milliseconds since 1970-01-01 00:00 UTC, of 64 bits.
+    /// Milliseconds since 1970-01-01 00:00 UTC, a signed integer of 64 bits.
     Timestamp,
 }
 
 /// Type of a property: a scalar, or a list of scalars of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PropertyType {
-    /// Of the value, or of the items.
+    /// Type of the value, or of the items of a list.
     pub scalar: Scalar,
-    /// Whether it is a list.
+    /// True for a list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub list: bool,
 }
 
 impl PropertyType {
-    /// A single value.
+    /// The type of a single value.
     pub const fn of(scalar: Scalar) -> Self {
         Self { scalar, list: false }
     }
 
-    /// A list.
+    /// The type of a list.
     pub const fn list_of(scalar: Scalar) -> Self {
         Self { scalar, list: true }
     }
 }
 
 impl PropertyType {
-    /// Whether it has a value that is empty.
+    /// Returns true if a value of this type can be empty: strings, bytes and lists.
     pub(super) fn has_empty(self) -> bool {
         self.list || matches!(self.scalar, Scalar::String | Scalar::Bytes)
     }
@@ -75,7 +76,7 @@ impl fmt::Display for PropertyType {
 /// A value of a property.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Absent. Differs from an empty string and from an empty list.
+    /// Absent; not the same as an empty string or an empty list.
     Null,
     /// Text.
     String(String),
@@ -94,7 +95,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// The type; `None` for null and for an empty list, which fit any type and any list.
+    /// The type of the value; `None` for null and for an empty list, which fit any type and any
+    /// list type.
     pub fn ty(&self) -> Option<PropertyType> {
         Some(PropertyType::of(match self {
             Value::Null => return None,
@@ -110,9 +112,9 @@ impl Value {
         }))
     }
 
-    /// Appends the bytes that stand for the value in a column of type `ty`: equal values have equal
-    /// bytes, and bytes of scalars are ordered as the values are. Integers pass for floats and
-    /// timestamps. False, and nothing appended, for null.
+    /// Appends the bytes that stand for the value in a column of type `ty`, and returns true. For
+    /// null it appends nothing and returns false. Equal values have equal bytes, and the bytes of
+    /// scalars have the order of the values. Integers are accepted for floats and timestamps.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the value has another type.
@@ -149,7 +151,7 @@ impl Value {
             (Value::Float(v), Scalar::Float) => {
                 out.extend_from_slice(&ordered_float(*v).to_be_bytes());
             }
-            // Exact up to 53 bits.
+            // A float holds integers of up to 53 bits exactly.
             (Value::Int(v), Scalar::Float) if v.unsigned_abs() <= 1 << 53 => {
                 out.extend_from_slice(&ordered_float(*v as f64).to_be_bytes());
             }
@@ -163,7 +165,7 @@ impl Value {
         Error::Invalid(format!("the value {self} does not fit the property type {ty}"))
     }
 
-    /// The value that `bytes` stand for in a column of type `ty`; `None` if they stand for none.
+    /// The value of type `ty` that `bytes` encode; `None` if they are no such value.
     pub fn decode(ty: PropertyType, bytes: &[u8]) -> Option<Value> {
         if !ty.list {
             return decode_scalar(ty.scalar, bytes);
@@ -178,11 +180,11 @@ impl Value {
         Some(Value::List(items))
     }
 
-    /// The value of type `ty` that a text stands for: decimal numbers, `true` and `false`, times as
-    /// milliseconds or in ISO 8601, lists with `;` between their items.
+    /// Parses a value of type `ty`: decimal numbers, `true` and `false`, times as milliseconds or
+    /// in ISO 8601, lists with `;` between their items.
     ///
     /// # Errors
-    /// Why it stands for none.
+    /// A sentence that says why the text is no such value.
     pub fn parse(ty: PropertyType, text: &[u8]) -> Result<Value, String> {
         if ty.list {
             let of = PropertyType::of(ty.scalar);
@@ -215,7 +217,8 @@ impl Value {
         })
     }
 
-    /// Values of one type in their order; lists by their items.
+    /// Compares two values of one type by their order; lists item by item. `None` if the types
+    /// differ.
     pub fn compare(&self, other: &Value) -> Option<Ordering> {
         let ty = self.ty().or(other.ty())?;
         let bytes = |value: &Value| {
@@ -255,17 +258,17 @@ fn decode_scalar(scalar: Scalar, bytes: &[u8]) -> Option<Value> {
 
 const SIGN: u64 = 1 << 63;
 
-/// An integer as an unsigned one of the same order.
+/// Maps an integer to an unsigned one of the same order.
 pub(super) fn ordered_int(v: i64) -> u64 {
     v.cast_unsigned() ^ SIGN
 }
 
-/// What [`ordered_int`] was made from.
+/// The inverse of [`ordered_int`].
 pub(super) fn plain_int(v: u64) -> i64 {
     (v ^ SIGN).cast_signed()
 }
 
-/// A float as an unsigned integer in the total order of IEEE 754.
+/// Maps a float to an unsigned integer, in the total order of IEEE 754.
 pub(super) fn ordered_float(v: f64) -> u64 {
     let bits = v.to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }

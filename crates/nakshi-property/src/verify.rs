@@ -1,4 +1,4 @@
-//! Whether properties are what their files say: every value, every edge, every list of rows.
+//! Deep check of property files: every value, every edge, every list of rows.
 
 use nakshi_io::CancelToken;
 
@@ -6,11 +6,11 @@ use super::base::{Base, Shard};
 use super::value::Value;
 use nakshi_store::Result;
 
-/// Rows between two looks at a cancel token.
-const PATIENCE: u64 = 1 << 12;
+/// Rows between two checks of the cancel token.
+const CANCEL_INTERVAL: u64 = 1 << 12;
 
 impl Base {
-    /// Reads everything; `problem` gets a line for each thing that is wrong.
+    /// Reads everything, and hands `problem` a line for each fault.
     pub(crate) fn verify(
         &self,
         distinct_edges: u64,
@@ -42,7 +42,7 @@ impl Base {
         Ok(())
     }
 
-    /// Every value of a node has the type of its property.
+    /// Checks that every value of a node has the type of its property.
     fn nodes(
         &self,
         shard: &Shard,
@@ -51,7 +51,7 @@ impl Base {
     ) -> Result<()> {
         let specs = &self.entry().node_properties;
         for row in 0..shard.nodes.len() {
-            if row % PATIENCE == 0 {
+            if row % CANCEL_INTERVAL == 0 {
                 cancel.check()?;
             }
             shard.nodes.each(row, |property, value| {
@@ -68,8 +68,8 @@ impl Base {
         Ok(())
     }
 
-    /// Every edge leads to a node, times ascend, values have their types; returns the number of
-    /// pairs of nodes with an edge.
+    /// Checks that every edge leads to a node, that times ascend, and that values have their types.
+    /// Returns the number of pairs of nodes with an edge.
     fn edges(
         &self,
         shard: &Shard,
@@ -79,7 +79,7 @@ impl Base {
         let specs = &self.entry().edge_properties;
         let (mut distinct, mut expected) = (0, 0);
         for node in 0..shard.nodes.len() {
-            if node % PATIENCE == 0 {
+            if node % CANCEL_INTERVAL == 0 {
                 cancel.check()?;
             }
             let (mut ends, mut last_type) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! All nodes of a graph, and all edges, one after the other.
+//! Iteration over all nodes and all edges of a graph.
 
 use super::graph::{EdgeData, PropertyGraph};
 use super::record::EdgeRecord;
@@ -8,13 +8,13 @@ use nakshi_store::{ExternalId, Result, VertexId};
 /// Edges that are read at once.
 const EDGES: u64 = 256;
 
-/// Goes through the nodes of a graph, or through the edges of its nodes.
+/// Iterates over the nodes of a graph, or over the edges of its nodes.
 #[derive(Debug)]
 pub(super) struct Walk {
     graph: PropertyGraph,
-    /// The node that comes next.
+    /// The next node.
     next: u64,
-    /// Records of the last node that still have edges, from the last on, and a place in the last.
+    /// Remaining records of the last node, the next at the end, and the position in that record.
     records: Vec<EdgeRecord>,
     place: u64,
 }
@@ -28,7 +28,7 @@ impl Walk {
         &self.graph
     }
 
-    /// The next node that is there.
+    /// The next node that is not deleted.
     pub(super) fn node(&mut self) -> Option<VertexId> {
         let state = self.graph.state();
         while self.next < state.numbered() {
@@ -41,7 +41,8 @@ impl Walk {
         None
     }
 
-    /// The record of the next edge, and its place there; of records and nodes that are `wanted`.
+    /// The record of the next edge, and its position there; only from nodes and records that are
+    /// wanted.
     pub(super) fn edge(
         &mut self,
         node_wanted: impl Fn(VertexId) -> bool,
@@ -65,10 +66,10 @@ impl Walk {
 }
 
 impl PropertyGraph {
-    /// Hands every node to `f`: its id.
+    /// Hands the id of every node to `f`.
     ///
     /// # Errors
-    /// Those of `f`; damage.
+    /// Errors of `f`; damage.
     pub(crate) fn for_each_id(&self, mut f: impl FnMut(ExternalId) -> Result<()>) -> Result<()> {
         let mut walk = Walk::new(self);
         while let Some(v) = walk.node() {
@@ -77,7 +78,7 @@ impl PropertyGraph {
         Ok(())
     }
 
-    /// Hands every node to `f`: its id, and the properties that it has.
+    /// Hands the id and the properties of every node to `f`.
     ///
     /// # Errors
     /// As [`PropertyGraph::for_each_id`].
@@ -92,8 +93,8 @@ impl PropertyGraph {
         Ok(())
     }
 
-    /// Hands every edge to `f`, in the order of the nodes, types and times: its source and its type, and
-    /// the rest.
+    /// Hands source, type and the rest of every edge to `f`, in the order of nodes, types and
+    /// times.
     ///
     /// # Errors
     /// As [`PropertyGraph::for_each_id`].
@@ -119,7 +120,7 @@ impl PropertyGraph {
     }
 }
 
-/// The bytes of an id, as an import reads them.
+/// The bytes of an id, in the form that an import reads.
 pub(crate) fn id_bytes(id: ExternalId) -> Vec<u8> {
     match id {
         ExternalId::Bytes(bytes) => bytes,

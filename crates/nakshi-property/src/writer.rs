@@ -1,67 +1,67 @@
-//! Writing the files of a shard: rows in groups, each encoded when it is full.
+//! Writer of the files of a shard: rows in groups, each encoded when it is full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nakshi_io::CancelToken;
 
-use super::blocks::{self, BlockDirectory};
+use super::blocks::{BlockDirectory, BlockWriter};
 use super::column::ColumnBuilder;
-use super::flat::{self, FlatDirectory};
-use super::monotone::Monotone;
+use super::elias_fano::EliasFano;
+use super::flat::{FlatDirectory, FlatWriter};
 use super::packed::{Packed, width_of};
-use super::row::{Edge, GROUP, Values};
+use super::row::{EncodedEdge, GROUP, RowValues};
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::{PropertyLayout, PropertySpec};
 use nakshi_store::Sink;
 use nakshi_store::{Error, Result};
 
-/// A file of rows under construction.
+/// Writer of a file of rows, by layout.
 #[derive(Debug)]
-enum Rows {
-    Columns(Columns),
-    Flat(flat::Writer),
-    Blocks(blocks::Writer),
+enum RowWriter {
+    Columns(ColumnWriter),
+    Flat(FlatWriter),
+    Blocks(BlockWriter),
 }
 
-/// Where everything lies in a file of rows: one of three.
+/// Directory of a file of rows; one field is set, by layout.
 #[derive(Debug, Default)]
-struct Directory {
+struct RowDirectory {
     groups: Vec<GroupDirectory>,
     flat: Option<FlatDirectory>,
     blocks: Option<BlockDirectory>,
 }
 
-impl Rows {
-    fn push(&mut self, values: Values<'_>) -> Result<()> {
+impl RowWriter {
+    fn push(&mut self, values: RowValues<'_>) -> Result<()> {
         match self {
-            Rows::Columns(rows) => rows.push(values),
-            Rows::Flat(rows) => rows.push(values),
-            Rows::Blocks(rows) => rows.push(values),
+            RowWriter::Columns(rows) => rows.push(values),
+            RowWriter::Flat(rows) => rows.push(values),
+            RowWriter::Blocks(rows) => rows.push(values),
         }
     }
 
-    fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+    fn push_edge(&mut self, edge: &EncodedEdge<'_>) -> Result<()> {
         match self {
-            Rows::Columns(rows) => rows.push_edge(edge),
-            Rows::Flat(rows) => rows.push_edge(edge),
-            Rows::Blocks(rows) => rows.push_edge(edge),
+            RowWriter::Columns(rows) => rows.push_edge(edge),
+            RowWriter::Flat(rows) => rows.push_edge(edge),
+            RowWriter::Blocks(rows) => rows.push_edge(edge),
         }
     }
 
-    fn finish(self) -> Result<(Sink, Directory)> {
-        let mut directory = Directory::default();
+    fn finish(self) -> Result<(Sink, RowDirectory)> {
+        let mut directory = RowDirectory::default();
         let sink = match self {
-            Rows::Columns(rows) => {
+            RowWriter::Columns(rows) => {
                 let (sink, groups) = rows.finish()?;
                 directory.groups = groups;
                 sink
             }
-            Rows::Flat(rows) => {
+            RowWriter::Flat(rows) => {
                 let (sink, flat) = rows.finish()?;
                 directory.flat = Some(flat);
                 sink
             }
-            Rows::Blocks(rows) => {
+            RowWriter::Blocks(rows) => {
                 let (sink, blocks) = rows.finish()?;
                 directory.blocks = Some(blocks);
                 sink
@@ -71,14 +71,14 @@ impl Rows {
     }
 }
 
-/// A file of columns under construction.
+/// Writer of a file of columns.
 #[derive(Debug)]
-struct Columns {
+struct ColumnWriter {
     sink: Sink,
-    /// Bytes that a group may take before it is encoded.
+    /// Bytes of values up to which a group grows before it is encoded.
     limit: usize,
     cancel: CancelToken,
-    /// Numbers of properties.
+    /// Numbers of the searchable properties.
     searchable: BTreeSet<u32>,
     groups: Vec<GroupDirectory>,
     rows: u32,
@@ -88,10 +88,10 @@ struct Columns {
     times: ColumnBuilder,
 }
 
-impl Columns {
+impl ColumnWriter {
     fn new(specs: &[PropertySpec], sink: Sink, limit: usize, cancel: &CancelToken) -> Self {
         let searchable = (0..).zip(specs).filter(|(_, spec)| spec.searchable);
-        Columns {
+        ColumnWriter {
             sink,
             limit,
             cancel: cancel.clone(),
@@ -105,7 +105,7 @@ impl Columns {
         }
     }
 
-    fn push(&mut self, values: Values<'_>) -> Result<()> {
+    fn push(&mut self, values: RowValues<'_>) -> Result<()> {
         for (property, value) in values {
             self.columns.entry(property).or_default().push(self.rows, value);
             self.memory += value.len() + 12;
@@ -114,14 +114,14 @@ impl Columns {
         if self.rows == GROUP || self.memory > self.limit { self.encode() } else { Ok(()) }
     }
 
-    fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+    fn push_edge(&mut self, edge: &EncodedEdge<'_>) -> Result<()> {
         self.ends.push(edge.end);
         self.times.push(self.rows, &edge.time);
         self.memory += 28;
         self.push(edge.values)
     }
 
-    /// Encodes the rows so far as a group.
+    /// Encodes the pending rows as a group.
     fn encode(&mut self) -> Result<()> {
         let (mut group, mut bytes) = (GroupDirectory::default(), Vec::new());
         group.rows = self.rows;
@@ -164,10 +164,10 @@ impl Columns {
     }
 }
 
-/// The node file of a shard under construction.
+/// Writer of the node file of a shard.
 #[derive(Debug)]
 pub(super) struct NodeWriter {
-    rows: Rows,
+    rows: RowWriter,
     next: u64,
 }
 
@@ -181,17 +181,19 @@ impl NodeWriter {
         cancel: &CancelToken,
     ) -> Result<Self> {
         let rows = match layout {
-            PropertyLayout::Columns => Rows::Columns(Columns::new(specs, sink, limit, cancel)),
-            PropertyLayout::Zipg => Rows::Flat(flat::Writer::nodes(sink, limit, cancel, specs)?),
-            PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
+            PropertyLayout::Columns => {
+                RowWriter::Columns(ColumnWriter::new(specs, sink, limit, cancel))
+            }
+            PropertyLayout::Zipg => RowWriter::Flat(FlatWriter::nodes(sink, limit, cancel, specs)?),
+            PropertyLayout::Blocks => RowWriter::Blocks(BlockWriter::new(sink, limit, cancel)),
         };
         Ok(NodeWriter { rows, next: 0 })
     }
 
-    /// The properties of `node`, which is higher than all before.
-    pub(super) fn push(&mut self, node: u64, values: Values<'_>) -> Result<()> {
+    /// Appends the properties of `node`, which must be higher than all nodes before.
+    pub(super) fn push(&mut self, node: u64, values: RowValues<'_>) -> Result<()> {
         while self.next < node {
-            self.rows.push(Values(&[]))?;
+            self.rows.push(RowValues(&[]))?;
             self.next += 1;
         }
         self.next += 1;
@@ -203,18 +205,18 @@ impl NodeWriter {
             return Err(Error::Invalid(format!("node {} in a shard of {nodes}", self.next - 1)));
         }
         while self.next < nodes {
-            self.rows.push(Values(&[]))?;
+            self.rows.push(RowValues(&[]))?;
             self.next += 1;
         }
-        let (sink, Directory { groups, flat, blocks }) = self.rows.finish()?;
+        let (sink, RowDirectory { groups, flat, blocks }) = self.rows.finish()?;
         Ok((sink, NodeDirectory { groups, flat, blocks }))
     }
 }
 
-/// The edge file of a shard under construction.
+/// Writer of the edge file of a shard.
 #[derive(Debug)]
 pub(super) struct EdgeWriter {
-    rows: Rows,
+    rows: RowWriter,
     edges: u64,
     /// First record of each node so far.
     nodes: Vec<u64>,
@@ -232,15 +234,17 @@ impl EdgeWriter {
         cancel: &CancelToken,
     ) -> Result<Self> {
         let rows = match layout {
-            PropertyLayout::Columns => Rows::Columns(Columns::new(specs, sink, limit, cancel)),
-            PropertyLayout::Zipg => Rows::Flat(flat::Writer::edges(sink, limit, cancel, specs)?),
-            PropertyLayout::Blocks => Rows::Blocks(blocks::Writer::new(sink, limit, cancel)),
+            PropertyLayout::Columns => {
+                RowWriter::Columns(ColumnWriter::new(specs, sink, limit, cancel))
+            }
+            PropertyLayout::Zipg => RowWriter::Flat(FlatWriter::edges(sink, limit, cancel, specs)?),
+            PropertyLayout::Blocks => RowWriter::Blocks(BlockWriter::new(sink, limit, cancel)),
         };
         Ok(EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] })
     }
 
-    /// The next edge, in the order of nodes, types, times and insertion.
-    pub(super) fn push(&mut self, edge: &Edge<'_>) -> Result<()> {
+    /// Appends the next edge, in the order of nodes, types, times and insertion.
+    pub(super) fn push(&mut self, edge: &EncodedEdge<'_>) -> Result<()> {
         let first = self.nodes.len() as u64 <= edge.node;
         while self.nodes.len() as u64 <= edge.node {
             self.nodes.push(self.types.len() as u64);
@@ -261,13 +265,13 @@ impl EdgeWriter {
             self.nodes.push(self.types.len() as u64);
         }
         self.records.push(self.edges);
-        let (mut sink, Directory { groups, flat, blocks }) = self.rows.finish()?;
+        let (mut sink, RowDirectory { groups, flat, blocks }) = self.rows.finish()?;
         let (mut bytes, at) = (Vec::new(), sink.len());
         let width = width_of(self.types.iter().copied().max().unwrap_or(0));
         let directory = EdgeDirectory {
-            nodes: Monotone::write(&self.nodes, &mut bytes).moved(at),
+            nodes: EliasFano::write(&self.nodes, &mut bytes).moved(at),
             types: Packed::write(self.types, width, &mut bytes).moved(at),
-            records: Monotone::write(&self.records, &mut bytes).moved(at),
+            records: EliasFano::write(&self.records, &mut bytes).moved(at),
             groups,
             flat,
             blocks,

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_property::export::{ExportFormat, ExportOptions, Exported, export};
-use nakshi_property::{LoadOptions, PropertyGraph, Rows, Table, Value, load};
+use nakshi_property::{LoadOptions, PropertyGraph, Table, TableRows, Value, load};
 use nakshi_store::import::{Duplicates, Hooks, ImportLayout, ImportOptions, Input, import};
 use nakshi_store::{Error, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
 fn table(path: PathBuf) -> Vec<Table<'static>> {
-    vec![Table { name: None, rows: Rows::Path(path) }]
+    vec![Table { name: None, rows: TableRows::Path(path) }]
 }
 
 /// Loads `nodes.csv` and `relationships.csv` of a directory.
@@ -289,7 +289,7 @@ fn empty_texts_and_lists_differ_from_null() {
     ]);
     let nodes = nodes.unwrap();
     let schema = nodes.schema();
-    let rows = Rows::Batches(Box::new(RecordBatchIterator::new([Ok(nodes)], schema)));
+    let rows = TableRows::Batches(Box::new(RecordBatchIterator::new([Ok(nodes)], schema)));
     let edges = home.path().join("edges.csv");
     std::fs::write(&edges, ":START_ID,:END_ID\na,b\n").unwrap();
     let path = home.path().join("g.nakshi");

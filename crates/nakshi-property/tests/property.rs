@@ -12,7 +12,7 @@ use nakshi_io::CancelToken;
 use nakshi_property::check;
 use nakshi_property::{
     Condition, EdgeData, LoadOptions, PropertyGraph, PropertyLayout, PropertySpec, PropertyStore,
-    Rows, Table, Value, load, search, tao,
+    Table, TableRows, Value, load, search, tao,
 };
 use nakshi_store::import::{Duplicates, Hooks, ImportLayout};
 use nakshi_store::{Error, ExternalId, OpenOptions, Store};
@@ -84,7 +84,7 @@ impl Model {
         let table = |name: &str, text: &str| {
             let path = home.join(name);
             std::fs::write(&path, text).unwrap();
-            vec![Table { name: None, rows: Rows::Path(path) }]
+            vec![Table { name: None, rows: TableRows::Path(path) }]
         };
         (table("nodes.csv", &nodes), table("edges.csv", &edges))
     }
@@ -390,7 +390,7 @@ fn tables(home: &Path, nodes: &str, edges: &str) -> (Vec<Table<'static>>, Vec<Ta
     let table = |name: &str, text: &str| {
         let path = home.join(name);
         std::fs::write(&path, text).unwrap();
-        vec![Table { name: None, rows: Rows::Path(path) }]
+        vec![Table { name: None, rows: TableRows::Path(path) }]
     };
     (table("nodes.csv", nodes), table("edges.csv", edges))
 }
@@ -428,7 +428,7 @@ fn tables_by_name() {
         std::fs::write(&path, text).unwrap();
         path
     };
-    let table = |name: &str, path| Table { name: Some(name.into()), rows: Rows::Path(path) };
+    let table = |name: &str, path| Table { name: Some(name.into()), rows: TableRows::Path(path) };
     let nodes = vec![
         table("Person", write("person.csv", "id|name\n0|Ann\n1|Bob\n")),
         table("Place", write("place.csv", "id|name\n0|Oslo\n")),

@@ -1,4 +1,4 @@
-//! NumPy arrays: edge arrays in, value arrays out.
+//! NumPy arrays: edge arrays as input, value arrays as output.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 
 use crate::arrow_stream::BatchStream;
 
-/// Rows copied from NumPy at a time, so that the interpreter is held for microseconds only.
+/// Rows copied from NumPy at a time; the interpreter lock is then held for microseconds only.
 const ROWS: usize = 1 << 16;
 
 /// One contiguous one-dimensional NumPy array, or a list of `str`.
@@ -168,14 +168,14 @@ pub fn import(columns: &[(String, Bound<'_, PyAny>)]) -> PyResult<BatchStream> {
     }))
 }
 
-/// Values, and where they are missing.
+/// Values, and a mask that is true where a value is missing.
 pub type Masked<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyArray1<bool>>>);
 
 /// A column as a NumPy array of `rows` values, and a mask that is true where a value is missing
 /// (`None` if the column cannot miss values). Text and bytes become arrays of objects.
 ///
 /// # Errors
-/// Whatever the reader fails with, or a type that no result has.
+/// Errors of the reader; a type that no result has.
 pub fn export<'py>(py: Python<'py>, mut reader: BatchStream, rows: usize) -> PyResult<Masked<'py>> {
     let schema = reader.schema();
     let field = schema.field(0);
@@ -314,7 +314,7 @@ fn text<'py>(py: Python<'py>, field: &Field, text: &str) -> PyResult<Bound<'py, 
     Ok(PyString::new(py, text).into_any())
 }
 
-/// Ids that are not all UTF-8 come as bytes; each that is UTF-8 is still `str`.
+/// Converts an id of a column that is not all UTF-8: UTF-8 becomes `str`, other bytes stay `bytes`.
 fn text_or_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
     match std::str::from_utf8(bytes) {
         Ok(text) => PyString::new(py, text).into_any(),

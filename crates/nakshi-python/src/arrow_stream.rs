@@ -1,4 +1,4 @@
-//! The Arrow C stream interface: tables in, results out.
+//! The Arrow C stream interface: tables as input, results as output.
 #![allow(unsafe_code)]
 
 use arrow_array::RecordBatchReader;

@@ -1,4 +1,4 @@
-//! `build`, `generate`, `check`, `export`: what makes stores and looks after them.
+//! Functions that make, check and copy stores: `build`, `generate`, `check`, `export`, `backup`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::arrow_stream;
 use crate::call::{Call, Meter, long};
 use crate::errors::Failure;
 
-/// A stream of tables, waiting to be imported; it can be read once.
+/// A stream of tables for an import, which can be read once.
 #[pyclass(frozen, module = "nakshi._core")]
 pub struct Batches(Mutex<Option<arrow_stream::BatchStream>>);
 
@@ -48,7 +48,7 @@ impl Batches {
     }
 }
 
-/// Options of an import as the Python side writes them.
+/// Options of an import, as the Python package writes them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ImportSettings {
@@ -94,7 +94,7 @@ impl ImportSettings {
     }
 }
 
-/// A layout by name.
+/// Parses the name of a layout.
 pub(crate) fn layout(name: &str, seed: Option<u64>) -> Result<import::ImportLayout, Failure> {
     let mut layout = name.parse()?;
     if let (import::ImportLayout::Random { seed }, Some(given)) = (&mut layout, seed) {
@@ -103,7 +103,7 @@ pub(crate) fn layout(name: &str, seed: Option<u64>) -> Result<import::ImportLayo
     Ok(layout)
 }
 
-/// A separator of columns.
+/// Checks a separator of columns.
 pub(crate) fn separator(given: Option<char>) -> Result<Option<u8>, Failure> {
     given
         .map(u8::try_from)
@@ -126,7 +126,7 @@ pub(crate) fn hooks(call: &Call) -> Hooks {
     }
 }
 
-/// A NumPy array that stays as it is while it is imported.
+/// A NumPy array that is locked against writing while it is imported.
 enum Locked<'py> {
     I32(PyReadonlyArray1<'py, i32>),
     I64(PyReadonlyArray1<'py, i64>),
@@ -206,7 +206,7 @@ pub fn build(
     Ok(serde_json::to_string(&report).map_err(Failure::from)?)
 }
 
-/// Parameters of the generators; those of another kind are refused.
+/// Parameters of the generators; a parameter of another generator is refused.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 enum Recipe {
@@ -300,7 +300,7 @@ pub fn generate(
     })
 }
 
-/// Reads all of a store and returns what is wrong with it, as JSON.
+/// Reads all of a store and returns a report of all damage, as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, *, memory = None, progress = None))]
 pub fn check(
@@ -318,7 +318,8 @@ pub fn check(
     Ok(serde_json::to_string(&report).map_err(Failure::from)?)
 }
 
-/// Writes a store to files, or to a directory for Neo4j. Returns what was written, as JSON.
+/// Writes a store to files, or to a directory for Neo4j. Returns the numbers of rows written, as
+/// JSON.
 #[pyfunction]
 #[pyo3(signature = (store, path, *, format = "auto", weight = None, nodes = None, plain = false, memory = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]

@@ -1,4 +1,5 @@
-//! Long calls: without the interpreter lock, stoppable by Ctrl-C, with progress, without panics.
+//! Long calls: they release the interpreter lock, stop at Ctrl-C, report progress, and turn panics
+//! into exceptions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +50,7 @@ impl Progress for Meter {
     }
 }
 
-/// Tells the calling thread that the work is done.
+/// Wakes the calling thread when the work is done.
 #[derive(Default)]
 struct Bell {
     rung: Mutex<bool>,
@@ -78,14 +79,14 @@ pub struct Call {
     pub meter: Arc<Meter>,
 }
 
-/// Runs `work` in a thread of its own while this one answers signals and reports progress.
+/// Runs `work` in a new thread while this thread handles signals and reports progress.
 ///
-/// The thread is joined before this returns, so that no thread outlives a call and `fork` finds
-/// none. Dropping what `work` captured happens in that thread, too.
+/// The new thread is joined before this returns, so that no thread outlives a call and `fork` finds
+/// none. Captures of `work` are dropped in that thread, too.
 ///
 /// # Errors
-/// The failure of `work` as its Python exception; `KeyboardInterrupt` (or whatever a signal
-/// handler raised); what the progress sink raised; `InternalError` if `work` panicked.
+/// The failure of `work` as its Python exception; `KeyboardInterrupt` (or the exception of a signal
+/// handler); an exception of the progress sink; `InternalError` if `work` panicked.
 pub fn long<T: Send>(
     py: Python<'_>,
     sink: Option<&Bound<'_, PyAny>>,
@@ -116,14 +117,14 @@ pub fn long<T: Send>(
                 }
             }
         }
-        // Detached: what `work` captured may need the interpreter to be dropped.
+        // Joined without the interpreter lock, which dropping the captures of `work` may need.
         let outcome = py.detach(|| worker.join()).unwrap_or_else(Err);
         (outcome, interruption)
     });
     if let Some(interruption) = interruption {
         return Err(interruption);
     }
-    // A Ctrl-C in the last moments belongs to this call, not to the line after it.
+    // A Ctrl-C in the last moments of the call is raised here, and not in the next line of Python.
     py.check_signals()?;
     match outcome {
         Ok(result) => {

@@ -1,4 +1,4 @@
-//! `serve`: a server of a cluster; `run_on_servers`: a front-end, and what it calls in Python.
+//! `serve` runs a server of a cluster, `run_on_servers` a front-end with Python callbacks.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,11 @@ use crate::errors::{ClusterError, Failure};
 use crate::outcome::Outcome;
 use crate::store::{Store, seconds, within};
 
-/// Serves front-ends that call at `listen` (host and port), until Ctrl-C, or one of them with `once`. They
-/// know `token`, without which it is this user's and `listen` an address of this machine only, and name
-/// files below `allow`, without which it is the working directory. `ready` is called with the address,
-/// whose port the system chooses if it is 0, and with the file of this user's token, if it is that.
+/// Serves front-ends that call at `listen` (host and port) until Ctrl-C, or only one of them with
+/// `once`. Front-ends must know `token`; if it is `None`, it is this user's token, and `listen`
+/// must be an address of this machine. Front-ends may name files below the directories `allow`, or
+/// below the working directory if there are none. `ready` is called with the address, whose port
+/// the system chooses if it is 0, and with the file of this user's token if that is used.
 #[pyfunction]
 #[pyo3(signature = (listen, ready, *, once = false, token = None, allow = Vec::new()))]
 pub fn serve(
@@ -45,7 +46,7 @@ pub fn serve(
     long(py, None, |call| worker::serve(&listener, &rules, &call.cancel).map_err(Failure::from))
 }
 
-/// The secret that was given, or that of this user with its file.
+/// The given token; without one, this user's token and its file.
 fn known(token: Option<Vec<u8>>) -> Result<(Token, Option<PathBuf>), Failure> {
     Ok(match token {
         Some(secret) => (Token::new(&secret)?, None),
@@ -53,17 +54,18 @@ fn known(token: Option<Vec<u8>>) -> Result<(Token, Option<PathBuf>), Failure> {
     })
 }
 
-/// The graph of a run: a store, or a file of edges as JSON.
+/// Graph of a run: a store, or a file of edges as JSON.
 #[derive(FromPyObject)]
 pub enum RunInput<'py> {
     Store(PyRef<'py, Store>),
     Edges(String),
 }
 
-/// Runs an algorithm with JSON parameters on the servers that listen at `addresses`. `checkpoints` is how
-/// many supersteps there are from one to the next, and their folder if it is not the memory of the next
-/// server; `token` is what the servers know, that of this user without; `replace` is called with the number of a server that was lost and returns the address of
-/// another one, or nothing; `watch` with JSON of every superstep.
+/// Runs an algorithm with JSON parameters on the servers that listen at `addresses`. `checkpoints`
+/// is the number of supersteps between checkpoints, and their folder if they are not kept in the
+/// memory of the next server. `token` is the servers' token; if it is `None`, this user's.
+/// `replace` is called with the number of a lost server and returns the address of another one, or
+/// `None`. `watch` is called with a report of every superstep, as JSON.
 #[pyfunction]
 #[pyo3(signature = (graph, algorithm, parameters, addresses, *, memory = None, threads = 1, senders = 1,
     token = None, timeout = None, deadline = None, silence = 10.0, restarts = 8, checkpoints = None, replace = None, watch = None,
@@ -123,16 +125,16 @@ pub fn run_on_servers(
 
 /// Python callbacks of a run on servers.
 struct Calls {
-    /// Gives the address of another server in the place of one that was lost.
+    /// Returns the address of a server that replaces a lost one.
     replace: Option<Py<PyAny>>,
-    /// Is told of every superstep.
+    /// Called after every superstep.
     watch: Option<Py<PyAny>>,
-    /// The exception that a callback has raised.
+    /// Exception that a callback has raised.
     raised: Option<PyErr>,
 }
 
 impl Calls {
-    /// As [`cluster::run`]; what is raised ends the run.
+    /// As [`cluster::run`]; an exception of a callback ends the run.
     fn run(
         &mut self,
         given: Given<'_>,

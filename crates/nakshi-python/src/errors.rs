@@ -1,4 +1,4 @@
-//! The errors of the crates as the exceptions of `nakshi.errors`.
+//! Mapping of the errors of the crates to the exceptions of `nakshi.errors`.
 
 use nakshi::{cluster, engine, io, store};
 use pyo3::import_exception;
@@ -29,11 +29,11 @@ pub enum Failure {
     Engine(engine::Error),
     /// An error of the store.
     Store(store::Error),
-    /// An error of the storage below it.
+    /// An error of storage.
     Io(io::Error),
     /// An error of a cluster.
     Cluster(cluster::Error),
-    /// An argument is not the JSON that the Python side should have made.
+    /// An argument is not the JSON that the Python package should write.
     Json(serde_json::Error),
     /// The thread of a call could not be started.
     Thread(std::io::Error),
@@ -41,7 +41,7 @@ pub enum Failure {
     Panic(String),
     /// The graph was closed.
     Closed(String),
-    /// Anything that is no more than a message.
+    /// Any other failure, as a message.
     Other(String),
 }
 
@@ -71,7 +71,7 @@ impl From<Failure> for PyErr {
             Failure::Cluster(error) => of_cluster(error),
             Failure::Json(error) => ParameterError::new_err(error.to_string()),
             Failure::Thread(source) => {
-                // This thread waits for Ctrl-C while the other one works.
+                // Two threads, because this one waits for Ctrl-C while the other one works.
                 of_io(&io::Error::Threads { wanted: 2, started: 1, source })
             }
             Failure::Panic(message) => InternalError::new_err(format!(

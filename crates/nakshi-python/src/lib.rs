@@ -2,10 +2,10 @@
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
 //! - [`property`]: loading property graphs, and queries on them;
-//! - [`builders`]: what makes stores;
-//! - [`cluster`]: a server of a cluster;
-//! - [`call`]: what makes a long call stoppable;
-//! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, in and out;
+//! - [`builders`]: functions that make, check and copy stores;
+//! - [`cluster`]: a server of a cluster, and runs on servers;
+//! - [`call`]: long calls that can be stopped;
+//! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, as input and output;
 //! - [`errors`]: the exceptions of `nakshi.errors`.
 use pyo3::prelude::*;
 

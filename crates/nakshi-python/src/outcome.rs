@@ -1,4 +1,4 @@
-//! `Outcome`: what an algorithm found, for `nakshi.Result`.
+//! `Outcome`: the result of an algorithm, for `nakshi.Result`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::call::long;
 use crate::errors::Failure;
 use crate::{arrays, arrow_stream};
 
-/// The outcome of a run. Columns stay as the engine left them until they are asked for.
+/// The outcome of a run. Columns are converted only when they are asked for.
 #[pyclass(frozen, module = "nakshi._core")]
 pub struct Outcome {
     algorithm: String,
@@ -63,7 +63,8 @@ impl Outcome {
         Ok(serde_json::to_string(&self.answer.stats).map_err(Failure::from)?)
     }
 
-    /// A column as an array, and a mask that is true where a value is missing, if any can be.
+    /// A column as an array, and a mask that is true where a value is missing, if values can be
+    /// missing.
     fn numpy<'py>(&self, py: Python<'py>, name: &str) -> PyResult<crate::arrays::Masked<'py>> {
         let table = self.table()?;
         let column =
@@ -86,7 +87,7 @@ impl Outcome {
         Ok((names, rows))
     }
 
-    /// Writes all rows to a file; the ending says how.
+    /// Writes all rows to a file, in the format of its suffix.
     #[pyo3(signature = (path, *, progress = None))]
     fn write(
         &self,
@@ -105,7 +106,7 @@ impl Outcome {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A consumer may ask for other types, and must accept the ones that there are.
+        // A consumer may ask for other types, but has to accept the types of the stream.
         let _ = requested_schema;
         let batches: BatchStream = Box::new(self.table()?.reader(None));
         arrow_stream::export(py, batches)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nakshi::property::{
     Change, Condition, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph,
-    PropertyLayout, PropertyStore, Rows, Table, Value, load as load_tables, project, tao,
+    PropertyLayout, PropertyStore, Table, TableRows, Value, load as load_tables, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::{Encoding, OpenOptions, import};
@@ -21,11 +21,11 @@ use crate::call::long;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 
-/// Options of a load as the Python side writes them.
+/// Options of a load, as the Python package writes them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoadSettings {
-    /// An order of vertices, or, as ZipG has it, a layout of property files.
+    /// A vertex order, or a layout of property files: `zipg` and `blocks`.
     layout: String,
     property_layout: Option<PropertyLayout>,
     #[serde(default)]
@@ -72,10 +72,10 @@ type Named<'py> = (Option<String>, Bound<'py, PyAny>);
 fn tables(given: Vec<Named<'_>>) -> PyResult<Vec<Table<'static>>> {
     let table = |(name, rows): Named<'_>| {
         let rows = match rows.cast::<Batches>() {
-            Ok(batches) => batches.get().take().map(Rows::Batches).ok_or_else(|| {
+            Ok(batches) => batches.get().take().map(TableRows::Batches).ok_or_else(|| {
                 PyTypeError::new_err("a table was read already; make it anew for another import")
             })?,
-            Err(_) => Rows::Path(rows.extract::<PathBuf>()?),
+            Err(_) => TableRows::Path(rows.extract::<PathBuf>()?),
         };
         Ok(Table { name, rows })
     };
@@ -237,10 +237,10 @@ fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>
     found.iter().map(|data| edge(py, data)).collect()
 }
 
-/// Name and value of a property, and whether the value is a part of what is asked for.
+/// Name and value of a condition; true if the value is to be contained.
 type Asked<'py> = (String, Bound<'py, PyAny>, bool);
 
-/// Conditions, with values as Python has them or as text.
+/// Conditions, with Python values or with values as text.
 fn wanted(
     graph: &PropertyGraph,
     asked: Vec<Asked<'_>>,
@@ -303,19 +303,19 @@ fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
     })
 }
 
-/// Changes of a commit from which on Ctrl-C is listened to: fewer are made in milliseconds.
+/// Changes in a commit from which on Ctrl-C can stop it; fewer changes take milliseconds.
 const MANY: usize = 1000;
 
-/// The properties of a store, in memory as they are on disk or behind a cache, and changes of them.
-/// Owns no threads; files that are in memory can be read on in a process that forks.
+/// The properties of a store, in memory or behind a cache, and changes of them. Owns no threads, so
+/// a forked process can keep reading files that are in memory.
 #[pyclass(frozen, name = "Properties", module = "nakshi._core")]
 pub struct PyProperties(PropertySource);
 
 enum PropertySource {
-    /// A store with its path. Locked for moments only, with the interpreter held: `fork` cannot find it
-    /// locked.
+    /// A store and its path. The lock is held for moments only, and with the interpreter lock, so
+    /// `fork` never finds it locked.
     Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
-    /// As it was after one commit.
+    /// The state after one commit.
     Snapshot(PropertyGraph),
 }
 
@@ -339,7 +339,7 @@ impl PyProperties {
         }
     }
 
-    /// The store, which is written to: what others have committed is read first, and may be much.
+    /// The store as the only writer. It first reads the commits of others, which may take long.
     fn writer(&self, py: Python<'_>) -> PyResult<Arc<PropertyStore>> {
         let store = self.store()?;
         if !store.is_writer() {
@@ -351,7 +351,7 @@ impl PyProperties {
 
 #[pymethods]
 impl PyProperties {
-    /// Loads the property files of a store.
+    /// Opens the property files of a store.
     #[new]
     #[pyo3(signature = (path, *, memory = None, progress = None))]
     fn new(
@@ -368,12 +368,12 @@ impl PyProperties {
         Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(Arc::new(store))))))
     }
 
-    /// The graph as it is now, whatever is written later.
+    /// The graph in its present state; later commits do not change it.
     fn snapshot(&self) -> PyResult<Self> {
         Ok(PyProperties(PropertySource::Snapshot(self.graph()?)))
     }
 
-    /// Lets go of the store: any further call raises. Calls that are under way end first.
+    /// Releases the store; every later call raises. Running calls finish first.
     fn close(&self, py: Python<'_>) {
         if let PropertySource::Store(_, store) = &self.0 {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -381,13 +381,13 @@ impl PyProperties {
         }
     }
 
-    /// Lets others write, once commits and a compaction that are under way have ended.
+    /// Releases the writer's lock, after pending commits and a running compaction.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?;
         long(py, None, |call| Ok(store.retire(&call.cancel)?))
     }
 
-    /// Numbers of nodes, edges, the last commit, and bytes in the log, which a snapshot has not.
+    /// Numbers of nodes, of edges and of the last commit, and bytes in the log, 0 for a snapshot.
     fn counts(&self) -> PyResult<(u64, u64, u64, u64)> {
         let graph = self.graph()?;
         let log = match &self.0 {
@@ -397,7 +397,7 @@ impl PyProperties {
         Ok((graph.num_nodes(), graph.num_edges(), graph.commit(), log))
     }
 
-    /// Makes changes as one durable commit: how many of them changed something.
+    /// Makes changes as one durable commit; returns how many of them changed something.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
         let store = self.store()?;
         let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
@@ -407,7 +407,8 @@ impl PyProperties {
         Ok(py.detach(|| store.commit(&changes)).map_err(Failure::from)?)
     }
 
-    /// Makes a column of a result a property of the nodes; the number of nodes that got a value.
+    /// Makes a column of a result a property of the nodes; returns the number of nodes with a
+    /// value.
     fn write_back(
         &self,
         py: Python<'_>,
@@ -424,13 +425,13 @@ impl PyProperties {
         })
     }
 
-    /// Reads what other processes have committed; whether there was something.
+    /// Reads the commits of other processes; returns true if there were any.
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
         let store = self.store()?;
         long(py, None, |call| Ok(store.refresh_until(&call.cancel)?))
     }
 
-    /// Makes the log part of the files; returns the report as JSON.
+    /// Turns the log into files; returns the report as JSON.
     #[pyo3(signature = (*, memory = None, threads = None, progress = None))]
     fn compact(
         &self,
@@ -476,7 +477,7 @@ impl PyProperties {
         Ok(serde_json::to_string(&report).map_err(Failure::from)?)
     }
 
-    /// Runs a workload; `config` is a JSON object. Returns what was measured, as JSON.
+    /// Runs a workload; `config` is a JSON object. Returns the measurements, as JSON.
     #[pyo3(signature = (config, *, progress = None))]
     fn workload(
         &self,
@@ -491,7 +492,7 @@ impl PyProperties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
-    /// Runs LinkBench's mix, which changes the store; `config` and what is returned as for `workload`.
+    /// Runs LinkBench's mix, which changes the store; `config` and result are those of `workload`.
     #[pyo3(signature = (config, *, progress = None))]
     fn linkbench(
         &self,
@@ -506,9 +507,9 @@ impl PyProperties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
-    /// Compacts the store while threads read, and reads `seconds` before and after; `config` as for
-    /// `workload`, `memory` and `compacting` threads are the compaction's. Returns what was measured, as
-    /// JSON.
+    /// Compacts the store while threads read, and reads for `seconds` before and after. `config` is
+    /// that of `workload`; `memory` and `compacting` threads belong to the compaction. Returns the
+    /// measurements, as JSON.
     #[pyo3(signature = (config, seconds, *, memory = None, compacting = None, progress = None))]
     fn compaction(
         &self,
@@ -528,7 +529,7 @@ impl PyProperties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
-    /// Appends nodes to the store for some seconds; returns what was measured, as JSON.
+    /// Appends nodes to the store for some seconds; returns the measurements, as JSON.
     #[pyo3(signature = (writers, in_flight, seconds, *, progress = None))]
     fn appends(
         &self,
@@ -545,8 +546,8 @@ impl PyProperties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
-    /// Lists friends of users on cold or warm pages; `config` is a JSON object. Returns what was
-    /// measured, as JSON.
+    /// Lists friends of users on cold or warm pages; `config` is a JSON object. Returns the
+    /// measurements, as JSON.
     #[staticmethod]
     #[pyo3(signature = (path, config, *, progress = None))]
     fn list_friends(
@@ -560,7 +561,7 @@ impl PyProperties {
         Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
-    /// Properties of a node, by name; all that it has if no names are given.
+    /// Properties of a node, by name; all that it has if `names` is `None`.
     #[pyo3(signature = (id, names = None))]
     fn get_node_property<'py>(
         &self,
@@ -577,7 +578,7 @@ impl PyProperties {
         dict(py, &found.map_err(Failure::from)?)
     }
 
-    /// Properties of many nodes, by name; all that they have if no names are given.
+    /// Properties of many nodes, by name; all that they have if `names` is `None`.
     #[pyo3(signature = (ids, names = None))]
     fn get_node_properties<'py>(
         &self,
@@ -595,7 +596,7 @@ impl PyProperties {
         found.map_err(Failure::from)?.iter().map(|values| dict(py, values)).collect()
     }
 
-    /// Some bytes of a property of a node.
+    /// A range of bytes of a node's property.
     fn read_node_property<'py>(
         &self,
         py: Python<'py>,
@@ -610,7 +611,7 @@ impl PyProperties {
         Ok(found.map_err(Failure::from)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// The nodes that meet all these conditions.
+    /// Nodes that meet all conditions.
     #[pyo3(signature = (properties, *, text = false))]
     fn get_node_ids<'py>(
         &self,
@@ -624,7 +625,7 @@ impl PyProperties {
         ids(py, &found.map_err(Failure::from)?)
     }
 
-    /// The nodes that edges lead to from a node, and that meet all these conditions.
+    /// Destinations of a node's edges that meet all conditions.
     #[pyo3(signature = (id, edge_type, properties, *, text = false))]
     fn get_neighbor_ids<'py>(
         &self,
@@ -654,7 +655,7 @@ impl PyProperties {
         Ok(found.into_iter().map(record).collect())
     }
 
-    /// The places of a record's edges whose time is at least `t_lo` and less than `t_hi`.
+    /// Positions of a record's edges whose time is at least `t_lo` and less than `t_hi`.
     #[pyo3(signature = (record, t_lo = None, t_hi = None))]
     fn get_edge_range(
         &self,
@@ -668,7 +669,7 @@ impl PyProperties {
         Ok((found.start, found.end))
     }
 
-    /// The edge at a place of a record.
+    /// The edge at a position of a record.
     fn get_edge_data<'py>(
         &self,
         py: Python<'py>,
@@ -680,7 +681,7 @@ impl PyProperties {
         edge(py, &found)
     }
 
-    /// The edges that meet all these conditions: source, type, destination, time, properties.
+    /// Edges that meet all conditions: source, type, destination, time, properties.
     fn find_edges<'py>(
         &self,
         py: Python<'py>,
@@ -695,7 +696,7 @@ impl PyProperties {
         found.into_iter().map(edge).collect()
     }
 
-    /// TAO: all properties of an object, or nothing.
+    /// TAO: all properties of an object, or `None`.
     fn obj_get<'py>(
         &self,
         py: Python<'py>,
@@ -706,7 +707,7 @@ impl PyProperties {
         found.map(|values| dict(py, &values)).transpose()
     }
 
-    /// TAO: associations from a place on, newest first.
+    /// TAO: associations from a position on, newest first.
     fn assoc_range<'py>(
         &self,
         py: Python<'py>,

@@ -17,14 +17,14 @@ use crate::call::long;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 
-/// A store as one process opened it.
+/// A store that one process has opened.
 ///
-/// After `fork` the child has the memory of its parent's threads but not the threads: what they
-/// own (rings, queues, locks) must be neither used nor dropped there. The child leaves it alone
-/// and opens the store again.
+/// After `fork` the child has the memory of its parent's threads but not the threads: their rings,
+/// queues and locks must be neither used nor dropped there. The child leaves them alone and opens
+/// the store again.
 struct Opened {
     process: u32,
-    /// Always there, until it is dropped.
+    /// `Some` until it is dropped.
     store: Option<Arc<store::Store>>,
 }
 
@@ -51,7 +51,7 @@ impl Drop for Opened {
 #[pyclass(frozen, module = "nakshi._core")]
 pub struct Store {
     path: PathBuf,
-    /// Locked for moments only, with the interpreter held: `fork` cannot find it locked.
+    /// Held for moments only, and with the interpreter lock, so `fork` never finds it locked.
     opened: Mutex<Option<Opened>>,
 }
 
@@ -71,7 +71,7 @@ impl Store {
     /// Opens the store at `path`.
     #[new]
     fn new(path: PathBuf) -> PyResult<Self> {
-        // Absolute, so that a later change of directory does not move it.
+        // Absolute, so that a later change of the working directory does not change its meaning.
         let path = std::path::absolute(&path).unwrap_or(path);
         let opened = Mutex::new(Some(Opened::new(&path)?));
         Ok(Self { path, opened })
@@ -89,7 +89,7 @@ impl Store {
         Ok(self.opened()?.num_vertices())
     }
 
-    /// Number of edges; an undirected one counts once.
+    /// Number of edges; an undirected edge counts once.
     #[getter]
     fn num_edges(&self) -> PyResult<u64> {
         Ok(self.opened()?.num_edges())
@@ -115,12 +115,12 @@ impl Store {
         Ok(serde_json::to_string(&info).map_err(Failure::from)?)
     }
 
-    /// Lets go of the files.
+    /// Closes the files.
     fn close(&self) {
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Runs an algorithm; `parameters` is a JSON object, vertices in it are the user's ids.
+    /// Runs an algorithm; `parameters` is a JSON object, in which vertices are the user's ids.
     #[pyo3(signature = (algorithm, parameters, *, engine = "auto", memory = None, threads = None,
                         timeout = None, selective = false, static_cache = false, trace = false,
                         progress = None))]
@@ -183,7 +183,7 @@ impl Store {
     }
 
     /// Writes the graph to a new store in another order; `request` and `output` are JSON objects.
-    /// Returns what was done, as JSON.
+    /// Returns the report, as JSON.
     #[pyo3(signature = (path, request, output, *, memory = None, threads = None, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn relayout(
@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// Chooses edge lists to keep in memory and writes the plan beside the store; `config` is a
-    /// JSON object. Returns what was chosen, as JSON.
+    /// JSON object. Returns the report, as JSON.
     #[pyo3(signature = (config, *, memory = None, threads = None, progress = None))]
     fn cache_plan(
         &self,
@@ -291,7 +291,7 @@ impl Store {
     }
 }
 
-/// Stops after so many seconds, if any.
+/// Sets a time-out, if there is one.
 pub(crate) fn within(context: Context, timeout: Option<f64>) -> PyResult<Context> {
     Ok(match timeout {
         Some(timeout) => context.with_timeout(seconds("timeout", timeout)?),
@@ -299,7 +299,7 @@ pub(crate) fn within(context: Context, timeout: Option<f64>) -> PyResult<Context
     })
 }
 
-/// A time that an argument gives.
+/// Parses a duration of an argument.
 pub(crate) fn seconds(argument: &str, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))

@@ -12,7 +12,7 @@ use crate::engine::algo::{Algorithm, pagerank::PageRank};
 use crate::engine::cache_plan::{self, Select};
 use crate::engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
 use crate::io::write::default_fs;
-use crate::property::{LoadOptions, PropertyEntry, PropertyStore, Relaid};
+use crate::property::{LoadOptions, PropertyEntry, PropertyStore, Reorder};
 use crate::store::import::{Hooks, least_memory};
 use crate::store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, LayoutInput, Model,
@@ -360,7 +360,7 @@ fn read(
     output: &Output,
     cx: &Context,
     hooks: &Hooks,
-) -> Result<Relaid> {
+) -> Result<Reorder> {
     if !output.stripes.is_empty() {
         let what = "stripes of a store with properties; leave them out".into();
         return Err(Error::Unsupported(what).into());
@@ -387,7 +387,7 @@ fn read(
         None => options.memory,
     };
     let options = LoadOptions { memory, ..options };
-    Ok(Relaid::read(graph, destination, &options, hooks)?)
+    Ok(Reorder::read(graph, destination, &options, hooks)?)
 }
 
 /// How [`plan_cache`] chooses; what is not given has its default.

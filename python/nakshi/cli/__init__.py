@@ -98,8 +98,8 @@ for _command in (
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit; console script ``nakshi``."""
-    # NumPy's OpenBLAS starts a thread for each processor when it is imported, which no command uses, and
-    # ends the process with a signal where one cannot start.
+    # OpenBLAS, which NumPy imports, would start a thread for each processor. No command uses them, and
+    # a thread that cannot start ends the process with a signal.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(_status(arguments))
 
@@ -108,7 +108,7 @@ def _status(arguments: list[str] | None) -> int:
     from ..errors import MORE_PROCESSES, NakshiError, is_thread_refused
 
     try:
-        # Not `nakshi.main`, which prints an empty line of its own at Ctrl-C.
+        # `nakshi.main` would print an empty line at Ctrl-C.
         words = list(sys.argv[1:] if arguments is None else arguments)
         with nakshi.make_context("nakshi", words) as context:
             outcome = nakshi.invoke(context)
@@ -124,8 +124,8 @@ def _status(arguments: list[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", 1)
     except BrokenPipeError:
-        # The reader has gone (as in `nakshi ... | head`): not worth a message, but keep the
-        # interpreter from trying to flush once more at exit.
+        # The reader has closed the pipe, as in `nakshi ... | head`. That needs no message, but the
+        # interpreter must not flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except NakshiError as error:

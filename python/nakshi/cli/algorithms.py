@@ -1,4 +1,4 @@
-"""``run`` and ``estimate``: one subcommand an algorithm, with its own options."""
+"""``run`` and ``estimate``, with a subcommand for each algorithm and its options."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run() -> None:
 
 @click.group(cls=_Algorithms, no_args_is_help=False)
 def estimate() -> None:
-    """Tell the memory that a run needs: nakshi estimate ALGO STORE."""
+    """Estimate the memory that a run needs: nakshi estimate ALGO STORE."""
 
 
 _SETTINGS = ("engine", "memory", "threads", "timeout", "selective", "static_cache")
@@ -139,7 +139,7 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
 
 
 def _parameters(graph: Any, name: str, chosen: dict[str, Any]) -> dict[str, Any]:
-    """Options as arguments: ids of the kind that the store has, no unset ones."""
+    """The options that are set, as arguments; ids are of the store's kind."""
     given = {
         key: value for key, value in chosen.items() if value is not None and value is not False
     }

@@ -177,7 +177,7 @@ def run_(
 
 
 def _shared_options() -> list[click.Option]:
-    """The parameters of all algorithms that run on servers, each once, with whose it is."""
+    """The parameters of all algorithms that run on servers, each once, with its algorithms."""
     found: dict[str, list[tuple[str, Parameter]]] = {}
     for name in ALGORITHMS:
         for parameter in DECLARATIONS[name].on_servers:
@@ -233,7 +233,7 @@ def _print_run(algorithm: str, graph: Graph | EdgeFile, result: Result) -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    """``2,4`` or ``2..256``, whose numbers double."""
+    """Numbers of servers: ``2,4``, or ``2..256`` in powers of two."""
     if ".." not in text:
         return [int(number) for number in text.split(",")]
     low, high = (int(number) for number in text.split(".."))

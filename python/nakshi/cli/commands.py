@@ -1,4 +1,4 @@
-"""``import``, ``info``, ``check``, ``cost``, ``layout``, ``export``, ``generate``: the life of a store."""
+"""Commands on stores: ``import``, ``info``, ``check``, ``cost``, ``layout``, ``export``, ``generate``."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def import_(
 
 
 def _by_name(files: tuple[str, ...]) -> dict[str | None, list[str]]:
-    """``NAME=FILE`` by name; a file without one by ``None``."""
+    """Files of ``NAME=FILE`` by name; those without a name under ``None``."""
     found: dict[str | None, list[str]] = {}
     for file in files:
         name, equals, path = file.partition("=")
@@ -387,7 +387,7 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
 
 
 def _lines(counts: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Nested objects become lines of their own: ``files.out 1,234``."""
+    """Flatten nested objects to one line for each value: ``files.out 1,234``."""
     lines: list[tuple[str, Any]] = []
     for name, value in counts.items():
         label = name.replace("_", " ")

@@ -74,7 +74,7 @@ def threads_of(flag: str, help: str) -> Callable[[F], F]:
 
 
 def long_call(function: F) -> F:
-    """``--memory --threads --progress --json``, which every command that works for long has."""
+    """``--memory --threads --progress --json``, the options of every long command."""
     for option in (as_json, quiet, threads, memory):
         function = option(function)
     return function

@@ -53,7 +53,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def plain(value: Any) -> str:
-    """A value as people read it: 1,234 and 0.00123; bytes as escaped text."""
+    """A value as readable text: 1,234 and 0.00123; bytes as escaped text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

@@ -1,4 +1,4 @@
-"""``plot``: pictures of how a store lies on disk."""
+"""``plot``: plots of a store's layout on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import options
 
 @click.group()
 def plot() -> None:
-    """Draw how a store lies on disk: nakshi plot matrix STORE, nakshi plot access STORE.
+    """Plot the layout of a store: nakshi plot matrix STORE, nakshi plot access STORE.
 
     Pictures are PNG, SVG or PDF by the name of --out, and need matplotlib.
     """
@@ -29,7 +29,7 @@ _out = click.option(
 @options.memory
 @options.quiet
 def plot_matrix(store: str, out: str, **chosen: Any) -> None:
-    """Draw the adjacency matrix of STORE in the order of its layout."""
+    """Plot the adjacency matrix of STORE in the order of its layout."""
     from ..plot import matrix
 
     matrix(store, **chosen).savefig(out)
@@ -49,7 +49,7 @@ def plot_matrix(store: str, out: str, **chosen: Any) -> None:
 @options.threads
 @options.quiet
 def plot_access(store: str, out: str, source: str | None, **chosen: Any) -> None:
-    """Draw the blocks that a run on STORE reads, their place against time."""
+    """Plot the file offsets of the reads of a run on STORE against time."""
     from ..plot import access
 
     if source is not None:

@@ -1,4 +1,4 @@
-"""``get``, ``neighbors``, ``find``: single nodes and edges; ``bench``: many of them, timed."""
+"""Queries of nodes and edges: ``get``, ``neighbors``, ``find``; ``bench`` times many of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WHERE = click.option(
     metavar="NAME=VALUE",
     help="Only nodes that have this value, or with NAME~PART this part of it; once for each.",
 )
-#: Default memory of a single query for property files: larger ones stay on disk.
+#: Default memory of a query for property files; larger files stay on disk.
 _MEMORY = 256 << 20
 _TYPE = click.option("--type", "edge_type", metavar="TYPE", help="Edges of this type only.")
 
@@ -60,7 +60,7 @@ def neighbors(
     memory: int | None,
     as_json: bool,
 ) -> None:
-    """List the nodes that edges of STORE lead to from the node ID."""
+    """List the destinations of the edges of the node ID of STORE."""
     graph = _open(store, memory)
     found = graph._queries.get_neighbor_ids(id, edge_type, _wanted(where), text=True)
     if not edges:
@@ -88,7 +88,7 @@ def neighbors(
 @options.memory
 @options.as_json
 def find(store: str, where: tuple[str, ...], memory: int | None, as_json: bool) -> None:
-    """List the nodes of STORE that have all these values.
+    """List the nodes of STORE that meet all conditions.
 
     NAME~PART asks for text in which PART occurs.
     """
@@ -181,7 +181,7 @@ def bench(
 
 
 def _open(store: str, memory: int | None) -> Graph:
-    """A graph for one query: large files stay on disk, if the layout allows that."""
+    """Open a graph for one query; large files stay on disk if the layout allows it."""
     from ..graph import Graph
 
     graph = Graph(store)
@@ -195,7 +195,7 @@ def _open(store: str, memory: int | None) -> Graph:
 
 
 def _wanted(where: tuple[str, ...]) -> list[tuple[str, str, bool]]:
-    """Name and value of conditions, and whether only a part of a value is asked for."""
+    """Name and value of each condition, and whether the value is a pattern to be contained."""
     wanted = []
     for condition in where:
         found = re.match("([^=~]*)([=~])(.*)", condition, re.DOTALL)

@@ -1,4 +1,5 @@
-//! Stores with properties: the graph after the last commit, its rows, and how far it is.
+//! The graph of a store with properties after the last commit, its rows, and the progress of an
+//! export.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use nakshi_store::export::ExportSource;
 use nakshi_store::import::{Hooks, Progress};
 use nakshi_store::{Manifest, OpenOptions, Result};
 
-/// Bytes of memory that the properties of a store take, with the ids of its nodes.
+/// Bytes of memory that the properties of a store and the ids of its nodes take.
 pub(super) fn need(manifest: &Manifest) -> Result<u64> {
     let Some(entry) = PropertyEntry::of(manifest)? else { return Ok(0) };
     let ids = &manifest.ids;
@@ -16,32 +17,33 @@ pub(super) fn need(manifest: &Manifest) -> Result<u64> {
     Ok(files.sum())
 }
 
-/// The graph after the last commit.
+/// Opens the graph after the last commit.
 pub(super) fn snapshot(source: &ExportSource<'_>, memory: Option<u64>) -> Result<PropertyGraph> {
     let cancel = source.hooks.cancel.clone();
     let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
     Ok(PropertyStore::open(source.store.path(), &options)?.snapshot())
 }
 
-/// Columns of properties, and the values of a row in their order.
-pub(super) struct Columns<'g> {
+/// Columns of properties, which bring the values of a row into the order of the columns.
+pub(super) struct PropertyColumns<'g> {
     specs: Vec<&'g PropertySpec>,
     places: HashMap<&'g str, usize>,
     row: Vec<Value>,
 }
 
-impl<'g> Columns<'g> {
+impl<'g> PropertyColumns<'g> {
     pub fn of(specs: impl Iterator<Item = &'g PropertySpec>) -> Self {
         let specs: Vec<&PropertySpec> = specs.collect();
         let places = specs.iter().enumerate().map(|(at, spec)| (spec.name.as_str(), at)).collect();
-        Columns { specs, places, row: Vec::new() }
+        PropertyColumns { specs, places, row: Vec::new() }
     }
 
     pub fn specs(&self) -> impl Iterator<Item = &'g PropertySpec> {
         self.specs.iter().copied()
     }
 
-    /// A row of these values, which may come in any order: null where there is none.
+    /// The values of a row in the order of the columns, null where there is none. `values` may have
+    /// any order.
     pub fn row(
         &mut self,
         values: Vec<(&str, Value)>,
@@ -58,7 +60,7 @@ impl<'g> Columns<'g> {
     }
 }
 
-/// Looks at the cancel token and tells how far it is, every now and then.
+/// Counter of rows, which checks the cancel token and reports progress at times.
 pub(super) struct Steps<'h> {
     hooks: &'h Hooks,
     phase: &'static str,
@@ -83,7 +85,7 @@ impl<'h> Steps<'h> {
         Ok(())
     }
 
-    /// Rows that were counted.
+    /// Number of rows that were counted.
     pub fn done(&self) -> u64 {
         self.done
     }

@@ -1,10 +1,10 @@
-//! Export of any store, with its properties where the format has room for them.
+//! Export of any store, with its properties if the format has room for them.
 //!
-//! - [`export`] with [`ExportOptions`]
-//! - `tables`: nodes and edges with all properties, as our import reads them; `neo4j`: as Neo4j's does;
-//!   `graph`: the rows of both
+//! - [`export`] writes the files, as [`ExportOptions`] say
+//! - `tables` writes nodes and edges with all properties for Nakshi's import, `neo4j` for Neo4j's
+//! - `graph` has the rows of both
 //!
-//! All other files are those of [`nakshi_store::export`].
+//! [`nakshi_store::export`] writes all other files.
 
 mod graph;
 mod neo4j;
@@ -19,12 +19,13 @@ use nakshi_store::export::{ExportSource, choose};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, Result, Store};
 
-/// As [`nakshi_store::export::export`], and of a store with properties tables of nodes and edges with all
-/// of them. For Neo4j `path` is a directory, which must not exist. Properties are those after the last
-/// commit, and in memory too, as they are on disk.
+/// Exports like [`nakshi_store::export::export`], and a store with properties as tables of nodes
+/// and edges with all of them. For Neo4j `path` is a directory, which must not exist. The
+/// properties are those after the last commit; they are read into memory, as they are on disk.
 ///
 /// # Errors
-/// As [`nakshi_store::export::export`]; [`Error::Invalid`] for a file of nodes beside files for Neo4j.
+/// As [`nakshi_store::export::export`]; [`Error::Invalid`] for a file of nodes beside files for
+/// Neo4j.
 pub fn export(
     store: &Store,
     path: &Path,
@@ -57,7 +58,7 @@ pub fn export(
     neo4j::neo4j(&source, path)
 }
 
-/// Whether it is tables with properties that are written.
+/// Returns true if the export is tables with properties.
 fn with_tables(store: &Store, format: ExportFormat, options: &ExportOptions) -> Result<bool> {
     let has = PropertyEntry::of(store.manifest())?.is_some();
     Ok(has && !options.plain && tables::takes(format))

@@ -1,32 +1,32 @@
-//! Properties in the order of their names, and the delimiter of each (section 3.3).
+//! Properties by name, and the delimiter of each (section 3.3).
 
 use super::directory::FlatProperty;
 use super::form::Form;
 use crate::spec::PropertySpec;
 use nakshi_store::{Error, Result};
 
-/// First bytes of delimiters: not printable, and no white space, so that texts need few escapes.
+/// First bytes of delimiters: unprintable and no white space, so that texts need few escapes.
 const LEADS: [u8; 24] = [
     0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x0b, 0x0c, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13,
     0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b,
 ];
-/// Behind the last value of a list.
+/// Delimiter that ends a list.
 const END: u8 = 0x1c;
-/// Least second byte of a delimiter of two.
+/// Lowest second byte of a delimiter of two bytes.
 const SECOND: u8 = 0x30;
-/// Second bytes of delimiters.
+/// Number of second bytes.
 const SECONDS: usize = 0x100 - SECOND as usize;
 
 /// The properties of a file.
 #[derive(Debug)]
-pub(super) struct Properties {
-    /// In the order of their names.
+pub(super) struct DelimitedProperties {
+    /// Properties by name.
     ordered: Vec<FlatProperty>,
-    /// Number of each and place in that order, ascending by number.
+    /// Number of each property and its position by name, ascending by number.
     ranks: Vec<(u32, usize)>,
 }
 
-/// One byte or two.
+/// A delimiter of one byte or two, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delimiter([u8; 2], usize);
 
@@ -36,9 +36,11 @@ impl Delimiter {
     }
 }
 
-impl Properties {
+impl DelimitedProperties {
+    /// Orders properties by name.
+    ///
     /// # Errors
-    /// [`Error::Unsupported`] for more than delimiters of two bytes tell apart.
+    /// [`Error::Unsupported`] for more properties than there are delimiters of two bytes.
     pub(super) fn of(specs: &[PropertySpec]) -> Result<Self> {
         if specs.len() > LEADS.len() * SECONDS {
             return Err(Error::Unsupported(format!(
@@ -57,7 +59,7 @@ impl Properties {
         Ok(Self::ordered(named.into_iter().map(|(_, property)| property).collect()))
     }
 
-    /// In the order of their names.
+    /// Takes properties that are ordered by name already.
     pub(super) fn ordered(ordered: Vec<FlatProperty>) -> Self {
         let ranks = ordered.iter().enumerate().map(|(rank, property)| (property.number, rank));
         let mut ranks: Vec<(u32, usize)> = ranks.collect();
@@ -73,13 +75,13 @@ impl Properties {
         self.ordered.len()
     }
 
-    /// Place of a property in the order of names.
+    /// Position of a property by name.
     pub(super) fn rank(&self, number: u32) -> Option<usize> {
         let at = self.ranks.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.ranks.get(at).map(|(_, rank)| *rank)
     }
 
-    /// Number of each property and its place, ascending by number.
+    /// Number of each property and its position by name, ascending by number.
     pub(super) fn by_number(&self) -> impl Iterator<Item = (u32, usize)> {
         self.ranks.iter().copied()
     }
@@ -88,12 +90,13 @@ impl Properties {
         self.ordered.get(rank).map_or(Form::Bytes, |property| property.form)
     }
 
-    /// Bytes of a delimiter: two if there are more properties than single bytes.
+    /// Bytes of a delimiter: two if there are more properties than delimiters of one byte.
     pub(super) fn width(&self) -> usize {
         if self.ordered.len() > LEADS.len() { 2 } else { 1 }
     }
 
-    /// The delimiter before the value at a place of the order; at the last, what ends a list.
+    /// The delimiter before the value at position `rank`; behind the last position, the one that
+    /// ends a list.
     pub(super) fn delimiter(&self, rank: usize) -> Delimiter {
         if rank >= self.ordered.len() {
             return Delimiter([END, 0], 1);
@@ -113,10 +116,10 @@ mod tests {
     use crate::{PropertyType, Scalar};
     use std::collections::HashSet;
 
-    fn properties(count: usize) -> Result<Properties> {
+    fn properties(count: usize) -> Result<DelimitedProperties> {
         let spec =
             |i| PropertySpec::new(format!("p{:04}", count - i), PropertyType::of(Scalar::String));
-        Properties::of(&(0..count).map(spec).collect::<Vec<_>>())
+        DelimitedProperties::of(&(0..count).map(spec).collect::<Vec<_>>())
     }
 
     /// Seen red with second bytes that begin anew too early.

@@ -1,54 +1,54 @@
-//! Where the texts of a file lie, and where in them rows begin.
+//! Directory of a file in the flat layout: the texts, and where the rows begin in them.
 
 use serde::{Deserialize, Serialize};
 
-use super::super::monotone::Monotone;
+use super::super::elias_fano::EliasFano;
 use super::super::packed::Packed;
 use super::form::Form;
-use crate::compressed_text::Extent;
+use crate::compressed_text::TextExtent;
 
-/// Where the texts of a file lie.
+/// Directory of a file in the flat layout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlatDirectory {
-    /// In the order of their names, which is that of the lists.
+    /// Properties by name, which is their order in the lists.
     pub(super) properties: Vec<FlatProperty>,
     pub(super) groups: Vec<FlatGroup>,
 }
 
-/// A property of the lists.
+/// A property in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FlatProperty {
     pub(super) number: u32,
     pub(super) form: Form,
 }
 
-/// Rows of one text.
+/// A group: the rows of one text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FlatGroup {
     pub(super) rows: u32,
-    pub(super) text: Extent,
-    /// Digits of a length.
+    pub(super) text: TextExtent,
+    /// Decimal digits of a length.
     pub(super) digits: u8,
-    pub(super) places: Places,
+    pub(super) places: ListLocations,
 }
 
-/// Where in a text the lists are.
+/// Positions of the lists in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Places {
-    /// Of a NodeFile: where the list of each row begins, and the last ends.
-    Lists(Monotone),
-    /// Of an EdgeFile: its edge records, each with as many lists as edges.
-    Records(Parts),
+pub(super) enum ListLocations {
+    /// NodeFile: offset of the list of each row, and the end of the last list.
+    Lists(EliasFano),
+    /// EdgeFile: the edge records, each with one list for each edge.
+    Records(RecordParts),
 }
 
-/// Where the parts of records lie, and what every access to them needs.
+/// Positions of the parts of records, and the digits that every access needs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Parts {
-    /// First row of each in the group, and the number of rows.
-    pub(super) rows: Monotone,
-    /// Where the times of each begin.
-    pub(super) times: Monotone,
-    /// The digits of each, as they stand in its head: five bits each, those of times lowest.
+pub(super) struct RecordParts {
+    /// First row of each part in the group, and the number of rows.
+    pub(super) rows: EliasFano,
+    /// Offset of the times of each part.
+    pub(super) times: EliasFano,
+    /// Digit counts of each part, as in its head: five bits each, those of times lowest.
     pub(super) digits: Packed,
 }

@@ -1,26 +1,28 @@
 //! The EdgeFile: edge records, each with its times, its destinations and its lists (section 3.4).
 //!
-//! As in Figure 2: `$` and the source, `#` and the type, then the number of edges, and the digits of
-//! a time, of a destination and of the end of a list, all in decimal and each before a comma; then
-//! times, destinations and ends of lists, each in so many digits; then the lists. Ends of lists
-//! stand where the paper has their lengths, so that no list has to add up those before it.
+//! As in Figure 2, a record begins with a head: `$` and the source, `#` and the type, then the
+//! number of edges, and the digits of a time, of a destination and of the end of a list, all in
+//! decimal and each before a comma. Behind the head stand all times, then all destinations, then
+//! the ends of all lists, each in so many digits, and then the lists. Ends of lists stand where the
+//! paper has lengths, so that finding a list does not add up the lengths before it.
 //!
-//! A record that is longer than a group goes on in the next one with a head of its own: a *part*.
+//! A record that does not fit into a group continues in the next one with a head of its own. Each
+//! such piece is a *part*.
 
 use std::ops::Range;
 
-use super::super::monotone::Monotone;
+use super::super::elias_fano::EliasFano;
 use super::super::packed::Packed;
-use super::delimiter::Properties;
-use super::directory::{Parts, Places};
-use super::list::{Pending, decimal, decimals, put_decimal};
-use crate::compressed_text::Text;
+use super::delimiter::DelimitedProperties;
+use super::directory::{ListLocations, RecordParts};
+use super::list::{PendingLists, decimal, decimals, put_decimal};
+use crate::compressed_text::CompressedText;
 use nakshi_store::{Error, Result};
 
-/// Bits of a number of digits; 20 is the most.
+/// Bits that store a digit count, which is at most 20.
 const WIDTH: u8 = 5;
 
-/// Edges that wait to be written.
+/// The edges of a group that is not written yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingEdges {
     /// Source, type and first row of each part.
@@ -29,18 +31,18 @@ pub(super) struct PendingEdges {
     ends: Vec<u64>,
 }
 
-/// One part.
+/// A part of an edge record.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct RecordPart {
     first: u64,
     count: u64,
-    /// Where its times begin.
+    /// Offset of its times.
     at: u64,
     digits: [u64; 3],
 }
 
 impl PendingEdges {
-    /// The next edge.
+    /// Appends the next edge.
     pub(super) fn push(&mut self, node: u64, ty: u64, time: i64, end: u64) {
         if self.parts.last().is_none_or(|(n, t, _)| (*n, *t) != (node, ty)) {
             self.parts.push((node, ty, self.times.len()));
@@ -49,11 +51,12 @@ impl PendingEdges {
         self.ends.push(end);
     }
 
-    /// Appends all records to `text`; where the times of each begin, and its digits.
+    /// Appends all records to `text`. Returns the offset of the times of each part, and its digit
+    /// counts.
     pub(super) fn lay_out(
         &self,
-        lists: &Pending,
-        properties: &Properties,
+        lists: &PendingLists,
+        properties: &DelimitedProperties,
         text: &mut Vec<u8>,
     ) -> Vec<(u64, u64)> {
         let mut lists = lists.write(properties);
@@ -88,39 +91,44 @@ impl PendingEdges {
         laid
     }
 
-    /// Appends where parts are to a file that has `base` bytes before `out`.
-    pub(super) fn places(&self, laid: &[(u64, u64)], base: u64, out: &mut Vec<u8>) -> Places {
+    /// Appends the positions of the parts to `out`, before which the file has `base` bytes.
+    pub(super) fn places(
+        &self,
+        laid: &[(u64, u64)],
+        base: u64,
+        out: &mut Vec<u8>,
+    ) -> ListLocations {
         let rows = self.parts.iter().map(|(_, _, first)| *first as u64);
         let rows: Vec<u64> = rows.chain([self.times.len() as u64]).collect();
         let times: Vec<u64> = laid.iter().map(|(at, _)| *at).collect();
         let digits = laid.iter().map(|(_, digits)| *digits);
-        Places::Records(Parts {
-            rows: Monotone::write(&rows, out).moved(base),
-            times: Monotone::write(&times, out).moved(base),
+        ListLocations::Records(RecordParts {
+            rows: EliasFano::write(&rows, out).moved(base),
+            times: EliasFano::write(&times, out).moved(base),
             digits: Packed::write(digits, 3 * WIDTH, out).moved(base),
         })
     }
 }
 
-/// What is known of an edge before its list is read.
+/// An edge without its properties: time, destination, and the range of its list.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct FlatEdge {
     pub(super) time: i64,
     pub(super) end: u64,
     pub(super) list: Range<u64>,
 }
 
-/// Which of the numbers of an edge.
+/// Columns of numbers in a part.
 const TIME: usize = 0;
 const END: usize = 1;
 const LIST: usize = 2;
 
-impl Part {
+impl RecordPart {
     fn width(&self, of: usize) -> u64 {
         self.digits.get(of).copied().unwrap_or(0)
     }
 
-    /// Where the numbers of one kind are, of `count` edges from `i` on.
+    /// Range of the numbers of column `of` for `count` edges from `i` on.
     fn range(&self, of: usize, i: u64, count: u64) -> Range<u64> {
         let before: u64 = (0..of).map(|of| self.count * self.width(of)).sum();
         let from = self.at + before + i * self.width(of);
@@ -135,13 +143,13 @@ impl Part {
         self.range(END, i, count)
     }
 
-    /// With the end of the list before, if there is one.
+    /// Range of the list ends, from the end of the list before on if there is one.
     fn list_ends(&self, i: u64, count: u64) -> Range<u64> {
         let before = i.min(1);
         self.range(LIST, i - before, count + before)
     }
 
-    /// Where the first list begins.
+    /// Offset of the first list.
     fn begin(&self) -> u64 {
         self.range(LIST, self.count, 0).end
     }
@@ -150,8 +158,8 @@ impl Part {
         digits.chunks_exact((self.width(of) as usize).max(1))
     }
 
-    /// The lists of edges from `i` on, by what is at [`Part::list_ends`].
-    fn lists(&self, text: &Text, i: u64, read: &[u8]) -> Result<Vec<Range<u64>>> {
+    /// Ranges of the lists of edges from `i` on; `read` is the text at [`RecordPart::list_ends`].
+    fn lists(&self, text: &CompressedText, i: u64, read: &[u8]) -> Result<Vec<Range<u64>>> {
         let mut ends = self.numbers(read, LIST).map(decimal);
         let mut from = if i == 0 { Some(0) } else { ends.next().flatten() };
         let mut lists = Vec::new();
@@ -172,8 +180,8 @@ fn signed(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-impl Parts {
-    fn part(&self, text: &Text, number: u64) -> Result<Part> {
+impl RecordParts {
+    fn part(&self, text: &CompressedText, number: u64) -> Result<RecordPart> {
         let blob = text.blob();
         let (first, next) = self.rows.pair(blob, number)?;
         let at = self.times.get(blob, number)?;
@@ -182,11 +190,11 @@ impl Parts {
         if first > next || next > u32::MAX.into() || at > text.len() {
             return Err(wrong(text));
         }
-        Ok(Part { first, count: next - first, at, digits })
+        Ok(RecordPart { first, count: next - first, at, digits })
     }
 
-    /// The part of a row, and the place of the row in it.
-    fn of_row(&self, text: &Text, row: u64) -> Result<(Part, u64)> {
+    /// The part that has a row, and the position of the row in it.
+    fn of_row(&self, text: &CompressedText, row: u64) -> Result<(RecordPart, u64)> {
         let number = self.rows.at_most(text.blob(), row)?.checked_sub(1);
         let none = || text.damaged("an edge is asked for that it has not");
         let part = self.part(text, number.ok_or_else(none)?)?;
@@ -195,15 +203,15 @@ impl Parts {
     }
 
     /// The time of a row.
-    pub(super) fn time(&self, text: &Text, row: u64) -> Result<i64> {
+    pub(super) fn time(&self, text: &CompressedText, row: u64) -> Result<i64> {
         let (part, i) = self.of_row(text, row)?;
         let mut read = Vec::new();
         text.read_all(&[part.times(i, 1)], &mut read)?;
         signed(&read).ok_or_else(|| wrong(text))
     }
 
-    /// The destinations of up to `most` rows of a record, or of its part.
-    pub(super) fn ends(&self, text: &Text, row: u64, most: u64) -> Result<Vec<u64>> {
+    /// The destinations of up to `most` rows of a record, as far as its part goes.
+    pub(super) fn ends(&self, text: &CompressedText, row: u64, most: u64) -> Result<Vec<u64>> {
         let (part, i) = self.of_row(text, row)?;
         let mut read = Vec::new();
         text.read_all(&[part.ends(i, most.min(part.count - i))], &mut read)?;
@@ -211,8 +219,8 @@ impl Parts {
         ends.map(decimal).collect::<Option<_>>().ok_or_else(|| wrong(text))
     }
 
-    /// Where the list of a row is.
-    pub(super) fn list(&self, text: &Text, row: u64) -> Result<Range<u64>> {
+    /// Range of the list of a row.
+    pub(super) fn list(&self, text: &CompressedText, row: u64) -> Result<Range<u64>> {
         let (part, i) = self.of_row(text, row)?;
         let mut read = Vec::new();
         text.read_all(&[part.list_ends(i, 1)], &mut read)?;
@@ -220,9 +228,14 @@ impl Parts {
         lists.first().cloned().ok_or_else(|| wrong(text))
     }
 
-    /// Times, destinations and lists of up to `most` rows of a record, or of its part: the walks
-    /// to all numbers go side by side.
-    pub(super) fn edges(&self, text: &Text, row: u64, most: u64) -> Result<Vec<Place>> {
+    /// Times, destinations and lists of up to `most` rows of a record, as far as its part goes. One
+    /// extraction reads all numbers side by side.
+    pub(super) fn edges(
+        &self,
+        text: &CompressedText,
+        row: u64,
+        most: u64,
+    ) -> Result<Vec<FlatEdge>> {
         let (part, i) = self.of_row(text, row)?;
         let count = most.min(part.count - i);
         let mut read = Vec::new();
@@ -234,13 +247,13 @@ impl Parts {
         let numbers = part.numbers(times, TIME).zip(part.numbers(ends, END));
         let lists = part.lists(text, i, list_ends)?;
         let places = numbers.zip(lists).map(|((time, end), list)| {
-            Some(Place { time: signed(time)?, end: decimal(end)?, list })
+            Some(FlatEdge { time: signed(time)?, end: decimal(end)?, list })
         });
         places.collect::<Option<_>>().ok_or_else(|| wrong(text))
     }
 
-    /// The row in whose list an offset is; none if it is in no list.
-    pub(super) fn row_at(&self, text: &Text, offset: u64) -> Result<Option<u64>> {
+    /// The row whose list contains an offset; `None` if no list does.
+    pub(super) fn row_at(&self, text: &CompressedText, offset: u64) -> Result<Option<u64>> {
         let Some(number) = self.times.at_most(text.blob(), offset)?.checked_sub(1) else {
             return Ok(None);
         };
@@ -257,10 +270,11 @@ impl Parts {
         Ok((low < part.count).then_some(part.first + low))
     }
 
-    /// Whether every part has the head that source and type of its rows and its digits ask for.
+    /// Checks that every part has the head that follows from the source and type of its rows and
+    /// from its digits.
     pub(super) fn verify(
         &self,
-        text: &Text,
+        text: &CompressedText,
         of_row: impl Fn(u64) -> Result<(u64, u64)>,
     ) -> Result<()> {
         let (mut read, mut before) = (Vec::new(), 0);
@@ -285,6 +299,6 @@ impl Parts {
 }
 
 #[cold]
-fn wrong(text: &Text) -> Error {
+fn wrong(text: &CompressedText) -> Error {
     text.damaged("an edge record is not what its head says")
 }

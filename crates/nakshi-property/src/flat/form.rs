@@ -1,31 +1,31 @@
-//! Values as text: numbers in decimal, everything free of delimiters.
+//! Values as text without delimiters; numbers are in decimal.
 //!
-//! Numbers are text as in the paper: a byte of eight random bits costs Succinct as much as three
-//! decimal digits, and half of the bytes of a small number would need an escape.
+//! Numbers are text as in the paper: Succinct spends as much on a byte of eight random bits as on
+//! three decimal digits, and half of the bytes of a small number would need an escape.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::value::{ordered_float, ordered_int, plain_float, plain_int};
 use super::super::{PropertyType, Scalar};
 
-/// Before a byte that a delimiter could be, and before what is no value of its form.
+/// Escape, before a byte that could be a delimiter and before the codes [`EMPTY`] and [`RAW`].
 pub(super) const ESCAPE: u8 = 0x1d;
-/// Behind [`ESCAPE`]: the value of no bytes, because length zero means null.
+/// Behind [`ESCAPE`]: the empty value, because length zero means null.
 const EMPTY: u8 = 0x40;
-/// Behind [`ESCAPE`]: bytes that the form cannot say.
+/// Behind [`ESCAPE`]: raw bytes, for a value that its form cannot express.
 const RAW: u8 = b'#';
-/// What an escaped byte differs in.
+/// Difference between a byte and its escaped form.
 const SHIFT: u8 = 0x40;
 
-/// How the values of a property are written.
+/// Textual form of the values of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Form {
-    /// Their bytes.
+    /// The bytes of the value.
     Bytes,
-    /// Integers of eight ordered bytes, in decimal.
+    /// Integers of eight ordered bytes, as decimal numbers.
     Integer,
-    /// Floats of eight ordered bytes, by the fewest digits that tell them from others.
+    /// Floats of eight ordered bytes, as the shortest decimal that parses to the same float.
     Float,
     /// A byte of 0 or 1, as a digit.
     Bool,
@@ -66,7 +66,7 @@ impl Form {
         }
     }
 
-    /// Appends the value of a text; `None` if it is none.
+    /// Appends the value of a text; `None` if the text has another form.
     pub(super) fn parse(self, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
         match (text, self) {
             ([ESCAPE, EMPTY], _) => Some(()),
@@ -92,12 +92,12 @@ impl Form {
     }
 }
 
-/// Whether a byte stands for itself in no value.
+/// Returns true for bytes that are always escaped.
 fn reserved(byte: u8) -> bool {
     matches!(byte, 0x01..=0x08 | 0x0b..=0x0c | 0x0e..=ESCAPE)
 }
 
-/// Appends bytes, those that delimiters are made of escaped.
+/// Appends `bytes`, with escapes for those of which delimiters are made.
 pub(super) fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in bytes {
         if reserved(byte) {

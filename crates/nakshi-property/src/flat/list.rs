@@ -1,29 +1,34 @@
-//! A list of properties in a text: lengths, then values behind their delimiters (section 3.3).
+//! Property lists in a text: lengths, then values behind their delimiters (section 3.3).
 
 use std::ops::Range;
 
-use super::super::row::Values;
-use super::super::wanted::Wanted;
-use super::delimiter::Properties;
+use super::super::condition::Predicate;
+use super::super::row::RowValues;
+use super::delimiter::DelimitedProperties;
 use super::form::{Form, escape};
-use crate::compressed_text::Text;
+use crate::compressed_text::CompressedText;
 use nakshi_store::{Error, Result};
 
-/// Lists that wait to be written: how many digits a length takes depends on all of them.
+/// The lists of a group that is not written yet. The number of digits of a length depends on all of
+/// them.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingLists {
     /// Values of all lists, as text.
     values: Vec<u8>,
     /// Lengths of the values of each list that has any, 0 for null.
     lengths: Vec<u32>,
-    /// Whether a list has values.
+    /// True for a list that has values.
     lists: Vec<bool>,
     longest: u32,
 }
 
-impl Pending {
-    /// Appends a list; returns about how many bytes of text it takes.
-    pub(super) fn push(&mut self, properties: &Properties, values: Values<'_>) -> Result<usize> {
+impl PendingLists {
+    /// Appends a list; returns the approximate number of bytes that its text takes.
+    pub(super) fn push(
+        &mut self,
+        properties: &DelimitedProperties,
+        values: RowValues<'_>,
+    ) -> Result<usize> {
         let mut ordered: Vec<Option<&[u8]>> = Vec::new();
         for (number, value) in values {
             ordered.resize(properties.len(), None);
@@ -50,15 +55,15 @@ impl Pending {
         self.lists.len()
     }
 
-    /// Digits of a length, at least one.
+    /// Digits of the longest length, at least one.
     pub(super) fn digits(&self) -> usize {
         decimals(self.longest.into())
     }
 
-    /// Appends all lists to `out`, one after another; `at` is told after each.
+    /// Returns the lists as text, one by one.
     pub(super) fn write<'a>(
         &'a self,
-        properties: &'a Properties,
+        properties: &'a DelimitedProperties,
     ) -> impl Iterator<Item = Vec<u8>> + 'a {
         let digits = self.digits();
         let (mut lengths, mut values) = (self.lengths.as_slice(), self.values.as_slice());
@@ -84,17 +89,17 @@ impl Pending {
     }
 }
 
-/// Digits of a number.
+/// Number of decimal digits of a number.
 pub(super) fn decimals(number: u64) -> usize {
     number.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// Appends a number in so many digits.
+/// Appends a number in `digits` digits.
 pub(super) fn put_decimal(number: u64, digits: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{number:0digits$}").as_bytes());
 }
 
-/// The number of some digits.
+/// Parses decimal digits.
 pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     let add = |number: u64, digit: &u8| {
         let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
@@ -103,19 +108,19 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, add)
 }
 
-/// The lists of a text.
+/// Reader of the lists in a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lists<'r> {
-    pub(super) properties: &'r Properties,
-    pub(super) text: &'r Text,
-    /// Of a length.
+pub(super) struct PropertyLists<'r> {
+    pub(super) properties: &'r DelimitedProperties,
+    pub(super) text: &'r CompressedText,
+    /// Digits of a length.
     pub(super) digits: usize,
 }
 
-impl Lists<'_> {
-    /// Appends the value at a place of the order to `out`; false if it is null.
+impl PropertyLists<'_> {
+    /// Appends the value at position `rank` of the properties to `out`; false if it is null.
     ///
-    /// Reads the lengths up to its own, then no more than the value between its delimiters.
+    /// Reads the lengths up to that value, then only the value between its delimiters.
     pub(super) fn get(&self, list: Range<u64>, rank: usize, out: &mut Vec<u8>) -> Result<bool> {
         if list.is_empty() {
             return Ok(false);
@@ -144,7 +149,7 @@ impl Lists<'_> {
         Ok(true)
     }
 
-    /// Hands every value that is not null to `f`, ascending by number.
+    /// Hands every value that is not null to `f`, ascending by property number.
     pub(super) fn each(
         &self,
         list: Range<u64>,
@@ -157,7 +162,7 @@ impl Lists<'_> {
         self.each_of(&read, f)
     }
 
-    /// As [`Lists::each`], of a list that was read.
+    /// As [`PropertyLists::each`], for a list that was read already.
     pub(super) fn each_of(
         &self,
         list: &[u8],
@@ -194,24 +199,24 @@ impl Lists<'_> {
         (rest == self.properties.delimiter(count).bytes()).then_some(values)
     }
 
-    /// What stands in the text wherever a list has a value that is wanted, and perhaps elsewhere;
-    /// nothing if every value is.
-    pub(super) fn pattern(&self, rank: usize, wanted: &Wanted) -> Vec<u8> {
+    /// A pattern that occurs in the text of every list with a wanted value, and possibly elsewhere;
+    /// empty if every value is wanted.
+    pub(super) fn pattern(&self, rank: usize, wanted: &Predicate) -> Vec<u8> {
         let mut pattern = Vec::new();
         match wanted {
-            Wanted::Equal(value) => {
+            Predicate::Equal(value) => {
                 pattern.extend_from_slice(self.properties.delimiter(rank).bytes());
                 self.properties.form(rank).render(value, &mut pattern);
                 pattern.extend_from_slice(self.properties.delimiter(rank + 1).bytes());
             }
-            Wanted::Item(item) => {
+            Predicate::Item(item) => {
                 let mut bytes = Vec::new();
                 nakshi_store::varint::put(&mut bytes, item.len() as u64);
                 bytes.extend_from_slice(item);
                 debug_assert_eq!(self.properties.form(rank), Form::Bytes);
                 escape(&bytes, &mut pattern);
             }
-            Wanted::Contains(some) | Wanted::ItemContains(some) => escape(some, &mut pattern),
+            Predicate::Contains(some) | Predicate::ItemContains(some) => escape(some, &mut pattern),
         }
         pattern
     }

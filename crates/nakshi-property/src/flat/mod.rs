@@ -1,14 +1,15 @@
 //! The flat layout of ZipG (section 3): properties as text with delimiters, compressed by Succinct.
 //!
-//! A group of rows is one text. Both kinds of rows have their properties as a *list* (section 3.3,
-//! Figure 1): the length of every value in decimal digits, then each value behind the delimiter of
-//! its property, properties in the order of their names, and a delimiter that ends the list. A value
-//! that is null has length zero.
+//! A group of rows is one text. In it, the properties of a node or an edge are a *list* (section
+//! 3.3, Figure 1): the length of every value in decimal digits, then each value behind the
+//! delimiter of its property, in the order of the property names, and a delimiter that ends the
+//! list. A null value has length zero.
 //!
-//! - [`Writer`]: rows become texts, a NodeFile or an EdgeFile; [`Rows`]: the queries
-//! - [`FlatDirectory`]: where texts lie, and where in them rows begin
-//! - `form`: values as text, free of delimiters; `delimiter`: properties and their delimiters;
-//!   `list`: a list of properties; `nodes`, `edges`: what a row is
+//! - [`FlatWriter`] turns rows into the texts of a NodeFile or an EdgeFile; [`FlatRows`] has the
+//!   queries
+//! - [`FlatDirectory`] locates the texts, and the rows in them
+//! - `form` writes values as text without delimiters; `delimiter` assigns delimiters to properties;
+//!   `list` has the lists of properties; `nodes` and `edges` have the forms of the two files
 
 mod delimiter;
 mod directory;
@@ -23,5 +24,5 @@ mod writer;
 mod tests;
 
 pub(super) use directory::FlatDirectory;
-pub(super) use rows::Rows;
-pub(super) use writer::Writer;
+pub(super) use rows::FlatRows;
+pub(super) use writer::FlatWriter;

@@ -4,65 +4,67 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::blob::Blob;
+use super::super::condition::Predicate;
 use super::super::row::EdgeRow;
-use super::super::row::Values;
+use super::super::row::RowValues;
 use super::super::row::common;
-use super::super::wanted::Wanted;
-use super::delimiter::Properties;
-use super::directory::{FlatDirectory, Places};
-use super::list::Lists;
-use crate::compressed_text::Text;
+use super::delimiter::DelimitedProperties;
+use super::directory::{FlatDirectory, ListLocations};
+use super::list::PropertyLists;
+use crate::compressed_text::CompressedText;
 use nakshi_store::Result;
 
-/// Another pattern is looked for only if it occurs at most so often for every row that is left; to
-/// read the value of the row is less work otherwise.
+/// A pattern is searched only if it occurs at most this often for each row that is left; otherwise
+/// reading the values of the rows is less work.
 const OFTEN: u64 = 16;
 
-/// Edges that are read at once.
+/// Edges that one extraction reads.
 const BLOCK: u64 = 1 << 10;
 
-/// Rows in groups, each a text.
+/// The rows of a file, in groups of one text each.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct FlatRows {
     blob: Arc<Blob>,
-    properties: Properties,
+    properties: DelimitedProperties,
     /// First row of each group, and the number of rows.
     starts: Vec<u64>,
-    groups: Vec<Group>,
+    groups: Vec<FlatRowGroup>,
 }
 
 #[derive(Debug)]
-struct Group {
-    text: Text,
+struct FlatRowGroup {
+    text: CompressedText,
     digits: usize,
-    places: Places,
+    places: ListLocations,
 }
 
-impl Group {
-    fn lists<'r>(&'r self, properties: &'r Properties) -> Lists<'r> {
-        Lists { properties, text: &self.text, digits: self.digits }
+impl FlatRowGroup {
+    fn lists<'r>(&'r self, properties: &'r DelimitedProperties) -> PropertyLists<'r> {
+        PropertyLists { properties, text: &self.text, digits: self.digits }
     }
 
-    /// Where the list of a row is.
+    /// Range of the list of a row.
     fn list(&self, row: u64) -> Result<Range<u64>> {
         match &self.places {
-            Places::Lists(offsets) => {
+            ListLocations::Lists(offsets) => {
                 let (from, until) = offsets.pair(self.text.blob(), row)?;
                 Ok(from..until)
             }
-            Places::Records(parts) => parts.list(&self.text, row),
+            ListLocations::Records(parts) => parts.list(&self.text, row),
         }
     }
 
-    /// The row in whose list an offset is.
+    /// The row whose list contains an offset.
     fn row_at(&self, offset: u64) -> Result<Option<u64>> {
         match &self.places {
-            Places::Lists(offsets) => Ok(offsets.at_most(self.text.blob(), offset)?.checked_sub(1)),
-            Places::Records(parts) => parts.row_at(&self.text, offset),
+            ListLocations::Lists(offsets) => {
+                Ok(offsets.at_most(self.text.blob(), offset)?.checked_sub(1))
+            }
+            ListLocations::Records(parts) => parts.row_at(&self.text, offset),
         }
     }
 
-    /// The rows in whose lists a pattern occurs, ascending.
+    /// Rows whose lists contain a pattern, ascending.
     fn rows_with(&self, pattern: &[u8]) -> Result<Vec<u64>> {
         let mut rows = Vec::new();
         for offset in self.text.search(pattern)? {
@@ -73,7 +75,7 @@ impl Group {
     }
 }
 
-impl Rows {
+impl FlatRows {
     pub(crate) fn open(blob: Blob, directory: &FlatDirectory) -> Result<Self> {
         let (blob, mut starts) = (Arc::new(blob), vec![0]);
         let mut groups = Vec::new();
@@ -82,14 +84,14 @@ impl Rows {
             if group.digits == 0 {
                 return Err(blob.damaged(0, "a length has no digits"));
             }
-            groups.push(Group {
-                text: Text::open(&blob, group.text)?,
+            groups.push(FlatRowGroup {
+                text: CompressedText::open(&blob, group.text)?,
                 digits: group.digits.into(),
                 places: group.places,
             });
         }
-        let properties = Properties::ordered(directory.properties.clone());
-        Ok(Rows { blob, properties, starts, groups })
+        let properties = DelimitedProperties::ordered(directory.properties.clone());
+        Ok(FlatRows { blob, properties, starts, groups })
     }
 
     pub(crate) fn blob(&self) -> &Blob {
@@ -100,13 +102,13 @@ impl Rows {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The group of a row, and the row in it.
-    fn group(&self, row: u64) -> Option<(&Group, u64)> {
+    /// The group of a row, and the number of the row in it.
+    fn group(&self, row: u64) -> Option<(&FlatRowGroup, u64)> {
         let number = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
         Some((self.groups.get(number)?, row - self.starts.get(number)?))
     }
 
-    /// Appends the value of a property to `out`; false if the row has none.
+    /// Appends the value of a property to `out`; false if it is null.
     pub(crate) fn get(&self, row: u64, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match (self.group(row), self.properties.rank(property)) {
             (Some((group, row)), Some(rank)) => {
@@ -124,9 +126,9 @@ impl Rows {
         }
     }
 
-    /// The rows that have all these values, ascending: those where the text has them, as far as
-    /// their lists bear it out.
-    pub(crate) fn find(&self, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Rows that meet all conditions, ascending: the text is searched for patterns, and the lists
+    /// of the hits are then compared.
+    pub(crate) fn find(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         for (group, bounds) in self.groups.iter().zip(self.starts.windows(2)) {
             let &[start, end] = bounds else { continue };
@@ -139,8 +141,13 @@ impl Rows {
         Ok(found)
     }
 
-    /// Rows of a group, which has `rows`, among which are all that have these values.
-    fn candidates(&self, group: &Group, rows: u64, wanted: &[(u32, Wanted)]) -> Result<Vec<u64>> {
+    /// Candidates of a group of `rows` rows: all rows that meet the conditions are among them.
+    fn candidates(
+        &self,
+        group: &FlatRowGroup,
+        rows: u64,
+        wanted: &[(u32, Predicate)],
+    ) -> Result<Vec<u64>> {
         let lists = group.lists(&self.properties);
         let mut patterns = Vec::new();
         for (property, wanted) in wanted {
@@ -171,8 +178,8 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Whether a row has all these values.
-    fn has(&self, row: u64, wanted: &[(u32, Wanted)]) -> Result<bool> {
+    /// Returns true if a row meets all conditions.
+    fn has(&self, row: u64, wanted: &[(u32, Predicate)]) -> Result<bool> {
         let mut value = Vec::new();
         for (property, wanted) in wanted {
             value.clear();
@@ -183,10 +190,10 @@ impl Rows {
         Ok(true)
     }
 
-    /// The internal id of the end of an edge.
+    /// The internal id of the destination of an edge.
     pub(crate) fn end(&self, row: u64) -> Result<u64> {
         match self.group(row) {
-            Some((Group { text, places: Places::Records(parts), .. }, row)) => {
+            Some((FlatRowGroup { text, places: ListLocations::Records(parts), .. }, row)) => {
                 let ends = parts.ends(text, row, 1)?;
                 ends.first().copied().ok_or_else(|| self.none())
             }
@@ -197,18 +204,19 @@ impl Rows {
     /// The time of an edge.
     pub(crate) fn time(&self, row: u64) -> Result<i64> {
         match self.group(row) {
-            Some((Group { text, places: Places::Records(parts), .. }, row)) => {
+            Some((FlatRowGroup { text, places: ListLocations::Records(parts), .. }, row)) => {
                 parts.time(text, row)
             }
             _ => Err(self.none()),
         }
     }
 
-    /// The internal ids of the ends of neighbouring edges.
+    /// The internal ids of the destinations of neighbouring edges.
     pub(crate) fn ends(&self, rows: Range<u64>) -> Result<Vec<u64>> {
         let (mut ends, mut row) = (Vec::new(), rows.start);
         while row < rows.end {
-            let Some((Group { text, places: Places::Records(parts), .. }, local)) = self.group(row)
+            let Some((FlatRowGroup { text, places: ListLocations::Records(parts), .. }, local)) =
+                self.group(row)
             else {
                 return Err(self.none());
             };
@@ -219,12 +227,12 @@ impl Rows {
         Ok(ends)
     }
 
-    /// Neighbouring edges; their lists lie side by side and are read at once.
+    /// Neighbouring edges with their properties; their lists lie side by side and are read at once.
     pub(crate) fn edges(&self, rows: Range<u64>) -> Result<Vec<EdgeRow>> {
         let (mut edges, mut row, mut read) = (Vec::new(), rows.start, Vec::new());
         while row < rows.end {
             let Some((group, local)) = self.group(row) else { return Err(self.none()) };
-            let Places::Records(parts) = &group.places else { return Err(self.none()) };
+            let ListLocations::Records(parts) = &group.places else { return Err(self.none()) };
             let places = parts.edges(&group.text, local, (rows.end - row).min(BLOCK))?;
             let (Some(first), Some(last)) = (places.first(), places.last()) else {
                 return Err(self.none());
@@ -236,7 +244,7 @@ impl Rows {
                 let list = read.get(at(place.list.start)..at(place.list.end)).unwrap_or_default();
                 let mut values = Vec::new();
                 group.lists(&self.properties).each_of(list, |number, value| {
-                    Values::put(number, value, &mut values);
+                    RowValues::put(number, value, &mut values);
                     Ok(())
                 })?;
                 edges.push(EdgeRow { time: place.time, end: place.end, values });
@@ -251,8 +259,8 @@ impl Rows {
         self.blob.damaged(0, "an edge is asked for that it has not")
     }
 
-    /// Whether compressed texts are sound, and heads of edge records what source and type of their
-    /// rows ask for. The lists are checked by whoever reads each row.
+    /// Checks the compressed texts, and that the heads of edge records have the source and the type
+    /// of their rows. Reading each row checks the lists.
     pub(crate) fn verify(
         &self,
         of_row: &dyn Fn(u64) -> Result<(u64, u64)>,
@@ -260,8 +268,10 @@ impl Rows {
     ) -> Result<()> {
         for ((number, group), start) in self.groups.iter().enumerate().zip(&self.starts) {
             let checked = group.text.check().and_then(|()| match &group.places {
-                Places::Lists(_) => Ok(()),
-                Places::Records(parts) => parts.verify(&group.text, |row| of_row(start + row)),
+                ListLocations::Lists(_) => Ok(()),
+                ListLocations::Records(parts) => {
+                    parts.verify(&group.text, |row| of_row(start + row))
+                }
             });
             if let Err(error) = checked {
                 told(format!("group {number}: {error}"));

@@ -1,4 +1,4 @@
-//! The texts of the paper's figures, and files against plain values.
+//! Tests with the texts of the paper's figures, and of files against a model of plain values.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use nakshi_io::{CancelToken, Salt, Striping};
 use proptest::prelude::*;
 
 use super::super::blob::Blob;
-use super::super::row::{Edge, Values};
+use super::super::condition::Predicate;
+use super::super::row::{EncodedEdge, RowValues};
 use super::super::value::ordered_int;
-use super::super::wanted::Wanted;
-use super::delimiter::Properties;
+use super::delimiter::DelimitedProperties;
 use super::edges::PendingEdges;
-use super::list::Pending;
-use super::{FlatDirectory, Rows, Writer, nodes};
+use super::list::PendingLists;
+use super::{FlatDirectory, FlatRows, FlatWriter, nodes};
 use crate::{PropertySpec, PropertyType, Scalar};
 use nakshi_store::Result;
 use nakshi_store::Sink;
@@ -24,29 +24,29 @@ fn specs(names: &[(&str, Scalar)]) -> Vec<PropertySpec> {
     names.iter().map(spec).collect()
 }
 
-/// Values by number, as a writer gets them.
+/// Encodes values by number, as a writer gets them.
 fn packed(values: &[(u32, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    values.iter().for_each(|(number, value)| Values::put(*number, value, &mut bytes));
+    values.iter().for_each(|(number, value)| RowValues::put(*number, value, &mut bytes));
     bytes
 }
 
-/// Figure 1: offsets 0, 21 and 42; 1, 2 and 3 stand for its bullet, dagger and star, 28 for its
-/// double dagger. A value begins behind the lengths and the delimiters before it, which the sum in
-/// the paper leaves out.
+/// Figure 1: the offsets are 0, 21 and 42; bytes 1, 2 and 3 stand for its bullet, dagger and star,
+/// and 28 for its double dagger. A value begins behind the lengths and the delimiters before it,
+/// which the sum in the paper leaves out.
 #[test]
 fn figure_1() {
     let specs =
         specs(&[("nickname", Scalar::String), ("age", Scalar::Int), ("location", Scalar::String)]);
-    let properties = Properties::of(&specs).unwrap();
+    let properties = DelimitedProperties::of(&specs).unwrap();
     let age = |age| ordered_int(age).to_be_bytes();
-    let mut lists = Pending::default();
+    let mut lists = PendingLists::default();
     for person in [
         packed(&[(0, b"Ally"), (1, &age(42)), (2, b"Berkeley")]),
         packed(&[(0, b"Bobby"), (2, b"Princeton")]),
         packed(&[(0, b"Cat"), (1, &age(24))]),
     ] {
-        lists.push(&properties, Values(&person)).unwrap();
+        lists.push(&properties, RowValues(&person)).unwrap();
     }
     let mut text = Vec::new();
     let offsets = nodes::lay_out(&lists, &properties, &mut text);
@@ -59,14 +59,14 @@ fn figure_1() {
 /// Figure 2: two records of a source, the second with times of other lengths and no properties.
 #[test]
 fn figure_2() {
-    let properties = Properties::of(&specs(&[("note", Scalar::String)])).unwrap();
-    let (mut lists, mut edges) = (Pending::default(), PendingEdges::default());
+    let properties = DelimitedProperties::of(&specs(&[("note", Scalar::String)])).unwrap();
+    let (mut lists, mut edges) = (PendingLists::default(), PendingEdges::default());
     for (ty, time, end, note) in
         [(0, 7, 120, Some("ab")), (0, 15, 3, None), (4, -3, 9, None), (4, 5, 8, None)]
     {
         let note: Option<&str> = note;
         let values = note.map(|note| packed(&[(0, note.as_bytes())])).unwrap_or_default();
-        lists.push(&properties, Values(&values)).unwrap();
+        lists.push(&properties, RowValues(&values)).unwrap();
         edges.push(3, ty, time, end);
     }
     let mut text = Vec::new();
@@ -81,7 +81,7 @@ fn figure_2() {
 /// A row of the model: values by number.
 type Row = BTreeMap<u32, Vec<u8>>;
 
-/// A file of the layout in memory, and its directory.
+/// Writes a file of the layout into memory; returns it with its directory.
 fn written(
     specs: &[PropertySpec],
     limit: usize,
@@ -94,13 +94,19 @@ fn written(
     let fs = default_fs();
     let sink =
         Sink::create(fs.as_ref(), "file".into(), Striping::single(&path), 4096, salt).unwrap();
-    let make = if edges { Writer::edges } else { Writer::nodes };
+    let make = if edges { FlatWriter::edges } else { FlatWriter::nodes };
     let mut writer = make(sink, limit, &CancelToken::new(), specs).unwrap();
     for (node, time, row) in rows {
         let values: Vec<(u32, &[u8])> = row.iter().map(|(n, v)| (*n, v.as_slice())).collect();
         let values = packed(&values);
         let time = ordered_int(*time).to_be_bytes();
-        let edge = Edge { node: *node, ty: node % 2, time, end: node * 3, values: Values(&values) };
+        let edge = EncodedEdge {
+            node: *node,
+            ty: node % 2,
+            time,
+            end: node * 3,
+            values: RowValues(&values),
+        };
         match edges {
             true => writer.push_edge(&edge).unwrap(),
             false => writer.push(edge.values).unwrap(),
@@ -119,7 +125,7 @@ fn values() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Scalars of `count` properties, and rows.
+/// Generates the types of up to 39 properties, and rows.
 fn files() -> impl Strategy<Value = (Vec<Scalar>, Vec<(u64, i64, Row)>)> {
     let scalar = prop::sample::select(vec![Scalar::String, Scalar::Int, Scalar::Bool]);
     prop::collection::vec(scalar, 1..40).prop_flat_map(|scalars| {
@@ -130,7 +136,7 @@ fn files() -> impl Strategy<Value = (Vec<Scalar>, Vec<(u64, i64, Row)>)> {
     })
 }
 
-fn all(rows: &Rows, row: u64) -> Result<Row> {
+fn all(rows: &FlatRows, row: u64) -> Result<Row> {
     let mut found = Row::new();
     rows.each(row, |number, value| {
         found.insert(number, value.to_vec());
@@ -148,8 +154,8 @@ fn named(scalars: &[Scalar]) -> Vec<PropertySpec> {
 }
 
 proptest! {
-    /// Values with delimiters in them, empty ones beside none, of one form in the place of another;
-    /// up to 39 properties, so that delimiters have one byte or two; groups that end anywhere.
+    /// Values contain delimiters, are empty or null, and stand in places of other forms; up to 39
+    /// properties make delimiters of one byte and of two; groups end anywhere.
     ///
     /// Seen red with values that are not escaped, with an empty value as an empty text, with hits
     /// that are not verified, with hits given to the edge before, with rows that are found without
@@ -163,7 +169,7 @@ proptest! {
         let specs = named(&scalars);
         rows.sort_by_key(|(node, ..)| *node);
         let (bytes, directory) = written(&specs, limit, edges, &rows);
-        let found = Rows::open(Blob::of(&bytes).unwrap(), &directory).unwrap();
+        let found = FlatRows::open(Blob::of(&bytes).unwrap(), &directory).unwrap();
         prop_assert_eq!(found.len(), rows.len() as u64);
         let mut value = Vec::new();
         for (i, (node, time, row)) in (0..).zip(&rows) {
@@ -177,8 +183,8 @@ proptest! {
                 prop_assert_eq!(found.time(i).unwrap(), *time);
                 prop_assert_eq!(found.end(i).unwrap(), node * 3);
             }
-            let both: Vec<(u32, Wanted)> =
-                row.iter().map(|(n, value)| (*n, Wanted::Equal(value.clone()))).take(2).collect();
+            let both: Vec<(u32, Predicate)> =
+                row.iter().map(|(n, value)| (*n, Predicate::Equal(value.clone()))).take(2).collect();
             for wanted in both.windows(1).chain(both.windows(2)) {
                 let fits = |row: &Row| wanted.iter().all(|(n, wanted)| {
                     row.get(n).is_some_and(|value| wanted.fits(value))
@@ -192,10 +198,10 @@ proptest! {
             {
                 let some = |range: std::ops::Range<usize>| value.get(range).unwrap_or_default().to_vec();
                 for wanted in [
-                    Wanted::Item(some(1..value.len())),
-                    Wanted::Contains(some(1..value.len())),
-                    Wanted::Contains(some(0..1)),
-                    Wanted::ItemContains(some(2..value.len())),
+                    Predicate::Item(some(1..value.len())),
+                    Predicate::Contains(some(1..value.len())),
+                    Predicate::Contains(some(0..1)),
+                    Predicate::ItemContains(some(2..value.len())),
                 ] {
                     let fits = |row: &Row| row.get(number).is_some_and(|value| wanted.fits(value));
                     let expected = (0..).zip(&rows).filter(|(_, (.., row))| fits(row));
@@ -210,7 +216,7 @@ proptest! {
             prop_assert_eq!(ends, vec![rows[0].0 * 3; record as usize]);
             for (edge, (_, time, row)) in found.edges(0..record).unwrap().iter().zip(&rows) {
                 prop_assert_eq!(edge.time, *time);
-                let values = Values(&edge.values).map(|(n, value)| (n, value.to_vec()));
+                let values = RowValues(&edge.values).map(|(n, value)| (n, value.to_vec()));
                 prop_assert_eq!(&values.collect::<Row>(), row);
             }
         }
@@ -220,7 +226,8 @@ proptest! {
         prop_assert_eq!(told, Vec::<String>::new());
     }
 
-    /// Bytes that were flipped behind the checksums give errors or other values, never a panic.
+    /// Bytes that were flipped after their checksums were verified give errors or other values,
+    /// never a panic.
     #[test]
     fn damage_does_not_panic(
         (scalars, mut rows) in files(),
@@ -235,13 +242,13 @@ proptest! {
                 bytes[at] ^= flip;
             }
         }
-        let Ok(found) = Rows::open(Blob::of(&bytes).unwrap(), &directory) else { return Ok(()) };
+        let Ok(found) = FlatRows::open(Blob::of(&bytes).unwrap(), &directory) else { return Ok(()) };
         let _ = (found.edges(0..found.len()), found.ends(0..found.len()));
         for (i, (.., row)) in (0..).zip(&rows) {
             let _ = (all(&found, i), found.time(i), found.end(i), found.edges(i..i + 1));
             for (number, value) in row {
                 let _ = found.get(i, *number, &mut Vec::new());
-                let _ = found.find(&[(*number, Wanted::Equal(value.clone()))]);
+                let _ = found.find(&[(*number, Predicate::Equal(value.clone()))]);
             }
         }
         let _ = found.verify(&|row| Ok((row, 0)), &mut |_| {});

@@ -1,63 +1,63 @@
-//! Rows become texts, a group at a time.
+//! Writer of the flat layout, which turns rows into texts group by group.
 
 use nakshi_io::CancelToken;
 use nakshi_succinct::Options;
 
-use super::super::row::{Edge, GROUP, Values};
+use super::super::row::{EncodedEdge, GROUP, RowValues};
 use super::super::value::plain_int;
-use super::delimiter::Properties;
+use super::delimiter::DelimitedProperties;
 use super::directory::{FlatDirectory, FlatGroup};
 use super::edges::PendingEdges;
-use super::list::Pending;
+use super::list::PendingLists;
 use super::nodes;
 use crate::PropertySpec;
-use crate::compressed_text::{Extent, compress};
+use crate::compressed_text::{TextExtent, compress};
 use nakshi_store::Result;
 use nakshi_store::Sink;
 
 /// A file of the flat layout under construction.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct FlatWriter {
     sink: Sink,
-    /// Bytes of text in a group, but for the last row.
+    /// Bytes of text in a group, without its last row.
     limit: usize,
     cancel: CancelToken,
-    properties: Properties,
+    properties: DelimitedProperties,
     groups: Vec<FlatGroup>,
-    lists: Pending,
-    /// Of an EdgeFile.
+    lists: PendingLists,
+    /// The pending edges of an EdgeFile; none for a NodeFile.
     edges: Option<PendingEdges>,
     memory: usize,
 }
 
-/// How the text of a NodeFile is compressed.
+/// Compression of the text of a NodeFile.
 const NODES: Options =
     Options { sa_rate: 32, isa_rate: 32, psi: nakshi_succinct::Psi::Runs, psi_block: 64 };
-/// How the text of an EdgeFile is compressed: it is read more than it is searched.
+/// Compression of the text of an EdgeFile, which is read more often than it is searched.
 const EDGES: Options =
     Options { sa_rate: 128, isa_rate: 32, psi: nakshi_succinct::Psi::Runs, psi_block: 64 };
 
-impl Writer {
-    /// A NodeFile.
+impl FlatWriter {
+    /// Starts a NodeFile.
     pub(crate) fn nodes(
         sink: Sink,
         limit: usize,
         cancel: &CancelToken,
         specs: &[PropertySpec],
     ) -> Result<Self> {
-        Ok(Writer {
+        Ok(FlatWriter {
             sink,
             limit,
             cancel: cancel.clone(),
-            properties: Properties::of(specs)?,
+            properties: DelimitedProperties::of(specs)?,
             groups: Vec::new(),
-            lists: Pending::default(),
+            lists: PendingLists::default(),
             edges: None,
             memory: 0,
         })
     }
 
-    /// An EdgeFile.
+    /// Starts an EdgeFile.
     pub(crate) fn edges(
         sink: Sink,
         limit: usize,
@@ -65,11 +65,11 @@ impl Writer {
         specs: &[PropertySpec],
     ) -> Result<Self> {
         let nodes = Self::nodes(sink, limit, cancel, specs)?;
-        Ok(Writer { edges: Some(PendingEdges::default()), ..nodes })
+        Ok(FlatWriter { edges: Some(PendingEdges::default()), ..nodes })
     }
 
-    /// The next row.
-    pub(crate) fn push(&mut self, values: Values<'_>) -> Result<()> {
+    /// Appends the next row.
+    pub(crate) fn push(&mut self, values: RowValues<'_>) -> Result<()> {
         self.memory += self.lists.push(&self.properties, values)?;
         if self.lists.len() == GROUP as usize || self.memory > self.limit {
             self.encode()?;
@@ -77,8 +77,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The next row of an EdgeFile.
-    pub(crate) fn push_edge(&mut self, edge: &Edge<'_>) -> Result<()> {
+    /// Appends the next row of an EdgeFile.
+    pub(crate) fn push_edge(&mut self, edge: &EncodedEdge<'_>) -> Result<()> {
         if let Some(edges) = &mut self.edges {
             edges.push(edge.node, edge.ty, plain_int(u64::from_be_bytes(edge.time)), edge.end);
             self.memory += 28;
@@ -86,7 +86,7 @@ impl Writer {
         self.push(edge.values)
     }
 
-    /// Encodes the rows so far as a group.
+    /// Encodes the pending rows as a group.
     fn encode(&mut self) -> Result<()> {
         let lists = std::mem::take(&mut self.lists);
         let (mut text, base) = (Vec::new(), self.sink.len());
@@ -107,7 +107,7 @@ impl Writer {
         drop(lists);
         self.sink.append(&out)?;
         let compressed = compress(text, options, &self.cancel)?;
-        let text = Extent::of(self.sink.len(), &compressed);
+        let text = TextExtent::of(self.sink.len(), &compressed);
         self.sink.append(&compressed)?;
         self.groups.push(FlatGroup { rows, text, digits, places });
         self.memory = 0;
@@ -118,7 +118,7 @@ impl Writer {
         if self.lists.len() > 0 {
             self.encode()?;
         }
-        let Writer { sink, properties, groups, .. } = self;
+        let FlatWriter { sink, properties, groups, .. } = self;
         Ok((sink, FlatDirectory { properties: properties.into_ordered(), groups }))
     }
 }

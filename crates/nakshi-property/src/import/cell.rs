@@ -1,4 +1,4 @@
-//! One field of a row, and the types of properties as fields tell them.
+//! Fields of rows, and the types of properties as inferred from their fields.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use super::super::spec::PropertySpec;
 use super::super::value::{PropertyType, Scalar, Value};
 use nakshi_store::{Error, Result, varint};
 
-/// A field.
+/// A field of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell<'r> {
     Null,
-    /// Of a text file: a value of any type. Empty only between quotes.
+    /// Text of a file, which may stand for a value of any type; empty only between quotes.
     Text(&'r [u8]),
-    /// Of a table that knows its types.
+    /// Value of a table with typed columns.
     Value(Value),
 }
 
-/// What all texts of a property without a declared type could be.
+/// Types that all texts so far of a property without a declared type can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Guess {
     int: bool,
@@ -26,7 +26,7 @@ struct Guess {
 impl Guess {
     fn see(&mut self, text: &[u8]) {
         let text = std::str::from_utf8(text).unwrap_or_default();
-        // Canonical, so that nothing is lost: "007" is text, and so is "+1".
+        // Only canonical integers, so that nothing is lost: "007" stays text, and so does "+1".
         self.int &= text.parse::<i64>().is_ok_and(|v| v.to_string() == text);
         let digits = text.trim_start_matches('-').as_bytes();
         let number = match digits {
@@ -38,7 +38,7 @@ impl Guess {
     }
 }
 
-/// A property name and its type.
+/// A property: its name, and what is known of its type.
 #[derive(Clone, Debug)]
 struct Known {
     name: String,
@@ -47,20 +47,20 @@ struct Known {
     searchable: bool,
 }
 
-/// The properties that have been seen, by number.
+/// The properties seen so far, by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Properties {
+pub(super) struct InferredProperties {
     numbers: HashMap<String, u32>,
     known: Vec<Known>,
 }
 
-impl Properties {
-    /// The number of a property; `ty` is what a header says of it.
+impl InferredProperties {
+    /// The number of a property; `ty` is the type in the header, if there is one.
     ///
     /// # Errors
-    /// It has another type elsewhere.
+    /// A message if the property has another type elsewhere.
     pub(super) fn number(&mut self, name: &str, ty: Option<PropertyType>) -> Result<u32, String> {
-        // Lossless: names in memory.
+        // Lossless, because the names are in memory.
         let next = self.known.len() as u32;
         let number = *self.numbers.entry(name.to_owned()).or_insert(next);
         if number == next {
@@ -80,19 +80,19 @@ impl Properties {
         }
     }
 
-    /// Adds a property of a graph that is there already, unless there is one of its name.
+    /// Adds a property of an existing graph, unless there is one of its name.
     pub(super) fn take(&mut self, spec: &PropertySpec) {
-        // Names are unique, so that none has another type elsewhere.
+        // Names are unique in a graph, so the type cannot differ.
         let number = self.number(&spec.name, Some(spec.ty));
         if let Some(known) = number.ok().and_then(|number| self.known.get_mut(number as usize)) {
             known.searchable |= spec.searchable;
         }
     }
 
-    /// Appends a field for [`Properties::read`]; nothing for null.
+    /// Appends a field for [`read`]; nothing for null.
     ///
     /// # Errors
-    /// Why it does not fit the property.
+    /// A message that says why the field does not fit the property.
     pub(super) fn write(
         &mut self,
         property: u32,
@@ -103,7 +103,7 @@ impl Properties {
         let told = |error: String| format!("property '{}': {error}", known.name);
         let value = match (cell, known.declared) {
             (Cell::Null, _) => return Ok(()),
-            // Between quotes: an empty value where there are any, none where there are not.
+            // Empty quotes: an empty value of a type that has one, else null.
             (Cell::Text(b""), ty) if !ty.is_some_and(PropertyType::has_empty) => return Ok(()),
             (Cell::Text(text), None) => {
                 known.guess.see(text);
@@ -122,12 +122,12 @@ impl Properties {
         Ok(())
     }
 
-    /// Appends bytes of a value of a declared type, as [`Properties::write`] would.
+    /// Appends the bytes of a value of a declared type, as [`InferredProperties::write`] would.
     pub(super) fn copy(property: u32, bytes: &[u8], out: &mut Vec<u8>) {
         put(property, false, bytes, out);
     }
 
-    /// Names and types, once all fields have been seen.
+    /// The specifications of all properties, once all fields have been seen.
     pub(super) fn settle(&self) -> Vec<PropertySpec> {
         let ty = |known: &Known| match known {
             Known { declared: Some(ty), .. } => *ty,
@@ -150,10 +150,11 @@ fn put(property: u32, text: bool, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Hands the fields of a row, as [`Properties::write`] wrote them, to `f` as bytes of their values.
+/// Decodes the fields of a row, as [`InferredProperties::write`] encoded them, and hands the bytes
+/// of each value to `f`.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a text that is not of the type which other tables declare.
+/// [`Error::Invalid`] for a text that does not have the type that other tables declare.
 pub(super) fn read(
     specs: &[PropertySpec],
     mut row: &[u8],
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn types_are_told_by_all_values() {
-        let mut properties = Properties::default();
+        let mut properties = InferredProperties::default();
         let mut row = Vec::new();
         for (name, texts) in [
             ("int", ["1", "-7", "0"]),
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn declared_types_hold() {
-        let mut properties = Properties::default();
+        let mut properties = InferredProperties::default();
         let age = properties.number("age", Some(PropertyType::of(Scalar::Int))).unwrap();
         let mut row = Vec::new();
         properties.write(age, &Cell::Null, &mut row).unwrap();

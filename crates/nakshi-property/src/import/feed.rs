@@ -1,4 +1,5 @@
-//! All rows of all tables: their ids for the import of the topology, the rest for later.
+//! Feed of the rows of all tables: their ids go to the import of the topology, and the rest is
+//! spooled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,48 +7,48 @@ use arrow_array::builder::{Int64Builder, LargeBinaryBuilder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use super::cell::Properties;
-use super::header::Kind;
-use super::rows::{Reader, Setting};
-use super::table::{Row, Rows, Table};
+use super::cell::InferredProperties;
+use super::header::TableKind;
+use super::rows::{RowReader, Setting};
+use super::table::{SpooledRow, Table, TableRows};
 use nakshi_store::sort::{Spill, SpillExtent, StreamReader, StreamWriter};
 use nakshi_store::{Error, Result, varint};
 
-/// Rows that are handed on at once.
+/// Rows in a record batch.
 const ROWS: usize = 8 << 10;
-/// Bytes of rows that are written and read at once.
+/// Bytes of spooled rows that are written or read at once.
 const CHUNK: usize = 1 << 20;
 
-/// The type of edges that are given none.
+/// Type of the edges that have none.
 const DEFAULT_TYPE: &str = "edge";
 
-/// What was read.
+/// Everything that was read from the tables.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    pub(super) properties: [Properties; 2],
+    pub(super) properties: [InferredProperties; 2],
     /// Types of edges, in the order in which they occur.
     pub(super) types: Vec<String>,
-    /// Rows of nodes, which come first, and of edges.
+    /// Number of rows of nodes, which come first, and of edges.
     pub(super) nodes: u64,
     pub(super) edges: u64,
-    /// The rest of each row; see [`Spooled`].
+    /// The spooled rows; see [`Spooled`].
     pub(super) extents: Vec<SpillExtent>,
     error: Option<Error>,
 }
 
-/// Reads tables as record batches of three columns: two ids and the number of the row. A node has
-/// its id twice.
-pub(super) struct Feed<'a> {
-    waiting: std::vec::IntoIter<(Kind, Table<'a>)>,
-    current: Option<(Kind, String, Reader<'a>)>,
+/// Reads tables as record batches of three columns: two ids and the row number. The row of a node
+/// has its id twice.
+pub(super) struct TableFeed<'a> {
+    waiting: std::vec::IntoIter<(TableKind, Table<'a>)>,
+    current: Option<(TableKind, String, RowReader<'a>)>,
     setting: Setting,
     spool: Option<StreamWriter<'a>>,
     tables: Arc<Mutex<Tables>>,
     schema: SchemaRef,
 }
 
-impl<'a> Feed<'a> {
-    /// Nodes first. What was read is in the second value when the feed has ended.
+impl<'a> TableFeed<'a> {
+    /// Starts with the tables of nodes. The second value receives what is read.
     pub(super) fn new(
         nodes: Vec<Table<'a>>,
         edges: Vec<Table<'a>>,
@@ -55,15 +56,15 @@ impl<'a> Feed<'a> {
         setting: Setting,
     ) -> (Self, Arc<Mutex<Tables>>) {
         let of = |kind| move |table| (kind, table);
-        let all: Vec<(Kind, Table<'a>)> = nodes
+        let all: Vec<(TableKind, Table<'a>)> = nodes
             .into_iter()
-            .map(of(Kind::Nodes))
-            .chain(edges.into_iter().map(of(Kind::Edges)))
+            .map(of(TableKind::Nodes))
+            .chain(edges.into_iter().map(of(TableKind::Edges)))
             .collect();
         let id = |name| Field::new(name, DataType::LargeBinary, false);
         let fields = vec![id("source"), id("target"), Field::new("row", DataType::Int64, false)];
         let tables = Arc::default();
-        let feed = Feed {
+        let feed = TableFeed {
             waiting: all.into_iter(),
             current: None,
             setting,
@@ -79,25 +80,25 @@ impl<'a> Feed<'a> {
         let tables = &mut *tables.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ids = [LargeBinaryBuilder::new(), LargeBinaryBuilder::new()];
         let mut rows = Int64Builder::new();
-        let (mut row, mut count) = (Row::default(), 0);
+        let (mut row, mut count) = (SpooledRow::default(), 0);
         while count < ROWS {
             let Some((kind, ty, reader)) = &mut self.current else {
                 let Some((kind, table)) = self.waiting.next() else { break };
                 let ty = table.name.clone().unwrap_or_else(|| DEFAULT_TYPE.to_owned());
                 let [nodes, edges] = &mut tables.properties;
-                let properties = if kind == Kind::Nodes { nodes } else { edges };
-                if let (Kind::Edges, Rows::Graph(graph)) = (kind, &table.rows) {
-                    // Those too that have no edges.
+                let properties = if kind == TableKind::Nodes { nodes } else { edges };
+                if let (TableKind::Edges, TableRows::Graph(graph)) = (kind, &table.rows) {
+                    // Types without edges are kept, too.
                     for ty in graph.edge_types() {
                         number_of(&mut tables.types, ty.as_bytes())?;
                     }
                 }
-                let reader = Reader::open(kind, table, properties, &self.setting)?;
+                let reader = RowReader::open(kind, table, properties, &self.setting)?;
                 self.current = Some((kind, ty, reader));
                 continue;
             };
             let [nodes, edges] = &mut tables.properties;
-            let properties = if *kind == Kind::Nodes { nodes } else { edges };
+            let properties = if *kind == TableKind::Nodes { nodes } else { edges };
             if !reader.next(properties, &mut row)? {
                 self.current = None;
                 continue;
@@ -109,12 +110,12 @@ impl<'a> Feed<'a> {
             let spool =
                 self.spool.as_mut().ok_or(Error::Internal("rows come behind the last one"))?;
             match kind {
-                Kind::Nodes => {
+                TableKind::Nodes => {
                     target.append_value(&row.source);
                     tables.nodes += 1;
                     spool_row(spool.buffer(), &row.values);
                 }
-                Kind::Edges => {
+                TableKind::Edges => {
                     target.append_value(&row.target);
                     tables.edges += 1;
                     let name = if row.ty.is_empty() { ty.as_bytes() } else { row.ty.as_slice() };
@@ -157,7 +158,7 @@ fn spool_row(out: &mut Vec<u8>, fields: &[u8]) {
     out.extend_from_slice(fields);
 }
 
-impl Iterator for Feed<'_> {
+impl Iterator for TableFeed<'_> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -172,14 +173,14 @@ impl Iterator for Feed<'_> {
     }
 }
 
-impl RecordBatchReader for Feed<'_> {
+impl RecordBatchReader for TableFeed<'_> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 }
 
 impl Tables {
-    /// The error that ended the feed, in place of what its reader made of it.
+    /// The error that ended the feed, in place of the error that its reader made of it.
     pub(super) fn blame(tables: &Mutex<Self>, error: Error) -> Error {
         tables.lock().unwrap_or_else(PoisonError::into_inner).error.take().unwrap_or(error)
     }
@@ -189,7 +190,7 @@ impl Tables {
     }
 }
 
-/// The rows that a [`Feed`] kept, in the same order.
+/// Reader of the rows that a [`TableFeed`] has spooled, in the same order.
 pub(super) struct Spooled<'s>(StreamReader<'s>);
 
 impl<'s> Spooled<'s> {
@@ -197,7 +198,7 @@ impl<'s> Spooled<'s> {
         Spooled(StreamReader::new(spool, extents, CHUNK))
     }
 
-    /// The fields of the next row.
+    /// The encoded fields of the next row.
     pub(super) fn next(&mut self) -> Result<&[u8]> {
         let broken = || Error::Invalid("a temporary file does not hold what was written".into());
         let mut at = 0;

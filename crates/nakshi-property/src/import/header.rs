@@ -1,22 +1,22 @@
-//! What the columns of a table mean, by their names.
+//! Roles of the columns of a table, by their names.
 //!
-//! Neo4j's typed headers (`name:type`, `:ID`, `:START_ID`, `:END_ID`, `:TYPE`, `:LABEL`, `:IGNORE`,
-//! with id spaces as in `:ID(Person)`), and well-known names where there are none. LDBC's ends of
-//! edges (`Person.id`) name a space too.
+//! The names follow Neo4j's typed headers (`name:type`, `:ID`, `:START_ID`, `:END_ID`, `:TYPE`,
+//! `:LABEL`, `:IGNORE`, with id spaces as in `:ID(Person)`). Without such headers, well-known names
+//! have roles. LDBC's columns of ends (`Person.id`) name a space too.
 
 use super::super::value::{PropertyType, Scalar};
 
-/// What a table holds.
+/// Kind of the rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TableKind {
     Nodes,
     Edges,
 }
 
-/// What a column means.
+/// Role of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// External id of the node, or of an end of the edge, in a space of its own if it has a name.
+    /// External id of the node, or of an end of the edge; in a space, if it has a name.
     Id {
         space: Option<String>,
     },
@@ -32,7 +32,7 @@ pub(super) enum Role {
     Labels,
     /// Time of the edge.
     Time,
-    /// A property, of this type or of one that its values tell.
+    /// A property of this type; without a type, one that is inferred from the values.
     Property {
         name: String,
         ty: Option<PropertyType>,
@@ -40,7 +40,7 @@ pub(super) enum Role {
     Ignored,
 }
 
-/// The property that labels are kept as.
+/// Name of the property that holds the labels.
 pub(super) const LABELS: &str = "labels";
 
 /// The column with the time of an edge.
@@ -56,11 +56,11 @@ pub(super) const fn time() -> PropertyType {
     PropertyType::of(Scalar::Timestamp)
 }
 
-/// The roles of the columns of a table.
+/// Finds the roles of the columns of a table.
 ///
 /// # Errors
-/// What is missing or unknown.
-pub(super) fn roles(kind: Kind, names: &[String]) -> Result<Vec<Role>, String> {
+/// A message that says what is missing or unknown.
+pub(super) fn roles(kind: TableKind, names: &[String]) -> Result<Vec<Role>, String> {
     let mut roles: Vec<Role> = Vec::with_capacity(names.len());
     for name in names {
         let role = role(kind, name, &roles)?;
@@ -75,8 +75,8 @@ pub(super) fn roles(kind: Kind, names: &[String]) -> Result<Vec<Role>, String> {
     }
     let has = |wanted: fn(&Role) -> bool| roles.iter().filter(|role| wanted(role)).count();
     let ids: &[(&str, usize)] = match kind {
-        Kind::Nodes => &[(":ID", has(|role| matches!(role, Role::Id { .. })))],
-        Kind::Edges => &[
+        TableKind::Nodes => &[(":ID", has(|role| matches!(role, Role::Id { .. })))],
+        TableKind::Edges => &[
             (":START_ID", has(|role| matches!(role, Role::Source { .. }))),
             (":END_ID", has(|role| matches!(role, Role::Target { .. }))),
         ],
@@ -90,7 +90,7 @@ pub(super) fn roles(kind: Kind, names: &[String]) -> Result<Vec<Role>, String> {
     }
 }
 
-fn role(kind: Kind, header: &str, before: &[Role]) -> Result<Role, String> {
+fn role(kind: TableKind, header: &str, before: &[Role]) -> Result<Role, String> {
     let (name, suffix) = match header.rsplit_once(':') {
         Some((name, suffix)) => (name, Some(suffix)),
         None => (header, None),
@@ -102,11 +102,11 @@ fn role(kind: Kind, header: &str, before: &[Role]) -> Result<Role, String> {
     };
     let space = space.filter(|space| !space.is_empty());
     Ok(match (kind, word.to_ascii_uppercase().as_str()) {
-        (Kind::Nodes, "ID") => Role::Id { space },
-        (Kind::Nodes, "LABEL") => Role::Labels,
-        (Kind::Edges, "START_ID") => Role::Source { space },
-        (Kind::Edges, "END_ID") => Role::Target { space },
-        (Kind::Edges, "TYPE") => Role::Type,
+        (TableKind::Nodes, "ID") => Role::Id { space },
+        (TableKind::Nodes, "LABEL") => Role::Labels,
+        (TableKind::Edges, "START_ID") => Role::Source { space },
+        (TableKind::Edges, "END_ID") => Role::Target { space },
+        (TableKind::Edges, "TYPE") => Role::Type,
         (_, "IGNORE") => Role::Ignored,
         _ => {
             let ty = property_type(word).ok_or_else(|| {
@@ -115,8 +115,9 @@ fn role(kind: Kind, header: &str, before: &[Role]) -> Result<Role, String> {
                      float, boolean, timestamp, bytes, or a list of these such as int[]"
                 )
             })?;
-            // The first of two columns: edges may have a property of this name too.
-            if kind == Kind::Edges
+            // Only the first such column is the end: edges may have a property of this name as
+            // well.
+            if kind == TableKind::Edges
                 && name.eq_ignore_ascii_case(TIME)
                 && !ty.list
                 && !before.contains(&Role::Time)
@@ -131,12 +132,12 @@ fn role(kind: Kind, header: &str, before: &[Role]) -> Result<Role, String> {
     })
 }
 
-fn well_known(kind: Kind, name: &str, before: &[Role]) -> Role {
+fn well_known(kind: TableKind, name: &str, before: &[Role]) -> Role {
     let has = |wanted: fn(&Role) -> bool| before.iter().any(wanted);
     let source = has(|role| matches!(role, Role::Source { .. }));
     let target = has(|role| matches!(role, Role::Target { .. }));
     let lower = name.to_ascii_lowercase();
-    if kind == Kind::Edges
+    if kind == TableKind::Edges
         && (!source || !target)
         && let Some(space) = name.strip_suffix(".id")
     {
@@ -144,22 +145,22 @@ fn well_known(kind: Kind, name: &str, before: &[Role]) -> Role {
         return if source { Role::Target { space } } else { Role::Source { space } };
     }
     match (kind, lower.as_str()) {
-        (Kind::Nodes, "id") if !has(|role| matches!(role, Role::Id { .. })) => {
+        (TableKind::Nodes, "id") if !has(|role| matches!(role, Role::Id { .. })) => {
             Role::Id { space: None }
         }
-        (Kind::Edges, "source" | "src" | "from" | "start") if !source => {
+        (TableKind::Edges, "source" | "src" | "from" | "start") if !source => {
             Role::Source { space: None }
         }
-        (Kind::Edges, "target" | "dst" | "to" | "end" | "destination") if !target => {
+        (TableKind::Edges, "target" | "dst" | "to" | "end" | "destination") if !target => {
             Role::Target { space: None }
         }
-        (Kind::Edges, "type") if !has(|role| *role == Role::Type) => Role::Type,
-        (Kind::Edges, TIME) if !has(|role| *role == Role::Time) => Role::Time,
+        (TableKind::Edges, "type") if !has(|role| *role == Role::Type) => Role::Type,
+        (TableKind::Edges, TIME) if !has(|role| *role == Role::Time) => Role::Time,
         _ => Role::Property { name: name.to_owned(), ty: None },
     }
 }
 
-/// A type by Neo4j's or our name.
+/// Parses the name of a type, as Neo4j or as Nakshi spells it.
 fn property_type(name: &str) -> Option<PropertyType> {
     let lower = name.to_ascii_lowercase();
     let (word, list) = match lower.strip_suffix("[]") {
@@ -182,7 +183,7 @@ fn property_type(name: &str) -> Option<PropertyType> {
 mod tests {
     use super::*;
 
-    fn of(kind: Kind, names: &str) -> Result<Vec<Role>, String> {
+    fn of(kind: TableKind, names: &str) -> Result<Vec<Role>, String> {
         roles(kind, &names.split(',').map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -194,7 +195,7 @@ mod tests {
     fn typed_headers_and_well_known_names() {
         let person = || Some("Person".to_owned());
         assert_eq!(
-            of(Kind::Nodes, "personId:ID(Person),name,age:int,tags:string[],:LABEL,x:IGNORE"),
+            of(TableKind::Nodes, "personId:ID(Person),name,age:int,tags:string[],:LABEL,x:IGNORE"),
             Ok(vec![
                 Role::Id { space: person() },
                 property("name", None),
@@ -205,7 +206,7 @@ mod tests {
             ])
         );
         assert_eq!(
-            of(Kind::Edges, ":START_ID(Person),:END_ID,:TYPE,timestamp:long,weight:double"),
+            of(TableKind::Edges, ":START_ID(Person),:END_ID,:TYPE,timestamp:long,weight:double"),
             Ok(vec![
                 Role::Source { space: person() },
                 Role::Target { space: None },
@@ -215,9 +216,9 @@ mod tests {
             ])
         );
         let ends = vec![Role::Source { space: person() }, Role::Target { space: person() }];
-        assert_eq!(of(Kind::Edges, "Person.id,Person.id"), Ok(ends));
+        assert_eq!(of(TableKind::Edges, "Person.id,Person.id"), Ok(ends));
         assert_eq!(
-            of(Kind::Edges, "Source,target,type,position"),
+            of(TableKind::Edges, "Source,target,type,position"),
             Ok(vec![
                 Role::Source { space: None },
                 Role::Target { space: None },
@@ -230,12 +231,12 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named() {
         for (kind, names, mention) in [
-            (Kind::Nodes, "name,age", ":ID"),
-            (Kind::Edges, "source,type", ":END_ID"),
-            (Kind::Nodes, ":ID,:ID", "more than one"),
-            (Kind::Nodes, "id,place:point", "point"),
-            (Kind::Nodes, "id,a,a", "two columns"),
-            (Kind::Nodes, "id,:int", "no name"),
+            (TableKind::Nodes, "name,age", ":ID"),
+            (TableKind::Edges, "source,type", ":END_ID"),
+            (TableKind::Nodes, ":ID,:ID", "more than one"),
+            (TableKind::Nodes, "id,place:point", "point"),
+            (TableKind::Nodes, "id,a,a", "two columns"),
+            (TableKind::Nodes, "id,:int", "no name"),
         ] {
             let error = of(kind, names).unwrap_err();
             assert!(error.contains(mention), "{error}");

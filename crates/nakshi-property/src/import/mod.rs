@@ -1,22 +1,23 @@
-//! Loading a property graph: tables of nodes and edges become a store, under a memory cap.
+//! Import of a property graph: tables of nodes and edges become a store, under a memory cap.
 //!
-//! - [`load`] with [`LoadOptions`] and [`Table`]s gives a store and a [`LoadReport`]
-//! - `header`: what columns mean; `text`: fields of text files; `rows`: tables as rows; `cell`: types that
-//!   fields tell
-//! - `feed`: ids of all rows for the import of the topology, the rest spooled
-//! - `sort`: records by key, in runs on disk; `again`: the rows of a graph, for its compaction and for
-//!   another order of its nodes, which `relaid` takes
+//! - [`load`] makes a store of [`Table`]s, as [`LoadOptions`] say, and returns a [`LoadReport`]
+//! - `header` gives roles to columns, `text` splits the fields of text files, `rows` reads tables
+//!   row by row, and `cell` infers types from fields
+//! - `feed` hands the ids of all rows to the import of the topology, and spools the rest
+//! - `sort` sorts records by key in runs on disk
+//! - `reload` reads the rows of an existing graph, for its compaction and for `reorder`, which
+//!   writes a graph in another order of its nodes
 //!
-//! The import of edge lists gives vertices their numbers: it reads the ids of all rows as edges,
-//! with the number of the row as weight, into a temporary store. Its lists tell the vertices of each
-//! row; rows are then sorted by vertex, and encoded.
+//! The import of edge lists numbers the vertices: it reads the ids of all rows as edges, with the
+//! row number as weight, into a temporary store. The lists of that store tell the vertices of each
+//! row. The rows are then sorted by vertex and encoded.
 
-mod again;
 mod cell;
 mod feed;
 mod header;
 mod options;
-mod relaid;
+mod reload;
+mod reorder;
 mod rows;
 mod sort;
 mod table;
@@ -31,19 +32,18 @@ use nakshi_io::write::WriteFs;
 
 pub(crate) use header::TIME;
 pub use options::LoadOptions;
-pub use relaid::Relaid;
-pub use table::{Rows, Table};
+pub use reorder::Reorder;
+pub use table::{Table, TableRows};
 
-use super::row::{Edge, Values};
+use super::row::{EncodedEdge, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
 use super::writer::{EdgeWriter, NodeWriter};
 use super::{
     PropertyEntry, PropertyGraph, PropertyLayout, PropertySpec, SegmentDirectory, ShardDirectory,
 };
-use again::Kept;
-use cell::Properties;
-use feed::{Feed, Spooled, Tables};
+use cell::InferredProperties;
+use feed::{Spooled, TableFeed, Tables};
 use nakshi_store::ListStream;
 use nakshi_store::Sink;
 use nakshi_store::import::{
@@ -55,13 +55,14 @@ use nakshi_store::{
     BuildOptions, Direction, Error, FileEntry, Manifest, OpenOptions, Result, Store, StoreBuilder,
     VertexId,
 };
+use reload::Kept;
 use rows::Setting;
-use sort::Sorter;
+use sort::RowSorter;
 
-/// What [`load`] did.
+/// Report of a [`load`].
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct LoadReport {
-    /// Nodes in the store, those that only edges name too.
+    /// Nodes in the store, including those that only edges name.
     pub nodes: u64,
     /// Edges in the store.
     pub edges: u64,
@@ -73,7 +74,7 @@ pub struct LoadReport {
     pub replaced: u64,
     /// Types of edges.
     pub edge_types: u64,
-    /// Names of properties of nodes, and of edges.
+    /// Number of properties of nodes, and of edges.
     pub properties: (u64, u64),
     /// Bytes of the property files.
     pub property_bytes: u64,
@@ -96,7 +97,7 @@ pub fn load(
     load_with(&nakshi_io::write::default_fs(), destination, nodes, edges, options, hooks)
 }
 
-/// Like [`load`], through a file system of the caller's, such as one that fails on purpose.
+/// Like [`load`]; all writes go through the file system `fs`.
 ///
 /// # Errors
 /// As [`load`].
@@ -125,8 +126,8 @@ pub fn load_with(
     Ok(report)
 }
 
-/// Builds the files that hold what a graph of `store` holds, and moves them into it; the manifest that
-/// makes them its files.
+/// Builds new files with the contents of a graph of `store`, and moves them into the store. Returns
+/// the manifest that would make them the store's files.
 ///
 /// # Errors
 /// As [`load`].
@@ -141,11 +142,11 @@ pub(super) fn compacted(
     let options = &LoadOptions {
         page_size: manifest.page_size,
         encoding: manifest.encoding,
-        ..again::options(graph, options)
+        ..reload::options(graph, options)
     };
     let load = Load { fs, options, hooks, kept: &Kept::of(graph) };
     let mut builder = StoreBuilder::successor(Arc::clone(fs), store, load.build_options())?;
-    let done = load.run(&mut builder, again::table(graph), again::table(graph));
+    let done = load.run(&mut builder, reload::table(graph), reload::table(graph));
     done.map_err(|error| hooks.check().err().unwrap_or(error))?;
     builder.succeed(store.path())
 }
@@ -157,11 +158,11 @@ struct Load<'l> {
     kept: &'l Kept,
 }
 
-/// Takes the properties, whose files are complete, and writes their directory; returns the bytes of all
-/// of them.
+/// Writes the directory of the property files, which are complete, and adds the section. Returns
+/// the bytes of all property files.
 ///
 /// # Errors
-/// Those of writing.
+/// Errors of writing.
 fn finish(
     builder: &mut StoreBuilder,
     mut entry: PropertyEntry,
@@ -176,16 +177,16 @@ fn finish(
     Ok(entry.bytes())
 }
 
-/// All tables, once they have been read.
+/// All tables after they have been read.
 struct Rowed {
     tables: Tables,
-    /// Gives vertices to ids, and to rows.
+    /// Temporary store that gives the vertices of ids, and of rows.
     ids: Arc<Store>,
-    /// The rest of the rows.
+    /// The spooled rows.
     spool: Spill,
 }
 
-/// The vertices of rows, by number of the row.
+/// The two vertices of each row, by row number.
 type Ends = Vec<[VertexId; 2]>;
 
 impl Load<'_> {
@@ -226,9 +227,9 @@ impl Load<'_> {
         let specs = self.specs(&tables)?;
         let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
         let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
-        let mut node_rows = Sorter::new(&node_runs, part);
-        let mut edge_rows = Sorter::new(&edge_runs, part);
-        let mut keys = Sorter::new(&key_runs, part);
+        let mut node_rows = RowSorter::new(&node_runs, part);
+        let mut edge_rows = RowSorter::new(&edge_runs, part);
+        let mut keys = RowSorter::new(&key_runs, part);
         self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
         let replaced = self.replaced(keys)?;
         let count = replaced.len() as u64;
@@ -263,7 +264,7 @@ impl Load<'_> {
         Ok(report)
     }
 
-    /// Reads all tables; gives ids their numbers, in a temporary store.
+    /// Reads all tables, and numbers their ids in a temporary store.
     fn number(
         &self,
         path: &Path,
@@ -277,7 +278,7 @@ impl Load<'_> {
             counters: Arc::default(),
             cancel: self.hooks.cancel.clone(),
         };
-        let (feed, tables) = Feed::new(nodes, edges, spool, setting);
+        let (feed, tables) = TableFeed::new(nodes, edges, spool, setting);
         let options = ImportOptions {
             weighted: true,
             duplicates: Duplicates::Keep,
@@ -295,15 +296,15 @@ impl Load<'_> {
         Ok((Tables::take(&tables), store))
     }
 
-    /// Hands each row, with the vertices that its ids have become, to a sorter.
+    /// Hands each row to a sorter, with the vertices of its ids.
     fn sort(
         &self,
         tables: &Tables,
         ids: &Store,
         spool: &Spill,
-        nodes: &mut Sorter<'_>,
-        edges: &mut Sorter<'_>,
-        keys: &mut Sorter<'_>,
+        nodes: &mut RowSorter<'_>,
+        edges: &mut RowSorter<'_>,
+        keys: &mut RowSorter<'_>,
     ) -> Result<()> {
         let rows = tables.nodes + tables.edges;
         let window = (self.options.memory / 4 / 8).max(1);
@@ -341,13 +342,13 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Orders vertices by shard, then by number in the shard.
+    /// Sort key of a vertex: its shard, and its number in the shard.
     fn key(&self, v: VertexId) -> u64 {
         let shards = self.options.shards;
         u64::from(v % shards) << 32 | u64::from(v / shards)
     }
 
-    /// The vertices of `count` rows from `start` on.
+    /// The vertices of `count` rows from row `start` on.
     fn ends(&self, ids: &Store, start: u64, count: u64) -> Result<Ends> {
         let mut ends = Ends::new();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -374,10 +375,10 @@ impl Load<'_> {
         Ok(ends)
     }
 
-    /// The rows of edges that later ones replace, ascending.
-    fn replaced(&self, keys: Sorter<'_>) -> Result<Vec<u64>> {
+    /// Row numbers of the edges that later edges replace, ascending.
+    fn replaced(&self, keys: RowSorter<'_>) -> Result<Vec<u64>> {
         let mut rows = Vec::new();
-        let mut last: Option<sort::Key> = None;
+        let mut last: Option<sort::SortKey> = None;
         keys.finish(|key, _| {
             if let Some([.., row]) = last.filter(|last| last.get(..3) == key.get(..3)) {
                 rows.push(row);
@@ -389,9 +390,9 @@ impl Load<'_> {
         Ok(rows)
     }
 
-    /// The properties of nodes, and those of edges.
+    /// The specifications of the properties of nodes, and of edges.
     fn specs(&self, tables: &Tables) -> Result<[Vec<PropertySpec>; 2]> {
-        let mut specs = tables.properties.each_ref().map(Properties::settle);
+        let mut specs = tables.properties.each_ref().map(InferredProperties::settle);
         for name in &self.options.searchable {
             let mut types = Vec::new();
             let mut named: Vec<&mut PropertySpec> =
@@ -440,7 +441,7 @@ impl Load<'_> {
         }
     }
 
-    /// Vertices of a shard.
+    /// Number of vertices of a shard.
     fn members(&self, ids: &Store, shard: u64) -> u64 {
         let shards = u64::from(self.options.shards);
         (ids.num_vertices() + shards - 1 - shard) / shards
@@ -451,7 +452,7 @@ impl Load<'_> {
         builder: &mut StoreBuilder,
         ids: &Store,
         entry: &PropertyEntry,
-        rows: Sorter<'_>,
+        rows: RowSorter<'_>,
     ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
         let mut writers = self.writers(builder, "nodes", &entry.node_properties, NodeWriter::of)?;
         let (mut last, mut values, mut count) = (None, Vec::new(), 0);
@@ -464,7 +465,7 @@ impl Load<'_> {
             self.tell(&mut count, entry.nodes)?;
             read_values(&entry.node_properties, fields, &mut values)?;
             match writers.get_mut((node >> 32) as usize) {
-                Some(writer) => writer.push(node & 0xffff_ffff, Values(&values)),
+                Some(writer) => writer.push(node & 0xffff_ffff, RowValues(&values)),
                 None => Ok(()),
             }
         })?;
@@ -476,7 +477,7 @@ impl Load<'_> {
         builder: &mut StoreBuilder,
         ids: &Store,
         entry: &PropertyEntry,
-        rows: Sorter<'_>,
+        rows: RowSorter<'_>,
         replaced: &[u64],
     ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
         let mut writers = self.writers(builder, "edges", &entry.edge_properties, EdgeWriter::of)?;
@@ -490,12 +491,12 @@ impl Load<'_> {
             let broken = || Error::Invalid("a temporary file is too short".into());
             let (end, fields) = fields.split_first_chunk::<4>().ok_or_else(broken)?;
             read_values(&entry.edge_properties, fields, &mut values)?;
-            let edge = Edge {
+            let edge = EncodedEdge {
                 node: node & 0xffff_ffff,
                 ty,
                 time: time.to_be_bytes(),
                 end: u32::from_le_bytes(*end).into(),
-                values: Values(&values),
+                values: RowValues(&values),
             };
             match writers.get_mut((node >> 32) as usize) {
                 Some(writer) => writer.push(&edge),
@@ -505,7 +506,7 @@ impl Load<'_> {
         self.finish(builder, ids, writers, EdgeWriter::finish)
     }
 
-    /// A writer for each shard.
+    /// Creates a writer for each shard.
     fn writers<W>(
         &self,
         builder: &mut StoreBuilder,
@@ -520,7 +521,7 @@ impl Load<'_> {
         (0..self.options.shards).map(one).collect()
     }
 
-    /// What each shard's writer made, and its file.
+    /// Finishes the writer of each shard; returns directory and file of each.
     fn finish<W, D>(
         &self,
         builder: &mut StoreBuilder,
@@ -535,7 +536,7 @@ impl Load<'_> {
         (0..).zip(writers).map(one).collect()
     }
 
-    /// Counts a row, and says so now and then.
+    /// Counts a row; reports progress and checks for cancellation at times.
     fn tell(&self, count: &mut u64, total: u64) -> Result<()> {
         *count += 1;
         if count.is_multiple_of(1 << 12) {
@@ -548,18 +549,18 @@ impl Load<'_> {
 
     /// The vertex of a [`Load::key`].
     fn vertex(&self, key: u64) -> VertexId {
-        // Halves of what was joined.
+        // Lossless: the inverse of `key`.
         ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
     }
 }
 
-/// The values of a spooled row.
+/// Decodes the values of a spooled row.
 fn read_values(specs: &[PropertySpec], fields: &[u8], values: &mut Vec<u8>) -> Result<()> {
     values.clear();
-    cell::read(specs, fields, |property, value| Values::put(property, value, values))
+    cell::read(specs, fields, |property, value| RowValues::put(property, value, values))
 }
 
-/// The error for a node with two rows.
+/// Error for a node with two rows.
 fn twice(ids: &Store, v: VertexId) -> Error {
     match ids.ids().and_then(|ids| ids.external(v)) {
         Ok(id) => Error::Invalid(format!(

@@ -1,4 +1,4 @@
-//! How a property graph is loaded.
+//! Options of the import of a property graph.
 
 use super::super::PropertyLayout;
 use nakshi_store::Encoding;
@@ -7,29 +7,29 @@ use nakshi_store::import::{Duplicates, ImportLayout, MINIMUM_MEMORY};
 /// Options of [`load`](super::load).
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// What becomes of an edge whose source, type and target another edge has: `Drop` (default)
-    /// keeps the last of them, `Keep` all. `Sum` is not possible.
+    /// Treatment of edges with the same source, type and target: `Drop` (default) keeps the last of
+    /// them, `Keep` keeps all. `Sum` is not possible.
     pub duplicates: Duplicates,
     /// Order of the nodes on disk. Default [`ImportLayout::Auto`].
     pub layout: ImportLayout,
     /// Layout of the property files. Default [`PropertyLayout::Columns`].
     pub properties: PropertyLayout,
-    /// Names of properties of nodes, of edges or of both that are [searchable](crate::PropertySpec::searchable):
-    /// those that are strings or bytes, of which there is one at least. A compaction keeps what is
-    /// searchable, and makes these so too. Default none.
+    /// Names of properties that become [searchable](crate::PropertySpec::searchable), of nodes, of
+    /// edges or of both. At least one property of each name must be a string or bytes. A compaction
+    /// keeps the searchable properties and adds these. Default: none.
     pub searchable: Vec<String>,
-    /// Between columns of text files. Default: found out.
+    /// Separator between the columns of text files. Default: detected.
     pub separator: Option<u8>,
-    /// Shards of the store, by internal id modulo their number. Default 1.
+    /// Number of shards of the store, by internal id modulo that number. Default 1.
     pub shards: u32,
-    /// Bytes of values that are encoded together, at most; the more, the fewer dictionaries. Default
-    /// 32 MiB.
+    /// Most bytes of values that are encoded together; larger groups make fewer dictionaries.
+    /// Default 32 MiB.
     pub group: usize,
-    /// Memory in bytes, at least 32 MiB more than three times `group`, eleven times with
-    /// [`PropertyLayout::Zipg`] and with `searchable`; does not change what is built.
-    /// Default 1 GiB.
+    /// Memory in bytes. The least is 32 MiB more than three times `group`, or than eleven times
+    /// `group` with [`PropertyLayout::Zipg`] or `searchable`. Does not change the result. Default 1
+    /// GiB.
     pub memory: u64,
-    /// Threads; 0 takes what the machine has.
+    /// Number of threads; 0 for all processors.
     pub threads: usize,
     /// Page size in bytes. Default 4096.
     pub page_size: u32,

@@ -1,4 +1,4 @@
-//! Tables as rows: text files, Parquet and Arrow files, record batches.
+//! Reader of tables row by row: text files, Parquet and Arrow files, record batches.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use arrow_schema::{ArrowError, DataType, Schema, TimeUnit};
 use nakshi_io::CancelToken;
 
 use super::super::value::Value;
-use super::again::Again;
-use super::cell::{Cell, Properties};
-use super::header::{self, Kind, LABELS, Role};
-use super::table::{Row, Rows, Table};
+use super::cell::{Cell, InferredProperties};
+use super::header::{self, LABELS, Role, TableKind};
+use super::reload::Reload;
+use super::table::{SpooledRow, Table, TableRows};
 use super::text::{Records, separator};
 use nakshi_store::import::read::{Counters, Opened, open, whole};
 use nakshi_store::{Error, Result};
 
 /// Reads the rows of a table one by one.
-pub(super) struct Reader<'a> {
+pub(super) struct RowReader<'a> {
     path: PathBuf,
     name: Option<String>,
     columns: Vec<(Role, u32)>,
-    /// Columns of the table itself.
+    /// Number of columns of the table itself.
     width: usize,
-    source: Source<'a>,
+    source: RowInput<'a>,
 }
 
-enum Source<'a> {
+enum RowInput<'a> {
     Text(Records<Box<dyn std::io::Read + Send + 'a>>),
     Batches { batches: Batches<'a>, batch: Option<(RecordBatch, usize)>, row: u64 },
-    Graph(Again),
+    Graph(Reload),
 }
 
 type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>;
 
-/// What readers of all tables share.
+/// Settings that the readers of all tables share.
 pub(super) struct Setting {
     pub(super) separator: Option<u8>,
     pub(super) memory: u64,
@@ -45,15 +45,15 @@ pub(super) struct Setting {
     pub(super) cancel: CancelToken,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RowReader<'a> {
     pub(super) fn open(
-        kind: Kind,
+        kind: TableKind,
         table: Table<'a>,
-        properties: &mut Properties,
+        properties: &mut InferredProperties,
         setting: &Setting,
     ) -> Result<Self> {
         let (path, names, source) = match table.rows {
-            Rows::Path(path) => {
+            TableRows::Path(path) => {
                 let opened = open(&path, setting.memory, &setting.counters, &setting.cancel)?;
                 match whole(&path, opened, setting.memory)? {
                     Ok((schema, batches)) => (path, names(&schema), of(batches)),
@@ -63,18 +63,18 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            Rows::Batches(batches) => {
+            TableRows::Batches(batches) => {
                 let names = names(&batches.schema());
                 (PathBuf::from("table"), names, of(batches))
             }
-            Rows::Graph(graph) => {
-                let again = Again::new(kind, &graph, properties);
-                return Ok(Reader {
+            TableRows::Graph(graph) => {
+                let reload = Reload::new(kind, &graph, properties);
+                return Ok(RowReader {
                     path: PathBuf::from("graph"),
                     name: None,
                     columns: Vec::new(),
                     width: 0,
-                    source: Source::Graph(again),
+                    source: RowInput::Graph(reload),
                 });
             }
         };
@@ -89,21 +89,25 @@ impl<'a> Reader<'a> {
             };
             columns.push((role, number));
         }
-        let label = kind == Kind::Nodes && table.name.is_some();
+        let label = kind == TableKind::Nodes && table.name.is_some();
         if label && !columns.iter().any(|(role, _)| *role == Role::Labels) {
             let number = properties.number(LABELS, Some(header::labels())).map_err(input)?;
             columns.push((Role::Labels, number));
         }
-        Ok(Reader { path, name: table.name, columns, width: names.len(), source })
+        Ok(RowReader { path, name: table.name, columns, width: names.len(), source })
     }
 
-    /// The next row; false at the end.
-    pub(super) fn next(&mut self, properties: &mut Properties, row: &mut Row) -> Result<bool> {
+    /// Reads the next row; false at the end.
+    pub(super) fn next(
+        &mut self,
+        properties: &mut InferredProperties,
+        row: &mut SpooledRow,
+    ) -> Result<bool> {
         row.clear();
         let (path, name) = (&self.path, self.name.as_deref());
         match &mut self.source {
-            Source::Graph(again) => again.next(row),
-            Source::Text(records) => {
+            RowInput::Graph(reload) => reload.next(row),
+            RowInput::Text(records) => {
                 let broken = |error| Error::io("read", path, error);
                 if !records.next().map_err(broken)? {
                     return Ok(false);
@@ -122,7 +126,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok(true)
             }
-            Source::Batches { batches, batch, row: number } => {
+            RowInput::Batches { batches, batch, row: number } => {
                 while batch.as_ref().is_none_or(|(batch, at)| *at == batch.num_rows()) {
                     let Some(next) = batches.next() else { return Ok(false) };
                     let input = |what| Error::Input { file: path.clone(), line: *number + 1, what };
@@ -150,18 +154,18 @@ fn names(schema: &Schema) -> Vec<String> {
 
 fn of<'a>(
     batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a,
-) -> Source<'a> {
-    Source::Batches { batches: Box::new(batches), batch: None, row: 0 }
+) -> RowInput<'a> {
+    RowInput::Batches { batches: Box::new(batches), batch: None, row: 0 }
 }
 
-/// A text file: its columns, and its lines.
+/// Opens a text file; returns the names of its columns, and its lines.
 fn text<'a>(
     path: &Path,
     opened: Opened<'a>,
     setting: &Setting,
-) -> Result<(Vec<String>, Source<'a>)> {
+) -> Result<(Vec<String>, RowInput<'a>)> {
     let separator = setting.separator.or_else(|| separator(&opened.head)).unwrap_or(b',');
-    // Text between tabs is never quoted, so that a quotation mark is a character.
+    // Text between tabs is never quoted: a quotation mark is a character there.
     let mut records = Records::new(opened.reader, separator, separator != b'\t');
     let input = |what: String| Error::Input { file: path.into(), line: 1, what };
     if !records.next().map_err(|error| Error::io("read", path, error))? {
@@ -176,17 +180,17 @@ fn text<'a>(
         Ok(if records.is_quoted(column) { name } else { name.trim() }.to_owned())
     });
     let names = names.collect::<Result<Vec<_>>>()?;
-    Ok((names, Source::Text(records)))
+    Ok((names, RowInput::Text(records)))
 }
 
-/// Puts a field where it belongs.
+/// Puts a field into the row, by the role of its column.
 fn take(
     role: &Role,
     property: u32,
     cell: Cell<'_>,
     name: Option<&str>,
-    properties: &mut Properties,
-    row: &mut Row,
+    properties: &mut InferredProperties,
+    row: &mut SpooledRow,
 ) -> Result<(), String> {
     match role {
         Role::Id { space } | Role::Source { space } => {
@@ -222,7 +226,7 @@ fn take(
     }
 }
 
-/// An external id, behind the name of its space.
+/// Appends an external id, behind the name of its space.
 fn id(cell: Cell<'_>, space: Option<&str>, out: &mut Vec<u8>) -> Result<(), String> {
     if let Some(space) = space {
         out.extend_from_slice(space.as_bytes());
@@ -241,7 +245,7 @@ fn id(cell: Cell<'_>, space: Option<&str>, out: &mut Vec<u8>) -> Result<(), Stri
     Ok(())
 }
 
-/// The batch with columns of few types.
+/// Casts the columns of a batch to a few types.
 fn plain(batch: &RecordBatch) -> Result<RecordBatch, String> {
     let columns = batch.columns().iter().map(plain_array).collect::<Result<Vec<_>, _>>()?;
     let named = std::iter::zip(batch.schema_ref().fields(), columns);
@@ -268,7 +272,7 @@ fn plain_array(array: &ArrayRef) -> Result<ArrayRef, String> {
     if matches!(array.data_type(), Ty::Dictionary(..)) { plain_array(&cast) } else { Ok(cast) }
 }
 
-/// The value in a column that [`plain_array`] made.
+/// Reads a value of a column that [`plain_array`] made.
 fn value(array: &ArrayRef, row: usize) -> Result<Cell<'static>, String> {
     if array.is_null(row) || *array.data_type() == DataType::Null {
         return Ok(Cell::Null);

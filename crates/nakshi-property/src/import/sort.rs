@@ -1,4 +1,4 @@
-//! Records sorted by a key of fixed length under a memory cap: runs on disk, merged.
+//! External sort of records with keys of fixed length, under a memory cap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,33 +6,33 @@ use std::collections::BinaryHeap;
 use nakshi_store::sort::{Spill, SpillExtent};
 use nakshi_store::{Error, Result, varint};
 
-/// Bytes of a run that are read at once, at least.
+/// Fewest bytes of a run that are read at once.
 const BLOCK: usize = 64 << 10;
 
-/// A key: compared as a number.
-pub(super) type Key = [u64; 4];
+/// Sort key, compared number by number.
+pub(super) type SortKey = [u64; 4];
 
-/// Sorts records, each a key and bytes.
+/// Sorts records of a key and bytes each.
 #[derive(Debug)]
-pub(super) struct Sorter<'s> {
+pub(super) struct RowSorter<'s> {
     spill: &'s Spill,
     memory: usize,
     bytes: Vec<u8>,
-    records: Vec<(Key, usize, usize)>,
+    records: Vec<(SortKey, usize, usize)>,
     runs: Vec<Vec<SpillExtent>>,
 }
 
-impl<'s> Sorter<'s> {
-    /// Runs go to `spill`.
+impl<'s> RowSorter<'s> {
+    /// Starts a sort whose runs are written to `spill`.
     pub(super) fn new(spill: &'s Spill, memory: usize) -> Self {
-        Sorter { spill, memory, bytes: Vec::new(), records: Vec::new(), runs: Vec::new() }
+        RowSorter { spill, memory, bytes: Vec::new(), records: Vec::new(), runs: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
+    pub(super) fn push(&mut self, key: SortKey, bytes: &[u8]) -> Result<()> {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.records.push((key, from, self.bytes.len()));
-        let held = self.bytes.len() + self.records.len() * size_of::<(Key, usize, usize)>();
+        let held = self.bytes.len() + self.records.len() * size_of::<(SortKey, usize, usize)>();
         if 2 * held > self.memory { self.write_run() } else { Ok(()) }
     }
 
@@ -57,7 +57,7 @@ impl<'s> Sorter<'s> {
     }
 
     /// Hands all records to `f`, ascending by key.
-    pub(super) fn finish(mut self, mut f: impl FnMut(&Key, &[u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn finish(mut self, mut f: impl FnMut(&SortKey, &[u8]) -> Result<()>) -> Result<()> {
         if self.runs.is_empty() {
             self.records.sort_unstable_by_key(|record| record.0);
             for (key, from, to) in &self.records {
@@ -68,8 +68,8 @@ impl<'s> Sorter<'s> {
         self.write_run()?;
         self.bytes = Vec::new();
         self.records = Vec::new();
-        let mut runs: Vec<Run<'_>> =
-            self.runs.into_iter().map(|extents| Run::new(self.spill, extents)).collect();
+        let mut runs: Vec<SortRun<'_>> =
+            self.runs.into_iter().map(|extents| SortRun::new(self.spill, extents)).collect();
         let mut queue = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             if let Some(key) = run.next()? {
@@ -87,8 +87,8 @@ impl<'s> Sorter<'s> {
     }
 }
 
-/// A run that is read, a block at a time; records do not span blocks.
-struct Run<'s> {
+/// Reader of a run, block by block; records do not span blocks.
+struct SortRun<'s> {
     spill: &'s Spill,
     extents: std::vec::IntoIter<SpillExtent>,
     block: Vec<u8>,
@@ -96,13 +96,13 @@ struct Run<'s> {
     value: std::ops::Range<usize>,
 }
 
-impl<'s> Run<'s> {
+impl<'s> SortRun<'s> {
     fn new(spill: &'s Spill, extents: Vec<SpillExtent>) -> Self {
-        Run { spill, extents: extents.into_iter(), block: Vec::new(), at: 0, value: 0..0 }
+        SortRun { spill, extents: extents.into_iter(), block: Vec::new(), at: 0, value: 0..0 }
     }
 
-    /// The key of the next record, whose bytes are then [`Run::value`].
-    fn next(&mut self) -> Result<Option<Key>> {
+    /// The key of the next record, whose bytes [`SortRun::value`] then returns.
+    fn next(&mut self) -> Result<Option<SortKey>> {
         if self.at == self.block.len() {
             let Some(extent) = self.extents.next() else { return Ok(None) };
             self.block.resize(usize::try_from(extent.len).unwrap_or(usize::MAX), 0);
@@ -143,7 +143,7 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let fs = nakshi_io::write::default_fs();
             let spill = Spill::create(fs.as_ref(), home.path(), "runs").unwrap();
-            let mut sorter = Sorter::new(&spill, memory);
+            let mut sorter = RowSorter::new(&spill, memory);
             let mut expected = Vec::new();
             for (number, (key, bytes)) in (0..).zip(&records) {
                 sorter.push([*key, 0, number, 0], bytes).unwrap();

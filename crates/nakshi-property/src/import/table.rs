@@ -1,4 +1,4 @@
-//! A table and its rows, as readers hand them on.
+//! Tables, and their rows as readers return them.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use super::super::PropertyGraph;
 
 /// A table of nodes or of edges.
 pub struct Table<'a> {
-    /// Of nodes: their label, and the space of their ids. Of edges: their type.
+    /// For nodes, their label and the space of their ids; for edges, their type.
     pub name: Option<String>,
     /// The rows.
-    pub rows: Rows<'a>,
+    pub rows: TableRows<'a>,
 }
 
 /// The rows of a [`Table`].
-pub enum Rows<'a> {
+pub enum TableRows<'a> {
     /// A file, compressed or not: text with a header, Parquet or Arrow.
     Path(PathBuf),
     /// Record batches.
@@ -27,27 +27,27 @@ pub enum Rows<'a> {
 impl std::fmt::Debug for Table<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rows = match &self.rows {
-            Rows::Path(path) => path.display().to_string(),
-            Rows::Batches(_) => "batches".to_owned(),
-            Rows::Graph(graph) => format!("{graph:?}"),
+            TableRows::Path(path) => path.display().to_string(),
+            TableRows::Batches(_) => "batches".to_owned(),
+            TableRows::Graph(graph) => format!("{graph:?}"),
         };
         f.debug_struct("Table").field("name", &self.name).field("rows", &rows).finish()
     }
 }
 
-/// A row, as it is spooled.
+/// A row of a table, as it is spooled.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(super) struct SpooledRow {
     /// External id of the node or of the source.
     pub(super) source: Vec<u8>,
     pub(super) target: Vec<u8>,
     pub(super) ty: Vec<u8>,
     pub(super) time: i64,
-    /// As `Properties::write` wrote them.
+    /// Properties, encoded by `InferredProperties::write`.
     pub(super) values: Vec<u8>,
 }
 
-impl Row {
+impl SpooledRow {
     pub(super) fn clear(&mut self) {
         self.source.clear();
         self.target.clear();

@@ -1,7 +1,8 @@
-//! Files of the log: a header, then one frame for each commit.
+//! Log files: a header, then one frame for each commit.
 //!
-//! A writer never goes on with a file that another one left. It begins the next, whose header says how
-//! much of the one before counts; what was torn off behind it is never read again.
+//! A writer never appends to a file of another writer. It begins the next file, whose header says
+//! how many bytes of the file before are valid. Whatever a crash has left behind those bytes is
+//! never read.
 
 use std::fs::File;
 use std::ops::Range;
@@ -17,32 +18,34 @@ use nakshi_store::{Error, Result};
 
 /// First bytes of a log file.
 const MAGIC: &[u8; 8] = b"NKLOG001";
-/// Magic, store, generation, number, bytes of the file before that count, first commit, checksum.
+/// Length of a file header: magic, store, generation, number, valid bytes of the file before, first
+/// commit, checksum.
 pub(super) const HEADER: usize = 8 + 16 + 4 * 8 + 4;
-/// First bytes of a frame: what is searched for behind damage.
+/// First bytes of a frame, for which the reader searches behind damage.
 const FRAME: &[u8; 4] = b"NKcm";
-/// Mark, checksum, bytes of changes, commit, bytes of the file that were durable when it was written.
+/// Length of a frame header: mark, checksum, bytes of changes, commit, and the bytes of the file
+/// that were durable when the frame was written.
 const FRAME_HEADER: usize = 4 + 4 + 4 + 8 + 8;
-/// Bytes of changes that a commit has at most.
+/// Most bytes of changes in a commit.
 pub(super) const MOST: usize = 1 << 30;
-/// Bytes of a log file that are in memory at once, unless a single change is larger.
+/// Bytes of a log file that are in memory at a time, unless a single change is larger.
 const PIECE: usize = 1 << 20;
 
-/// What a log file says of itself.
+/// Header of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct LogHeader {
     pub(super) store: Uuid,
-    /// The manifest whose files it changes.
+    /// The generation of the manifest whose files the log changes.
     pub(super) generation: u64,
-    /// Its number among the log files of that generation, from 0.
+    /// Number of the log file in that generation, from 0.
     pub(super) number: u64,
-    /// Bytes of the file before it that count.
+    /// Valid bytes of the log file before.
     pub(super) previous: u64,
-    /// The number of its first commit.
+    /// Number of the first commit in the file.
     pub(super) first: u64,
 }
 
-impl Header {
+impl LogHeader {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&self.store);
@@ -54,7 +57,7 @@ impl Header {
         bytes
     }
 
-    /// Nothing if the file was not begun whole.
+    /// Decodes a header; `None` for a header that was not written whole.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (body, sum) = bytes.get(..HEADER)?.split_last_chunk::<4>()?;
         let rest = body.strip_prefix(MAGIC)?;
@@ -63,7 +66,7 @@ impl Header {
             return None;
         };
         let same = crc32c(body) == u32::from_le_bytes(*sum);
-        same.then_some(Header {
+        same.then_some(LogHeader {
             store: *store,
             generation: u64::from_le_bytes(generation),
             number: u64::from_le_bytes(number),
@@ -75,7 +78,7 @@ impl Header {
 
 /// Appends the frame of a commit.
 pub(super) fn put_frame(
-    header: &Header,
+    header: &LogHeader,
     commit: u64,
     durable: u64,
     changes: &[u8],
@@ -84,7 +87,7 @@ pub(super) fn put_frame(
     let from = out.len();
     out.extend_from_slice(FRAME);
     out.extend_from_slice(&[0; 4]);
-    // Checked against MOST by whoever commits.
+    // The writer has checked the length against MOST.
     out.extend_from_slice(&(changes.len() as u32).to_le_bytes());
     out.extend_from_slice(&commit.to_le_bytes());
     out.extend_from_slice(&durable.to_le_bytes());
@@ -97,8 +100,9 @@ pub(super) fn put_frame(
     }
 }
 
-/// Salted with the file's identity, so that a frame of another file does not pass.
-fn begin_sum(header: &Header) -> crc_fast::Digest {
+/// Starts a checksum with the identity of the file, so that a frame of another file has a wrong
+/// one.
+fn begin_sum(header: &LogHeader) -> crc_fast::Digest {
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
     digest.update(&header.store);
     digest.update(&header.generation.to_le_bytes());
@@ -111,23 +115,23 @@ fn end_sum(digest: &crc_fast::Digest) -> u32 {
     (digest.finalize() & 0xffff_ffff) as u32
 }
 
-/// A commit in a log file, whose checksum is right.
+/// A commit in a log file, with a verified checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) commit: u64,
     durable: u64,
-    /// Where the bytes of its changes are.
+    /// Range of the bytes of its changes.
     pub(super) changes: Range<u64>,
 }
 
 impl Frame {
-    /// Bytes of changes.
+    /// Number of bytes of changes.
     pub(super) fn bytes(&self) -> u64 {
         self.changes.end - self.changes.start
     }
 }
 
-/// Header of a frame: commit, bytes that were durable, bytes of changes, checksum.
+/// Decodes a frame header: commit, durable bytes, bytes of changes, checksum.
 fn frame_header(bytes: &[u8]) -> Option<(u64, u64, usize, u32)> {
     let body = bytes.strip_prefix(FRAME)?;
     let (stated, body) = body.split_first_chunk::<4>()?;
@@ -143,12 +147,12 @@ fn frame_header(bytes: &[u8]) -> Option<(u64, u64, usize, u32)> {
     ))
 }
 
-/// A log file of which a piece is in memory.
+/// A log file, a piece of which is in memory.
 #[derive(Debug)]
 pub(super) struct LogFile {
-    pub(super) header: Header,
+    pub(super) header: LogHeader,
     page_size: u32,
-    window: Window,
+    window: ReadWindow,
 }
 
 /// Name of a log file.
@@ -156,11 +160,11 @@ pub(super) fn name(generation: u64, number: u64) -> String {
     format!("log-{generation}.{number}.wal")
 }
 
-/// Opens a log file; nothing if it was not begun yet.
+/// Opens a log file; `None` if no writer has begun it.
 ///
 /// # Errors
-/// One of kind `NotFound` if a compaction has removed the log, which removes the manifest before it:
-/// its commits are in other files now. Those of opening.
+/// An error of kind `NotFound` if a compaction has removed the log: a compaction removes the
+/// manifest before the log, so the commits are in other files by then. Errors of opening.
 pub(super) fn open(dir: &Path, generation: u64, number: u64) -> Result<Option<File>> {
     let path = dir.join(name(generation, number));
     match File::open(&path) {
@@ -176,10 +180,10 @@ pub(super) fn open(dir: &Path, generation: u64, number: u64) -> Result<Option<Fi
 }
 
 impl LogFile {
-    /// Opens a file; nothing if there is none, or none that was begun whole.
+    /// Opens a log file; `None` if there is none, or if its header was not written whole.
     ///
     /// # Errors
-    /// [`Error::Foreign`] for a log of another store; those of [`open()`] and of reading.
+    /// [`Error::Foreign`] for a log of another store; errors of [`open()`] and of reading.
     pub(super) fn read(
         dir: &Path,
         store: &Uuid,
@@ -189,9 +193,10 @@ impl LogFile {
     ) -> Result<Option<Self>> {
         let path = dir.join(name(generation, number));
         let Some(file) = open(dir, generation, number)? else { return Ok(None) };
-        let mut window = Window::new(file, path, cancel);
-        let Some(header) = Header::decode(window.get(0, HEADER)?) else {
-            // Commits behind it were acknowledged after it was durable.
+        let mut window = ReadWindow::new(file, path, cancel);
+        let Some(header) = LogHeader::decode(window.get(0, HEADER)?) else {
+            // A commit is acknowledged only after the header before it is durable, so this is
+            // damage.
             if window.marks_until(0, |_, _| Ok(true))? {
                 let what = "its header does not decode".to_owned();
                 return Err(Error::Corrupt { file: window.path, page: 0, what });
@@ -216,11 +221,11 @@ impl LogFile {
         &self.window.path
     }
 
-    /// The commit that begins at byte `at`; nothing if the log ends there. `until` is what counts of the
-    /// file, if a later file says so.
+    /// Reads the commit that begins at byte `at`; `None` at the end of the log. `until` is the
+    /// number of valid bytes, if a later file states it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] and [`Error::Truncated`] if something that was durable does not decode.
+    /// [`Error::Corrupt`] and [`Error::Truncated`] if durable bytes do not decode.
     pub(super) fn next(&mut self, at: u64, until: Option<u64>) -> Result<Option<Frame>> {
         let frame = self.window.frame(&self.header, at)?;
         let frame = frame.filter(|frame| until.is_none_or(|until| frame.changes.end <= until));
@@ -234,7 +239,8 @@ impl LogFile {
                 }
             }
             (None, None) if self.was_durable(at)? => {
-                // A writer may have completed it since it was looked at, and written more behind it.
+                // Since the frame was read, a writer may have completed it and written more behind
+                // it.
                 self.window.forget();
                 if let Some(frame) = self.window.frame(&self.header, at)? {
                     return Ok(Some(frame));
@@ -246,7 +252,7 @@ impl LogFile {
         Err(self.corrupt(at, what))
     }
 
-    /// The changes of a commit, one by one.
+    /// Reads the changes of a commit one by one.
     pub(super) fn changes(&mut self, frame: &Frame) -> Result<Changes<'_>> {
         Changes::begin(self, frame.changes.clone())
     }
@@ -256,8 +262,8 @@ impl LogFile {
         Error::Corrupt { file: self.path().to_path_buf(), page, what }
     }
 
-    /// Whether a whole frame behind `at` says that `at` was durable: what is torn off in a crash has
-    /// no such frame behind it.
+    /// Returns true if a whole frame behind `at` states that the bytes up to `at` were durable.
+    /// Bytes that a crash has torn off have no such frame behind them.
     fn was_durable(&mut self, at: u64) -> Result<bool> {
         let header = self.header;
         self.window.marks_until(at, |window, place| {
@@ -271,7 +277,7 @@ impl LogFile {
 #[derive(Debug)]
 pub(in super::super) struct Changes<'f> {
     file: &'f mut LogFile,
-    /// Bytes that were not decoded yet.
+    /// Bytes that are not decoded yet.
     rest: Range<u64>,
     all: Range<u64>,
     left: u64,
@@ -284,10 +290,10 @@ impl<'f> Changes<'f> {
         Ok(changes)
     }
 
-    /// The next change; nothing behind the last one.
+    /// The next change; `None` behind the last.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are no change; those of reading; `Cancelled`.
+    /// [`Error::Corrupt`] for bytes that are no change; errors of reading; [`Error::Cancelled`].
     pub(in super::super) fn next(&mut self) -> Result<Option<Change>> {
         if self.left == 0 {
             let whole = self.rest.is_empty();
@@ -297,12 +303,12 @@ impl<'f> Changes<'f> {
         self.decode(op::change).map(Some)
     }
 
-    /// All changes as they were encoded, whichever were read.
+    /// All changes of the commit, encoded, no matter how many were read.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub(in super::super) fn encoded(&mut self) -> Result<Vec<u8>> {
-        // A commit is far smaller than memory: MOST.
+        // At most MOST.
         let len = (self.all.end - self.all.start) as usize;
         let mut bytes = Vec::with_capacity(len);
         while bytes.len() < len {
@@ -316,7 +322,8 @@ impl<'f> Changes<'f> {
         Ok(bytes)
     }
 
-    /// Result of `read` on the next bytes, and how many of them it took.
+    /// Applies `read` to the next bytes; `read` returns its result and the number of bytes that it
+    /// took.
     fn decode<T>(&mut self, read: impl Fn(&[u8]) -> Option<(T, usize)>) -> Result<T> {
         let mut wanted = 1;
         loop {
@@ -339,9 +346,9 @@ impl<'f> Changes<'f> {
     }
 }
 
-/// A piece of a file, which moves over it.
+/// A piece of a file in memory, which moves over the file.
 #[derive(Debug)]
-struct Window {
+struct ReadWindow {
     file: File,
     path: PathBuf,
     cancel: CancelToken,
@@ -349,9 +356,9 @@ struct Window {
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl ReadWindow {
     fn new(file: File, path: PathBuf, cancel: &CancelToken) -> Self {
-        Window { file, path, cancel: cancel.clone(), at: 0, bytes: Vec::new() }
+        ReadWindow { file, path, cancel: cancel.clone(), at: 0, bytes: Vec::new() }
     }
 
     fn len(&self) -> Result<u64> {
@@ -359,7 +366,7 @@ impl Window {
         Ok(metadata.map_err(|error| Error::io("read", &self.path, error))?.len())
     }
 
-    /// Bytes from `at` on: at least so many, but fewer at the end of the file.
+    /// At least `least` bytes from `at` on; fewer only at the end of the file.
     fn get(&mut self, at: u64, least: usize) -> Result<&[u8]> {
         let end = self.at + self.bytes.len() as u64;
         if at < self.at || at.saturating_add(least as u64) > end {
@@ -389,20 +396,20 @@ impl Window {
         Ok(())
     }
 
-    /// Reads anew what is asked for next.
+    /// Drops the piece, so that the next bytes are read anew.
     fn forget(&mut self) {
         self.bytes.clear();
     }
 
-    /// The frame at a byte, if one is there whole and its checksum is right.
-    fn frame(&mut self, header: &Header, at: u64) -> Result<Option<Frame>> {
+    /// Reads the frame at a byte; `None` if it is not whole or its checksum is wrong.
+    fn frame(&mut self, header: &LogHeader, at: u64) -> Result<Option<Frame>> {
         let Some((commit, durable, len, stated)) = frame_header(self.get(at, FRAME_HEADER)?) else {
             return Ok(None);
         };
         let begin = at + FRAME_HEADER as u64;
         let changes = begin..begin + len as u64;
         if FRAME_HEADER + len <= PIECE {
-            // In one piece, so that its changes are not read again.
+            // Read in one piece, so that the changes need no second read.
             self.get(at, FRAME_HEADER + len)?;
         }
         let (mut sum, mut from) = (begin_sum(header), at + 8);
@@ -415,8 +422,8 @@ impl Window {
         Ok((end_sum(&sum) == stated).then_some(Frame { commit, durable, changes }))
     }
 
-    /// Hands the places from `at` on that look like the beginning of a frame to `found`, until that says
-    /// true; whether it did.
+    /// Hands every offset from `at` on with the mark of a frame to `found`, until `found` returns
+    /// true. Returns whether it did.
     fn marks_until(
         &mut self,
         mut at: u64,
@@ -444,9 +451,10 @@ impl Window {
 mod tests {
     use super::*;
 
-    const HEAD: Header = Header { store: [7; 16], generation: 1, number: 0, previous: 0, first: 1 };
+    const HEAD: LogHeader =
+        LogHeader { store: [7; 16], generation: 1, number: 0, previous: 0, first: 1 };
 
-    /// Three groups: of two, one and one commits.
+    /// A log of three groups: of two commits, one and one.
     fn log() -> (Vec<u8>, Vec<usize>) {
         let (mut bytes, mut ends) = (HEAD.encode(), Vec::new());
         for group in [vec![1, 2], vec![3], vec![4]] {
@@ -463,10 +471,10 @@ mod tests {
         of(HEAD, bytes)
     }
 
-    fn of(header: Header, bytes: &[u8]) -> LogFile {
+    fn of(header: LogHeader, bytes: &[u8]) -> LogFile {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(bytes, 0).unwrap();
-        let window = Window::new(file, PathBuf::from("log"), &CancelToken::new());
+        let window = ReadWindow::new(file, PathBuf::from("log"), &CancelToken::new());
         LogFile { header, page_size: 4096, window }
     }
 
@@ -486,7 +494,7 @@ mod tests {
             let mut bytes = bytes.clone();
             bytes[at] ^= 0x40;
             let found = frames(file(&bytes), None);
-            // The last group: nobody can tell damage from a torn write.
+            // Damage of the last group cannot be told from a torn write.
             match at < ends[2] {
                 true => assert!(matches!(found, Err(Error::Corrupt { .. })), "byte {at}"),
                 false => assert_eq!(found.unwrap().len(), 3, "byte {at}"),
@@ -494,11 +502,12 @@ mod tests {
         }
     }
 
-    /// Seen red with `was_durable` asking only whether a later frame is whole.
+    /// Seen red with `was_durable` that asks only whether a later frame is whole.
     #[test]
     fn a_torn_group_is_no_damage() {
         let (mut bytes, ends) = log();
-        // Power fails while the first group is written: its second frame arrives, its first does not.
+        // Power fails while the first group is written: its second frame has arrived, its first has
+        // not.
         bytes.truncate(ends[1]);
         bytes[HEADER + 30] ^= 1;
         assert_eq!(frames(file(&bytes), None).unwrap(), []);
@@ -518,11 +527,11 @@ mod tests {
     #[test]
     fn frames_of_other_files_do_not_pass() {
         let (bytes, _) = log();
-        let other = Header { number: 1, ..HEAD };
+        let other = LogHeader { number: 1, ..HEAD };
         assert_eq!(frames(of(other, &bytes), None).unwrap(), []);
     }
 
-    /// Seen red with every log that is not there taken for one not begun.
+    /// Seen red with every missing log taken for one that is not begun.
     #[test]
     fn a_log_that_was_removed_is_not_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
@@ -539,8 +548,8 @@ mod tests {
         Change::UpdateNode { id: nakshi_store::ExternalId::U64(id), properties, merge: true }
     }
 
-    /// A log far larger than a piece, with changes across the ends of pieces and one that is larger than
-    /// two. Seen red with whole files in memory.
+    /// A log far longer than a piece has changes across the ends of pieces, and one change that is
+    /// longer than two pieces. Seen red with whole files in memory.
     #[test]
     fn a_long_log_is_read_in_pieces() {
         let sizes = |commit: u64| match commit {
@@ -573,7 +582,7 @@ mod tests {
         assert!(log.window.bytes.capacity() <= 2 * PIECE);
     }
 
-    /// Seen red without a look at the token where a piece is read.
+    /// Seen red without a check of the token where a piece is read.
     #[test]
     fn reading_stops_when_it_is_cancelled() {
         let mut bytes = HEAD.encode();
@@ -585,11 +594,11 @@ mod tests {
 
     #[test]
     fn headers_survive_their_bytes() {
-        assert_eq!(Header::decode(&HEAD.encode()), Some(HEAD));
+        assert_eq!(LogHeader::decode(&HEAD.encode()), Some(HEAD));
         for at in 0..HEADER {
             let mut bytes = HEAD.encode();
             bytes[at] ^= 1;
-            assert_eq!(Header::decode(&bytes), None);
+            assert_eq!(LogHeader::decode(&bytes), None);
         }
     }
 }

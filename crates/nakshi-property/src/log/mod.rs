@@ -1,9 +1,9 @@
 //! The write-ahead log of a property graph.
 //!
-//! - [`Change`]: what is logged
-//! - `file`: its files, byte by byte; `op`: the bytes of changes
-//! - [`LogReader`]: all commits, and those that have come since
-//! - [`LogWriter`]: groups of commits, durable together
+//! - [`Change`] is what a commit logs
+//! - `file` describes the log files byte by byte, `op` the bytes of changes
+//! - [`LogReader`] reads all commits, and later those that were added since
+//! - [`LogWriter`] makes groups of commits durable
 
 mod file;
 mod op;
@@ -12,7 +12,7 @@ mod writer;
 
 pub(super) use file::Changes;
 pub use op::Change;
-pub(super) use op::Encoded;
+pub(super) use op::EncodedChanges;
 pub(super) use reader::LogReader;
 pub(crate) use reader::logs;
-pub(super) use writer::{Group, LogWriter};
+pub(super) use writer::{CommitGroup, LogWriter};

@@ -1,76 +1,78 @@
-//! Changes as they are asked for, and their bytes in the log: names and external ids, so that they mean
-//! the same whatever the files look like to which they are applied.
+//! Changes, and their bytes in the log. The bytes hold names and external ids, so that they mean
+//! the same for the files of every generation.
 
 use super::super::value::Value;
 use nakshi_store::{ExternalId, varint};
 
-/// One change.
+/// A change of a property graph.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A node that is not there yet.
+    /// Adds a node. The id must be new.
     AppendNode {
-        /// Its id.
+        /// Id of the node.
         id: ExternalId,
-        /// Its properties; null ones are left out.
+        /// Properties of the node; null ones are left out.
         properties: Vec<(String, Value)>,
     },
-    /// Other properties for a node that is there. Its edges stay.
+    /// Changes the properties of a node. Its edges stay.
     UpdateNode {
-        /// Its id.
+        /// Id of the node.
         id: ExternalId,
-        /// Its properties.
+        /// New properties.
         properties: Vec<(String, Value)>,
-        /// Whether it keeps those that are not named; null removes one.
+        /// True to keep the properties that are not named, and to remove those that are null; false
+        /// to replace all properties.
         merge: bool,
     },
-    /// A node goes, with all edges from it and to it.
+    /// Deletes a node, with all edges from it and to it.
     DeleteNode {
-        /// Its id.
+        /// Id of the node.
         id: ExternalId,
     },
-    /// An edge, in place of those with the same source, type and destination.
+    /// Adds an edge, in place of those with the same source, type and destination.
     AppendEdge {
-        /// Where it begins.
+        /// Source of the edge.
         source: ExternalId,
-        /// Its type.
+        /// Type of the edge.
         edge_type: String,
-        /// Where it leads.
+        /// Destination of the edge.
         destination: ExternalId,
-        /// Its time.
+        /// Time of the edge.
         timestamp: i64,
-        /// Its properties; null ones are left out.
+        /// Properties of the edge; null ones are left out.
         properties: Vec<(String, Value)>,
     },
-    /// The edges of this source, type and destination go.
+    /// Deletes the edges of this source, type and destination.
     DeleteEdge {
-        /// Where they begin.
+        /// Source of the edges.
         source: ExternalId,
-        /// Their type.
+        /// Type of the edges.
         edge_type: String,
-        /// Where they lead.
+        /// Destination of the edges.
         destination: ExternalId,
     },
-    /// An edge gets another type, with its time and properties.
+    /// Gives an edge another type. Its time and properties stay.
     ChangeType {
-        /// Where it begins.
+        /// Source of the edge.
         source: ExternalId,
-        /// Its type.
+        /// Present type of the edge.
         edge_type: String,
-        /// Where it leads.
+        /// Destination of the edge.
         destination: ExternalId,
-        /// Its type from now on.
+        /// New type of the edge.
         new_type: String,
     },
-    /// Edges of two types lead back along each other; TAO's operations keep both.
+    /// Declares two types of edges to be inverse: for each edge of one type, TAO's operations keep
+    /// an edge of the other type that leads back.
     SetInverse {
-        /// A type.
+        /// A type of edges.
         edge_type: String,
-        /// The type of the edges the other way round, which may be the same.
+        /// The type of the edges that lead back, which may be the same.
         inverse: String,
     },
 }
 
-/// Why bytes of a log are no changes.
+/// Error for bytes of a log that are no changes.
 pub(super) const BAD: &str = "a change in the log does not decode";
 
 pub(super) fn encode(changes: &[Change], out: &mut Vec<u8>) {
@@ -78,25 +80,25 @@ pub(super) fn encode(changes: &[Change], out: &mut Vec<u8>) {
     changes.iter().for_each(|change| change.encode(out));
 }
 
-/// A commit whose changes come one by one.
+/// The changes of a commit, encoded one by one.
 #[derive(Debug, Default)]
-pub(in super::super) struct Encoded {
+pub(in super::super) struct EncodedChanges {
     count: u64,
     body: Vec<u8>,
 }
 
-impl Encoded {
+impl EncodedChanges {
     pub(in super::super) fn push(&mut self, change: &Change) {
         self.count += 1;
         change.encode(&mut self.body);
     }
 
-    /// Bytes so far.
+    /// Bytes of the changes so far.
     pub(in super::super) fn len(&self) -> usize {
         self.body.len()
     }
 
-    /// The commit as [`encode`] has it.
+    /// The commit, encoded as by [`encode`].
     pub(in super::super) fn finish(mut self) -> Vec<u8> {
         let mut head = Vec::new();
         varint::put(&mut head, self.count);
@@ -105,15 +107,17 @@ impl Encoded {
     }
 }
 
-/// The number of changes at the beginning of a commit, and the bytes that it takes.
+/// Reads the number of changes at the beginning of a commit; returns it with the bytes that it
+/// takes.
 pub(super) fn count(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut from = Source { bytes, at: 0 };
+    let mut from = Decoder { bytes, at: 0 };
     Some((from.number()?, from.at))
 }
 
-/// The first change of some bytes, and how many it takes; nothing if they end before it does.
+/// Decodes the first change of some bytes; returns it with the bytes that it takes. `None` if the
+/// bytes end too early.
 pub(super) fn change(bytes: &[u8]) -> Option<(Change, usize)> {
-    let mut from = Source { bytes, at: 0 };
+    let mut from = Decoder { bytes, at: 0 };
     Some((from.change()?, from.at))
 }
 
@@ -221,12 +225,12 @@ fn put_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-struct Source<'b> {
+struct Decoder<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
-impl<'b> Source<'b> {
+impl<'b> Decoder<'b> {
     fn number(&mut self) -> Option<u64> {
         varint::get(self.bytes, &mut self.at)
     }
@@ -305,7 +309,7 @@ impl<'b> Source<'b> {
         (0..count).map(|_| Some((self.text()?, self.value(true)?))).collect()
     }
 
-    /// Lists hold no lists, so that nothing nests.
+    /// Decodes a value. `list` is false for items, because the items of a list are no lists.
     fn value(&mut self, list: bool) -> Option<Value> {
         Some(match self.byte()? {
             0 => Value::Null,
@@ -399,7 +403,7 @@ mod tests {
         fn changes_survive_their_bytes(changes in prop::collection::vec(change(), 0..6)) {
             let mut bytes = Vec::new();
             encode(&changes, &mut bytes);
-            let mut one_by_one = Encoded::default();
+            let mut one_by_one = EncodedChanges::default();
             changes.iter().for_each(|change| one_by_one.push(change));
             prop_assert_eq!(&one_by_one.finish(), &bytes);
             prop_assert_eq!(decode(&bytes), Some(changes));

@@ -1,4 +1,4 @@
-//! Reading the log of a store, once or again and again.
+//! Reader of a store's log, from the beginning and from where it stopped.
 
 use super::super::PropertyEntry;
 use super::file::{self, Changes, HEADER, LogFile};
@@ -7,28 +7,28 @@ use nakshi_store::files::{Uuid, parse_uuid};
 use nakshi_store::{Error, Manifest, OpenLog, Result};
 use std::path::{Path, PathBuf};
 
-/// Where a reader of the log has got to.
+/// Position of a reader in the log.
 #[derive(Clone, Debug)]
 pub(in super::super) struct LogReader {
     dir: PathBuf,
     store: Uuid,
     page_size: u32,
     generation: u64,
-    /// The file that is read next, and from which byte on.
+    /// Number of the next file, and the next byte in it.
     number: u64,
     at: u64,
-    /// Whether that file is there.
+    /// True if that file was there.
     begun: bool,
-    /// The last commit.
+    /// Number of the last commit that was read.
     commit: u64,
-    /// Bytes of changes.
+    /// Bytes of the changes that were read.
     bytes: u64,
-    /// The last commit that is wanted.
+    /// Last commit to read; none to read all.
     limit: Option<u64>,
 }
 
 impl LogReader {
-    /// At the beginning of the log of a manifest's files.
+    /// Starts at the beginning of the log of a manifest's files.
     pub(in super::super) fn new(dir: &Path, manifest: &Manifest) -> Result<Self> {
         let store = parse_uuid(&manifest.uuid)
             .ok_or_else(|| Error::Invalid("a uuid is not 32 hexadecimal digits".into()))?;
@@ -60,7 +60,7 @@ impl LogReader {
         self.bytes
     }
 
-    /// Passes over the commits up to one.
+    /// Passes over the commits up to `commit`.
     pub(in super::super) fn read_until(&mut self, commit: u64, cancel: &CancelToken) -> Result<()> {
         self.limit = Some(commit);
         let done = self.read(cancel, |_, _| Ok(()));
@@ -68,17 +68,17 @@ impl LogReader {
         done
     }
 
-    /// Knows nothing any more: no manifest is of this generation.
+    /// Forgets its generation, so that the next read starts with the current manifest.
     pub(in super::super) fn forget(&mut self) {
         self.generation = u64::MAX;
     }
 
-    /// Says that what was written so far is known.
+    /// Records that all commits up to `commit` are known, of `bytes` in all.
     pub(in super::super) fn skip_to(&mut self, commit: u64, bytes: u64) {
         (self.commit, self.bytes) = (commit, bytes);
     }
 
-    /// Counts bytes that this process has written itself.
+    /// Adds bytes that this process has written itself.
     pub(in super::super) fn count(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
@@ -91,18 +91,18 @@ impl LogReader {
         &self.dir
     }
 
-    /// The number of the file that comes next, and how much of the one before counts.
+    /// Number of the next log file, and the valid bytes of the file before.
     pub(super) fn next(&self) -> (u64, u64) {
         if self.begun { (self.number + 1, self.at) } else { (self.number, 0) }
     }
 
-    /// Hands every commit that has come since the last call to `f`. Of the log a piece is in memory at a
-    /// time; `cancel` is looked at for every piece.
+    /// Hands every commit that was added since the last call to `f`. One piece of the log is in
+    /// memory at a time, and `cancel` is checked for each.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] and [`Error::Truncated`] if something that was durable is not there any more;
-    /// [`Error::Foreign`] for the log of another store; one of kind `NotFound` if a compaction has removed
-    /// the log; [`Error::Cancelled`]; those of `f`.
+    /// [`Error::Corrupt`] and [`Error::Truncated`] if durable bytes are damaged or missing;
+    /// [`Error::Foreign`] for the log of another store; an error of kind `NotFound` if a compaction
+    /// has removed the log; [`Error::Cancelled`]; errors of `f`.
     pub(in super::super) fn read(
         &mut self,
         cancel: &CancelToken,
@@ -147,10 +147,10 @@ impl LogReader {
     }
 }
 
-/// The log files of a manifest, whose commits are all read once.
+/// Opens the log files of a manifest, after reading all commits in them once.
 ///
 /// # Errors
-/// Those of [`LogReader::read`].
+/// As [`LogReader::read`].
 pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Result<Vec<OpenLog>> {
     let mut reader = LogReader::new(dir, manifest)?;
     reader.read_until(u64::MAX, cancel)?;

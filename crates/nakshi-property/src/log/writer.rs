@@ -1,39 +1,39 @@
-//! Writing the log.
+//! Writer of the log.
 
 use std::sync::Arc;
 
 use nakshi_io::write::{PoisonFile, WriteFile, WriteFs};
 
-use super::file::{self, Header, MOST};
+use super::file::{self, LogHeader, MOST};
 use super::op::{self, Change};
 use super::reader::LogReader;
 use nakshi_store::{Error, Result};
 
-/// A log file that grows. Refuses everything after its first failure.
+/// A log file that grows. After its first failure it refuses every write.
 #[derive(Debug)]
 pub(in super::super) struct LogWriter {
     file: PoisonFile,
-    header: Header,
-    /// Bytes up to which the file is reserved.
+    header: LogHeader,
+    /// Bytes up to which disk space is reserved.
     reserved: u64,
 }
 
-/// Bytes that are reserved at once, at least and at most.
+/// Least and most bytes that are reserved at once.
 const LEAST: u64 = 256 << 10;
 const MOST_RESERVED: u64 = 16 << 20;
 
-/// Commits that are written together.
+/// Commits that one write makes durable (group commit).
 #[derive(Debug, Default)]
-pub(in super::super) struct Group {
-    /// Commits and their changes.
+pub(in super::super) struct CommitGroup {
+    /// Number of each commit, and its encoded changes.
     commits: Vec<(u64, Vec<u8>)>,
 }
 
-impl Group {
+impl CommitGroup {
     /// Adds a commit.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is too large; it is not part of the group then.
+    /// [`Error::Invalid`] if the commit is too large; the group stays as it was.
     pub(in super::super) fn push(&mut self, commit: u64, changes: &[Change]) -> Result<()> {
         let mut bytes = Vec::new();
         op::encode(changes, &mut bytes);
@@ -43,7 +43,7 @@ impl Group {
     /// Adds a commit whose changes are encoded already.
     ///
     /// # Errors
-    /// As [`Group::push`].
+    /// As [`CommitGroup::push`].
     pub(in super::super) fn push_encoded(&mut self, commit: u64, bytes: Vec<u8>) -> Result<()> {
         if bytes.len() > MOST {
             return Err(Error::Invalid(format!(
@@ -55,7 +55,7 @@ impl Group {
         Ok(())
     }
 
-    /// Bytes of changes.
+    /// Bytes of the changes in the group.
     pub(in super::super) fn bytes(&self) -> u64 {
         self.commits.iter().map(|(_, changes)| changes.len() as u64).sum()
     }
@@ -66,17 +66,17 @@ impl Group {
 }
 
 impl LogWriter {
-    /// Begins the file behind all that `reader` has read.
+    /// Begins the log file behind all commits that `reader` has read.
     pub(in super::super) fn begin(fs: &Arc<dyn WriteFs>, reader: &LogReader) -> Result<Self> {
         let (number, previous) = reader.next();
         let (dir, generation) = (reader.dir(), reader.generation());
         let path = dir.join(file::name(generation, number));
         if std::fs::symlink_metadata(&path).is_ok() {
-            // Never begun whole.
+            // Its header was never written whole.
             fs.remove_file(&path)?;
         }
         let first = reader.commit() + 1;
-        let header = Header { store: reader.store(), generation, number, previous, first };
+        let header = LogHeader { store: reader.store(), generation, number, previous, first };
         let mut file = PoisonFile::new(fs.create(&path)?);
         file.append(&header.encode())?;
         file.sync()?;
@@ -87,15 +87,16 @@ impl LogWriter {
     /// Makes a group durable.
     ///
     /// # Errors
-    /// Those of writing: whether the group is there after a crash is not known then, and every later
+    /// Errors of writing. The group may or may not be there after a crash then, and every later
     /// call fails with [`Error::Poisoned`].
-    pub(in super::super) fn write(&mut self, group: &Group) -> Result<()> {
+    pub(in super::super) fn write(&mut self, group: &CommitGroup) -> Result<()> {
         let (mut bytes, durable) = (Vec::new(), self.file.len());
         for (commit, changes) in &group.commits {
             file::put_frame(&self.header, *commit, durable, changes, &mut bytes);
         }
         let end = durable + bytes.len() as u64;
-        // A large group waits for the disk anyway; it is not written twice.
+        // A large group waits for the disk anyway, so its space is not reserved: that would write
+        // it twice.
         if end > self.reserved && (bytes.len() as u64) < MOST_RESERVED {
             let more = end.next_multiple_of(LEAST) - durable + end.min(MOST_RESERVED);
             self.file.reserve(more)?;

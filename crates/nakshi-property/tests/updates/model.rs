@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nakshi_property::{
-    Change, Condition, LoadOptions, PropertyGraph, PropertyLayout, Rows, Table, Value, load_with,
-    tao,
+    Change, Condition, LoadOptions, PropertyGraph, PropertyLayout, Table, TableRows, Value,
+    load_with, tao,
 };
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId};
@@ -228,7 +228,7 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
     let write = |name: &str, text: &str| {
         let path = home.join(name);
         std::fs::write(&path, text).unwrap();
-        vec![Table { name: None, rows: Rows::Path(path) }]
+        vec![Table { name: None, rows: TableRows::Path(path) }]
     };
     // Every store keeps its properties in another way.
     let properties = match edges.len() % 3 {

@@ -3,6 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod relaid;
+mod reorder;
 mod sample;
 mod tables;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nakshi_property::{
-    Change, LoadOptions, PropertyLayout, PropertyStore, Rows, Table, Value, load,
+    Change, LoadOptions, PropertyLayout, PropertyStore, Table, TableRows, Value, load,
 };
 use nakshi_store::import::Hooks;
 use nakshi_store::{ExternalId, OpenOptions};
@@ -127,7 +127,7 @@ fn seed(of: &ExternalId) -> Vec<u8> {
 pub fn built(home: &Path, graph: &Graph, layout: PropertyLayout) -> PathBuf {
     let (first, path) = (home.join("first.csv"), home.join("built.nakshi"));
     std::fs::write(&first, [b":ID\n", seed(&graph.nodes[0].0).as_slice(), b"\n"].concat()).unwrap();
-    let table = vec![Table { name: None, rows: Rows::Path(first) }];
+    let table = vec![Table { name: None, rows: TableRows::Path(first) }];
     let hooks = Hooks::default();
     load(&path, table, Vec::new(), &options(layout), &hooks).unwrap();
     let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nakshi_property::check;
 use nakshi_property::export::{ExportOptions, Exported, export};
 use nakshi_property::{
-    Along, LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Rows, Table,
+    Along, LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Table, TableRows,
     Value, load, project,
 };
 use nakshi_store::import::{Duplicates, Hooks, ImportLayout};
@@ -23,7 +23,7 @@ fn exported(store: &Path, nodes: &Path, edges: &Path) -> Result<Exported> {
 }
 
 fn table(path: &Path) -> Vec<Table<'static>> {
-    vec![Table { name: None, rows: Rows::Path(path.to_path_buf()) }]
+    vec![Table { name: None, rows: TableRows::Path(path.to_path_buf()) }]
 }
 
 fn loaded(path: &Path, nodes: &Path, edges: &Path, layout: PropertyLayout) -> Result<()> {

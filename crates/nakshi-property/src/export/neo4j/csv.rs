@@ -1,24 +1,24 @@
-//! CSV as Neo4j's importer reads it: fields in quotes where they need them, typed columns.
+//! CSV for Neo4j's importer: typed columns, and quotes around fields that need them.
 
 use nakshi_io::write::WriteFile;
 
-use super::folder::Folder;
+use super::folder::OutputFolder;
 use crate::{PropertyType, Scalar, Value};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId, Result};
 
-/// Bytes of text collected before they are written.
+/// Bytes of text that are collected before they are written.
 const BUFFER: usize = 1 << 20;
-/// Milliseconds of the years 0 to 9999, which have four digits.
+/// Milliseconds since 1970 of the years 0 to 9999, which have four digits.
 const YEARS: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
-/// A file of rows.
+/// Writer of a file of rows.
 pub(super) struct Csv<'h> {
     file: Box<dyn WriteFile>,
     text: Vec<u8>,
-    /// Whether the row has a field already.
+    /// True if the row has a field already.
     begun: bool,
-    /// Whether a field has a line break.
+    /// True if any field has a line break.
     multiline: bool,
     hooks: &'h Hooks,
     scratch: String,
@@ -27,7 +27,7 @@ pub(super) struct Csv<'h> {
 impl<'h> Csv<'h> {
     /// Starts a file with this header.
     pub(super) fn create(
-        folder: &Folder<'_>,
+        folder: &OutputFolder<'_>,
         name: &str,
         header: &[String],
         hooks: &'h Hooks,
@@ -49,15 +49,15 @@ impl<'h> Csv<'h> {
         self.begun = true;
     }
 
-    /// A field without a value.
+    /// Appends a field without a value.
     pub(super) fn null(&mut self) {
         self.separate();
     }
 
-    /// A field of text. An empty one has quotes, which tell it from none.
+    /// Appends a field of text. An empty text has quotes, which tell it from null.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is not UTF-8.
+    /// [`Error::Invalid`] for bytes that are not UTF-8.
     pub(super) fn text(&mut self, field: &[u8]) -> Result<()> {
         if std::str::from_utf8(field).is_err() {
             return Err(Error::Invalid(format!(
@@ -83,7 +83,7 @@ impl<'h> Csv<'h> {
         Ok(())
     }
 
-    /// A field with an id.
+    /// Appends a field with an id.
     ///
     /// # Errors
     /// As [`Csv::text`].
@@ -95,10 +95,10 @@ impl<'h> Csv<'h> {
         }
     }
 
-    /// A field with the value of a property.
+    /// Appends a field with the value of a property.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what Neo4j's CSV cannot hold.
+    /// [`Error::Invalid`] for a value that Neo4j's CSV cannot hold.
     pub(super) fn value(&mut self, name: &str, value: &Value) -> Result<()> {
         if *value == Value::Null {
             self.null();
@@ -116,7 +116,7 @@ impl<'h> Csv<'h> {
     /// Ends the row.
     ///
     /// # Errors
-    /// [`Error::Cancelled`]; those of writing.
+    /// [`Error::Cancelled`]; errors of writing.
     pub(super) fn end_row(&mut self) -> Result<()> {
         self.text.push(b'\n');
         self.begun = false;
@@ -130,7 +130,7 @@ impl<'h> Csv<'h> {
         Ok(())
     }
 
-    /// Completes the file; whether a field has a line break.
+    /// Completes the file; returns true if any field has a line break.
     ///
     /// # Errors
     /// As [`Csv::end_row`].
@@ -141,7 +141,7 @@ impl<'h> Csv<'h> {
     }
 }
 
-/// The type of a column in a header: Neo4j's integers of 64 bits are `long`, its bytes are small
+/// Name of a type in a header. Neo4j calls integers of 64 bits `long`, and its bytes are small
 /// integers.
 pub(super) fn type_name(ty: PropertyType) -> Result<String> {
     let name = match ty.scalar {
@@ -158,7 +158,7 @@ pub(super) fn type_name(ty: PropertyType) -> Result<String> {
     Ok(format!("{name}{}", if ty.list { "[]" } else { "" }))
 }
 
-/// Appends a value as the importer reads it.
+/// Appends a value in the form that Neo4j's importer reads.
 fn put(value: &Value, out: &mut String) -> std::result::Result<(), String> {
     use std::fmt::Write;
     let mut write = |arguments: std::fmt::Arguments<'_>| {
@@ -179,7 +179,7 @@ fn put(value: &Value, out: &mut String) -> std::result::Result<(), String> {
         Value::Bytes(bytes) => {
             for (i, byte) in bytes.iter().enumerate() {
                 let separator = if i > 0 { ";" } else { "" };
-                // Neo4j's bytes have a sign.
+                // Neo4j's bytes are signed.
                 let _ = write!(out, "{separator}{}", byte.cast_signed());
             }
         }
@@ -203,7 +203,7 @@ fn put(value: &Value, out: &mut String) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Milliseconds since 1970 in ISO 8601.
+/// Formats milliseconds since 1970 in ISO 8601.
 fn time(milliseconds: i64) -> std::result::Result<String, String> {
     let known = Some(milliseconds).filter(|time| YEARS.contains(time));
     let date = known.and_then(arrow_array::temporal_conversions::timestamp_ms_to_datetime);

@@ -1,10 +1,10 @@
-//! A directory of CSV for Neo4j's importer, in the order of the layout.
+//! A directory of CSV files for Neo4j's importer, in the vertex order of the store.
 //!
-//! - `nodes.csv`, `relationships.csv`: with Neo4j's typed headers
-//! - `import.sh`: the command that keeps the order, because records get their numbers in the order in
-//!   which one thread reads them
-//! - `folder`: their names; `csv`: files of quoted fields, and values as Neo4j writes them
-//! - `plain`, `tables`: stores without and with properties
+//! - `nodes.csv` and `relationships.csv` have Neo4j's typed headers
+//! - `import.sh` has the import command, which keeps the order: one thread reads the files, and
+//!   Neo4j numbers records in the order in which they are read
+//! - `folder` has the names of the files, `csv` writes quoted fields and Neo4j's values
+//! - `plain` and `tables` write stores without and with properties
 
 mod csv;
 mod folder;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use nakshi_io::write::{AtomicDir, default_fs, write_file};
 
 use crate::PropertyEntry;
-use folder::{Folder, NODES, RELATIONSHIPS, SCRIPT, Written};
+use folder::{NODES, OutputFolder, RELATIONSHIPS, SCRIPT, WrittenTables};
 use nakshi_store::export::{ExportSource, Exported, Names};
 use nakshi_store::files::{hex, new_uuid};
 use nakshi_store::{Error, IdKind, Key, Result, Store};
 
-/// Ids below this number are integers to Neo4j's importer, which packs their length above them; it
-/// takes all others as text.
+/// Neo4j's importer stores ids below this number as integers, with their length in the bits above,
+/// and all other ids as text.
 const INTEGERS: u64 = 1 << 57;
 
 /// Writes the directory `path`, which must not exist.
@@ -35,12 +35,12 @@ pub(super) fn neo4j(source: &ExportSource<'_>, path: &Path) -> Result<Exported> 
     }
     let fs = default_fs();
     let dir = AtomicDir::create(Arc::clone(&fs), path, &hex(&new_uuid()))?;
-    let folder = Folder { fs: &fs, path: dir.path() };
+    let folder = OutputFolder { fs: &fs, path: dir.path() };
     let done = match PropertyEntry::of(source.store.manifest())? {
         Some(_) => tables::write(source, &folder),
         None => plain::write(source, &Names::load(source.store, source.hooks)?, &folder),
     };
-    // Whatever a cancelled job stumbled over, it is its caller who ended it.
+    // Any error of a cancelled job becomes its cancellation.
     let written = done.map_err(|error| source.hooks.check().err().unwrap_or(error))?;
     let options = options(source.store, &written)?;
     let script = format!(
@@ -58,7 +58,7 @@ pub(super) fn neo4j(source: &ExportSource<'_>, path: &Path) -> Result<Exported> 
     Ok(Exported { edges: written.edges, nodes: None, command: Some(command) })
 }
 
-/// The command that imports the files in their order.
+/// The shell command that imports the files in their order.
 fn command(database: &str, options: &str, nodes: &str, edges: &str) -> String {
     format!(
         "neo4j-admin database import full {database} --threads=1{options} --nodes={nodes} \
@@ -66,8 +66,8 @@ fn command(database: &str, options: &str, nodes: &str, edges: &str) -> String {
     )
 }
 
-/// Its options beside the files.
-fn options(store: &Store, done: &Written) -> Result<String> {
+/// Options of the import command.
+fn options(store: &Store, done: &WrittenTables) -> Result<String> {
     let ids = store.ids()?;
     let small = |id: i64| u64::try_from(id).is_ok_and(|id| id < INTEGERS);
     let mut integers = matches!(ids.kind(), IdKind::Dense | IdKind::U64 | IdKind::I64);
@@ -86,7 +86,7 @@ fn options(store: &Store, done: &Written) -> Result<String> {
     Ok(format!("{ids}{lines}"))
 }
 
-/// A path as a word of a shell.
+/// Quotes a path as a word of a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);

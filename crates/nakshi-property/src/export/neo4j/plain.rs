@@ -1,7 +1,7 @@
-//! Stores without properties: ids and edges, the weight as a property.
+//! Stores without properties: ids and edges, with the weight as a property.
 
 use super::csv::Csv;
-use super::folder::{Folder, LABEL, NODES, RELATIONSHIPS, TYPE, Written};
+use super::folder::{LABEL, NODES, OutputFolder, RELATIONSHIPS, TYPE, WrittenTables};
 use crate::Value;
 use nakshi_store::Result;
 use nakshi_store::export::ExportSource;
@@ -12,14 +12,14 @@ use nakshi_store::export::{for_each_list, is_written};
 pub(super) fn write(
     source: &ExportSource<'_>,
     names: &Names,
-    folder: &Folder<'_>,
-) -> Result<Written> {
+    folder: &OutputFolder<'_>,
+) -> Result<WrittenTables> {
     let nodes = nodes(source, names, folder)?;
     let (edges, lines) = edges(source, names, folder)?;
-    Ok(Written { edges, multiline: nodes || lines })
+    Ok(WrittenTables { edges, multiline: nodes || lines })
 }
 
-fn nodes(source: &ExportSource<'_>, names: &Names, folder: &Folder<'_>) -> Result<bool> {
+fn nodes(source: &ExportSource<'_>, names: &Names, folder: &OutputFolder<'_>) -> Result<bool> {
     let header = ["id:ID", ":LABEL"].map(str::to_owned);
     let mut csv = Csv::create(folder, NODES, &header, source.hooks)?;
     let mut id = Vec::new();
@@ -33,7 +33,11 @@ fn nodes(source: &ExportSource<'_>, names: &Names, folder: &Folder<'_>) -> Resul
     csv.finish()
 }
 
-fn edges(source: &ExportSource<'_>, names: &Names, folder: &Folder<'_>) -> Result<(u64, bool)> {
+fn edges(
+    source: &ExportSource<'_>,
+    names: &Names,
+    folder: &OutputFolder<'_>,
+) -> Result<(u64, bool)> {
     let mut header = [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec();
     if let Some(column) = &source.weight {
         let ty = if column.ty().is_integer() { "long" } else { "double" };

@@ -1,26 +1,26 @@
-//! Stores with properties: all of nodes and edges.
+//! Stores with properties: nodes and edges with all of their properties.
 
 use super::csv::{Csv, type_name};
-use super::folder::{Folder, LABEL, NODES, RELATIONSHIPS, TIME, TYPE, Written};
-use crate::export::graph::{Columns, Steps, snapshot};
+use super::folder::{LABEL, NODES, OutputFolder, RELATIONSHIPS, TIME, TYPE, WrittenTables};
+use crate::export::graph::{PropertyColumns, Steps, snapshot};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value, unless_cancelled};
 use nakshi_store::export::ExportSource;
 use nakshi_store::{Error, Result};
 
-/// The property that labels are kept as.
+/// Name of the property that holds the labels.
 const LABELS: &str = "labels";
 
 /// Writes both files.
-pub(super) fn write(source: &ExportSource<'_>, folder: &Folder<'_>) -> Result<Written> {
+pub(super) fn write(source: &ExportSource<'_>, folder: &OutputFolder<'_>) -> Result<WrittenTables> {
     let graph = snapshot(source, None)?;
     let done = nodes(source, &graph, folder)
         .and_then(|nodes| Ok((nodes, edges(source, &graph, folder)?)))
         .map_err(|error| source.hooks.check().err().unwrap_or(error));
     let (_, (nodes, (edges, lines))) = unless_cancelled(graph, done)?;
-    Ok(Written { edges, multiline: nodes || lines })
+    Ok(WrittenTables { edges, multiline: nodes || lines })
 }
 
-fn named(columns: &Columns<'_>, header: &mut Vec<String>) -> Result<()> {
+fn named(columns: &PropertyColumns<'_>, header: &mut Vec<String>) -> Result<()> {
     for spec in columns.specs() {
         let ty = type_name(spec.ty).map_err(|error| {
             Error::Unsupported(format!("the property '{}': {error}", spec.name))
@@ -30,14 +30,18 @@ fn named(columns: &Columns<'_>, header: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn nodes(source: &ExportSource<'_>, graph: &PropertyGraph, folder: &Folder<'_>) -> Result<bool> {
+fn nodes(
+    source: &ExportSource<'_>,
+    graph: &PropertyGraph,
+    folder: &OutputFolder<'_>,
+) -> Result<bool> {
     let is_label = |spec: &&PropertySpec| {
         spec.name == LABELS && spec.ty == PropertyType::list_of(Scalar::String)
     };
     let specs = graph.node_properties();
     let labelled = specs.iter().any(|spec| is_label(&spec));
-    let mut columns = Columns::of(specs.iter().filter(|spec| !is_label(spec)));
-    // The id would be a property of this name.
+    let mut columns = PropertyColumns::of(specs.iter().filter(|spec| !is_label(spec)));
+    // `id:ID` would be a second property of this name.
     let has_id = specs.iter().any(|spec| spec.name == "id");
     let mut header = vec![if has_id { ":ID" } else { "id:ID" }.to_owned()];
     named(&columns, &mut header)?;
@@ -63,7 +67,7 @@ fn nodes(source: &ExportSource<'_>, graph: &PropertyGraph, folder: &Folder<'_>) 
 fn edges(
     source: &ExportSource<'_>,
     graph: &PropertyGraph,
-    folder: &Folder<'_>,
+    folder: &OutputFolder<'_>,
 ) -> Result<(u64, bool)> {
     let specs = graph.edge_properties();
     if specs.iter().any(|spec| spec.name == TIME) {
@@ -72,7 +76,7 @@ fn edges(
              in the tables and load them again"
         )));
     }
-    let mut columns = Columns::of(specs.iter());
+    let mut columns = PropertyColumns::of(specs.iter());
     let mut header = [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec();
     header.push(format!("{TIME}:long"));
     named(&columns, &mut header)?;

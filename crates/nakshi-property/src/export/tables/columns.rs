@@ -1,4 +1,4 @@
-//! Parquet: values in columns of their types.
+//! Parquet files of nodes and edges, with typed columns.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::{PropertyType, Scalar, Value, id_bytes};
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
-/// Rows of a batch, and bytes of its values.
+/// Most rows of a batch, and most bytes of its values.
 const ROWS: usize = 16 << 10;
 const BYTES: usize = 8 << 20;
 /// Encoded bytes of a row group.
 const GROUP: usize = 32 << 20;
 
-/// A file of rows.
+/// Writer of a file of rows.
 pub(super) struct Columnar {
     path: PathBuf,
     schema: SchemaRef,
     writer: ArrowWriter<OutputFile>,
-    columns: Vec<Cells>,
-    /// The column of the next value.
+    columns: Vec<ColumnBuffer>,
+    /// Number of the next column.
     column: usize,
     rows: usize,
     bytes: usize,
@@ -45,7 +45,7 @@ impl Columnar {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for (name, ty) in header {
             fields.push(Field::new(name, data_type(ty), true));
-            columns.push(Cells::of(ty));
+            columns.push(ColumnBuffer::of(ty));
         }
         let schema = Arc::new(Schema::new(fields));
         let level = ZstdLevel::try_new(1).map_err(|error| failed(path, error))?;
@@ -58,18 +58,18 @@ impl Columnar {
         Ok(Columnar { path, schema, writer, columns, column: 0, rows: 0, bytes: 0 })
     }
 
-    /// The id of a row.
+    /// Appends the id of a row.
     pub fn id(&mut self, id: &ExternalId) -> Result<()> {
         let value = match (id, self.columns.get(self.column)) {
-            (ExternalId::I64(id), Some(Cells::Int(_))) => Value::Int(*id),
-            (ExternalId::U64(id), Some(Cells::Int(_))) => Value::Int(id.cast_signed()),
-            (id, Some(Cells::Bytes(_))) => Value::Bytes(id_bytes(id.clone())),
+            (ExternalId::I64(id), Some(ColumnBuffer::Int(_))) => Value::Int(*id),
+            (ExternalId::U64(id), Some(ColumnBuffer::Int(_))) => Value::Int(id.cast_signed()),
+            (id, Some(ColumnBuffer::Bytes(_))) => Value::Bytes(id_bytes(id.clone())),
             (id, _) => Value::String(id.to_string()),
         };
         self.value(&value)
     }
 
-    /// The next value of a row.
+    /// Appends the next value of a row.
     pub fn value(&mut self, value: &Value) -> Result<()> {
         if let Some(cells) = self.columns.get_mut(self.column) {
             self.bytes += cells.push(value);
@@ -87,7 +87,7 @@ impl Columnar {
 
     fn flush(&mut self) -> Result<()> {
         let path = &self.path;
-        let columns = self.columns.iter_mut().map(Cells::finish).collect();
+        let columns = self.columns.iter_mut().map(ColumnBuffer::finish).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .map_err(|error| Error::Invalid(error.to_string()))?;
         (self.rows, self.bytes) = (0, 0);
@@ -98,7 +98,7 @@ impl Columnar {
         self.writer.flush().map_err(|error| failed(path, error))
     }
 
-    /// Everything but the name of the file.
+    /// Finishes the contents; the file gets its name later.
     pub fn close(mut self) -> Result<OutputFile> {
         if self.rows > 0 {
             self.flush()?;
@@ -127,23 +127,23 @@ fn item(ty: DataType) -> Arc<Field> {
     Arc::new(Field::new("item", ty, true))
 }
 
-/// The values of a column on their way into a batch.
-enum Cells {
+/// Values of a column that wait for their batch.
+enum ColumnBuffer {
     String(LargeStringBuilder),
     Bytes(LargeBinaryBuilder),
     Int(Int64Builder),
     Float(Float64Builder),
     Bool(BooleanBuilder),
     Timestamp(TimestampMillisecondBuilder),
-    List { items: Box<Cells>, field: Arc<Field>, ends: Vec<usize>, valid: NullBufferBuilder },
+    List { items: Box<ColumnBuffer>, field: Arc<Field>, ends: Vec<usize>, valid: NullBufferBuilder },
 }
 
-impl Cells {
+impl ColumnBuffer {
     fn of(ty: PropertyType) -> Self {
         if ty.list {
             let of = PropertyType::of(ty.scalar);
-            let (items, field) = (Box::new(Cells::of(of)), item(data_type(of)));
-            return Cells::List {
+            let (items, field) = (Box::new(ColumnBuffer::of(of)), item(data_type(of)));
+            return ColumnBuffer::List {
                 items,
                 field,
                 ends: Vec::new(),
@@ -151,36 +151,37 @@ impl Cells {
             };
         }
         match ty.scalar {
-            Scalar::String => Cells::String(LargeStringBuilder::new()),
-            Scalar::Bytes => Cells::Bytes(LargeBinaryBuilder::new()),
-            Scalar::Int => Cells::Int(Int64Builder::new()),
-            Scalar::Float => Cells::Float(Float64Builder::new()),
-            Scalar::Bool => Cells::Bool(BooleanBuilder::new()),
-            Scalar::Timestamp => Cells::Timestamp(TimestampMillisecondBuilder::new()),
+            Scalar::String => ColumnBuffer::String(LargeStringBuilder::new()),
+            Scalar::Bytes => ColumnBuffer::Bytes(LargeBinaryBuilder::new()),
+            Scalar::Int => ColumnBuffer::Int(Int64Builder::new()),
+            Scalar::Float => ColumnBuffer::Float(Float64Builder::new()),
+            Scalar::Bool => ColumnBuffer::Bool(BooleanBuilder::new()),
+            Scalar::Timestamp => ColumnBuffer::Timestamp(TimestampMillisecondBuilder::new()),
         }
     }
 
-    /// Appends a value: null for one of another type, which a column has not. Returns its bytes.
+    /// Appends a value, and null in place of a value of another type, which a column never has.
+    /// Returns the bytes that it takes.
     fn push(&mut self, value: &Value) -> usize {
         match (self, value) {
-            (Cells::String(cells), Value::String(text)) => {
+            (ColumnBuffer::String(cells), Value::String(text)) => {
                 cells.append_value(text);
                 return text.len();
             }
-            (Cells::Bytes(cells), Value::Bytes(bytes)) => {
+            (ColumnBuffer::Bytes(cells), Value::Bytes(bytes)) => {
                 cells.append_value(bytes);
                 return bytes.len();
             }
-            (Cells::List { items, ends, valid, .. }, Value::List(list)) => {
+            (ColumnBuffer::List { items, ends, valid, .. }, Value::List(list)) => {
                 let bytes = list.iter().map(|item| items.push(item)).sum();
                 ends.push(items.len());
                 valid.append_non_null();
                 return bytes;
             }
-            (Cells::Int(cells), Value::Int(v)) => cells.append_value(*v),
-            (Cells::Float(cells), Value::Float(v)) => cells.append_value(*v),
-            (Cells::Bool(cells), Value::Bool(v)) => cells.append_value(*v),
-            (Cells::Timestamp(cells), Value::Timestamp(v)) => cells.append_value(*v),
+            (ColumnBuffer::Int(cells), Value::Int(v)) => cells.append_value(*v),
+            (ColumnBuffer::Float(cells), Value::Float(v)) => cells.append_value(*v),
+            (ColumnBuffer::Bool(cells), Value::Bool(v)) => cells.append_value(*v),
+            (ColumnBuffer::Timestamp(cells), Value::Timestamp(v)) => cells.append_value(*v),
             (cells, _) => cells.push_null(),
         }
         8
@@ -188,13 +189,13 @@ impl Cells {
 
     fn push_null(&mut self) {
         match self {
-            Cells::String(cells) => cells.append_null(),
-            Cells::Bytes(cells) => cells.append_null(),
-            Cells::Int(cells) => cells.append_null(),
-            Cells::Float(cells) => cells.append_null(),
-            Cells::Bool(cells) => cells.append_null(),
-            Cells::Timestamp(cells) => cells.append_null(),
-            Cells::List { items, ends, valid, .. } => {
+            ColumnBuffer::String(cells) => cells.append_null(),
+            ColumnBuffer::Bytes(cells) => cells.append_null(),
+            ColumnBuffer::Int(cells) => cells.append_null(),
+            ColumnBuffer::Float(cells) => cells.append_null(),
+            ColumnBuffer::Bool(cells) => cells.append_null(),
+            ColumnBuffer::Timestamp(cells) => cells.append_null(),
+            ColumnBuffer::List { items, ends, valid, .. } => {
                 ends.push(items.len());
                 valid.append_null();
             }
@@ -203,26 +204,26 @@ impl Cells {
 
     fn len(&self) -> usize {
         match self {
-            Cells::String(cells) => cells.len(),
-            Cells::Bytes(cells) => cells.len(),
-            Cells::Int(cells) => cells.len(),
-            Cells::Float(cells) => cells.len(),
-            Cells::Bool(cells) => cells.len(),
-            Cells::Timestamp(cells) => cells.len(),
-            Cells::List { ends, .. } => ends.len(),
+            ColumnBuffer::String(cells) => cells.len(),
+            ColumnBuffer::Bytes(cells) => cells.len(),
+            ColumnBuffer::Int(cells) => cells.len(),
+            ColumnBuffer::Float(cells) => cells.len(),
+            ColumnBuffer::Bool(cells) => cells.len(),
+            ColumnBuffer::Timestamp(cells) => cells.len(),
+            ColumnBuffer::List { ends, .. } => ends.len(),
         }
     }
 
-    /// The column of a batch; nothing is left.
+    /// Takes the values as an array.
     fn finish(&mut self) -> ArrayRef {
         match self {
-            Cells::String(cells) => Arc::new(cells.finish()),
-            Cells::Bytes(cells) => Arc::new(cells.finish()),
-            Cells::Int(cells) => Arc::new(cells.finish()),
-            Cells::Float(cells) => Arc::new(cells.finish()),
-            Cells::Bool(cells) => Arc::new(cells.finish()),
-            Cells::Timestamp(cells) => Arc::new(cells.finish()),
-            Cells::List { items, field, ends, valid } => {
+            ColumnBuffer::String(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::Bytes(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::Int(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::Float(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::Bool(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::Timestamp(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::List { items, field, ends, valid } => {
                 let mut begin = 0;
                 let lengths = ends.drain(..).map(|end| end - std::mem::replace(&mut begin, end));
                 let offsets = OffsetBuffer::from_lengths(lengths);

@@ -1,42 +1,42 @@
-//! Stores with properties as tables of nodes and edges, in the forms that an import reads.
+//! Stores with properties as tables of nodes and edges, for Nakshi's own import.
 //!
-//! - headers are typed: `:ID`, `:START_ID`, `:END_ID`, `:TYPE`, `timestamp:int`, and `name:type` for
-//!   every property
-//! - `text`: CSV and TSV; `columns`: Parquet
+//! - The headers are typed: `:ID`, `:START_ID`, `:END_ID`, `:TYPE`, `timestamp:int`, and
+//!   `name:type` for every property
+//! - `text` writes CSV and TSV, `columns` writes Parquet
 
 mod columns;
 mod text;
 
 use std::path::Path;
 
-use super::graph::{self, Columns, Steps};
+use super::graph::{self, PropertyColumns, Steps};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value, unless_cancelled};
 use nakshi_store::export::{
     ExportFormat, ExportOptions, ExportSource, Exported, OutputFile, choose, finish,
 };
 use nakshi_store::{Error, ExternalId, Manifest, Result};
 
-/// Memory of rows on their way into a file.
+/// Bytes of memory for rows that are not written yet.
 const ROWS: u64 = 96 << 20;
 
-/// Whether a format is of tables.
+/// Returns true for a format of tables.
 pub(super) fn takes(format: ExportFormat) -> bool {
     use ExportFormat::{Arrow, Csv, Parquet, Tsv};
     matches!(format, Csv | Tsv | Parquet | Arrow)
 }
 
-/// Bytes of memory that it takes.
+/// Bytes of memory that an export takes.
 pub(super) fn need(manifest: &Manifest) -> Result<u64> {
     Ok(graph::need(manifest)? + ROWS)
 }
 
-/// A file of rows. It appears when it is finished.
-enum Table {
-    Text(Box<text::Text>),
+/// Writer of a file of rows, which appears when it is finished.
+enum TableWriter {
+    Text(Box<text::TextTable>),
     Columns(Box<columns::Columnar>),
 }
 
-/// What a column that is no property holds.
+/// Content of a column that is no property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fixed {
     Id,
@@ -44,8 +44,8 @@ enum Fixed {
     Time,
 }
 
-impl Table {
-    /// Starts a file: columns of ids of type `ids`, of types and times, and of properties.
+impl TableWriter {
+    /// Starts a file with columns of ids of type `ids`, of types and times, and of properties.
     fn create<'g>(
         path: &Path,
         format: ExportFormat,
@@ -63,12 +63,16 @@ impl Table {
         let named = properties.map(|spec| (format!("{}:{}", spec.name, spec.ty), spec.ty));
         let header = fixed.chain(named);
         Ok(match format {
-            ExportFormat::Csv => Table::Text(Box::new(text::Text::create(path, b',', header)?)),
-            ExportFormat::Tsv => Table::Text(Box::new(text::Text::create(path, b'\t', header)?)),
-            ExportFormat::Parquet => {
-                Table::Columns(Box::new(columns::Columnar::create(path, header)?))
+            ExportFormat::Csv => {
+                TableWriter::Text(Box::new(text::TextTable::create(path, b',', header)?))
             }
-            // Lists in Arrow files are more than an import reads.
+            ExportFormat::Tsv => {
+                TableWriter::Text(Box::new(text::TextTable::create(path, b'\t', header)?))
+            }
+            ExportFormat::Parquet => {
+                TableWriter::Columns(Box::new(columns::Columnar::create(path, header)?))
+            }
+            // The import cannot read lists in Arrow files.
             _ => {
                 return Err(Error::Invalid(format!(
                     "{} names a format without properties; name it .csv, .tsv or .parquet, or write \
@@ -81,35 +85,35 @@ impl Table {
 
     fn id(&mut self, id: &ExternalId) -> Result<()> {
         match self {
-            Table::Text(text) => text.id(id),
-            Table::Columns(columns) => columns.id(id),
+            TableWriter::Text(text) => text.id(id),
+            TableWriter::Columns(columns) => columns.id(id),
         }
     }
 
     fn value(&mut self, value: &Value) -> Result<()> {
         match self {
-            Table::Text(text) => text.value(value),
-            Table::Columns(columns) => columns.value(value),
+            TableWriter::Text(text) => text.value(value),
+            TableWriter::Columns(columns) => columns.value(value),
         }
     }
 
     fn end_row(&mut self) -> Result<()> {
         match self {
-            Table::Text(text) => text.end_row(),
-            Table::Columns(columns) => columns.end_row(),
+            TableWriter::Text(text) => text.end_row(),
+            TableWriter::Columns(columns) => columns.end_row(),
         }
     }
 
-    /// Everything but the name of the file.
+    /// Finishes the contents; the file gets its name later.
     fn close(self) -> Result<OutputFile> {
         match self {
-            Table::Text(text) => text.close(),
-            Table::Columns(columns) => columns.close(),
+            TableWriter::Text(text) => text.close(),
+            TableWriter::Columns(columns) => columns.close(),
         }
     }
 }
 
-/// Writes the edges to `path`, and the nodes where the options say.
+/// Writes the edges to `path`, and the nodes to the path in `options`, if there is one.
 pub(super) fn write(
     source: &ExportSource<'_>,
     path: &Path,
@@ -131,7 +135,8 @@ pub(super) fn write(
     Ok(exported)
 }
 
-/// The files but for their names: of nodes, where the options say, and of edges.
+/// Writes the files, which get their names later: nodes, if `options` has a path for them, and
+/// edges.
 fn tables_of(
     source: &ExportSource<'_>,
     graph: &PropertyGraph,
@@ -146,7 +151,7 @@ fn tables_of(
     Ok((nodes, edges, Exported { edges: count, nodes: rows, command: None }))
 }
 
-/// The type of a column of ids: integers where all of them fit, bytes where one is no text.
+/// Type of a column of ids: integers if all of them fit, bytes if one is no text.
 fn ids(source: &ExportSource<'_>, graph: &PropertyGraph) -> Result<Scalar> {
     let (mut ids, mut steps) = (Scalar::Int, Steps::new(source.hooks, "ids", graph.num_nodes()));
     graph.for_each_id(|id| {
@@ -171,9 +176,14 @@ fn nodes_to(
     format: ExportFormat,
 ) -> Result<(OutputFile, u64)> {
     let format = choose(format, path);
-    let mut columns = Columns::of(graph.node_properties().iter());
-    let mut table =
-        Table::create(path, format, ids, &[(":ID", Fixed::Id)], graph.node_properties().iter())?;
+    let mut columns = PropertyColumns::of(graph.node_properties().iter());
+    let mut table = TableWriter::create(
+        path,
+        format,
+        ids,
+        &[(":ID", Fixed::Id)],
+        graph.node_properties().iter(),
+    )?;
     let mut steps = Steps::new(source.hooks, "nodes", graph.num_nodes());
     graph.for_each_node(|id, values| {
         table.id(id)?;
@@ -199,9 +209,9 @@ fn edges_to(
         (time.as_str(), Fixed::Time),
     ];
     let properties = graph.edge_properties();
-    let mut columns = Columns::of(properties.iter());
+    let mut columns = PropertyColumns::of(properties.iter());
     let format = choose(format, path);
-    let mut table = Table::create(path, format, ids, &fixed, properties.iter())?;
+    let mut table = TableWriter::create(path, format, ids, &fixed, properties.iter())?;
     let mut steps = Steps::new(source.hooks, "edges", graph.num_edges());
     graph.for_each_edge(|id, ty, edge| {
         table.id(id)?;

@@ -1,4 +1,4 @@
-//! CSV and TSV: values as text from which an import makes the same values.
+//! CSV and TSV files of nodes and edges; an import reads the same values from the text.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,25 +7,25 @@ use crate::{PropertyType, Value, id_bytes};
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
-/// Bytes of text collected before they are written.
+/// Bytes of text that are collected before they are written.
 const BUFFER: usize = 1 << 20;
-/// Between the items of a list.
+/// Separator between the items of a list.
 const ITEMS: u8 = b';';
 const TAB: u8 = b'\t';
 
-/// A file of rows.
-pub(super) struct Text {
+/// Writer of a file of rows.
+pub(super) struct TextTable {
     output: OutputFile,
     separator: u8,
     /// Names of the columns, for errors.
     header: Vec<String>,
-    /// The column of the next field.
+    /// Number of the next column.
     column: usize,
     rows: Vec<u8>,
     field: Vec<u8>,
 }
 
-impl Text {
+impl TextTable {
     /// Starts a file with this header.
     pub fn create(
         path: &Path,
@@ -35,10 +35,11 @@ impl Text {
         let header: Vec<String> = header.map(|(name, _)| name).collect();
         let (rows, field) = (Vec::with_capacity(BUFFER), Vec::new());
         let output = OutputFile::create(path)?;
-        let mut text = Text { output, separator, header, column: 0, rows, field };
+        let mut text = TextTable { output, separator, header, column: 0, rows, field };
         for column in 0..text.header.len() {
             let name = text.header.get(column).cloned().unwrap_or_default();
-            // Blanks around a name without quotes are not part of it, and any of these may separate.
+            // An import trims a name without quotes, and takes any of these characters for a
+            // separator.
             let odd = name.trim() != name || name.contains(['\t', '|', ',', ';', '"']);
             text.field.extend_from_slice(name.as_bytes());
             text.put(odd)?;
@@ -47,13 +48,13 @@ impl Text {
         Ok(text)
     }
 
-    /// A field with an id.
+    /// Appends a field with an id.
     pub fn id(&mut self, id: &ExternalId) -> Result<()> {
         self.field.extend_from_slice(&id_bytes(id.clone()));
         self.put(false)
     }
 
-    /// A field with a value; null is an empty one.
+    /// Appends a field with a value; null is an empty field.
     pub fn value(&mut self, value: &Value) -> Result<()> {
         if *value == Value::Null {
             self.separate();
@@ -71,7 +72,7 @@ impl Text {
         self.column += 1;
     }
 
-    /// Ends the field, in quotes where it needs them or if it is `odd`.
+    /// Ends the field, with quotes if it needs them or is `odd`.
     fn put(&mut self, odd: bool) -> Result<()> {
         let lines = memchr::memchr2(b'\n', b'\r', &self.field).is_some();
         let parted = memchr::memchr2(self.separator, b'"', &self.field).is_some();
@@ -96,7 +97,7 @@ impl Text {
         Ok(())
     }
 
-    /// Between tabs nothing is quoted.
+    /// Refuses fields that would need quotes in TSV, which has none.
     fn check_tabs(&self, odd: bool) -> Result<()> {
         let has = |bytes: &[u8]| self.field.iter().any(|byte| bytes.contains(byte));
         let name = odd && self.field.trim_ascii().len() != self.field.len();
@@ -107,7 +108,7 @@ impl Text {
         } else if name {
             "blanks around its name"
         } else if self.header.len() == 1 && has(b",\"") {
-            // A line without a tab is not known to be of TSV.
+            // An import does not take a line without a tab for TSV.
             "a comma or a quotation mark in the only column"
         } else {
             return Ok(());
@@ -132,14 +133,14 @@ impl Text {
         Ok(())
     }
 
-    /// Everything but the name of the file.
+    /// Finishes the contents; the file gets its name later.
     pub fn close(mut self) -> Result<OutputFile> {
         self.output.put(&self.rows)?;
         Ok(self.output)
     }
 }
 
-/// Appends a value as an import reads it.
+/// Appends a value in the form that an import reads.
 fn put(value: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {
     // Writing to memory does not fail.
     let _ = match value {
@@ -155,7 +156,7 @@ fn put(value: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// A NaN is more than one value.
+/// Appends NaN, of which only one bit pattern can be written.
 fn not_a_number(v: f64, out: &mut Vec<u8>) -> std::result::Result<(), String> {
     for text in ["NaN", "-NaN"] {
         if text.parse().is_ok_and(|parsed: f64| parsed.to_bits() == v.to_bits()) {

@@ -1,4 +1,4 @@
-//! A property graph that is written to: one writer, commits in groups, readers that keep what they see.
+//! Writer of a property graph: one writer, group commits, and readers that keep their snapshot.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,85 +14,88 @@ use super::apply::Lookups;
 use super::aside::unless_cancelled;
 use super::base::Base;
 use super::graph::PropertyGraph;
-use super::log::{Change, Encoded, Group, LogReader, LogWriter};
+use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter};
 use super::orphans::remove_orphans;
 use super::replay::{advance, replay};
-use super::state::State;
+use super::state::GraphState;
 use nakshi_store::files::with_newest;
 use nakshi_store::{Error, OpenOptions, Result, Store};
 
-/// The lock of the writer.
+/// Name of the file that the writer locks.
 const LOCK: &str = "write.lock";
-/// A group waits for writers that were in the last one, this part of the time that a group takes.
-const PATIENCE: u32 = 4;
-/// For so long whoever waits for the disk does not sleep.
-const AWAKE: Duration = Duration::from_micros(300);
+/// The thread that writes a group waits up to this fraction (a divisor) of the last group's
+/// duration for the writers of that group to commit again.
+const GROUP_WAIT_SHARE: u32 = 4;
+/// How long a thread that waits for fsync spins before it sleeps.
+const SPIN_TIME: Duration = Duration::from_micros(300);
 /// How long a forked child waits for a lock that a thread of its parent may have held when it forked.
-const FORKED: Duration = Duration::from_secs(2);
-/// Bytes of changes from which on [`PropertyStore::commit_all`] begins another commit.
+const FORK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes of changes at which [`PropertyStore::commit_all`] begins another commit.
 const COMMIT: usize = 32 << 20;
 
 /// A store with properties that can be changed.
 ///
-/// Opening reads; the first change makes this handle the only writer of the store, until it is dropped.
-/// Any number of threads may read and write through one handle.
+/// A new handle only reads. Its first change makes it the only writer of the store, until it is
+/// dropped. Any number of threads may read and write through one handle.
 ///
-/// What is promised: a commit is durable before it is acknowledged, and visible only then; it is
-/// visible whole or not at all; commits are made one after the other, and every reader sees the state
-/// after one of them (serializable for writers, snapshots for readers).
+/// Guarantees: a commit is durable before it is acknowledged, and visible only then, as a whole.
+/// Commits are made one after the other, and every reader sees the state after one of them. Writers
+/// are therefore serializable, and readers have snapshot isolation.
 #[derive(Debug)]
 pub struct PropertyStore {
     pub(super) path: PathBuf,
     pub(super) fs: Arc<dyn WriteFs>,
     pub(super) options: OpenOptions,
-    /// The last commit that is durable.
+    /// State after the last durable commit.
     published: ArcSwap<PropertyGraph>,
     core: Mutex<Core>,
     done: Condvar,
-    /// Its number, for those who wait without the lock.
+    /// Number of the last durable commit, for threads that wait without the lock.
     durable: AtomicU64,
     /// Bytes of changes in the log.
     logged: AtomicU64,
     /// Set while this handle is the writer.
     writes: AtomicBool,
-    /// It takes no more changes, because another handle of this process has taken its place.
+    /// Set when another handle of this process has taken the place of this one, which then refuses
+    /// changes.
     retired: AtomicBool,
-    /// The process that opened it.
+    /// Id of the process that opened the store.
     process: u32,
-    /// Held by what exchanges the files or gives up the lock of the writer.
+    /// Held while the files are exchanged, or the writer's lock is released.
     alone: Mutex<()>,
 }
 
-/// What writers share.
+/// State that the threads of a writer share.
 #[derive(Debug)]
 pub(super) struct Core {
-    /// Up to where the log has been read, by a handle that does not write.
+    /// Position in the log up to which a handle that does not write has read.
     pub(super) reader: LogReader,
-    /// What makes this handle the writer.
+    /// State of writing; `None` unless this handle is the writer.
     pub(super) writing: Option<Writing>,
 }
 
 #[derive(Debug)]
 pub(super) struct Writing {
-    /// Nothing once a broken writer has let go of it.
+    /// Lock of the writer; `None` once a broken writer has released it.
     lock: Option<FileLock>,
     process: u32,
-    /// After all commits that were made, durable or not.
-    pub(super) tip: State,
+    /// State after all commits that were submitted, durable or not.
+    pub(super) tip: GraphState,
     lookups: Lookups,
-    waiting: Group,
-    /// Nothing while a thread writes a group, or before the first.
+    waiting: CommitGroup,
+    /// The current log file; `None` before the first group, and while a thread writes one.
     log: Option<LogWriter>,
     busy: bool,
-    /// Whether new commits wait.
+    /// True while new commits have to wait for a compaction.
     paused: bool,
-    /// Commits and seconds of the last group.
+    /// Number of commits of the last group, and how long writing it took.
     last: (usize, Duration),
-    /// Why nothing can be written any more.
+    /// Reason why nothing can be written any more.
     broken: Option<String>,
 }
 
-/// A thread that writes a group. If it panics, nobody waits for it, and nothing is written any more.
+/// Guard of a thread that writes a group: if the thread panics, the writer is broken and all
+/// waiting threads return.
 struct Busy<'s>(&'s PropertyStore);
 
 impl Drop for Busy<'_> {
@@ -108,7 +111,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// While it lives, no commit is made.
+/// Guard that keeps new commits waiting while it lives.
 pub(super) struct Paused<'s>(&'s PropertyStore);
 
 impl Drop for Paused<'_> {
@@ -120,7 +123,7 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// A commit that is not known to be durable yet.
+/// A commit that may not be durable yet.
 #[derive(Debug)]
 #[must_use = "a commit is durable when `wait` has returned"]
 pub struct Ticket<'s> {
@@ -138,7 +141,7 @@ impl PropertyStore {
         Self::open_with(&nakshi_io::write::default_fs(), path, options)
     }
 
-    /// Like [`PropertyStore::open`], with writing through a file system of the caller's.
+    /// Like [`PropertyStore::open`]; all writes go through the file system `fs`.
     ///
     /// # Errors
     /// As [`PropertyStore::open`].
@@ -165,12 +168,13 @@ impl PropertyStore {
         })
     }
 
-    /// The graph after the last commit of this handle, or after the last that it has read.
+    /// The graph after the last durable commit of this handle, or after the last commit that it has
+    /// read.
     pub fn snapshot(&self) -> PropertyGraph {
         PropertyGraph::clone(&self.published.load())
     }
 
-    pub(super) fn publish(&self, state: State) {
+    pub(super) fn publish(&self, state: GraphState) {
         self.published.store(Arc::new(PropertyGraph::of(state)));
     }
 
@@ -189,7 +193,7 @@ impl PropertyStore {
         self.writes.load(Relaxed)
     }
 
-    /// How far the log was read or written.
+    /// Records the position up to which the log was read or written.
     pub(super) fn reached(&self, core: &mut Core, reader: LogReader) {
         self.logged.store(reader.bytes(), Relaxed);
         core.reader = reader;
@@ -199,11 +203,11 @@ impl PropertyStore {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`PropertyStore::lock`], but does not wait for ever in a process that was forked: the thread that
-    /// held it may be in the parent only.
+    /// As [`PropertyStore::lock`], with a time-out in a forked process, where the thread that held
+    /// the lock may exist in the parent only.
     ///
     /// # Errors
-    /// [`Error::Locked`] there.
+    /// [`Error::Locked`] after the time-out.
     pub(super) fn enter(&self) -> Result<MutexGuard<'_, Core>> {
         if self.process == std::process::id() {
             return Ok(self.lock());
@@ -213,7 +217,7 @@ impl PropertyStore {
             match self.core.try_lock() {
                 Ok(core) => return Ok(core),
                 Err(TryLockError::Poisoned(core)) => return Ok(core.into_inner()),
-                Err(TryLockError::WouldBlock) if began.elapsed() < FORKED => {
+                Err(TryLockError::WouldBlock) if began.elapsed() < FORK_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(TryLockError::WouldBlock) => return Err(Error::Locked(self.path.clone())),
@@ -221,7 +225,7 @@ impl PropertyStore {
         }
     }
 
-    /// Waits until no other thread exchanges the files or gives up the lock of the writer.
+    /// Waits until no other thread exchanges the files or releases the writer's lock.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -238,15 +242,17 @@ impl PropertyStore {
         }
     }
 
-    /// Reads what another process has committed since; whether there was something.
+    /// Reads the commits that other processes have made since the last read; returns true if there
+    /// were any.
     ///
     /// # Errors
-    /// Those of opening and of reading the log.
+    /// Errors of opening and of reading the log.
     pub fn refresh(&self) -> Result<bool> {
         self.refresh_until(&self.options.cancel)
     }
 
-    /// Like [`PropertyStore::refresh`], stopped by a token: the handle is then what it was.
+    /// Like [`PropertyStore::refresh`], with a cancel token. A cancelled call leaves the handle as
+    /// it was.
     ///
     /// # Errors
     /// As [`PropertyStore::refresh`]; [`Error::Cancelled`].
@@ -259,7 +265,7 @@ impl PropertyStore {
             (core.reader.clone(), self.snapshot().state().clone())
         };
         let before = reader.commit();
-        // Others may write meanwhile, or be faster.
+        // The lock is not held here, so another thread may start writing, or refresh first.
         let (state, reader, _) = self.latest(&reader, state, cancel)?;
         let mut core = self.enter()?;
         if core.writing.is_none() && core.reader.commit() <= reader.commit() {
@@ -269,13 +275,14 @@ impl PropertyStore {
         Ok(core.reader.commit() != before)
     }
 
-    /// The state after the last commit of any process, after `state` to which `reader` has read.
+    /// The state after the last commit of any process, given `state`, up to which `reader` has
+    /// read.
     fn latest(
         &self,
         reader: &LogReader,
-        state: State,
+        state: GraphState,
         cancel: &CancelToken,
-    ) -> Result<(State, LogReader, Arc<Store>)> {
+    ) -> Result<(GraphState, LogReader, Arc<Store>)> {
         with_newest(&self.path, |manifest| {
             let known = manifest.generation == reader.generation();
             let store = Store::open_as(&self.path, manifest, &self.options)?;
@@ -283,7 +290,7 @@ impl PropertyStore {
                 let (state, reader) = from_files(&store, &self.options, cancel)?;
                 return Ok((state, reader, store));
             }
-            // Copies, because the log may be removed while it is read.
+            // Clones, because the log may be removed while it is read.
             let (mut reader, mut state) = (reader.clone(), state.clone());
             let mut lookups = Lookups::new(Arc::clone(&store), state.base.lookups(), cancel);
             let done = advance(&mut reader, &mut state, &mut lookups, cancel);
@@ -292,29 +299,30 @@ impl PropertyStore {
         })
     }
 
-    /// Makes this handle the only writer of the store, which its first change does by itself: reads what
-    /// others have committed since.
+    /// Makes this handle the only writer of the store, after reading the commits of others. The
+    /// first change does so as well.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process writes; [`Error::Poisoned`]; those of reading;
+    /// [`Error::Locked`] if another process writes; [`Error::Poisoned`]; errors of reading;
     /// [`Error::Cancelled`].
     pub fn start_writing(&self, cancel: &CancelToken) -> Result<()> {
         self.begin(&mut *self.enter()?, cancel).map(|_| ())
     }
 
-    /// Waits for commits and a compaction that are under way, and lets others write. The next change makes
-    /// this handle the writer again, unless writing has failed.
+    /// Waits for pending commits and a running compaction, and then releases the writer's lock. The
+    /// next change makes this handle the writer again, unless writing has failed.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
     pub fn release(&self, cancel: &CancelToken) -> Result<()> {
         if self.process != std::process::id() && self.enter().is_err() {
-            // A thread of the parent held the state at the fork. The lock is closed here already.
+            // At the fork, a thread of the parent held the lock on the state. The lock file is
+            // closed in this process already.
             return Ok(());
         }
         let _alone = self.alone(cancel)?;
         loop {
-            // What fails is told to those whose commits they are.
+            // Errors are reported to the threads whose commits fail.
             let _ = self.flush();
             let mut core = self.enter()?;
             let Some(writing) = &mut core.writing else { return Ok(()) };
@@ -324,7 +332,7 @@ impl PropertyStore {
             }
             if !writing.busy && writing.waiting.len() == 0 {
                 core.writing = None;
-                // Its own commits were written, not read.
+                // The reader has not read the commits that this handle wrote.
                 core.reader.forget();
                 self.writes.store(false, Relaxed);
                 return Ok(());
@@ -332,8 +340,8 @@ impl PropertyStore {
         }
     }
 
-    /// As [`PropertyStore::release`], for good: this handle goes on reading, and a later change ends with
-    /// [`Error::Locked`], so that whoever still holds the handle writes beside no other one.
+    /// As [`PropertyStore::release`], for good: this handle can still read, but its changes fail
+    /// with [`Error::Locked`]. A user of the old handle therefore cannot write beside the new one.
     ///
     /// # Errors
     /// As [`PropertyStore::release`].
@@ -342,18 +350,19 @@ impl PropertyStore {
         self.release(cancel)
     }
 
-    /// Makes changes as one commit, and returns when it is durable: how many of them changed something.
+    /// Makes changes as one commit, and returns when it is durable. Returns how many of them
+    /// changed something.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process writes; [`Error::Invalid`] and [`Error::NoNode`] for a
-    /// change that is not possible, and then none is made; those of writing, after which the handle
-    /// takes no more changes.
+    /// [`Error::Locked`] if another process writes; [`Error::Invalid`] and [`Error::NoNode`] for an
+    /// impossible change, and then none of the changes is made; errors of writing, after which the
+    /// handle refuses changes.
     pub fn commit(&self, changes: &[Change]) -> Result<u64> {
         self.submit(changes)?.wait()
     }
 
-    /// Like [`PropertyStore::commit`], stopped by a token until the changes are on their way to the disk:
-    /// none is made then.
+    /// Like [`PropertyStore::commit`], with a cancel token, which counts until the commit is handed
+    /// to the writing thread. A cancelled call makes no change.
     ///
     /// # Errors
     /// As [`PropertyStore::commit`]; [`Error::Cancelled`].
@@ -361,7 +370,8 @@ impl PropertyStore {
         self.submit_until(changes, cancel)?.wait()
     }
 
-    /// Makes changes as one commit, whose durability is waited for later.
+    /// Makes changes as one commit, and returns before it is durable; [`Ticket::wait`] waits for
+    /// that.
     ///
     /// # Errors
     /// As [`PropertyStore::commit`].
@@ -382,15 +392,16 @@ impl PropertyStore {
             writing.waiting.push(next.commit, changes)?;
             writing.tip = next;
         }
-        // What changes nothing may rest on what is not durable yet.
+        // A change that changes nothing may depend on a commit that is not durable yet.
         Ok(Ticket { store: self, commit: writing.tip.commit, changed })
     }
 
-    /// Makes many changes, which come one by one, durable: in one commit up to 32 MiB of them as they are in
-    /// the log, in several beyond that, each of as much. How many of them changed something.
+    /// Makes the changes of an iterator durable, and returns how many of them changed something. A
+    /// commit takes up to 32 MiB of encoded changes; more changes make several commits.
     ///
     /// # Errors
-    /// As [`PropertyStore::commit`]; those of `changes`; [`Error::Cancelled`]. The commits before stay.
+    /// As [`PropertyStore::commit`]; errors of `changes`; [`Error::Cancelled`]. Earlier commits
+    /// stay.
     pub fn commit_all(
         &self,
         changes: impl IntoIterator<Item = Result<Change>>,
@@ -403,17 +414,17 @@ impl PropertyStore {
         Ok(changed)
     }
 
-    /// Makes one commit of the next changes; nothing if there are none.
+    /// Makes one commit of the next changes; `None` at the end of `changes`.
     fn submit_some(
         &self,
         changes: &mut impl Iterator<Item = Result<Change>>,
         cancel: &CancelToken,
     ) -> Result<Option<Ticket<'_>>> {
-        // Asked for before anything is locked.
+        // The iterator may block, so it runs before anything is locked.
         let Some(first) = changes.next() else { return Ok(None) };
         let mut core = self.writer(cancel)?;
         let writing = self.begin(&mut core, cancel)?;
-        let (mut next, mut encoded) = (writing.tip.clone(), Encoded::default());
+        let (mut next, mut encoded) = (writing.tip.clone(), EncodedChanges::default());
         let apply = || {
             let mut changed = 0;
             for change in std::iter::once(first).chain(changes) {
@@ -436,7 +447,7 @@ impl PropertyStore {
         Ok(Some(Ticket { store: self, commit: writing.tip.commit, changed }))
     }
 
-    /// Locks the state that writers share, once no compaction keeps them waiting.
+    /// Locks the shared state, after waiting for a compaction that has paused the writers.
     fn writer(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, Core>> {
         let mut core = self.enter()?;
         let process = std::process::id();
@@ -450,7 +461,7 @@ impl PropertyStore {
         Ok(core)
     }
 
-    /// The state of writing, begun if need be.
+    /// The state of writing; makes this handle the writer if it is not.
     pub(super) fn begin<'c>(
         &self,
         core: &'c mut Core,
@@ -458,7 +469,7 @@ impl PropertyStore {
     ) -> Result<&'c mut Writing> {
         let process = std::process::id();
         if core.writing.as_ref().is_some_and(|writing| writing.process != process) {
-            // The parent's: what it owns is neither used nor dropped here.
+            // The state belongs to the parent process, and this one neither uses nor drops it.
             std::mem::forget(core.writing.take());
             core.reader.forget();
             self.writes.store(false, Relaxed);
@@ -483,9 +494,9 @@ impl PropertyStore {
         Ok(writing)
     }
 
-    /// Returns when commit number `commit` is durable, having made it so if nobody else does.
+    /// Returns when commit number `commit` is durable. If no thread writes a group, this one does.
     fn wait(&self, commit: u64) -> Result<()> {
-        // Dropped behind what is locked below.
+        // Declared before the lock, so that it is dropped after the lock is released.
         let _busy = Busy(self);
         let mut core = self.enter()?;
         loop {
@@ -518,24 +529,24 @@ impl PropertyStore {
         self.durable.load(Acquire) >= commit
     }
 
-    /// Lets others go on until a commit is durable, for a while: a disk that is done in time costs no
-    /// falling asleep and waking up.
+    /// Yields to other threads until a commit is durable, but at most [`SPIN_TIME`]: a fast fsync
+    /// then costs no sleep and wake-up.
     fn stay_awake(&self, commit: u64) {
         let began = Instant::now();
-        while !self.is_durable(commit) && began.elapsed() < AWAKE {
+        while !self.is_durable(commit) && began.elapsed() < SPIN_TIME {
             std::thread::yield_now();
         }
     }
 
-    /// Writes all commits that wait.
+    /// Writes all waiting commits as one group.
     fn write_group<'c>(&'c self, mut core: MutexGuard<'c, Core>) -> Result<MutexGuard<'c, Core>> {
         let Some(writing) = &mut core.writing else { return Ok(core) };
         writing.busy = true;
         let (before, took) = writing.last;
         let began = Instant::now();
-        // Those whom the last group has woken are about to come back.
+        // Threads whose commits were in the last group are about to commit again.
         let waits = |core: &Core| core.writing.as_ref().map_or(0, |writing| writing.waiting.len());
-        while waits(&core) < before && began.elapsed() < took / PATIENCE {
+        while waits(&core) < before && began.elapsed() < took / GROUP_WAIT_SHARE {
             drop(core);
             std::thread::yield_now();
             core = self.lock();
@@ -579,7 +590,7 @@ impl PropertyStore {
         result.map(|()| core)
     }
 
-    /// Keeps new commits waiting, once all that were submitted are durable.
+    /// Keeps new commits waiting; returns when all submitted commits are durable.
     pub(super) fn pause(&self) -> Result<Paused<'_>> {
         let paused = Paused(self);
         if let Some(writing) = &mut self.lock().writing {
@@ -589,10 +600,10 @@ impl PropertyStore {
         Ok(paused)
     }
 
-    /// Waits until all that was submitted is durable.
+    /// Waits until all submitted commits are durable.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Errors of writing.
     pub fn flush(&self) -> Result<()> {
         let commit = self.enter()?.writing.as_ref().map_or(0, |writing| writing.tip.commit);
         self.wait(commit)
@@ -600,14 +611,14 @@ impl PropertyStore {
 }
 
 impl Writing {
-    fn new(lock: FileLock, tip: State, store: Arc<Store>, cancel: &CancelToken) -> Self {
+    fn new(lock: FileLock, tip: GraphState, store: Arc<Store>, cancel: &CancelToken) -> Self {
         let lookups = Lookups::new(store, tip.base.lookups(), cancel);
         Writing {
             lock: Some(lock),
             process: std::process::id(),
             tip,
             lookups,
-            waiting: Group::default(),
+            waiting: CommitGroup::default(),
             log: None,
             busy: false,
             paused: false,
@@ -616,13 +627,13 @@ impl Writing {
         }
     }
 
-    /// Takes no more changes.
+    /// Refuses all later changes, with this reason.
     pub(super) fn fail(&mut self, why: &str) {
         self.broken = Some(why.to_owned());
     }
 
-    /// Goes on with other files and their log, which are at the same commit.
-    pub(super) fn move_to(&mut self, tip: State, lookups: Lookups, log: LogWriter) {
+    /// Continues with other files and their log, which are at the same commit.
+    pub(super) fn move_to(&mut self, tip: GraphState, lookups: Lookups, log: LogWriter) {
         (self.tip, self.lookups, self.log) = (tip, lookups, Some(log));
     }
 
@@ -638,7 +649,7 @@ impl Drop for PropertyStore {
     fn drop(&mut self) {
         let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
         if core.writing.as_ref().is_some_and(|writing| writing.process != std::process::id()) {
-            // What the writing thread of a parent owns is not to be dropped in a child.
+            // A forked child does not drop the state of its parent's writer.
             std::mem::forget(core.writing.take());
         }
     }
@@ -650,22 +661,22 @@ impl Ticket<'_> {
         self.commit
     }
 
-    /// Returns when the commit is durable: how many of its changes changed something.
+    /// Returns when the commit is durable. Returns how many of its changes changed something.
     ///
     /// # Errors
-    /// Those of writing: the commit may be there or not when the store is opened again.
+    /// Errors of writing. The commit may or may not be there when the store is opened again.
     pub fn wait(self) -> Result<u64> {
         self.store.wait(self.commit)?;
         Ok(self.changed)
     }
 }
 
-/// The state after the last commit of a store, and how far its log was read.
+/// The state of a store after its last commit, and the position of the log's reader.
 fn current(
     path: &Path,
     options: &OpenOptions,
     cancel: &CancelToken,
-) -> Result<(State, LogReader, Arc<Store>)> {
+) -> Result<(GraphState, LogReader, Arc<Store>)> {
     with_newest(path, |manifest| {
         let store = Store::open_as(path, manifest, options)?;
         let (state, reader) = from_files(&store, options, cancel)?;
@@ -678,7 +689,7 @@ fn from_files(
     store: &Arc<Store>,
     options: &OpenOptions,
     cancel: &CancelToken,
-) -> Result<(State, LogReader)> {
+) -> Result<(GraphState, LogReader)> {
     let base = Base::open(store, options.memory, cancel)?;
-    replay(store, State::new(Arc::new(base)), cancel)
+    replay(store, GraphState::new(Arc::new(base)), cancel)
 }

@@ -8,7 +8,7 @@ use nakshi_io::write::{FaultyFs, RealFs, WriteAction, WriteFault, WriteFs};
 use nakshi_property::check;
 use nakshi_property::export::{ExportOptions, export};
 use nakshi_property::{
-    LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Relaid, project,
+    LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Reorder, project,
 };
 use nakshi_store::import::{Hooks, ImportOptions};
 use nakshi_store::layout::{
@@ -53,14 +53,14 @@ fn snapshot(path: &Path) -> nakshi_property::PropertyGraph {
 }
 
 /// Writes a store once more.
-fn relaid(
+fn reordered(
     fs: &Arc<dyn WriteFs>,
     from: &Path,
     to: &Path,
     ordering: &dyn Ordering,
     options: &LoadOptions,
 ) -> Result<Manifest> {
-    let read = Relaid::read_with(fs, snapshot(from), to, options, &Hooks::default())?;
+    let read = Reorder::read_with(fs, snapshot(from), to, options, &Hooks::default())?;
     let order = order_of(ordering, read.topology());
     read.write(&order, ordering.name())
 }
@@ -110,7 +110,7 @@ proptest! {
         for (turn, ordering) in orders().iter().skip(seed % 3).step_by(3).enumerate() {
             let path = home.path().join(format!("{turn}.nakshi"));
             // Of another layout of properties, which is not what counts.
-            let manifest = relaid(&real(), &old, &path, ordering.as_ref(), &options(LAYOUTS[0]));
+            let manifest = reordered(&real(), &old, &path, ordering.as_ref(), &options(LAYOUTS[0]));
             let manifest = manifest.unwrap();
             prop_assert_eq!(&content(&path), &before);
             prop_assert_eq!(&manifest.layout, ordering.name());
@@ -127,7 +127,7 @@ proptest! {
         let random = home.path().join("0.nakshi");
         let extended = home.path().join("extended.nakshi");
         let like = Extend { like: opened(&random) };
-        relaid(&real(), &old, &extended, &like, &options(layout)).unwrap();
+        reordered(&real(), &old, &extended, &like, &options(layout)).unwrap();
         prop_assert_eq!(lists(home.path(), &opened(&extended)), lists(home.path(), &opened(&random)));
     }
 }
@@ -140,7 +140,7 @@ fn circle(home: &Path, layout: PropertyLayout) -> PathBuf {
     }
     let (file, path) = (home.join("circle.csv"), home.join("circle.nakshi"));
     fs::write(&file, edges).unwrap();
-    let rows = nakshi_property::Rows::Path(file);
+    let rows = nakshi_property::TableRows::Path(file);
     let table = vec![nakshi_property::Table { name: None, rows }];
     let hooks = Hooks::default();
     nakshi_property::load(&path, Vec::new(), table, &options(layout), &hooks).unwrap();
@@ -159,7 +159,7 @@ fn a_failed_relayout_leaves_nothing() {
     let write = |faults| {
         let fs = Arc::new(FaultyFs::new(real(), faults));
         let seam = Arc::clone(&fs) as Arc<dyn WriteFs>;
-        let done = relaid(&seam, &old, &new, &Degree::default(), &options(LAYOUTS[0]));
+        let done = reordered(&seam, &old, &new, &Degree::default(), &options(LAYOUTS[0]));
         (done, fs.operations())
     };
     let (done, operations) = write(Vec::new());
@@ -188,19 +188,19 @@ fn what_cannot_be() {
     let to = |name: &str| home.path().join(name);
     let hooks = Hooks::default();
     let little = LoadOptions { memory: 64 << 20, ..LoadOptions::default() };
-    let error = Relaid::read(snapshot(&old), &to("new"), &little, &hooks).unwrap_err();
+    let error = Reorder::read(snapshot(&old), &to("new"), &little, &hooks).unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");
     let options = LoadOptions::default();
-    let error = Relaid::read(snapshot(&old), &old, &options, &hooks).unwrap_err();
+    let error = Reorder::read(snapshot(&old), &old, &options, &hooks).unwrap_err();
     assert!(matches!(error, Error::Exists(_)), "{error}");
-    let read = Relaid::read(snapshot(&old), &to("new"), &options, &hooks).unwrap();
+    let read = Reorder::read(snapshot(&old), &to("new"), &options, &hooks).unwrap();
     read.write(&Permutation::identity(3).unwrap(), "three").unwrap_err();
     let plain = RewriteOptions::default();
     let order = Permutation::identity(40).unwrap();
     let error = rewrite(&opened(&old), &to("new"), &order, &plain, &hooks).unwrap_err();
     assert!(matches!(error, Error::Unsupported(_)), "{error}");
     hooks.cancel.cancel();
-    let error = Relaid::read(snapshot(&old), &to("new"), &options, &hooks).unwrap_err();
+    let error = Reorder::read(snapshot(&old), &to("new"), &options, &hooks).unwrap_err();
     assert!(matches!(error, Error::Cancelled), "{error}");
     let left = fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name());
     let mut left: Vec<_> = left.collect();

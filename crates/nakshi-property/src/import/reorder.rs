@@ -1,4 +1,4 @@
-//! A graph on its way into a new store, in an order of its nodes that its own edges tell.
+//! Reorder: a graph in a new store, in a vertex order that is computed from its own edges.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use nakshi_io::write::WriteFs;
 
 use super::super::graph::PropertyGraph;
-use super::again::{self, Kept};
+use super::reload::{self, Kept};
 use super::{Load, LoadOptions, Rowed};
 use nakshi_store::import::{Budget, Hooks, ImportLayout};
 use nakshi_store::{Error, Manifest, OpenOptions, Permutation, Result, Store, StoreBuilder};
 use nakshi_store::{RewriteOptions, afford_rewrite, rewrite_with, without_rows};
 
-/// A property graph of which all has been read, and which is written once the order of its nodes is
-/// known. Everything lies in the hidden directory of the new store until then.
-pub struct Relaid {
+/// A property graph that was read, and that waits for the order of its nodes before it is written.
+/// All data lie in the hidden directory of the new store until then.
+pub struct Reorder {
     fs: Arc<dyn WriteFs>,
     options: LoadOptions,
     hooks: Hooks,
@@ -25,20 +25,21 @@ pub struct Relaid {
     scratch: PathBuf,
 }
 
-impl std::fmt::Debug for Relaid {
+impl std::fmt::Debug for Reorder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Relaid").field("topology", &self.topology).finish_non_exhaustive()
+        f.debug_struct("Reorder").field("topology", &self.topology).finish_non_exhaustive()
     }
 }
 
-impl Relaid {
-    /// Reads all nodes and edges of `graph` for the new store `destination`. Of `options`, the layouts,
-    /// the shards and what becomes of duplicates are those of the graph. What the graph takes in memory is
-    /// the caller's, and free again when this returns, unless others hold it.
+impl Reorder {
+    /// Reads all nodes and edges of `graph` for the new store `destination`. Layouts, shards and
+    /// treatment of duplicates are those of the graph, whatever `options` say. The memory of
+    /// `graph` is not part of the budget, and is freed before this returns unless there are other
+    /// clones.
     ///
     /// # Errors
-    /// [`Error::Budget`] at once if the memory is too little; [`Error::Exists`]; those of reading and
-    /// writing; [`Error::Cancelled`]. Nothing is left behind then.
+    /// [`Error::Budget`] at once if the memory is too little; [`Error::Exists`]; errors of reading
+    /// and writing; [`Error::Cancelled`]. Nothing is left behind then.
     pub fn read(
         graph: PropertyGraph,
         destination: &Path,
@@ -48,10 +49,10 @@ impl Relaid {
         Self::read_with(&nakshi_io::write::default_fs(), graph, destination, options, hooks)
     }
 
-    /// Like [`Relaid::read`], through a file system of the caller's, such as one that fails on purpose.
+    /// Like [`Reorder::read`]; all writes go through the file system `fs`.
     ///
     /// # Errors
-    /// As [`Relaid::read`].
+    /// As [`Reorder::read`].
     pub fn read_with(
         fs: &Arc<dyn WriteFs>,
         graph: PropertyGraph,
@@ -60,12 +61,12 @@ impl Relaid {
         hooks: &Hooks,
     ) -> Result<Self> {
         let options =
-            LoadOptions { layout: ImportLayout::Original, ..again::options(&graph, options) };
+            LoadOptions { layout: ImportLayout::Original, ..reload::options(&graph, options) };
         Error::afford(options.least_memory(), Some(options.memory))?;
         let kept = Kept::of(&graph);
         let load = Load { fs, options: &options, hooks, kept: &kept };
         let builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
-        let [nodes, edges] = [again::table(&graph), again::table(&graph)];
+        let [nodes, edges] = [reload::table(&graph), reload::table(&graph)];
         drop(graph);
         let done = (|| {
             let rowed = load.read(&builder, nodes, edges)?;
@@ -75,21 +76,21 @@ impl Relaid {
         })();
         let (rowed, topology, scratch) = blamed(hooks, done)?;
         let (fs, hooks) = (Arc::clone(fs), hooks.clone());
-        Ok(Relaid { fs, options, hooks, kept, builder, rowed, topology, scratch })
+        Ok(Reorder { fs, options, hooks, kept, builder, rowed, topology, scratch })
     }
 
-    /// The edges of the graph, each once, as algorithms and orders see them.
+    /// The edges of the graph, each once, as a store for algorithms and vertex orders.
     pub fn topology(&self) -> &Arc<Store> {
         &self.topology
     }
 
-    /// Writes the store, each vertex of [`Relaid::topology`] at its place in `order`. `layout` is the name
-    /// of the order.
+    /// Writes the store, with each vertex of [`Reorder::topology`] at its position in `order`.
+    /// `layout` is the name of the order.
     ///
     /// # Errors
     /// As [`nakshi_store::rewrite()`] and [`super::load`].
     pub fn write(self, order: &Permutation, layout: &str) -> Result<Manifest> {
-        let Relaid { fs, options, hooks, kept, mut builder, mut rowed, topology, scratch } = self;
+        let Reorder { fs, options, hooks, kept, mut builder, mut rowed, topology, scratch } = self;
         let done = (|| {
             let rewriting = RewriteOptions {
                 layout: layout.to_owned(),
@@ -112,14 +113,14 @@ impl Relaid {
     }
 }
 
-/// Where the topology is, in the directory for temporary files.
+/// Name of the topology in the directory for temporary files.
 const TOPOLOGY: &str = "topology";
 
 impl Load<'_> {
-    /// A temporary store of the edges alone, in the order of the ids.
+    /// Writes a temporary store of the edges alone, in the order of the ids.
     fn topology(&self, builder: &StoreBuilder, rowed: &Rowed) -> Result<Arc<Store>> {
         let path = builder.scratch_dir()?.join(TOPOLOGY);
-        // Some orders depend on what fits a page.
+        // Some orders depend on the size of a page.
         let build = self.build_options();
         let mut plain = StoreBuilder::create(Arc::clone(self.fs), &path, build)?;
         let Rowed { tables, ids, .. } = rowed;
@@ -135,7 +136,7 @@ fn opened(path: &Path, hooks: &Hooks) -> Result<Arc<Store>> {
     Store::open(path, &OpenOptions { cancel: hooks.cancel.clone(), ..OpenOptions::default() })
 }
 
-/// Whatever a cancelled job stumbled over, it is its caller who ended it.
+/// Returns [`Error::Cancelled`] for any error of a job that was cancelled.
 fn blamed<T>(hooks: &Hooks, done: Result<T>) -> Result<T> {
     done.map_err(|error| hooks.check().err().unwrap_or(error))
 }

@@ -1,9 +1,9 @@
-//! Integers that never descend, as Elias-Fano: about two bits and the logarithm of their mean gap
-//! each, any of which is read at once.
+//! Ascending integers with random access, as Elias-Fano: each takes about two bits and the
+//! logarithm of the mean gap. Equal neighbours are allowed.
 //!
-//! The lowest `l` bits of each number stand side by side; the rest is unary: number `i` sets bit
-//! `(number >> l) + i`. The places of every 64th set bit are kept, so that finding one counts bits of
-//! a few words.
+//! The lowest `l` bits of each number stand side by side. The rest is unary: number `i` sets bit
+//! `(number >> l) + i`. The positions of every 64th set bit are stored, so that finding a set bit
+//! counts the bits of a few words.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,12 @@ use super::blob::Blob;
 use super::packed::{Packed, width_of};
 use nakshi_store::Result;
 
-/// Numbers between two kept places.
+/// Numbers between two stored positions.
 const STEP: u64 = 64;
 
-/// Where such integers lie in a [`Blob`].
+/// Location of such integers in a [`Blob`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Monotone {
+pub(super) struct EliasFano {
     len: u64,
     low_bits: u8,
     low: Packed,
@@ -27,9 +27,9 @@ pub(super) struct Monotone {
     places: Packed,
 }
 
-impl Monotone {
-    /// Appends `values`, which never descend.
-    pub(super) fn write(values: &[u64], out: &mut Vec<u8>) -> Monotone {
+impl EliasFano {
+    /// Appends `values`, which must not descend.
+    pub(super) fn write(values: &[u64], out: &mut Vec<u8>) -> EliasFano {
         let len = values.len() as u64;
         let last = values.last().copied().unwrap_or(0);
         let low_bits = width_of(last.checked_div(len).unwrap_or(0)).saturating_sub(1);
@@ -51,7 +51,7 @@ impl Monotone {
         let high = out.len() as u64;
         unary.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
         let places = Packed::write(places, width_of(bits), out);
-        Monotone { len, low_bits, low, high, words, places }
+        EliasFano { len, low_bits, low, high, words, places }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -61,7 +61,7 @@ impl Monotone {
     /// The same integers in a file into which these bytes were copied at `base`.
     pub(super) fn moved(self, base: u64) -> Self {
         let (low, places) = (self.low.moved(base), self.places.moved(base));
-        Monotone { low, high: self.high + base, places, ..self }
+        EliasFano { low, high: self.high + base, places, ..self }
     }
 
     /// Number `i`.
@@ -70,7 +70,7 @@ impl Monotone {
         self.from(blob, i)?.next().unwrap_or_else(|| Err(self.ends_early(blob)))
     }
 
-    /// Numbers `i` and `i + 1`: where something begins and ends.
+    /// Numbers `i` and `i + 1`, the beginning and the end of a range.
     #[inline]
     pub(super) fn pair(&self, blob: &Blob, i: u64) -> Result<(u64, u64)> {
         let mut from = self.from(blob, i)?;
@@ -103,7 +103,7 @@ impl Monotone {
         Ok(iter)
     }
 
-    /// How many of the numbers are at most `value`.
+    /// How many numbers are at most `value`.
     pub(super) fn at_most(&self, blob: &Blob, value: u64) -> Result<u64> {
         let (mut low, mut high) = (0, self.len);
         while low < high {
@@ -119,9 +119,9 @@ impl Monotone {
     }
 }
 
-/// Numbers in their order.
+/// Iterator over numbers in their order.
 pub(super) struct Iter<'a> {
-    of: Monotone,
+    of: EliasFano,
     blob: &'a Blob,
     i: u64,
     word: u64,
@@ -167,13 +167,13 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Seen red with a search that skips one set bit too few, and with places of every 63rd
-        /// number.
+        /// Seen red with a search that skips one set bit too few, and with the positions of every
+        /// 63rd number.
         #[test]
         fn numbers_are_found(gaps in prop::collection::vec(prop_oneof![3 => 0..4u64, 1 => 0..1u64 << 40], 0..400), before in 0..9usize) {
             let values: Vec<u64> = gaps.iter().scan(0, |sum, gap| { *sum += gap; Some(*sum) }).collect();
             let mut bytes = Vec::new();
-            let monotone = Monotone::write(&values, &mut bytes).moved(before as u64);
+            let monotone = EliasFano::write(&values, &mut bytes).moved(before as u64);
             let bytes = [vec![0xff; before], bytes].concat();
             let blob = Blob::of(&bytes).unwrap();
             for (i, value) in (0..).zip(&values) {

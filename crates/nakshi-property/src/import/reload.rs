@@ -1,17 +1,17 @@
-//! The rows of a graph that is there already.
+//! Reload: the rows of an existing graph as a table.
 
 use std::collections::BTreeMap;
 
 use super::super::graph::PropertyGraph;
 use super::super::walk::{Walk, id_bytes};
-use super::cell::Properties;
-use super::header::Kind;
+use super::cell::InferredProperties;
+use super::header::TableKind;
 use super::options::LoadOptions;
-use super::table::{Row, Rows, Table};
+use super::table::{SpooledRow, Table, TableRows};
 use nakshi_store::import::Duplicates;
 use nakshi_store::{Error, Result};
 
-/// What a graph has beside its rows.
+/// State of a graph that its rows do not show.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) inverses: BTreeMap<String, String>,
@@ -27,12 +27,12 @@ impl Kept {
     }
 }
 
-/// Its nodes, or its edges, as the only table.
+/// A table of the nodes of a graph, or of its edges.
 pub(super) fn table(graph: &PropertyGraph) -> Vec<Table<'static>> {
-    vec![Table { name: None, rows: Rows::Graph(graph.clone()) }]
+    vec![Table { name: None, rows: TableRows::Graph(graph.clone()) }]
 }
 
-/// `options` for a graph, whose files keep their layout.
+/// `options` with the layout and the shards of the graph's files.
 pub(super) fn options(graph: &PropertyGraph, options: &LoadOptions) -> LoadOptions {
     LoadOptions {
         duplicates: Duplicates::Keep,
@@ -43,40 +43,45 @@ pub(super) fn options(graph: &PropertyGraph, options: &LoadOptions) -> LoadOptio
 }
 
 /// Reads all nodes of a graph as rows, or all edges.
-pub(super) struct Again {
-    kind: Kind,
+pub(super) struct Reload {
+    kind: TableKind,
     walk: Walk,
 }
 
-impl Again {
-    /// Properties get the numbers that they have in the graph, if there are no others yet.
-    pub(super) fn new(kind: Kind, graph: &PropertyGraph, properties: &mut Properties) -> Self {
+impl Reload {
+    /// Starts the rows. If `properties` is empty, the properties keep the numbers that they have in
+    /// the graph.
+    pub(super) fn new(
+        kind: TableKind,
+        graph: &PropertyGraph,
+        properties: &mut InferredProperties,
+    ) -> Self {
         let specs = match kind {
-            Kind::Nodes => graph.node_properties(),
-            Kind::Edges => graph.edge_properties(),
+            TableKind::Nodes => graph.node_properties(),
+            TableKind::Edges => graph.edge_properties(),
         };
         specs.iter().for_each(|spec| properties.take(spec));
-        Again { kind, walk: Walk::new(graph) }
+        Reload { kind, walk: Walk::new(graph) }
     }
 
-    pub(super) fn next(&mut self, row: &mut Row) -> Result<bool> {
+    pub(super) fn next(&mut self, row: &mut SpooledRow) -> Result<bool> {
         match self.kind {
-            Kind::Nodes => self.node(row),
-            Kind::Edges => self.edge(row),
+            TableKind::Nodes => self.node(row),
+            TableKind::Edges => self.edge(row),
         }
     }
 
-    fn node(&mut self, row: &mut Row) -> Result<bool> {
+    fn node(&mut self, row: &mut SpooledRow) -> Result<bool> {
         let Some(v) = self.walk.node() else { return Ok(false) };
         let state = self.walk.graph().state();
         row.source = id_bytes(state.external(v.into())?);
         for (property, value) in state.values_of(v)? {
-            Properties::copy(property, &value, &mut row.values);
+            InferredProperties::copy(property, &value, &mut row.values);
         }
         Ok(true)
     }
 
-    fn edge(&mut self, row: &mut Row) -> Result<bool> {
+    fn edge(&mut self, row: &mut SpooledRow) -> Result<bool> {
         let Some((record, i)) = self.walk.edge(|_| true, |_| true)? else { return Ok(false) };
         let state = record.graph().state();
         let gone = || Error::BadList("an edge record is shorter than it says");
@@ -86,7 +91,7 @@ impl Again {
         row.ty.extend_from_slice(record.edge_type().as_bytes());
         row.time = record.time(place)?;
         record.each_value(place, |property, value| {
-            Properties::copy(property, value, &mut row.values);
+            InferredProperties::copy(property, value, &mut row.values);
         })?;
         Ok(true)
     }
