@@ -128,6 +128,8 @@ class Graph(Algorithms, Benches):
         return Graph, (os.path.abspath(self.path),)
 
     def __repr__(self) -> str:
+        if self._closed:
+            return f"<nakshi.Graph {self.path!r}: closed>"
         kind = "directed" if self.directed else "undirected"
         counts = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
         return f"<nakshi.Graph {self.path!r}: {kind}, {counts}>"
