@@ -48,6 +48,7 @@ pub mod export;
 mod flat;
 mod graph;
 mod import;
+mod instant;
 mod log;
 mod logstore;
 mod orphans;

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use arrow_cast::parse::string_to_timestamp_nanos;
 use serde::{Deserialize, Serialize};
 
+use super::instant;
 use nakshi_store::{Error, Result, varint};
 
 /// Separator between the items of a list in text.
@@ -209,10 +209,7 @@ impl Value {
             },
             Scalar::Timestamp => Value::Timestamp(match number.parse() {
                 Ok(milliseconds) => milliseconds,
-                Err(_) => {
-                    let nanoseconds = string_to_timestamp_nanos(number).map_err(|_| misfit())?;
-                    nanoseconds.div_euclid(1_000_000)
-                }
+                Err(_) => instant::milliseconds(number).ok_or_else(misfit)?,
             }),
         })
     }

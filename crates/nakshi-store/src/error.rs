@@ -71,8 +71,12 @@ pub enum Error {
     /// The destination already exists.
     #[error("{} exists already; choose another name or remove it first", .0.display())]
     Exists(PathBuf),
-    /// Another process is writing here.
-    #[error("{} is being written by another process; wait for it or stop it", .0.display())]
+    /// Another process is writing here, or this one through another handle.
+    #[error(
+        "{} is being written by another process or through another handle of this one; wait for it \
+         or stop it",
+        .0.display()
+    )]
     Locked(PathBuf),
     /// The request is beyond this version.
     #[error("unsupported: {0}")]

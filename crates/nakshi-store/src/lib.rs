@@ -18,7 +18,8 @@
 //! - [`Section`], [`Manifest::section`], [`StoreBuilder::add_section`]: their part of the manifest;
 //!   [`SectionCheck`], [`check_with`], [`backup_with`]: their part of a check and of a backup;
 //! - [`Sink`], [`files`], [`varint`]: files with page checksums, names and identities, numbers of any length;
-//! - [`sort`], [`import::read`], [`import::Budget`]: temporary files, opened inputs, shares of memory;
+//! - [`sort`], [`import::read`], [`cast`], [`import::Budget`]: temporary files, opened inputs, their
+//!   columns in few types, shares of memory;
 //! - [`ListStream`], [`ResidentIds`], [`without_rows`]: all lists in order, ids in memory, the topology of a
 //!   store whose weights are numbers of rows.
 
@@ -29,6 +30,7 @@ mod backup;
 mod budget;
 mod build;
 mod cache_plan;
+pub mod cast;
 mod check;
 pub mod codec;
 mod column;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Schema, TimeUnit};
 use nakshi_io::CancelToken;
 
@@ -16,6 +15,7 @@ use super::header::{self, LABELS, Role, TableKind};
 use super::reload::Reload;
 use super::table::{SpooledRow, Table, TableRows};
 use super::text::{Records, separator};
+use nakshi_store::cast::cast;
 use nakshi_store::import::read::{Counters, Opened, open, whole};
 use nakshi_store::{Error, Result};
 
@@ -267,8 +267,7 @@ fn plain_array(array: &ArrayRef) -> Result<ArrayRef, String> {
         Ty::List(of) | Ty::LargeList(of) => Ty::LargeList(Arc::clone(of)),
         other => return Err(format!("a column holds {other}, which is no property type")),
     };
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = cast_with_options(array, &to, &options).map_err(|error| error.to_string())?;
+    let cast = cast(array, &to).map_err(|error| error.to_string())?;
     if matches!(array.data_type(), Ty::Dictionary(..)) { plain_array(&cast) } else { Ok(cast) }
 }
 

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int8Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+};
 use nakshi_store::export::{ExportOptions, export};
 use nakshi_store::generate::{Kronecker, edges, write};
 use nakshi_store::import::{
@@ -208,15 +210,27 @@ fn arrays_and_batches() {
     let schema = batch.schema();
     let named =
         ImportOptions { columns: Some(vec!["source".into(), "b".into()]), ..options(Format::Auto) };
-    let reader = Input::Batches(Box::new(RecordBatchIterator::new([Ok(batch)], schema.clone())));
+    let reader = Input::Batches(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
     let expected = Model::new(true, &[("x", "1"), ("y", "-2")], &[]);
     assert_eq!(round(vec![reader], &dir.path().join("c"), &named).unwrap().0, expected);
-    let nulls = table(column(&[Some("x"), None]), Arc::new(Int64Array::from(vec![1, 2])));
-    let reader = Input::Batches(Box::new(RecordBatchIterator::new([Ok(nulls)], schema)));
-    let message = import(vec![reader], &dir.path().join("d"), &named, &Hooks::default())
-        .unwrap_err()
-        .to_string();
-    assert!(message.starts_with("<arrow>:2: column 2 is null"), "{message}");
+    // A dictionary whose second value is null: seen red with an empty id told instead, and with 0 taken
+    // for a number.
+    let keys = Int8Array::from(vec![0, 1]);
+    let dictionary = |values: ArrayRef| {
+        Arc::new(DictionaryArray::try_new(keys.clone(), values).unwrap()) as ArrayRef
+    };
+    let numbers = Arc::new(Int64Array::from(vec![Some(3), None]));
+    for nulls in
+        [column(&[Some("x"), None]), dictionary(column(&[Some("x"), None])), dictionary(numbers)]
+    {
+        let nulls = table(nulls, Arc::new(Int64Array::from(vec![1, 2])));
+        let schema = nulls.schema();
+        let reader = Input::Batches(Box::new(RecordBatchIterator::new([Ok(nulls)], schema)));
+        let message = import(vec![reader], &dir.path().join("d"), &named, &Hooks::default())
+            .unwrap_err()
+            .to_string();
+        assert!(message.starts_with("<arrow>:2: column 2 is null"), "{message}");
+    }
 }
 
 /// What is exported is imported again as the same store, bit by bit where the format keeps ids.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -18,6 +17,7 @@ use super::ipc;
 use super::open::Opened;
 use super::seekable::Seekable;
 use super::task::{Feed, ParseTask};
+use crate::cast::cast;
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
@@ -278,8 +278,9 @@ impl EdgeTable {
     fn column<'r>(&self, rows: &'r RecordBatch, column: usize, first: u64) -> Result<&'r ArrayRef> {
         let found = rows.columns().get(column);
         let array = found.ok_or_else(|| self.error(first, "a batch lacks a column".into()))?;
-        if array.null_count() > 0 {
-            let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0);
+        // A dictionary may have a value that is null.
+        if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+            let row = (0..array.len()).find(|&row| nulls.is_null(row)).unwrap_or(0);
             return Err(self.error(
                 first + row as u64,
                 format!("column {} is null in this row; drop such rows", column + 1),
