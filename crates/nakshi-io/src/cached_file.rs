@@ -75,7 +75,7 @@ impl CachedFile {
     /// [`CachedReader::gather`].
     /// # Errors
     /// Same as [`CachedReader::gather`].
-    /// As [`CachedReader::gather`].
+    /// Same as [`CachedReader::gather`].
     pub fn gather<E: From<Error>>(
         &self,
         requests: &[Request],

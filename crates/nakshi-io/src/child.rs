@@ -5,7 +5,7 @@ use crate::{CancelToken, wait_readable};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// How often a waiting caller checks its cancel token.
+/// Interval at which a waiting caller checks its cancel token.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The way in which work in a child process ended.

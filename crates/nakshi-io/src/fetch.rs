@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 16;
 const MAX_READ: u64 = 1 << 20;
 /// Most buffers of one physical read (the least `IOV_MAX` of today's systems).
 const MAX_VECTORS: usize = 1024;
-/// How long a wait may last before the cancel token is checked again.
+/// Interval at which a wait checks the cancel token.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A finished fetch; it has the buffers also when the fetch failed.

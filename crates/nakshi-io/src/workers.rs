@@ -85,7 +85,7 @@ where
         let (gate, work, failures) = (&gate, &work, &failures);
         let mut handles = Vec::with_capacity(threads);
         for worker in 0..threads {
-            // When the last thread starts, all others have started.
+            // The last thread starts after all others.
             let last = worker + 1 == threads;
             let body = move || {
                 if last || gate.wait() { Some(judged(failures, || work(worker))) } else { None }

@@ -50,7 +50,7 @@ fn gather(backend: &Arc<dyn StorageBackend>, written: &FinishedFile) -> Result<V
     Ok(bytes)
 }
 
-/// S1: whatever is changed, the page is named.
+/// S1: for every kind of damage, the error names the page.
 /// Seen red with `PagedFile::verify` skipping the last page.
 #[test]
 fn all_damage_is_detected_with_its_page() {
@@ -96,7 +96,7 @@ fn all_damage_is_detected_with_its_page() {
             other => panic!("{len} bytes: {other:?}"),
         }
     }
-    // Whatever follows the file's own bytes is not ours, and harmless.
+    // Bytes behind the end of the file are not its own, and do no harm.
     memory.insert(home.path().join("file"), [&bytes[..], &[7; 2000]].concat());
     assert!(load(&backend, &written).unwrap() == bytes);
 }
@@ -140,7 +140,7 @@ fn truncation_while_reading_is_an_error() {
         let far = Request { range: 4_000_000..4_000_001, token: 0 };
         truncated(cached.gather(&[far], &mut |_, _| Ok(())).unwrap_err());
         assert!(start.elapsed() < Duration::from_secs(1));
-        // What is still there is still served.
+        // The pages that are still there are still served.
         let near = Request { range: 1_000..2_000, token: 0 };
         cached
             .gather::<Error>(&[near], &mut |_, slice| {
@@ -151,7 +151,7 @@ fn truncation_while_reading_is_an_error() {
     }
 }
 
-/// S2, E2: a device that goes away, at every read; slow devices are waited for.
+/// S2, E2: a device that goes away, at every read. Readers wait for slow devices.
 #[test]
 fn a_dying_device_is_an_error_at_once() {
     let home = tempfile::tempdir().unwrap();
@@ -179,9 +179,9 @@ fn a_dying_device_is_an_error_at_once() {
     }
 }
 
-/// E2 over the real backend: short reads are repeated, 500 reads per second
-/// and delays are waited for, errors and torn pages are errors.
-/// Seen red with short reads not repeated in `Fetcher::arrived`.
+/// E2 over the real backend: short reads are repeated, readers wait for delays and at most 500
+/// reads per second, errors and torn pages are errors. Seen red with short reads not repeated in
+/// `Fetcher::arrived`.
 #[test]
 fn bad_devices_give_right_bytes_or_errors() {
     let home = tempfile::tempdir().unwrap();
@@ -229,8 +229,8 @@ fn child_that_reads() {
     println!("backend={} notes={:?}", found.backend, found.notes);
 }
 
-/// What a child prints that reads under `wrapper` (a command and its
-/// arguments); `None` if there is no such command or it may not trace.
+/// Runs a child that reads under `wrapper` (a command and its arguments) and returns its output;
+/// `None` if there is no such command or it may not trace.
 fn child(wrapper: &[&str], variables: &[(&str, &str)]) -> Option<String> {
     let home = tempfile::tempdir().unwrap();
     let test = std::env::current_exe().unwrap();
@@ -253,7 +253,7 @@ fn child(wrapper: &[&str], variables: &[(&str, &str)]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A container that refuses io_uring: another way is taken, and said.
+/// A container that refuses io_uring: the thread pool reads, and the notes say so.
 /// Seen red with `AutoBackend::queue` returning the ring's error.
 #[test]
 #[cfg(target_os = "linux")]
@@ -273,14 +273,14 @@ fn refused_rings_are_replaced() {
     // The first ring is a trial; the later ones find no memory.
     let later = strace("io_uring_setup:error=ENOMEM:when=2+").unwrap();
     assert!(later.contains("backend=pread") && later.contains("was refused"), "{later}");
-    // The trial asks what the kernel can do; then no buffers can be locked.
+    // The trial asks for the kernel's operations; then no buffers can be locked.
     let unlocked = strace("io_uring_register:error=ENOMEM:when=2+").unwrap();
     assert!(unlocked.contains("backend=io_uring"), "{unlocked}");
     let forbidden = strace("io_uring_enter:error=EPERM").unwrap();
     assert!(forbidden.contains("backend=pread"), "{forbidden}");
 }
 
-/// A file system without direct reads: buffered, and said once.
+/// A file system without direct reads: reads are buffered, and a note says so once.
 #[test]
 fn refused_direct_reads_are_replaced() {
     let output = child(&["env"], &[("NAKSHI_DIRECT", "0")]).unwrap();

@@ -104,9 +104,9 @@ fn adjacent_pages_are_one_read() {
     assert_eq!(ask(0, &[7 * 512..7 * 512, 0..1]), (0, 0, 1, 0));
 }
 
-/// Pages of 512 bytes on a device with sectors of 4096: read with their
-/// surroundings. Seen red with `Fetcher::start` taking every read as aligned
-/// (the device refuses), and with `before` taken as 0 in `arrived` (corrupt).
+/// Pages of 512 bytes on a device with sectors of 4096 are read with the rest of their sectors.
+/// Seen red with `Fetcher::start` taking every read as aligned (the device refuses), and with
+/// `before` taken as 0 in `arrived` (corrupt).
 #[test]
 fn pages_smaller_than_sectors() {
     let bytes = contents(100 * 512 + 7);
@@ -124,7 +124,7 @@ fn pages_smaller_than_sectors() {
 }
 
 /// The smallest cache, one set of eight frames, at every page size: it serves lists longer than
-/// itself, and two workers at once; a byte less is refused with what is needed.
+/// itself, and two workers at once. A cache with one byte less is refused with the least size.
 ///
 /// Seen red with `words` of the utilisation counters taken as one (pages above 4 KiB).
 #[test]
@@ -250,7 +250,7 @@ proptest! {
         any_requests(9, frames, 1, &cuts, plan).unwrap();
     }
 
-    /// Errors and torn pages are errors, never wrong bytes (`gather` asserts).
+    /// Errors and torn pages become errors, never wrong bytes (`gather` asserts it).
     /// Seen red with `Fetcher::verify` returning Ok.
     #[test]
     fn errors_and_torn_pages_are_clean_errors(
@@ -328,7 +328,7 @@ fn workers_share_frames_and_failures() {
     assert!(failed.into_inner() > 10);
 }
 
-/// An error of a caller, who has to tell what a task says from what reading says.
+/// The error type of a caller, who must distinguish its tasks' errors from read errors.
 #[derive(Debug)]
 enum Failed {
     Task(&'static str),
@@ -341,8 +341,8 @@ impl From<Error> for Failed {
     }
 }
 
-/// A task's error comes out as it is, and is no cancellation: callers had to say `Cancelled` and
-/// to keep their own error aside before.
+/// A task's error is returned as it is, and is no cancellation: callers had to return `Cancelled`
+/// and to keep their own error aside before.
 #[test]
 fn a_task_that_fails_or_panics_leaves_the_cache_whole() {
     let bytes = contents(100 * 512);
@@ -370,7 +370,7 @@ fn a_task_that_fails_or_panics_leaves_the_cache_whole() {
     gather(&mut new(), &bytes, &requests(&[0..50 * 512, 50 * 512..100 * 512])).unwrap();
 }
 
-/// 200 ms delays on every read, and the token is cancelled meanwhile.
+/// Every read is delayed by 200 ms, and the token is cancelled in the meantime.
 /// Seen red with the cancel token not handed to the fetcher.
 #[test]
 fn cancelling_does_not_wait_for_the_device() {
@@ -396,7 +396,7 @@ fn cancelling_does_not_wait_for_the_device() {
     assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
-/// Seen red with `clear` taking pages that are held, and with the bytes at the start of the page.
+/// Seen red with `clear` dropping pages that are held, and with the bytes at the start of the page.
 #[test]
 fn threads_read_one_file_each_for_itself() {
     let bytes = contents(300 * 512 + 77);
@@ -411,7 +411,7 @@ fn threads_read_one_file_each_for_itself() {
             let (cached, cache, bytes, failures) = (&cached, &cache, &bytes, &failures);
             scope.spawn(move || {
                 for round in 0..3000u64 {
-                    // Each range twice, so that the second time may find it.
+                    // Each range twice, so that the second read may find it in the cache.
                     let draw = (worker * 3000 + round / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     let from = (draw >> 20) % (bytes.len() as u64);
                     let to = (from + (draw >> 50) % 900).min(bytes.len() as u64);

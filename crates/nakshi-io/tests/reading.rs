@@ -1,4 +1,4 @@
-//! Every backend gives the same bytes, however a file is asked for.
+//! Every backend returns the same bytes for all ways of asking.
 #![allow(clippy::unwrap_used)]
 
 use nakshi_io::write::{FinishedFile, SyncFile, default_fs};

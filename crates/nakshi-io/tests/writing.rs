@@ -19,8 +19,8 @@ fn contents() -> Vec<u8> {
     (0..2_500_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
-/// Builds the directory that the tests of this file talk about: a file of
-/// three writes, and a small one that says how to read it.
+/// Builds the directory of the tests in this file: a file of three writes, and a small one with its
+/// description.
 fn build(fs: Arc<dyn WriteFs>, dest: &Path) -> Result<()> {
     let mut dir = AtomicDir::create(Arc::clone(&fs), dest, "tag")?;
     dir.annex(&[annex(dest)])?;
@@ -52,12 +52,12 @@ fn names(dir: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// What is there, in both folders.
+/// The names in both folders.
 fn found(dest: &Path) -> Vec<PathBuf> {
     [dest, &annex(dest)].into_iter().flat_map(|path| names(path.parent().unwrap())).collect()
 }
 
-/// Whether the directory is there; if so it must be complete.
+/// Returns true if the directory is there; if so it must be complete.
 fn is_complete(dest: &Path) -> bool {
     if !dest.exists() {
         return false;
@@ -153,7 +153,7 @@ fn killed_at_every_operation() {
     }
 }
 
-/// A fsync that failed once may say "done" the next time, over lost data.
+/// A second fsync may report success although the data of a failed one are lost.
 /// Seen red with `PoisonFile` not setting `poisoned`.
 #[test]
 fn a_failed_fsync_poisons() {

@@ -47,7 +47,7 @@ impl Adjacency {
     /// Reads the degree of every vertex from disk: 4 bytes a vertex.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a degree of 2^32 or more; those of reading.
+    /// [`Error::Unsupported`] for a degree of 2^32 or more; read errors.
     pub fn degrees(&self, cancel: &CancelToken) -> Result<Vec<u32>> {
         degrees(&self.degrees, self.stored, self.vertices, cancel)
     }
@@ -87,7 +87,7 @@ impl Adjacency {
     /// Returns the list at `range` of `buf`, whose ids are below the number of vertices.
     ///
     /// # Errors
-    /// As [`List::new`].
+    /// Same as [`List::new`].
     #[inline]
     pub fn list<'a>(&self, buf: &'a [u8], range: Range<usize>) -> Result<List<'a>> {
         Ok(List::new(self.encoding, buf, range)?.bounded(self.vertices))

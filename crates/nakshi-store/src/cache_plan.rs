@@ -65,7 +65,7 @@ impl CachePlan {
     /// Writes the plan beside the files of `store`, in place of an older one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is for another store; those of writing.
+    /// [`Error::Invalid`] if it is for another store; write errors.
     pub fn save(&self, fs: &dyn WriteFs, store: &Store) -> Result<()> {
         self.check(store)?;
         let head = PlanHeader {

@@ -65,7 +65,7 @@ pub enum Error {
     NotAStore {
         /// The path that was opened.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         what: String,
     },
     /// The destination already exists.

@@ -2,26 +2,27 @@
 //!
 //! - [`Store`], [`Adjacency`], [`List`]: open a store, find an edge list, decode it;
 //! - [`Heads`], [`AttributeColumn`]: the first two neighbours of every vertex; attributes of edges;
-//! - [`IdMap`], [`ExternalId`]: the user's ids, and the way to internal ids and back;
-//! - [`StoreBuilder`], [`ListBatch`]: write a store, in order, committed whole;
-//! - [`check`](check()): read all of a store and report all damage; [`backup`](backup()): copy it while
-//!   it is in use;
-//! - [`ListIndex`]: where each list lies, about a byte a vertex (Elias-Fano);
+//! - [`IdMap`], [`ExternalId`]: the user's ids, and their conversion to and from internal ids;
+//! - [`StoreBuilder`], [`ListBatch`]: write a store in order, and commit it as a whole;
+//! - [`check`](check()): reads all of a store and reports all damage; [`backup`](backup()): copies
+//!   a store that is in use;
+//! - [`ListIndex`]: the offset of each list, in about a byte a vertex (Elias-Fano);
 //! - [`Encoding`], [`codec`]: raw or packed lists;
-//! - [`Manifest`]: which files make up a store;
+//! - [`Manifest`]: the files that make up a store;
 //! - [`import`], [`layout`]: edges of any format in, vertices in a good order;
-//! - [`generate`], [`export`]: synthetic power-law graphs; stores as files for others;
-//! - [`Permutation`]: what a layout computes, and [`rewrite()`] applies.
+//! - [`generate`], [`export`]: synthetic power-law graphs; stores as files for other programs;
+//! - [`Permutation`]: the result of a layout, which [`rewrite()`] applies.
 //!
 //! For the crates above that keep files of their own in a store, as `nakshi-property` does:
 //!
 //! - [`Section`], [`Manifest::section`], [`StoreBuilder::add_section`]: their part of the manifest;
 //!   [`SectionCheck`], [`check_with`], [`backup_with`]: their part of a check and of a backup;
-//! - [`Sink`], [`files`], [`varint`]: files with page checksums, names and identities, numbers of any length;
+//! - [`Sink`], [`files`], [`varint`]: files with page checksums, names and identities, numbers of
+//!   any length;
 //! - [`sort`], [`import::read`], [`cast`], [`import::Budget`]: temporary files, opened inputs, their
 //!   columns in few types, shares of memory;
-//! - [`ListStream`], [`ResidentIds`], [`without_rows`]: all lists in order, ids in memory, the topology of a
-//!   store whose weights are numbers of rows.
+//! - [`ListStream`], [`ResidentIds`], [`without_rows`]: all lists in order, ids in memory, the
+//!   topology of a store whose weights are numbers of rows.
 
 #![deny(missing_docs)]
 

@@ -7,16 +7,16 @@ use crate::{Encoding, Error, Result, VertexId};
 
 /// One encoded edge list, borrowed from the buffer that it was read into.
 ///
-/// Creating one reads only the header; neighbours are decoded block by block onto the stack.
-/// Every id handed out is below the bound given with [`List::bounded`], whatever the bytes say,
-/// so that a kernel can index its state without fear of hostile bytes.
+/// Creating a list reads only its header; neighbours are decoded block by block onto the stack.
+/// Every id passed to a visitor is below the bound given with [`List::bounded`], whatever the bytes
+/// are, so a kernel can index its state even with hostile bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'a> {
     encoding: Encoding,
     bytes: &'a [u8],
-    /// Where the list ends in `bytes`; what follows may be read but never interpreted.
+    /// End of the list in `bytes`; the bytes behind it may be read but never interpreted.
     end: usize,
-    /// Where the header ends in `bytes`.
+    /// End of the header in `bytes`.
     body: usize,
     degree: u64,
     /// Largest id that may occur.
@@ -24,14 +24,14 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// The list at `range` of `buf`. Bytes of `buf` behind the range are slack: decoding is
-    /// fastest with 32 or more of them, and right without.
+    /// Reads the header of the list at `range` of `buf`. Bytes of `buf` behind the range are slack:
+    /// decoding is fastest with 32 or more of them, and correct without.
     ///
     /// # Errors
     /// [`Error::BadList`] if the header does not fit the range.
     #[inline]
     pub fn new(encoding: Encoding, buf: &'a [u8], range: Range<usize>) -> Result<Self> {
-        // `ok_or` would make and drop an error for each good list.
+        // `ok_or` would make and drop an error for each valid list.
         let Some(len) = range.end.checked_sub(range.start) else {
             return Err(Error::BadList("its range is reversed"));
         };
@@ -45,7 +45,7 @@ impl<'a> List<'a> {
         Ok(Self { encoding, bytes, end: len, body, degree, max: VertexId::MAX })
     }
 
-    /// The same list, in which an id of `vertices` or more is an error.
+    /// Returns the same list with a bound: an id of `vertices` or more is then an error.
     #[inline]
     #[must_use]
     pub fn bounded(mut self, vertices: u64) -> Self {
@@ -53,28 +53,28 @@ impl<'a> List<'a> {
         self
     }
 
-    /// Number of neighbours.
+    /// Returns the number of neighbours.
     #[inline]
     pub fn degree(&self) -> u64 {
         self.degree
     }
 
-    /// Whether there are no neighbours.
+    /// Returns true if there are no neighbours.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.degree == 0
     }
 
-    /// Encoded size in bytes.
+    /// Returns the encoded size in bytes.
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.end
     }
 
-    /// Hands out the neighbours, ascending, in blocks of 1 to 128 on the stack, until `f` breaks.
+    /// Visits the neighbours, ascending, in blocks of 1 to 128 on the stack, until `f` breaks.
     ///
     /// # Errors
-    /// [`Error::BadList`] if the bytes are no list; blocks before the fault were handed out.
+    /// [`Error::BadList`] if the bytes are no list; the blocks before the fault were visited.
     #[inline]
     pub fn blocks(&self, f: impl FnMut(&[VertexId]) -> ControlFlow<()>) -> Result<()> {
         match self.encoding {
@@ -92,7 +92,7 @@ impl<'a> List<'a> {
     /// Calls `f` for each neighbour, ascending.
     ///
     /// # Errors
-    /// As [`List::blocks`].
+    /// Same as [`List::blocks`].
     #[inline]
     pub fn for_each(&self, mut f: impl FnMut(VertexId)) -> Result<()> {
         self.blocks(|block| {
@@ -103,12 +103,12 @@ impl<'a> List<'a> {
         })
     }
 
-    /// Sum of `values[u]` over the neighbours `u`: a row of the product of the adjacency matrix
-    /// with a vector. Decodes and adds without handing blocks out. The order of the additions
-    /// depends on the list alone: eight partial sums by position.
+    /// Returns the sum of `values[u]` over the neighbours `u`: a row of the product of the
+    /// adjacency matrix with a vector. Decodes and adds without a visitor. The order of the
+    /// additions depends on the list alone: eight partial sums by position.
     ///
     /// # Errors
-    /// As [`List::blocks`]; also if `values` is too short for a neighbour.
+    /// Same as [`List::blocks`]; also if `values` is too short for a neighbour.
     #[inline]
     pub fn sum<T: Term>(&self, values: &[T]) -> Result<f64> {
         if self.degree == 0 {
@@ -123,9 +123,9 @@ impl<'a> List<'a> {
     /// Replaces the content of `out` by all neighbours.
     ///
     /// # Errors
-    /// As [`List::blocks`].
+    /// Same as [`List::blocks`].
     pub fn decode_into(&self, out: &mut Vec<VertexId>) -> Result<()> {
-        // the degree was checked against the bytes that are there, so it cannot ask for much more
+        // the degree was checked against the number of bytes, so it cannot request much more memory
         out.clear();
         out.reserve(usize::try_from(self.degree).unwrap_or(0));
         self.blocks(|block| {
@@ -134,11 +134,11 @@ impl<'a> List<'a> {
         })
     }
 
-    /// The first neighbours, at most `k` and at most 128, written to the front of `out`; returns
-    /// how many there are. Decodes one block at most.
+    /// Writes the first neighbours, at most `k` and at most 128, to the front of `out`; returns
+    /// their number. Decodes at most one block.
     ///
     /// # Errors
-    /// As [`List::blocks`].
+    /// Same as [`List::blocks`].
     pub fn first(&self, k: usize, out: &mut [VertexId; BLOCK]) -> Result<usize> {
         let mut found = 0;
         self.blocks(|block| {

@@ -1,46 +1,46 @@
-//! Where each list lies: an Elias-Fano sequence of ascending offsets.
+//! List index: the extent of each list, by an Elias-Fano sequence of ascending offsets.
 //!
-//! For `n` lists over `u` bytes, the low `l` bits of each offset stand side by side and the high
-//! bits are unary gaps in a bit vector, about `l + 2` bits an offset with `l = log2(u / n)`
-//! (Elias 1974, Fano 1971; Vigna, "Quasi-succinct indices", WSDM 2013). Every 64th one is
-//! sampled (half a bit an offset), so a look-up counts bits over a few words. Vertices behind
-//! the last non-empty list cost nothing.
+//! For `n` lists over `u` bytes, the low `l` bits of all offsets are adjacent, and the high bits
+//! are unary gaps in a bit vector: about `l + 2` bits an offset with `l = log2(u / n)` (Elias 1974,
+//! Fano 1971; Vigna, "Quasi-succinct indices", WSDM 2013). Every 64th offset is sampled (half a bit
+//! an offset), so a look-up counts bits over a few words. Vertices behind the last nonempty list
+//! cost nothing.
 
 use std::ops::Range;
 
 use crate::{Error, Result};
 
-/// Ones between two samples.
+/// One bits between two samples.
 const SAMPLE: u64 = 64;
-/// Most low bits: with up to seven before them they fit a word.
+/// Most low bits: with up to seven bits before them they fit a word.
 const MAX_LOW: u32 = 57;
-/// Bits between two samples beyond which the ones between are listed: at most an eighth of a byte
-/// a vertex if every such stretch is just above it.
+/// Bits between two samples beyond which the ones between them are listed. The lists take at most
+/// an eighth of a byte a vertex, if every such stretch is just above this length.
 const SPARSE: u64 = 4096;
 
-/// Extents of `len` consecutive items of given sizes, random access and sequential.
+/// Extents of `len` consecutive items of given sizes, with random and sequential access.
 #[derive(Clone, Debug, Default)]
 pub struct ListIndex {
-    /// Items, including those behind the last non-empty one.
+    /// Number of items, including those behind the last nonempty one.
     len: u64,
-    /// Items that are stored; the rest are empty and lie at `total`.
+    /// Number of items that are stored; the others are empty and lie at `total`.
     stored: u64,
     total: u64,
     low_bits: u32,
-    /// Low bits, packed; eight bytes of slack.
+    /// Low bits, packed, with eight bytes of slack.
     low: Vec<u8>,
     high: Vec<u64>,
-    /// Position in `high` of each 64th one, low 32 bits.
+    /// Position in `high` of each 64th one bit, low 32 bits.
     samples: Vec<u32>,
-    /// First sample whose position reaches 2^32, 2 * 2^32, ...
+    /// First samples whose positions reach 2^32, 2 * 2^32, ...
     wraps: Vec<u64>,
-    /// Samples behind which 64 ones are spread over more than [`SPARSE`] bits (giant lists), and
-    /// for each of them the positions of those ones.
+    /// Samples behind which 64 one bits are spread over more than [`SPARSE`] bits (giant lists),
+    /// and for each of them the positions of these bits.
     sparse: Vec<u64>,
     sparse_ones: Vec<u64>,
 }
 
-/// Builds a [`ListIndex`] from sizes in order.
+/// The builder of a [`ListIndex`], which gets sizes in order.
 #[derive(Debug)]
 pub struct ListIndexBuilder {
     index: ListIndex,
@@ -50,7 +50,8 @@ pub struct ListIndexBuilder {
 }
 
 impl ListIndexBuilder {
-    /// For `len` items, of which the first `stored` will be pushed, `total` in sum.
+    /// Makes a builder for `len` items, of which the first `stored` will be pushed; `total` is
+    /// their sum.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the address space is too small.
@@ -76,7 +77,7 @@ impl ListIndexBuilder {
             stored,
             total,
             low_bits,
-            // eight bytes more, so that every low value may be read as a word
+            // eight more bytes, so that every low value may be read as a word
             low: zeroed(words(low_total)? * 8 + 8)?,
             high: zeroed(words(high_bits)?)?,
             samples: Vec::with_capacity(words(ones)?),
@@ -89,7 +90,7 @@ impl ListIndexBuilder {
         Ok(builder)
     }
 
-    /// Sets the bits of offset `sum`, the `pushed`-th.
+    /// Stores offset number `pushed`, which is `sum`.
     #[inline]
     fn place(&mut self) {
         let index = &mut self.index;
@@ -113,10 +114,10 @@ impl ListIndexBuilder {
         }
     }
 
-    /// The next item's size.
+    /// Adds the size of the next item.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are more items, or more in sum, than announced.
+    /// [`Error::Invalid`] if there are more items than announced, or their sum is larger.
     #[inline]
     pub fn push(&mut self, size: u64) -> Result<()> {
         let sum = self.sum.checked_add(size).filter(|s| *s <= self.index.total);
@@ -131,10 +132,10 @@ impl ListIndexBuilder {
         Ok(())
     }
 
-    /// The finished index.
+    /// Returns the finished index.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there were fewer items, or less in sum, than announced.
+    /// [`Error::Invalid`] if there were fewer items than announced, or their sum is smaller.
     pub fn finish(mut self) -> Result<ListIndex> {
         if self.pushed != self.index.stored || self.sum != self.index.total {
             return Err(Error::Invalid(
@@ -145,7 +146,7 @@ impl ListIndexBuilder {
         Ok(self.index)
     }
 
-    /// Lists the ones of sparse stretches, so that a look-up there does not count over them.
+    /// Lists the one bits of sparse stretches, so that a look-up there does not count over them.
     fn list_sparse(&mut self) {
         let index = &mut self.index;
         for sample in 1..index.samples.len() as u64 {
@@ -170,10 +171,10 @@ fn zeroed<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
 }
 
 impl ListIndex {
-    /// From sizes in memory.
+    /// Builds an index from sizes in memory.
     ///
     /// # Errors
-    /// As [`ListIndexBuilder::new`].
+    /// Same as [`ListIndexBuilder::new`].
     pub fn from_sizes(sizes: &[u64]) -> Result<Self> {
         let stored = sizes.iter().rposition(|s| *s > 0).map_or(0, |p| p + 1);
         let total = sizes
@@ -187,33 +188,33 @@ impl ListIndex {
         builder.finish()
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are no items.
+    /// Returns true if there are no items.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Sum of all sizes.
+    /// Returns the sum of all sizes.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Items up to and including the last that is not empty.
+    /// Returns the number of items up to and including the last nonempty one.
     pub fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// Heap bytes.
+    /// Returns the heap bytes.
     pub fn memory(&self) -> u64 {
         let words = self.high.len() + self.wraps.len() + self.sparse.len() + self.sparse_ones.len();
         words as u64 * 8 + self.low.len() as u64 + self.samples.len() as u64 * 4
     }
 
-    /// Extent of item `i`; empty, at the end, for items that do not exist.
+    /// Returns the extent of item `i`; an empty one, at the end, for items that do not exist.
     #[inline]
     pub fn extent(&self, i: u64) -> Range<u64> {
         if i >= self.stored {
@@ -224,13 +225,13 @@ impl ListIndex {
         from..cursor.next_offset()
     }
 
-    /// Offset of item `i`; the total for items that do not exist.
+    /// Returns the offset of item `i`; the total for items that do not exist.
     #[inline]
     pub fn offset(&self, i: u64) -> u64 {
         if i >= self.stored { self.total } else { self.cursor(i).next_offset() }
     }
 
-    /// Extents of items `range`, in order, at about a nanosecond each.
+    /// Returns the extents of items `range` in order, at about a nanosecond each.
     pub fn extents(&self, range: Range<u64>) -> Extents<'_> {
         let end = range.end.min(self.len);
         let from = range.start.min(end);
@@ -239,7 +240,7 @@ impl ListIndex {
         Extents { cursor, at, next: from, stored: self.stored, end }
     }
 
-    /// Position in `high` of the one that `sample` stands for.
+    /// Returns the position in `high` of the one bit with number `sample * 64`.
     #[inline]
     fn sampled(&self, sample: u64) -> u64 {
         let low = self.samples.get(sample as usize).copied().map_or(0, u64::from);
@@ -249,7 +250,7 @@ impl ListIndex {
         low + ((self.wraps.iter().take_while(|w| **w <= sample).count() as u64) << 32)
     }
 
-    /// A cursor whose next offset is that of item `i` <= `stored`.
+    /// Returns a cursor whose next offset is that of item `i` <= `stored`.
     #[inline]
     fn cursor(&self, i: u64) -> Cursor<'_> {
         let sample = i / SAMPLE;
@@ -287,15 +288,15 @@ impl ListIndex {
 struct Cursor<'a> {
     index: &'a ListIndex,
     word: usize,
-    /// Ones of `high[word]` not yet passed.
+    /// One bits of `high[word]` that are not yet passed.
     bits: u64,
-    /// The item whose offset comes next.
+    /// The item of the next offset.
     i: u64,
 }
 
 impl Cursor<'_> {
-    /// Position in `high` of the next one. Nothing here can overflow: arithmetic wraps to spare
-    /// the checks.
+    /// Returns the position in `high` of the next one bit. Nothing here can overflow; wrapping
+    /// arithmetic saves the checks.
     #[inline]
     fn next_one(&mut self) -> Option<u64> {
         while self.bits == 0 {
@@ -324,16 +325,16 @@ impl Cursor<'_> {
 /// A one in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// `bits` without its lowest `skip` ones, and how many ones that were.
+/// Returns `bits` without its lowest `skip` ones, and the number of ones removed.
 ///
-/// Counts bytes side by side (Knuth, The Art of Computer Programming 4A, section 7.1.3), because a
-/// portable build has no instruction for it.
+/// Counts the ones of all bytes in parallel (Knuth, The Art of Computer Programming 4A, section
+/// 7.1.3), because a portable build has no instruction for it.
 #[inline]
 fn drop_ones(bits: u64, skip: u32) -> (u64, u32) {
     let pairs = bits.wrapping_sub(bits >> 1 & 0x5555_5555_5555_5555);
     let fours = (pairs & 0x3333_3333_3333_3333).wrapping_add(pairs >> 2 & 0x3333_3333_3333_3333);
     let bytes = fours.wrapping_add(fours >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // byte k holds the ones of bytes 0 to k
+    // byte k holds the number of ones in bytes 0 to k
     let sums = bytes.wrapping_mul(ONES);
     let all = (sums >> 56) as u32;
     if all <= skip {
@@ -341,13 +342,14 @@ fn drop_ones(bits: u64, skip: u32) -> (u64, u32) {
     }
     let whole = at_most(sums, u64::from(skip)) * 8;
     let left = u64::from(skip).wrapping_sub(sums << 8 >> whole & 0xff);
-    // the same within the byte that holds the first one to stay: its bit k alone in byte k
+    // the same within the byte with the first one that stays: bit k of that byte alone in byte k
     let spread = (bits >> whole & 0xff).wrapping_mul(ONES) & 0x8040_2010_0804_0201;
     let sums = (spread.wrapping_add(0x7f * ONES) >> 7 & ONES).wrapping_mul(ONES);
     (bits & u64::MAX << (whole + at_most(sums, left)), skip)
 }
 
-/// How many of the eight ascending bytes of `sums`, each below 128, are at most `bound` < 128.
+/// Returns how many of the eight ascending bytes of `sums`, each below 128, are at most `bound` <
+/// 128.
 #[inline]
 fn at_most(sums: u64, bound: u64) -> u64 {
     // a byte that is at most `bound` keeps its high bit
@@ -356,7 +358,7 @@ fn at_most(sums: u64, bound: u64) -> u64 {
     kept.wrapping_mul(ONES) >> 56
 }
 
-/// Iterator over consecutive extents; see [`ListIndex::extents`].
+/// An iterator over consecutive extents; see [`ListIndex::extents`].
 #[derive(Clone, Debug)]
 pub struct Extents<'a> {
     cursor: Cursor<'a>,

@@ -1,7 +1,8 @@
-//! The manifest: the one file that says which files make up a store.
+//! The manifest: the file that names all files of a store.
 //!
-//! One header line, `nakshi manifest <version>`, a JSON object, and a last line with the CRC-32C
-//! of all before it. The version is read first, so that a newer format is refused, not misread.
+//! It has a header line, `nakshi manifest <version>`, a JSON object, and a last line with the
+//! CRC-32C of everything before it. The version is read first, so that a newer format is refused
+//! instead of misread.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::section::{FileEntry, Section};
 use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
-/// The format that this version writes, and the newest that it reads.
+/// The format that this version writes, and the newest format that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The files and sizes of one direction's edge lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjacencyEntry {
-    /// Which lists.
+    /// Direction of the lists.
     pub direction: Direction,
     /// The encoded lists, in vertex order.
     pub lists: FileEntry,
@@ -28,10 +29,10 @@ pub struct AdjacencyEntry {
     pub degrees: FileEntry,
     /// First two neighbours of each vertex.
     pub heads: FileEntry,
-    /// List entries.
+    /// Number of list entries.
     pub arcs: u64,
-    /// Vertices up to and including the last with a neighbour; the rest have none and are not
-    /// written to the side files.
+    /// Number of vertices up to and including the last one with a neighbour; the others have none
+    /// and are not written to the side files.
     pub stored: u64,
     /// Largest degree.
     pub max_degree: u64,
@@ -39,12 +40,12 @@ pub struct AdjacencyEntry {
     pub max_list_bytes: u64,
 }
 
-/// One attribute column in the order of one direction's list entries.
+/// One attribute column, in the order of the list entries of one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnEntry {
-    /// The user's name.
+    /// The user's name of the column.
     pub name: String,
-    /// Whose order the values are in.
+    /// Direction whose list entries the values follow.
     pub direction: Direction,
     /// Width and meaning of a value.
     #[serde(rename = "type")]
@@ -53,42 +54,42 @@ pub struct ColumnEntry {
     pub file: FileEntry,
 }
 
-/// How external ids are stored.
+/// Files of the external ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdsEntry {
-    /// Their kind.
+    /// Kind of the ids.
     pub kind: IdKind,
     /// The first id of [`IdKind::Dense`].
     pub first: i64,
-    /// The ids in rank order, in blocks; absent for dense ids.
+    /// The ids in rank order, in blocks; `None` for dense ids.
     pub keys: Option<FileEntry>,
-    /// Where each block of `keys` begins.
+    /// Offset of each block of `keys`.
     pub blocks: Option<FileEntry>,
-    /// Internal id of each rank, `u32` little endian; absent if they are equal.
+    /// Internal id of each rank, `u32` little endian; `None` if they are equal.
     pub internal: Option<FileEntry>,
-    /// Rank of each internal id; absent if they are equal.
+    /// Rank of each internal id; `None` if they are equal.
     pub ranks: Option<FileEntry>,
 }
 
-/// How files are spread over several directories.
+/// Distribution of files over several directories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StripeEntry {
-    /// Bytes that lie together.
+    /// Bytes of a stripe.
     pub unit: u64,
     /// The directories, absolute.
     pub dirs: Vec<PathBuf>,
 }
 
-/// All that a store knows about itself.
+/// The description of a store: its properties and its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Identity of this store, as 32 hexadecimal digits; salts every checksum.
+    /// Identity of this store, as 32 hexadecimal digits; it salts every checksum.
     pub uuid: String,
-    /// Counts commits.
+    /// Number of commits.
     pub generation: u64,
-    /// Whether edges have a direction.
+    /// True if edges have a direction.
     pub directed: bool,
-    /// Number of vertices, isolated ones too.
+    /// Number of vertices, including isolated ones.
     pub vertices: u64,
     /// Number of edges; an undirected edge counts once.
     pub edges: u64,
@@ -96,13 +97,13 @@ pub struct Manifest {
     pub self_loops: u64,
     /// Bits of a vertex id inside a list.
     pub id_bits: u32,
-    /// How lists are written.
+    /// Encoding of the lists.
     pub encoding: Encoding,
     /// Page size in bytes.
     pub page_size: u32,
-    /// Name of the layout that gave the vertices their order.
+    /// Name of the layout, which determined the order of the vertices.
     pub layout: String,
-    /// Where `.adj` and column files lie, if not in the store's directory alone.
+    /// Directories of `.adj` and column files, if these are striped.
     pub stripes: Option<StripeEntry>,
     /// Edge lists by direction.
     pub adjacency: Vec<AdjacencyEntry>,
@@ -110,15 +111,15 @@ pub struct Manifest {
     pub columns: Vec<ColumnEntry>,
     /// External ids.
     pub ids: IdsEntry,
-    /// What crates above this one keep in the store, by name. Read one with [`Manifest::section`].
+    /// Sections of crates above this one, by name. Read one with [`Manifest::section`].
     #[serde(flatten)]
     pub sections: BTreeMap<String, Section>,
-    /// What the import counted.
+    /// Report of the import.
     pub report: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Manifest {
-    /// Every file that it names.
+    /// Returns every file that the manifest names.
     pub fn files(&self) -> impl Iterator<Item = &FileEntry> {
         let lists =
             self.adjacency.iter().flat_map(|a| [&a.lists, &a.lengths, &a.degrees, &a.heads]);
@@ -128,10 +129,10 @@ impl Manifest {
         lists.chain(self.columns.iter().map(|c| &c.file)).chain(ids).chain(sections)
     }
 
-    /// The section `name`, as its owner reads it; nothing if the store has none.
+    /// Parses the section `name` for its owner; returns `None` if the store has none.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a section that holds something else.
+    /// [`Error::Corrupt`] for a section with another content.
     pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let section = self.sections.get(name).filter(|section| !section.is_null());
         section.map(Section::read).transpose().map_err(|error| Error::Corrupt {
@@ -141,19 +142,19 @@ impl Manifest {
         })
     }
 
-    /// Bytes that reading takes whatever is read: buffers, and the checksums of all pages.
+    /// Returns the bytes that any reading takes: buffers, and the checksums of all pages.
     pub fn reading_memory(&self) -> u64 {
         let sums = |file: &FileEntry| file.len / u64::from(self.page_size.max(1)) * 8;
         self.files().map(sums).fold(16 << 20, u64::saturating_add)
     }
 
-    /// Bytes that the index of a direction's lists takes at most, and what it is made from.
+    /// Returns the most bytes that the index of a direction's lists takes, including its source.
     pub(crate) fn index_memory(entry: &AdjacencyEntry) -> u64 {
         (2 * entry.stored).saturating_add(entry.lengths.len.max(entry.degrees.len))
     }
 
-    /// A hash of all that makes two stores equal to a reader: not the identity, the pages, the
-    /// places or the report. 16 hexadecimal digits.
+    /// Returns a hash of everything that a reader can see: not of the identity, the pages, the
+    /// directories or the report. 16 hexadecimal digits.
     pub fn content_hash(&self) -> String {
         let mut text = format!(
             "{} {} {} {} {:?} {} {:?} {}",
@@ -175,7 +176,7 @@ impl Manifest {
         format!("{:016x}", crc64(text.as_bytes()))
     }
 
-    /// The bytes of a manifest file.
+    /// Returns the bytes of a manifest file.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the report does not serialise.
@@ -189,7 +190,7 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Reads a manifest file's bytes; `path` is for messages.
+    /// Parses the bytes of a manifest file; `path` is for messages.
     ///
     /// # Errors
     /// [`Error::Incompatible`] for a newer format, [`Error::Corrupt`] for anything else.
@@ -228,16 +229,16 @@ impl Manifest {
     }
 }
 
-/// CRC-32C (Castagnoli), with which manifests, checksum tables and logs end.
+/// Computes the CRC-32C (Castagnoli) at the end of manifests, checksum tables and logs.
 pub fn crc32c(bytes: &[u8]) -> u32 {
     // a CRC-32 fits 32 bits
     (crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) & 0xffff_ffff) as u32
 }
 
-/// CRC-64/NVME.
+/// Computes the CRC-64/NVME.
 pub(crate) fn crc64(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CONTENT_CRC, bytes)
 }
 
-/// The CRC that content hashes are made of.
+/// The CRC of content hashes.
 pub(crate) const CONTENT_CRC: crc_fast::CrcAlgorithm = crc_fast::CrcAlgorithm::Crc64Nvme;

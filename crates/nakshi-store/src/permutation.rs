@@ -1,8 +1,8 @@
-//! A permutation of vertices: what a layout computes and the builder applies.
+//! Permutations of vertices, which layouts compute and the builder applies.
 
 use crate::{Error, Result, VertexId};
 
-/// A bijection of `0..n`, kept as `new id of each old id`.
+/// A bijection of `0..n`, stored as the new id of each old id.
 ///
 /// A layout returns one; only the builder writes files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation that moves nothing.
+    /// Returns the identity permutation.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more than 2^32 vertices.
@@ -20,7 +20,7 @@ impl Permutation {
         Ok(Self { new_of_old: (0..=VertexId::MAX).take(n).collect() })
     }
 
-    /// From the new id of each old id.
+    /// Makes a permutation from the new id of each old id.
     ///
     /// # Errors
     /// [`Error::Invalid`] unless every id below the length occurs exactly once.
@@ -39,15 +39,15 @@ impl Permutation {
         Ok(Self { new_of_old })
     }
 
-    /// From the old id at each new place, that is, from the order itself.
+    /// Makes a permutation from the old id of each new id, that is, from the order itself.
     ///
     /// # Errors
-    /// As [`Permutation::from_new_of_old`].
+    /// Same as [`Permutation::from_new_of_old`].
     pub fn from_order(old_of_new: &[VertexId]) -> Result<Self> {
         Ok(Self::from_new_of_old(old_of_new.to_vec())?.inverse())
     }
 
-    /// The inverse permutation.
+    /// Returns the inverse permutation.
     pub fn inverse(&self) -> Self {
         let mut inverse = vec![0; self.new_of_old.len()];
         for (old, &new) in (0..=VertexId::MAX).zip(&self.new_of_old) {
@@ -58,38 +58,39 @@ impl Permutation {
         Self { new_of_old: inverse }
     }
 
-    /// The new id of `old`, if there is such a vertex.
+    /// Returns the new id of `old`, if there is such a vertex.
     pub fn new_of(&self, old: VertexId) -> Option<VertexId> {
         self.new_of_old.get(old as usize).copied()
     }
 
-    /// The new id of each old id.
+    /// Returns the new id of each old id.
     pub fn as_slice(&self) -> &[VertexId] {
         &self.new_of_old
     }
 
-    /// The vector of new ids, indexed by old id.
+    /// Returns the vector of new ids, indexed by old id.
     pub fn into_vec(self) -> Vec<VertexId> {
         self.new_of_old
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.new_of_old.len()
     }
 
-    /// Whether there are no vertices.
+    /// Returns true if there are no vertices.
     pub fn is_empty(&self) -> bool {
         self.new_of_old.is_empty()
     }
 
-    /// Whether nothing moves.
+    /// Returns true if every id stays the same.
     pub fn is_identity(&self) -> bool {
         (0..=VertexId::MAX).zip(&self.new_of_old).all(|(old, &new)| old == new)
     }
 }
 
-/// Vertex counts fit 2^32 and the address space, or the graph is [`Error::Unsupported`].
+/// Returns the number of vertices as a length; [`Error::Unsupported`] if it exceeds 2^32 or the
+/// address space.
 pub(crate) fn check_count(n: u64) -> Result<usize> {
     if n > 1 << 32 {
         return Err(Error::Unsupported(format!(

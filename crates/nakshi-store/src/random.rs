@@ -1,4 +1,4 @@
-//! Shuffles of any size in constant memory: a Feistel network with cycle walking.
+//! Pseudo-random shuffles of any size in constant memory: a Feistel network with cycle walking.
 
 /// A pseudo-random bijection of `0..n`.
 ///
@@ -23,11 +23,11 @@ impl Shuffle {
         Self { n, half, keys }
     }
 
-    /// Where `value`, below `n`, goes.
+    /// Returns the image of `value`, which is below `n`.
     pub fn apply(&self, value: u64) -> u64 {
         let mask = (1 << self.half) - 1;
         let mut value = value;
-        // The domain is at most four times n, so that a walk takes four steps on average at most.
+        // The domain is at most four times n, so a walk takes at most four steps on average.
         loop {
             let (mut left, mut right) = (value >> self.half, value & mask);
             for key in self.keys {
@@ -41,8 +41,8 @@ impl Shuffle {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a seeded draw for every vertex.
-/// Not for secrets.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which gives a seeded draw for
+/// every vertex. Not for secrets.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,7 @@
-//! A store once more, with its vertices in another order.
+//! Rewriting: writes a store again, with its vertices in another order.
 //!
-//! Lists are streamed, moved to their new places and sorted on disk, as an import does it; ids,
-//! weights and the shape of the graph stay what they are.
+//! Lists are streamed, moved to their new positions and sorted on disk, as in an import. Ids,
+//! weights and the shape of the graph stay the same.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct RewriteOptions {
     /// Memory in bytes. Default 1 GiB, at least [`crate::import::least_memory`] of
     /// [`crate::import::MINIMUM_MEMORY`] and [`BYTES_PER_VERTEX`].
     pub memory: u64,
-    /// Threads; 0 takes what the machine has. Does not change what is written.
+    /// Number of threads; 0 stands for those of the machine. Does not change the store.
     pub threads: usize,
     /// Page size in bytes. Default: that of the source.
     pub page_size: Option<u32>,
@@ -61,14 +61,14 @@ impl Default for RewriteOptions {
 /// Fails as [`rewrite()`] would for this destination, before an order is computed.
 ///
 /// # Errors
-/// [`Error::Exists`]; [`Error::Locked`]; [`Error::Io`] where nothing can be created.
+/// [`Error::Exists`]; [`Error::Locked`]; [`Error::Io`] if nothing can be created there.
 pub fn check_destination(destination: &Path) -> Result<()> {
     let fs = nakshi_io::write::default_fs();
     StoreBuilder::create(fs, destination, BuildOptions::default()).map(drop)
 }
 
-/// Fails as [`rewrite()`] would for this source and so little memory, before an order is computed that
-/// takes `order` bytes itself.
+/// Fails as [`rewrite()`] would for this source and this memory budget, before an order is computed
+/// that takes `order` bytes itself.
 ///
 /// # Errors
 /// [`Error::Budget`] with the memory that works for both.
@@ -78,7 +78,8 @@ pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result
     Error::afford(write.max(order), memory)
 }
 
-/// Rows of nodes and edges are in the order of internal ids, and would not follow.
+/// Refuses a store with properties: rows of nodes and edges are in the order of internal ids, and
+/// would not be moved.
 fn refuse_properties(source: &Store) -> Result<()> {
     if source.manifest().sections.is_empty() {
         return Ok(());
@@ -90,9 +91,9 @@ fn refuse_properties(source: &Store) -> Result<()> {
     ))
 }
 
-/// Writes the graph of `source` to the new store `destination`, each vertex at its place in
-/// `order` (new internal id of each internal id). The source is only read. A store with properties
-/// goes through `Relaid` of `nakshi-property` instead.
+/// Writes the graph of `source` to the new store `destination`, with the vertices in the order of
+/// `order` (the new internal id of each internal id). The source is only read. A store with
+/// properties needs `Relaid` of `nakshi-property` instead.
 ///
 /// # Errors
 /// [`Error::Invalid`] if `order` is for another number of vertices; [`Error::Budget`] at once if
@@ -108,10 +109,10 @@ pub fn rewrite(
     rewrite_with(&nakshi_io::write::default_fs(), source, destination, order, options, hooks)
 }
 
-/// Like [`rewrite`], through a file system of the caller's, such as one that fails on purpose.
+/// Rewrites like [`rewrite`], through the given file system, such as one that fails on purpose.
 ///
 /// # Errors
-/// As [`rewrite`].
+/// Same as [`rewrite`].
 pub fn rewrite_with(
     fs: &Arc<dyn WriteFs>,
     source: &Store,
@@ -135,7 +136,7 @@ pub fn rewrite_with(
         Some(column) => job.run::<Weighted>(destination, &column),
         None => job.run::<u64>(destination, ""),
     };
-    // Whatever a cancelled job stumbled over, it is its caller who ended it.
+    // Other errors of a cancelled job are consequences of the cancellation.
     done.map_err(|e| hooks.check().err().unwrap_or(e))
 }
 
@@ -143,7 +144,7 @@ pub fn rewrite_with(
 /// construction: without the weights, without edges of rows before `first`, and each edge once.
 ///
 /// # Errors
-/// As [`rewrite`].
+/// Same as [`rewrite`].
 pub fn without_rows(
     builder: &mut StoreBuilder,
     fs: &Arc<dyn WriteFs>,
@@ -172,12 +173,12 @@ struct RewriteJob<'j> {
     options: &'j RewriteOptions,
     hooks: &'j Hooks,
     budget: Budget,
-    /// The column has numbers of rows: edges of rows from here on are kept, each once.
+    /// Set if the column has numbers of rows: edges of rows from this one on are kept, each once.
     rows: Option<u64>,
 }
 
 impl RewriteJob<'_> {
-    /// The name of the column, if there is one.
+    /// Returns the name of the column, if there is one.
     fn column(&self) -> Result<Option<String>> {
         let columns = &self.source.manifest().columns;
         let mut names: Vec<&String> = columns.iter().map(|column| &column.name).collect();
@@ -198,7 +199,7 @@ impl RewriteJob<'_> {
         builder.commit()
     }
 
-    /// Writes ids and lists; reads `column`, unless it has no name.
+    /// Writes ids and lists; reads `column`, unless its name is empty.
     fn fill<R: Record>(&self, builder: &mut StoreBuilder, column: &str) -> Result<()> {
         self.write_ids(builder)?;
         let scratch = builder.scratch_dir()?;
@@ -279,7 +280,7 @@ impl RewriteJob<'_> {
         }
     }
 
-    /// Ranges of new places whose lists are sorted at once.
+    /// Returns ranges of new positions whose lists are sorted at a time.
     fn ranges<R: Record>(&self, direction: Direction) -> Result<Ranges> {
         let degrees = self.source.degrees(direction, &self.hooks.cancel)?;
         let mut cells = Cells::new(self.source.num_vertices());
@@ -289,7 +290,7 @@ impl RewriteJob<'_> {
         Ok(cells.ranges(self.budget.bucket::<R>() / 10 * 9))
     }
 
-    /// Moves all list entries to the buckets of their new places.
+    /// Moves all list entries to the buckets of their new positions.
     fn scatter<R: Record>(
         &self,
         direction: Direction,

@@ -1,8 +1,9 @@
 //! Named sections of the manifest, which the crates above this one own and read.
 //!
-//! The store keeps a section as it stands in the file, keys and files in their order, and knows the
-//! files that it names. So [`check`](crate::check()), [`backup`](crate::backup()) and the content hash cover the
-//! files of every section, also of one whose owner this version does not have.
+//! The store keeps a section exactly as it is in the file, with keys and files in their order, and
+//! knows the files that it names. [`check`](crate::check()), [`backup`](crate::backup()) and the
+//! content hash therefore cover the files of every section, even if this version has no owner for
+//! it.
 
 use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -23,14 +24,14 @@ pub struct FileEntry {
     pub hash: String,
 }
 
-/// A section of the manifest: a value that its owner understands, and the files that it names.
+/// A section of the manifest: a value that its owner interprets, and the files that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     value: Json,
     files: Vec<FileEntry>,
 }
 
-/// A value of JSON whose objects keep the order of their keys.
+/// A JSON value whose objects keep the order of their keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Json {
     /// Null, a Boolean, a number or a string.
@@ -40,29 +41,29 @@ enum Json {
 }
 
 impl Section {
-    /// The section that holds `value`.
+    /// Makes the section that holds `value`.
     ///
     /// # Errors
-    /// Those of serialising the value.
+    /// The errors of serialising the value.
     pub fn new<T: Serialize>(value: &T) -> serde_json::Result<Self> {
         serde_json::from_slice(&serde_json::to_vec(value)?)
     }
 
-    /// The value, as its owner reads it.
+    /// Parses the value for its owner.
     ///
     /// # Errors
-    /// Those of parsing: the section holds something else.
+    /// The errors of parsing: the section has another content.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_slice(&serde_json::to_vec(&self.value)?)
     }
 
-    /// The files that the section names, in the order in which they stand there: every object in it
-    /// that has the fields of a [`FileEntry`].
+    /// Returns the files that the section names, in their order: every object in it that has the
+    /// fields of a [`FileEntry`].
     pub fn files(&self) -> &[FileEntry] {
         &self.files
     }
 
-    /// True if the section holds null, as if it were absent.
+    /// Returns true if the section is null, as if it were absent.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self.value, Json::Scalar(serde_json::Value::Null))
     }
@@ -81,7 +82,7 @@ impl Json {
     }
 }
 
-/// The entry of a file, if the fields of an object are those of one.
+/// Returns the entry of a file, if an object has the fields of one.
 fn file(fields: &[(String, Json)]) -> Option<FileEntry> {
     let field = |name: &str| {
         fields.iter().find_map(|(key, value)| match value {
@@ -137,7 +138,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Takes any value of JSON.
+/// A visitor that accepts any JSON value.
 struct AnyJson;
 
 impl<'de> Visitor<'de> for AnyJson {

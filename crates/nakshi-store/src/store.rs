@@ -14,18 +14,18 @@ use crate::{
     Result, varint,
 };
 
-/// How to open a store.
+/// Options of opening a store.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Where bytes come from; [`nakshi_io::default_backend`] if not given.
+    /// Source of bytes; [`nakshi_io::default_backend`] if not given.
     pub backend: Option<Arc<dyn StorageBackend>>,
-    /// Stops the reading of indexes and other files that are read whole.
+    /// Token that stops the reading of indexes and of other files that are read whole.
     pub cancel: CancelToken,
-    /// Memory that [`crate::check`] may use, in bytes; as much as it needs if not given.
+    /// Memory that [`crate::check`] may use, in bytes; without a limit if not given.
     pub memory: Option<u64>,
 }
 
-/// An open store: the manifest, and files that are opened when they are asked for.
+/// An open store: the manifest, and files that are opened on first use.
 ///
 /// Opening and reading never write. A store is immutable, so handles can be shared freely.
 pub struct Store {
@@ -58,10 +58,10 @@ impl Store {
         Self::open_as(path, files::read_manifest(path)?, options)
     }
 
-    /// Opens the files that a manifest names, whatever is in the directory.
+    /// Opens the files that a manifest names, regardless of others in the directory.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// Same as [`Store::open`].
     pub fn open_as(path: &Path, manifest: Manifest, options: &OpenOptions) -> Result<Arc<Self>> {
         let uuid = files::validate(path, &manifest)?;
         Ok(Arc::new(Self {
@@ -75,64 +75,65 @@ impl Store {
         }))
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All that the store says about itself.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Number of vertices, isolated ones too.
+    /// Returns the number of vertices, including isolated ones.
     pub fn num_vertices(&self) -> u64 {
         self.manifest.vertices
     }
 
-    /// Number of edges; an undirected edge counts once.
+    /// Returns the number of edges; an undirected edge counts once.
     pub fn num_edges(&self) -> u64 {
         self.manifest.edges
     }
 
-    /// Number of list entries of one direction; an undirected edge that is no self-loop has two.
+    /// Returns the number of list entries of one direction; an undirected edge other than a
+    /// self-loop has two.
     pub fn arcs(&self) -> u64 {
         self.manifest.adjacency.first().map_or(0, |a| a.arcs)
     }
 
-    /// Whether edges have a direction.
+    /// Returns true if edges have a direction.
     pub fn directed(&self) -> bool {
         self.manifest.directed
     }
 
-    /// The store's identity, which differs between two builds of the same graph.
+    /// Returns the store's identity, which differs between two builds of the same graph.
     pub fn uuid(&self) -> &str {
         &self.manifest.uuid
     }
 
-    /// A hash of the content, equal for two builds of the same graph with the same options.
+    /// Returns a hash of the content, equal for two builds of the same graph with the same options.
     pub fn content_hash(&self) -> String {
         self.manifest.content_hash()
     }
 
-    /// The backend that the store reads through.
+    /// Returns the backend through which the store reads.
     pub fn backend(&self) -> &Arc<dyn StorageBackend> {
         &self.backend
     }
 
-    /// The edge lists of one direction; reads their index on first use. In an undirected graph
-    /// both directions are the same lists.
+    /// Returns the edge lists of one direction; reads their index on first use. In an undirected
+    /// graph both directions have the same lists.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the store has no lists of that direction; those of reading.
+    /// [`Error::Unsupported`] if the store has no lists of that direction; read errors.
     pub fn adjacency(&self, direction: Direction) -> Result<&Adjacency> {
         self.adjacency_until(direction, &self.cancel)
     }
 
-    /// As [`Store::adjacency`], stopped by `cancel`.
+    /// Returns the edge lists like [`Store::adjacency`], stopped by `cancel`.
     ///
     /// # Errors
-    /// As [`Store::adjacency`]; [`nakshi_io::Error::Cancelled`].
+    /// Same as [`Store::adjacency`]; [`nakshi_io::Error::Cancelled`].
     pub fn adjacency_until(
         &self,
         direction: Direction,
@@ -147,16 +148,16 @@ impl Store {
             return Ok(adjacency);
         }
         let loaded = self.load_adjacency(self.entry(direction)?, cancel)?;
-        // two threads may both have loaded it: one copy stays
+        // two threads may both have loaded it: one copy is kept
         Ok(slot.get_or_init(|| loaded))
     }
 
-    /// The direction whose files serve `direction`.
+    /// Returns the direction whose files hold the lists of `direction`.
     pub fn resolve(&self, direction: Direction) -> Direction {
         if self.manifest.directed { direction } else { Direction::Out }
     }
 
-    /// The manifest's entry for a direction.
+    /// Returns the manifest's entry for a direction.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the store has no lists of that direction.
@@ -186,7 +187,7 @@ impl Store {
         })
     }
 
-    /// The index over `stored` LEB128 sizes in `file`, which sum to `total`.
+    /// Reads the index over `stored` LEB128 sizes in `file`, whose sum is `total`.
     fn sums(
         &self,
         file: &Arc<PagedFile>,
@@ -200,7 +201,8 @@ impl Store {
             page: at as u64 / u64::from(file.page_size()),
             what: what.to_string(),
         };
-        // a size takes a byte at least: a hostile count cannot ask for more than 16 bytes a byte
+        // a size takes at least a byte, so a hostile count cannot request more than 16 bytes for
+        // each byte
         if stored > bytes.len() as u64 {
             return Err(corrupt(bytes.len(), "it has fewer values than the manifest says"));
         }
@@ -223,10 +225,11 @@ impl Store {
         builder.finish().map_err(|e| corrupt(at, &e.to_string()))
     }
 
-    /// The first two neighbours of every vertex, eight bytes a vertex. Read anew at each call.
+    /// Reads the first two neighbours of every vertex, eight bytes a vertex. Each call reads them
+    /// again.
     ///
     /// # Errors
-    /// Those of reading; [`nakshi_io::Error::Cancelled`].
+    /// Read errors; [`nakshi_io::Error::Cancelled`].
     pub fn heads(&self, direction: Direction, cancel: &CancelToken) -> Result<Heads> {
         let entry = self.entry(direction)?;
         let file = self.file(&entry.heads)?;
@@ -234,11 +237,11 @@ impl Store {
             .map_err(|e| blame(&file, e))
     }
 
-    /// The degree of every vertex in a direction, 4 bytes a vertex, without the index of the
+    /// Reads the degree of every vertex in a direction, 4 bytes a vertex, without the index of the
     /// lists.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a degree of 2^32 or more; those of reading.
+    /// [`Error::Unsupported`] for a degree of 2^32 or more; read errors.
     pub fn degrees(&self, direction: Direction, cancel: &CancelToken) -> Result<Vec<u32>> {
         let entry = self.entry(direction)?;
         crate::adjacency::degrees(
@@ -249,19 +252,19 @@ impl Store {
         )
     }
 
-    /// The attribute column `name` in the order of `direction`'s lists, with an index built from
-    /// the degrees.
+    /// Returns the attribute column `name` in the order of `direction`'s lists, with an index built
+    /// from the degrees.
     ///
     /// # Errors
-    /// [`Error::NoColumn`]; those of reading.
+    /// [`Error::NoColumn`]; read errors.
     pub fn column(&self, name: &str, direction: Direction) -> Result<AttributeColumn> {
         self.column_until(name, direction, &self.cancel)
     }
 
-    /// As [`Store::column`], stopped by `cancel`.
+    /// Returns a column like [`Store::column`], stopped by `cancel`.
     ///
     /// # Errors
-    /// As [`Store::column`]; [`nakshi_io::Error::Cancelled`].
+    /// Same as [`Store::column`]; [`nakshi_io::Error::Cancelled`].
     pub fn column_until(
         &self,
         name: &str,
@@ -291,10 +294,10 @@ impl Store {
         })
     }
 
-    /// The external ids.
+    /// Opens the external ids.
     ///
     /// # Errors
-    /// Those of opening their files.
+    /// The errors of opening their files.
     pub fn ids(&self) -> Result<IdMap> {
         let entry = &self.manifest.ids;
         let pair = |a: &Option<_>, b: &Option<_>| match (a, b) {
@@ -314,7 +317,7 @@ impl Store {
     /// Opens a file of the store's directory.
     ///
     /// # Errors
-    /// A missing or damaged checksum table; those of opening.
+    /// A missing or damaged checksum table; the errors of opening the file.
     pub fn file(&self, entry: &crate::FileEntry) -> Result<Arc<PagedFile>> {
         self.open_file(entry, false)
     }
@@ -330,7 +333,7 @@ impl Store {
     }
 }
 
-/// Names `file` in an error of decoding.
+/// Adds `file` to a decoding error.
 pub(crate) fn blame(file: &PagedFile, error: Error) -> Error {
     match error {
         Error::BadList(what) => {

@@ -1,4 +1,4 @@
-//! All lists of a direction, in the order of the layout, with the values of a column.
+//! Streams of all lists of a direction, in the order of the layout, with the values of a column.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use nakshi_io::{Block, BlockReader, IoStats};
 
 use crate::{Adjacency, AttributeColumn, ColumnSlice, Direction, Result, Store, VertexId};
 
-/// Bytes of lists that are read at once.
+/// Bytes of lists that are read at a time.
 const CHUNK: u64 = 1 << 20;
 
 /// One vertex's list.
@@ -16,11 +16,11 @@ pub struct ListView<'l> {
     pub vertex: VertexId,
     /// Its neighbours, ascending.
     pub neighbours: &'l [VertexId],
-    /// Values of the column in the same order.
+    /// Values of the column, in the order of the neighbours.
     pub values: Option<ColumnSlice<'l>>,
 }
 
-/// The lists of one direction in chunks, which may be read side by side.
+/// The lists of one direction in chunks, which several threads may read at the same time.
 pub struct ListStream<'s> {
     adjacency: &'s Adjacency,
     column: Option<&'s AttributeColumn>,
@@ -29,10 +29,10 @@ pub struct ListStream<'s> {
 }
 
 impl<'s> ListStream<'s> {
-    /// The lists of `direction`, with the values of `column`.
+    /// Makes a stream of the lists of `direction`, with the values of `column`.
     ///
     /// # Errors
-    /// Those of [`Store::adjacency`].
+    /// Same as [`Store::adjacency`].
     pub fn new(
         store: &'s Store,
         direction: Direction,
@@ -51,20 +51,20 @@ impl<'s> ListStream<'s> {
         Ok(Self { adjacency, column, starts })
     }
 
-    /// Number of chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// List entries of all chunks.
+    /// Returns the number of list entries of all chunks.
     pub fn entries(&self) -> u64 {
         self.adjacency.arcs()
     }
 
-    /// A reader for one thread.
+    /// Makes a reader for one thread.
     ///
     /// # Errors
-    /// Those of opening files.
+    /// The errors of opening files.
     pub fn reader(&self) -> Result<ChunkReader<'_>> {
         let stats = Arc::new(IoStats::default());
         let values = match self.column {
@@ -85,10 +85,10 @@ pub struct ChunkReader<'s> {
 }
 
 impl ChunkReader<'_> {
-    /// Visits every list of a chunk that is not empty; returns the number of their entries.
+    /// Visits every nonempty list of a chunk; returns the number of their entries.
     ///
     /// # Errors
-    /// Damage, those of reading, and those of `visit`.
+    /// Damage, read errors, and those of `visit`.
     pub fn visit(
         &mut self,
         chunk: usize,

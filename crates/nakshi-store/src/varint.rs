@@ -1,6 +1,6 @@
 //! LEB128: seven bits a byte, least significant first, high bit set on all but the last.
 
-/// Values of a run between two looks at a cancel token.
+/// Number of values decoded between two checks of a cancel token.
 pub(crate) const CANCEL_CHECK_INTERVAL: u64 = 1 << 18;
 
 /// Appends `value`.
@@ -13,7 +13,8 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
-/// Reads a value at `*at` and moves `*at` behind it; `None` if the bytes end or exceed 64 bits.
+/// Reads a value at `*at` and moves `*at` behind it; returns `None` if the bytes end or the value
+/// exceeds 64 bits.
 #[inline]
 pub fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -24,8 +25,8 @@ pub fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     get_long(bytes, at, u64::from(first & 0x7f))
 }
 
-/// As [`get`], without a branch on the length of values up to 35 bits: for values whose length
-/// cannot be predicted.
+/// Reads a value like [`get`], without a branch on the length of values up to 35 bits: for values
+/// whose length cannot be predicted.
 #[inline]
 pub(crate) fn get_mixed(bytes: &[u8], at: &mut usize) -> Option<u64> {
     if let Some(word) = bytes.get(*at..).and_then(|b| b.first_chunk()) {
@@ -46,8 +47,8 @@ pub(crate) fn get_mixed(bytes: &[u8], at: &mut usize) -> Option<u64> {
     get(bytes, at)
 }
 
-/// Hands `count` values from `*at` on to `f`; eight at a time where each takes one byte. `None`
-/// if the bytes end, a value exceeds 64 bits, or `f` returns `None`.
+/// Passes `count` values from `*at` on to `f`, eight at a time where each takes one byte. Returns
+/// `None` if the bytes end, a value exceeds 64 bits, or `f` returns `None`.
 #[inline]
 pub(crate) fn get_run(
     bytes: &[u8],

@@ -1,11 +1,11 @@
-//! The words of a graph: its vertices, and the two directions of its edges.
+//! The vertices of a graph and the directions of its edges.
 
 use serde::{Deserialize, Serialize};
 
 /// Dense internal id of a vertex, in layout order.
 pub type VertexId = u32;
 
-/// Which edge lists.
+/// The direction of edge lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -16,7 +16,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other direction.
+    /// Returns the other direction.
     #[must_use]
     pub fn reverse(self) -> Self {
         match self {

@@ -79,7 +79,7 @@ fn blocks_are_at_most_128_and_stop_when_told() {
     }
 }
 
-/// Seen red with the bound of values left out of raw lists.
+/// Seen red with raw lists that do not check the bound of values.
 #[test]
 fn sums_are_of_the_values_there_are() {
     for len in [0, 1, 2, 8, 9, 127, 128, 129, 300] {
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// Decoding works with the vector decoder as with the scalar one: the same ids, or an error.
+/// Decodes with the vector decoder and with the scalar one: both give the same ids, or an error.
 fn hostile(bytes: &[u8], end: usize, bound: u64) {
     for encoding in [Encoding::Raw, Encoding::Packed] {
         let mut results = Vec::new();
@@ -165,7 +165,7 @@ fn scale() -> u32 {
     std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
 }
 
-/// Fixed for ever by docs/format.md.
+/// docs/format.md fixes these bytes for ever.
 #[test]
 fn the_bytes_are_part_of_the_format() {
     let bytes = |encoding, list: &[u32]| {

@@ -43,7 +43,7 @@ fn a_failure_at_every_operation() -> Outcome {
     Ok(())
 }
 
-/// What a killed build left is removed by the next one.
+/// The next build removes the leftovers of a killed one.
 ///
 /// Seen red with the removal of leftovers taken out of `AtomicDir::create`.
 #[test]

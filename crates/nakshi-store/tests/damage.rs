@@ -1,4 +1,4 @@
-//! Damage is always seen, and said with file and page (RELIABILITY: flipped, zeroed, swapped and
+//! All damage is found and reported with file and page (RELIABILITY: flipped, zeroed, swapped and
 //! truncated bytes; counts beyond 32 bits; foreign files; other formats; two writers).
 
 mod sample;
@@ -27,8 +27,8 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-/// Whether the ordinary readers and the deep check both refuse, naming `file`, and `page` if it
-/// is one of a data file.
+/// Returns true if the ordinary readers and the deep check both refuse the store and name `file`,
+/// and `page` if it is one of a data file.
 fn refused(dest: &Path, file: &Path, page: Option<usize>, what: &str) {
     refused_by(dest, file, page, what, true);
 }
@@ -65,13 +65,13 @@ fn every_64th_byte_flipped() -> Outcome {
     read_all(&dest)?;
     for file in files(&dest) {
         let whole = fs::read(&file)?;
-        // checksum tables are short here, and of several parts
+        // checksum tables are short here, and have several parts
         let step = if name(&file).ends_with(".sum") { 7 } else { 64 };
         for at in (0..whole.len()).step_by(step) {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at / step % 8);
             fs::write(&file, &bytes)?;
-            // the deep check takes longer: it sees every eighth
+            // the deep check takes longer, so it checks every eighth byte
             let deep = at / step % 8 == 0;
             refused_by(&dest, &file, Some(at / PAGE), &format!("flip of byte {at}"), deep);
         }
@@ -81,7 +81,7 @@ fn every_64th_byte_flipped() -> Outcome {
     Ok(())
 }
 
-/// A table of checksums has one checksum as a whole, and damage in it is still found where it is.
+/// A checksum table has one checksum as a whole, and damage in it is still located.
 ///
 /// Seen red with page 0 named always.
 #[test]
@@ -101,8 +101,8 @@ fn flips_in_a_long_checksum_table() -> Outcome {
     Ok(())
 }
 
-/// Does `damage` to each whole page of each file in turn, which the readers must refuse; it
-/// returns the lowest page that it changes.
+/// Applies `damage` to each whole page of each file in turn, which the readers must refuse;
+/// `damage` returns the lowest page that it changes.
 fn each_page(what: &str, damage: impl Fn(&mut [u8], usize) -> usize) -> Outcome {
     let dir = tempfile::tempdir()?;
     let dest = dir.path().join("g");
@@ -303,8 +303,8 @@ fn varints(values: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// The files of a store with a raw list of 2^33 neighbours in a sparse file, and a list of two
-/// behind it.
+/// Writes the files of a store with a raw list of 2^33 neighbours in a sparse file, and a list of
+/// two behind it.
 fn giant_store(dest: &Path) -> std::io::Result<Manifest> {
     let page_size = 1 << 20;
     let giant = GIANT;
@@ -401,7 +401,7 @@ fn counts_beyond_32_bits() -> Outcome {
     };
     assert!(matches!(open(&|m| m.vertices = (1 << 32) + 5), Err(Error::Unsupported(_))));
     assert!(matches!(open(&|m| m.id_bits = 64), Err(Error::Unsupported(_))));
-    // claims that would need terabytes are refused before anything is allocated
+    // claims that would need terabytes are refused before any allocation
     assert!(open(&|m| m.adjacency[0].stored = 1 << 32).is_err());
     assert!(
         open(&|m| {

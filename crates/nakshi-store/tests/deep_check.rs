@@ -1,4 +1,4 @@
-//! The deep check finds what checksums cannot: a store that was written wrong.
+//! The deep check finds errors that checksums cannot show: a store that was written wrong.
 
 mod sample;
 
@@ -69,8 +69,8 @@ fn lists_that_contradict_each_other() -> Outcome {
     Ok(())
 }
 
-/// The second list is written in the wrong order, under checksums that are right. Seen red with
-/// the comparison of neighbours removed from `check::lists`.
+/// The second list is written in the wrong order, with correct checksums. Seen red with the
+/// comparison of neighbours removed from `check::lists`.
 #[test]
 fn lists_out_of_order() -> Outcome {
     let dir = tempfile::tempdir()?;
@@ -90,7 +90,7 @@ fn lists_out_of_order() -> Outcome {
     let entry = &mut manifest.adjacency[0].lists;
     let path = dest.join(&entry.name);
     let mut bytes = std::fs::read(&path)?;
-    // 1, 2, 0, 1, 2: the last two change places, behind the heads.
+    // 1, 2, 0, 1, 2: the last two are swapped, behind the heads.
     bytes[12..20].rotate_left(4);
     std::fs::write(&path, &bytes)?;
     entry.hash = format!("{:016x}", crc_fast::checksum(CrcAlgorithm::Crc64Nvme, &bytes));
@@ -108,11 +108,11 @@ fn lists_out_of_order() -> Outcome {
     Ok(())
 }
 
-/// A change of the manifest, and what must be said of it.
+/// A change of the manifest, and the expected problem.
 type Lie<'a> = (&'a dyn Fn(&mut Manifest), &'a str);
 
-/// The manifest is rewritten with a right checksum and a wrong number, and each lie is found where
-/// it is told. Seen red with the comparisons of edges, of sizes, of degrees and of heads each
+/// The manifest is rewritten with a correct checksum and a wrong number, and the check names each
+/// wrong number. Seen red with the comparisons of edges, of sizes, of degrees and of heads each
 /// removed from `check::lists`, and with that of the content hash removed from `check::pages`.
 #[test]
 fn manifests_that_lie() -> Outcome {

@@ -1,5 +1,5 @@
-//! Orders do not depend on what a store was like before; a rewritten store is the graph it was,
-//! and a failed rewrite leaves nothing.
+//! Orders do not depend on the previous order of a store; a rewritten store has the same graph, and
+//! a failed rewrite leaves nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Every order, with parameters other than the usual ones too.
+/// Returns every order, also with unusual parameters.
 fn orders() -> Vec<Box<dyn Ordering>> {
     let parcom = Communities::ParCom(None);
     let mut orders: Vec<Box<dyn Ordering>> = vec![
@@ -185,7 +185,7 @@ fn graphs_without_much_in_them() -> Outcome {
     Ok(())
 }
 
-/// Norder by its description, on lists in memory: no batches, no cache, no early ends.
+/// Computes Norder by its description, on lists in memory: no batches, no cache, no early ends.
 fn norder_plainly(out: &Csr, into: &Csr, depth: u32) -> Vec<VertexId> {
     let mut roots: Vec<VertexId> = out.vertices().collect();
     roots.sort_by_key(|&v| std::cmp::Reverse(into.degree(v)));
@@ -282,8 +282,8 @@ fn costs_of_a_store_are_those_of_its_edges() -> Outcome {
     assert_eq!(cost.linear_arrangement, 19.0);
     assert_eq!(cost.linear_arrangement_per_vertex, 38.0 / 7.0);
     assert_eq!(cost.pages_per_neighbourhood, 1.0);
-    // Degree times variance: 1: {2,3,5}, 2: {1,3,4}, 3: {1,2,4,5}, 4: {2,3,6,7}, 5: {1,3},
-    // 6: {4,7}, 7: {4,6}.
+    // Degree times variance: 1: {2,3,5}, 2: {1,3,4}, 3: {1,2,4,5}, 4: {2,3,6,7}, 5: {1,3}, 6:
+    // {4,7}, 7: {4,6}.
     let norder = 3.0 * 14.0 / 9.0 * 2.0 + 4.0 * 2.5 + 4.0 * 4.25 + 2.0 + 2.0 * 2.25 + 2.0;
     assert!((cost.norder - norder).abs() < 1e-9, "{} {norder}", cost.norder);
     let best = Permutation::from_order(&[4, 0, 2, 1, 3, 5, 6])?;
@@ -294,7 +294,7 @@ fn costs_of_a_store_are_those_of_its_edges() -> Outcome {
     Ok(())
 }
 
-/// Whatever fails, the source is as it was and there is no new store, not even a part.
+/// After any failure the source is unchanged and there is no part of a new store.
 #[test]
 fn a_failed_rewrite_leaves_nothing() -> Outcome {
     let folder = tempfile::tempdir()?;

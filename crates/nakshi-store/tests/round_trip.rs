@@ -1,4 +1,4 @@
-//! What a builder wrote, a store reads: lists, degrees, heads, columns and ids.
+//! A store reads everything that a builder wrote: lists, degrees, heads, columns and ids.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ const DEPTH: usize = 4096;
 const REGIONS: u32 = 8;
 /// Most bytes of a region, which the kernel limits.
 const REGION_BYTES: usize = 1 << 30;
-/// How long a dropped queue waits for a device that does not answer before it leaks its memory.
+/// Time for which a dropped queue waits for a silent device before it leaks its memory.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads by io_uring: `O_DIRECT` where possible, registered buffers, one ring

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 /// Bit that marks the fetch of a request which bypasses the cache. The other bits are then the
 /// index of the request, else the number of a run.
 const BYPASS: u64 = 1 << 63;
-/// How long to wait for a page that another worker reads before reading it here: that worker may be
-/// in a long task, or be waiting for this one.
+/// Time for which a reader waits for a page that another worker reads, before it reads the page
+/// itself: that worker may be in a long task, or be waiting for this one.
 const FOREIGN_READ_TIMEOUT: Duration = Duration::from_millis(2);
-/// How often to check whether another worker's page has arrived.
+/// Interval at which a reader checks if another worker's page has arrived.
 const POLL_INTERVAL: Duration = Duration::from_micros(20);
-/// How long to wait, after an error, for the reads in flight.
+/// Time for which a reader that has failed waits for its reads in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The user's task, which runs once per request, on its pages. Its errors are the caller's own.
@@ -59,7 +59,7 @@ impl CachedReader {
     /// Makes a reader of `file` through `cache`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if their page sizes differ; those of
+    /// [`Error::Unsupported`] if their page sizes differ; the errors of
     /// [`queue`](crate::StorageBackend::queue).
     pub fn new(
         cache: &Arc<PageCache>,

@@ -128,7 +128,7 @@ impl ListBatch {
     /// Begins a list of `degree` > 0 neighbours that arrives in parts.
     ///
     /// # Errors
-    /// As [`ListBatch::push`].
+    /// Same as [`ListBatch::push`].
     pub fn start(&mut self, v: VertexId, degree: u64) -> Result<()> {
         if degree == 0 {
             return Err(Error::Invalid("a list in parts must not be empty".into()));
@@ -157,7 +157,7 @@ impl ListBatch {
     /// Adds the next neighbours of the open list, with their values.
     ///
     /// # Errors
-    /// As [`ListBatch::push`].
+    /// Same as [`ListBatch::push`].
     pub fn extend(&mut self, neighbours: &[VertexId], values: &[NumberSlice<'_>]) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Err(no_open_list()) };
         self.check(open.vertex, open.last, neighbours)?;

@@ -126,7 +126,7 @@ impl StoreBuilder {
     /// Starts the files that will replace those of `store`; see [`StoreBuilder::succeed`].
     ///
     /// # Errors
-    /// As [`StoreBuilder::create`].
+    /// Same as [`StoreBuilder::create`].
     pub fn successor(fs: Arc<dyn WriteFs>, store: &Store, options: BuildOptions) -> Result<Self> {
         Ok(Self::with(Files::succeed(fs, store, options.page_size)?, options))
     }
@@ -228,7 +228,7 @@ impl StoreBuilder {
     /// the last one, have no neighbours.
     ///
     /// # Errors
-    /// As [`ListBatch::push`], and those of writing.
+    /// Same as [`ListBatch::push`], and write errors.
     pub fn push_list(
         &mut self,
         v: VertexId,
@@ -244,7 +244,7 @@ impl StoreBuilder {
     /// Begins a list that is too large for memory; see [`ListBatch::start`].
     ///
     /// # Errors
-    /// As [`StoreBuilder::push_list`].
+    /// Same as [`StoreBuilder::push_list`].
     pub fn start_list(&mut self, v: VertexId, degree: u64) -> Result<()> {
         let lists = open(&mut self.lists)?;
         lists.in_order(v)?;
@@ -254,7 +254,7 @@ impl StoreBuilder {
     /// Adds the next part of the list begun by [`StoreBuilder::start_list`].
     ///
     /// # Errors
-    /// As [`StoreBuilder::push_list`].
+    /// Same as [`StoreBuilder::push_list`].
     pub fn extend_list(
         &mut self,
         neighbours: &[VertexId],
@@ -268,7 +268,7 @@ impl StoreBuilder {
     /// Ends the list begun by [`StoreBuilder::start_list`].
     ///
     /// # Errors
-    /// As [`StoreBuilder::push_list`].
+    /// Same as [`StoreBuilder::push_list`].
     pub fn finish_list(&mut self) -> Result<()> {
         open(&mut self.lists)?.batch.finish()
     }
@@ -276,7 +276,7 @@ impl StoreBuilder {
     /// Appends lists that were encoded in a batch.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if they do not follow the lists before them; those of writing.
+    /// [`Error::Invalid`] if they do not follow the lists before them; write errors.
     pub fn push_batch(&mut self, mut batch: ListBatch) -> Result<()> {
         if batch.has_open_list() || open(&mut self.lists)?.batch.has_open_list() {
             return Err(Error::Invalid("a list in parts was begun and not finished".into()));
@@ -295,7 +295,7 @@ impl StoreBuilder {
     /// Ends the lists of the direction that was begun last.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn finish_adjacency(&mut self) -> Result<()> {
         if open(&mut self.lists)?.batch.has_open_list() {
             return Err(Error::Invalid("a list in parts was begun and not finished".into()));
@@ -362,7 +362,7 @@ impl StoreBuilder {
     /// Adds the next external id, in ascending order of its kind.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the order or the kind is wrong; those of writing.
+    /// [`Error::Invalid`] if the order or the kind is wrong; write errors.
     pub fn push_id(&mut self, key: Key<'_>) -> Result<()> {
         self.id_sink.as_mut().ok_or_else(no_ids)?.push(key)
     }
@@ -370,7 +370,7 @@ impl StoreBuilder {
     /// Ends the dictionary; `internal_by_rank` as in [`StoreBuilder::set_dense_ids`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are more or fewer ids than vertices; those of writing.
+    /// [`Error::Invalid`] if there are more or fewer ids than vertices; write errors.
     pub fn finish_ids(&mut self, internal_by_rank: Option<&[VertexId]>) -> Result<()> {
         let sink = self.id_sink.take().ok_or_else(no_ids)?;
         let orders = self.finish_order(internal_by_rank)?;
@@ -397,7 +397,7 @@ impl StoreBuilder {
     /// Adds the internal id of the next rank.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no such vertex, or no order was begun; those of writing.
+    /// [`Error::Invalid`] if there is no such vertex, or no order was begun; write errors.
     pub fn push_order(&mut self, v: VertexId) -> Result<()> {
         self.order.as_mut().ok_or_else(no_ids)?.push(v)
     }
@@ -434,7 +434,7 @@ impl StoreBuilder {
     /// Makes a file of a section durable.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn finish_sink(&mut self, sink: Sink) -> Result<FileEntry> {
         self.files.finish(sink)
     }
@@ -454,8 +454,8 @@ impl StoreBuilder {
     /// Makes everything durable and the store visible; returns its manifest.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if lists are missing or in- and out-lists differ in number; those of
-    /// writing. The destination is then absent.
+    /// [`Error::Invalid`] if lists are missing or in- and out-lists differ in number; write errors.
+    /// The destination is then absent.
     pub fn commit(mut self) -> Result<Manifest> {
         let manifest = self.complete()?;
         let (fs, dir) = (Arc::clone(&self.files.fs), self.files.dir.path().to_path_buf());

@@ -54,7 +54,7 @@ impl Sink {
     /// Appends bytes.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() < BUFFER {
             self.buffer.extend_from_slice(bytes);
@@ -68,7 +68,7 @@ impl Sink {
     /// Appends `count` zero bytes.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn zeros(&mut self, count: u64) -> Result<()> {
         let zeros = [0; 4096];
         let mut left = count;
@@ -90,7 +90,7 @@ impl Sink {
     /// Makes the file and its checksum table in `dir` durable.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn finish(mut self, fs: &dyn WriteFs, dir: &Path) -> Result<FileEntry> {
         self.flush()?;
         let written = self.file.finish()?;

@@ -94,7 +94,7 @@ pub trait SectionCheck {
 /// Checks a store like [`check`], together with the checks of sections by their owners.
 ///
 /// # Errors
-/// As [`check`].
+/// Same as [`check`].
 pub fn check_with(
     path: impl AsRef<Path>,
     options: &OpenOptions,

@@ -154,7 +154,7 @@ pub fn finish(
 /// Returns the most bytes of memory that an export of the edges of `store` takes.
 ///
 /// # Errors
-/// Those of reading the ids.
+/// The errors of reading the ids.
 pub fn need(store: &Store, format: ExportFormat) -> Result<u64> {
     let manifest = store.manifest();
     // The index of the lists, and one of the weights.

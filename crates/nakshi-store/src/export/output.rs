@@ -27,7 +27,7 @@ impl OutputFile {
     /// Opens `path` for writing; `-` is standard output.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a path that names no file; those of creating it.
+    /// [`Error::Invalid`] for a path that names no file; the errors of creating it.
     pub fn create(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             let encoder = Encoder::Plain(Box::new(BufWriter::new(std::io::stdout())));
@@ -57,7 +57,7 @@ impl OutputFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_all(bytes).map_err(|source| Error::io("write", &self.path, source))
     }
@@ -65,7 +65,7 @@ impl OutputFile {
     /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn finish(mut self) -> Result<()> {
         let failed = |source| Error::io("write", &self.path, source);
         match self.encoder.take() {

@@ -18,7 +18,7 @@ impl<'s> ExportSource<'s> {
     /// `weight` if there is one.
     ///
     /// # Errors
-    /// [`crate::Error::NoColumn`] for an unknown weight; those of reading.
+    /// [`crate::Error::NoColumn`] for an unknown weight; read errors.
     pub fn new(store: &'s Store, weight: Option<&str>, hooks: &'s Hooks) -> Result<Self> {
         let has_weight = || store.manifest().columns.iter().any(|column| column.name == "weight");
         let weight = match weight {

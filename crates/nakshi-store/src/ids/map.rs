@@ -41,7 +41,7 @@ impl IdMap {
         self.count
     }
 
-    /// Whether there are no vertices.
+    /// Returns true if there are no vertices.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -61,7 +61,7 @@ impl IdMap {
     /// Integers are also found by their decimal text.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
         let Some(id) = id.in_kind(self.kind) else { return Ok(None) };
         let rank = match (&self.keys, &id) {
@@ -82,7 +82,7 @@ impl IdMap {
     /// Finds the external id of an internal one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no such vertex; those of reading.
+    /// [`Error::Invalid`] if there is no such vertex; read errors.
     pub fn external(&self, v: VertexId) -> Result<ExternalId> {
         if u64::from(v) >= self.count {
             return Err(Error::Invalid(format!("there is no vertex {v}, only {}", self.count)));
@@ -107,7 +107,7 @@ impl IdMap {
     /// vertex of the other store.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn internal_in(&self, other: &IdMap) -> Result<Vec<Option<VertexId>>> {
         let mut found = vec![None; crate::permutation::check_count(self.count)?];
         let mut set = |rank: u64, internal: Option<VertexId>| {
@@ -170,7 +170,7 @@ impl IdMap {
     /// Reads the rank of each internal id: 4 bytes a vertex.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn rank_of(&self) -> Result<Vec<u32>> {
         self.order(self.orders.as_ref().map(|o| &o.1))
     }
@@ -178,7 +178,7 @@ impl IdMap {
     /// Reads the internal id of each rank: 4 bytes a vertex.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn internal_by_rank(&self) -> Result<Vec<VertexId>> {
         self.order(self.orders.as_ref().map(|o| &o.0))
     }

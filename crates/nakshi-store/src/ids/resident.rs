@@ -26,7 +26,7 @@ impl ResidentIds {
     /// Reads the files of `map`.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Cancelled`].
+    /// Read errors; [`Error::Cancelled`].
     pub fn load(map: &IdMap, cancel: &CancelToken) -> Result<Self> {
         let pair = |files: &Option<_>| -> Result<Option<(Resident, Resident)>> {
             let Some((a, b)): &Option<(std::sync::Arc<nakshi_io::PagedFile>, _)> = files else {

@@ -41,7 +41,7 @@ impl EdgeReader {
     /// Returns the next piece, which can be parsed in parallel with others.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn next_piece(&mut self) -> Result<Option<EdgePiece>> {
         let next = self.inputs.next()?;
         Ok(next.map(|(_, task)| EdgePiece {

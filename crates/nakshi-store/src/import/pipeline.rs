@@ -47,7 +47,7 @@ pub fn import(
 /// Imports like [`import`], through the given file system, such as one that fails on purpose.
 ///
 /// # Errors
-/// As [`import`].
+/// Same as [`import`].
 pub fn import_with(
     fs: &Arc<dyn WriteFs>,
     inputs: Vec<Input<'_>>,
@@ -64,7 +64,7 @@ pub fn import_with(
 /// store.
 ///
 /// # Errors
-/// As [`import`].
+/// Same as [`import`].
 #[doc(hidden)]
 pub fn import_tightly(
     inputs: Vec<Input<'_>>,

@@ -1,13 +1,15 @@
 //! Bondhu's greedy placement: Algorithms 3.1 to 3.3 of I. Hoque's thesis (University of Illinois,
 //! 2013), with a queue in place of combined nodes.
 //!
-//! The vertex of the largest degree comes first; then always the one that is tied most strongly to
-//! all that are placed, alternately to their left and right. Of equals that of the larger degree
-//! comes first, then one by a seeded draw. Where nobody placed has a friend left, the next largest
-//! degree follows. The degree is the sum of weights inside the community.
+//! The vertex of the largest degree comes first. Then comes always the vertex with the strongest
+//! tie to all placed ones, to their left and right in turn. Among equal ties, the vertex of the
+//! larger degree comes first, then one by a seeded draw. When no placed vertex has a friend left,
+//! the vertex of the next largest degree follows. The degree is the sum of weights inside the
+//! community.
 //!
-//! Turns tear apart communities that belong together, half to the left and half to the right of
-//! everything else. [`Sides::Nearer`], ours, places each where its friends are.
+//! Alternating sides tears related communities apart: one goes to the left of everything else, the
+//! other to the right. [`Sides::Nearer`], which is ours, places each community on the side of its
+//! friends.
 
 use std::cmp::Ordering as Cmp;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,30 +19,30 @@ use crate::hooks::Hooks;
 use crate::random::mix;
 use crate::{Result, VertexId};
 
-/// Where the next community goes.
+/// The side on which the next community is placed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sides {
-    /// To the left or right of what is placed, as the mean of its friends lies.
+    /// On the side of the placed communities where the mean of its friends lies.
     #[default]
     Nearer,
-    /// To the left and to the right by turns, as Algorithm 3.1 does.
+    /// On the left and on the right in turn, as in Algorithm 3.1.
     Alternate,
 }
 
-/// Where what is placed lies, for [`Sides::Nearer`].
+/// Positions of the placed vertices, for [`Sides::Nearer`].
 struct Span {
     /// Width of each vertex.
     sizes: Vec<f64>,
-    /// Middle of each vertex that is placed.
+    /// Middle of each placed vertex.
     middles: Vec<f64>,
     left: f64,
     right: f64,
 }
 
 impl Span {
-    /// Whether the mean of `friends`, of weight 1 or more, lies left of the middle; as in turns
-    /// where it does not matter.
+    /// Returns true if the mean of `friends`, of weight 1 or more, lies left of the middle; returns
+    /// `turn` if the sides are equal.
     fn is_left(&self, friends: impl Iterator<Item = (VertexId, f32)>, turn: bool) -> bool {
         let (mut sum, mut whole) = (0.0, 0.0);
         for (u, weight) in friends {
@@ -66,19 +68,20 @@ impl Span {
     }
 }
 
-/// Places communities of a graph, one after the other.
+/// The placement of the communities of a graph, one after the other.
 pub(super) struct Arranger<'g> {
     graph: &'g Csr,
     /// The community of each vertex.
     community: &'g [u32],
     seed: u64,
-    /// Weight of the edges to what is placed of a vertex's community; of what is placed itself, -1.
+    /// Weight of the edges from each vertex to placed vertices of its community; -1 for a placed
+    /// vertex.
     tie: Vec<f64>,
     degree: Vec<f64>,
     span: Option<Span>,
 }
 
-/// A vertex that waits, with the tie that it had when it was queued.
+/// A queued vertex, with the tie that it had when it was queued.
 #[derive(PartialEq)]
 struct Waiting {
     tie: f64,
@@ -118,21 +121,23 @@ impl<'g> Arranger<'g> {
         Ok(Self { graph, community, seed, tie, degree, span: None })
     }
 
-    /// With vertices of these widths, each on the side where its friends are. One community only.
+    /// Uses vertices of these widths and places each on the side of its friends. For one community
+    /// only.
     pub fn nearer(mut self, sizes: Vec<f64>) -> Self {
         let middles = vec![0.0; sizes.len()];
         self.span = Some(Span { sizes, middles, left: 0.0, right: 0.0 });
         self
     }
 
-    /// The members of one community, from left to right.
+    /// Returns the members of one community, from left to right.
     pub fn arrange(&mut self, members: &[VertexId], hooks: &Hooks) -> Result<Vec<VertexId>> {
         let mut by_degree: Vec<Waiting> = members.iter().map(|&v| self.waiting(v)).collect();
         by_degree.sort_unstable_by(|a, b| b.cmp(a));
         let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
         let mut row = VecDeque::with_capacity(members.len());
         for next in by_degree {
-            // Whoever is tied to someone placed goes before the next largest degree.
+            // A vertex with a tie to a placed one goes before the vertex of the next largest
+            // degree.
             while let Some(friend) = queue.pop() {
                 hooks.check()?;
                 if friend.tie == self.tie_of(friend.vertex) {
@@ -207,7 +212,7 @@ mod tests {
     pub(crate) const FIGURE_3_3: [(u32, u32); 10] =
         [(0, 1), (0, 2), (0, 4), (1, 2), (1, 3), (2, 3), (2, 4), (3, 5), (3, 6), (5, 6)];
 
-    /// The example of section 3.3.4, whichever way the draws go.
+    /// The example of section 3.3.4, for all outcomes of the draws.
     #[test]
     fn the_working_example() -> Result<()> {
         let graph = Csr::of_edges(7, &FIGURE_3_3);
@@ -221,14 +226,14 @@ mod tests {
         // {V2, V1, V3, V5} and {V7, V6, V4}.
         assert!(first.contains(&vec![1, 0, 2, 4]), "{first:?}");
         assert!(second.contains(&vec![6, 5, 3]), "{second:?}");
-        // V1 or V3 is second from the left or in the middle, the other one beside it.
+        // V1 or V3 is second from the left or in the middle, and the other one is beside it.
         assert!(first.iter().all(|row| [row[1], row[2]].iter().all(|v| [0, 2].contains(v))));
         Ok(())
     }
 
-    /// A path of five from its middle: turns put an end beside the wrong one, its friend's side
-    /// does not. Between two friends the wider one lies further. Seen red with sides swapped and
-    /// with widths of 1.
+    /// A path of five vertices from its middle: alternating sides put one end beside the wrong
+    /// vertex, the side of its friend does not. Between two friends, the wider one lies further
+    /// away. Seen red with sides swapped and with widths of 1.
     #[test]
     fn on_the_side_of_its_friends() -> Result<()> {
         let mut graph = Csr::of_edges(5, &[(0, 1), (0, 2), (1, 3), (2, 4)]);

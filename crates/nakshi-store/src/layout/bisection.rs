@@ -1,12 +1,12 @@
 //! Our own order: recursive bisection by the cost of a linear arrangement.
 //!
 //! The scheme is that of L. Dhulipala et al., "Compressing Graphs and Indexes with Recursive Graph
-//! Bisection", KDD 2016: a range of places is cut in half, the vertices that gain most by changing
-//! sides are swapped until few do, and both halves are treated alike. What a vertex gains is
-//! Bondhu's cost here (equation 3.2 of I. Hoque's thesis) instead of the size of gaps: on which
-//! side of the cut it has the heavier edges, those to vertices outside the range included. The
-//! start is a rough spectral order, which decides how good the end is. Components are laid out one
-//! after the other, the largest first.
+//! Bisection", KDD 2016. A range of positions is cut in half, the vertices with the largest gains
+//! are swapped between the halves until few gain, and both halves are treated in the same way. The
+//! gain is that in Bondhu's cost (equation 3.2 of I. Hoque's thesis) instead of the size of gaps:
+//! it compares the weights of a vertex's edges to the two sides of the cut, including edges to
+//! vertices outside the range. The start is a rough spectral order, which determines the quality of
+//! the result. Components are laid out one after the other, the largest first.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -22,17 +22,17 @@ use crate::{Permutation, Result, Store, VertexId};
 
 /// Most rounds of swaps at a cut.
 const ROUNDS: u64 = 8;
-/// A cut is done when fewer than one in so many vertices is swapped.
+/// A cut is finished when fewer than one in this many vertices is swapped.
 const FEW: usize = 200;
-/// Ranges of fewer places are left as they are.
+/// Ranges of fewer positions are not cut.
 const LEAST: usize = 8;
-/// Places that a thread takes at once.
+/// Positions that a thread takes at a time.
 const PIECE: usize = 1 << 12;
 
 /// Recursive bisection by the cost of a linear arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bisection {
-    /// Of the start.
+    /// Seed of the start.
     pub seed: u64,
 }
 
@@ -49,7 +49,8 @@ impl Ordering for Bisection {
 
     fn memory(&self, store: &Store) -> u64 {
         // Component, strength, values before and after; sizes, sums and steps of components, of
-        // which there are as many as vertices where none has an edge. Then order, place and gains.
+        // which there are as many as vertices in a graph without edges. Then order, positions and
+        // gains.
         csr_memory(store, true) + 72 * store.num_vertices()
     }
 
@@ -109,7 +110,7 @@ impl Bisection {
     }
 }
 
-/// The component of every vertex and the size of each.
+/// Returns the component of every vertex and the size of each component.
 fn components(graph: &Csr, cancel: &CancelToken) -> Result<(Vec<u32>, Vec<u32>)> {
     let mut component: Vec<u32> = reserved(graph.len())?;
     component.resize(graph.len(), u32::MAX);
@@ -140,7 +141,7 @@ fn middle(from: usize, to: usize) -> usize {
     from + (to - from) / 2
 }
 
-/// Vertices in places, on their way to better ones.
+/// The order of the vertices while it is improved.
 struct Cutter<'g> {
     graph: &'g Csr,
     order: Vec<VertexId>,
@@ -163,14 +164,14 @@ impl<'g> Cutter<'g> {
         Ok(Cutter { graph, order, place, seed, threads, cancel })
     }
 
-    /// Cuts every range once. What lies outside a range stays on its side of the cut, so that
-    /// ranges do not disturb each other, in whichever order they are treated.
+    /// Cuts every range once. Vertices outside a range stay on their side of its cut, so ranges do
+    /// not disturb each other in any order of treatment.
     fn level(&mut self, ranges: &[(usize, usize)], source: &LayoutInput<'_>) -> Result<()> {
         let wide = |(from, to): &(usize, usize)| to - from;
         let widest = ranges.iter().map(wide).max().unwrap_or(0);
         let mut order = std::mem::take(&mut self.order);
         if widest * self.threads > ranges.iter().map(wide).sum::<usize>() + PIECE {
-            // Not enough for all threads: the gains of one range are found side by side.
+            // Too few ranges for all threads: the gains of one range are computed in parallel.
             for &(from, to) in ranges {
                 source.hooks.check()?;
                 let range = order.get_mut(from..to).unwrap_or_default();
@@ -199,19 +200,20 @@ impl<'g> Cutter<'g> {
         Ok(())
     }
 
-    /// Swaps vertices between the halves of the range at `from` while that makes it cheaper.
+    /// Swaps vertices between the halves of the range at `from` while that lowers the cost.
     fn cut(&self, from: usize, range: &mut [VertexId], threads: usize) -> Result<()> {
         let cut = middle(from, from + range.len());
         let half = cut - from;
         let mut gains = self.gains(cut, range, threads)?;
         for round in 0..ROUNDS {
             let (left, right) = gains.split_at(half);
-            // Some stay at random, or two friends would change sides for ever.
+            // Some vertices stay at random, or two friends could swap sides for ever.
             let moves = |at: usize| {
                 let v = range.get(at).copied().unwrap_or(0);
                 round == 0 || !mix(self.seed ^ mix(u64::from(v) << 8 | round)).is_multiple_of(10)
             };
-            // Who wants to the right most, and to the left; nobody else has a partner to gain by.
+            // The vertices with the largest gains on both sides; others have no partner to gain
+            // with.
             let most = |side: &[f32], sign: f32| {
                 side.iter().map(|gain| sign * gain).fold(f32::NEG_INFINITY, f32::max)
             };
@@ -227,7 +229,7 @@ impl<'g> Cutter<'g> {
                 for at in [a, b] {
                     let slot = range.get(at).and_then(|&v| self.place.get(v as usize));
                     if let Some(slot) = slot {
-                        // Lossless: places are vertices.
+                        // Lossless: positions are below the number of vertices.
                         slot.store((from + at) as u32, Relaxed);
                     }
                 }
@@ -248,7 +250,8 @@ impl<'g> Cutter<'g> {
         Ok(())
     }
 
-    /// Changes the gains of the friends in the range of the vertex at `at`, which changed sides.
+    /// Updates the gains of the friends, within the range, of the vertex at `at`, which changed
+    /// sides.
     fn follow(&self, from: usize, range: &[VertexId], at: usize, change: f32, gains: &mut [f32]) {
         let Some(&v) = range.get(at) else { return };
         for (u, weight) in self.graph.edges(v) {
@@ -259,7 +262,8 @@ impl<'g> Cutter<'g> {
         }
     }
 
-    /// How much heavier each vertex of the range is tied to what is right of the cut.
+    /// Returns for each vertex of the range the weight of its edges to the right of the cut less
+    /// that of its edges to the left.
     fn gains(&self, cut: usize, range: &[VertexId], threads: usize) -> Result<Vec<f32>> {
         let is_right = |u: VertexId| {
             self.place.get(u as usize).is_some_and(|place| place.load(Relaxed) as usize >= cut)
@@ -291,7 +295,8 @@ impl<'g> Cutter<'g> {
     }
 }
 
-/// Gain times `sign` and number of those that gain more than `least` and may move, descending.
+/// Returns gain times `sign` and number of the vertices that gain more than `least` and may move,
+/// descending.
 fn wanting(gains: &[f32], sign: f32, least: f32, moves: impl Fn(usize) -> bool) -> Vec<(f32, u32)> {
     let mut wanting: Vec<(f32, u32)> = gains
         .iter()
@@ -317,7 +322,7 @@ mod tests {
         Ok(())
     }
 
-    /// Two cliques that a shuffle has mixed come apart.
+    /// A cut separates two cliques that a shuffle has mixed.
     #[test]
     fn a_cut_parts_cliques() -> Result<()> {
         let edges: Vec<(u32, u32)> = (0..40)

@@ -10,39 +10,40 @@ use super::{LayoutInput, Ordering, community, csr_memory};
 use crate::hooks::Hooks;
 use crate::{Error, Permutation, Result, Store, VertexId};
 
-/// Communities, then places inside and among them.
+/// An order of communities and of the vertices inside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bondhu {
-    /// How communities are found.
+    /// Method of finding communities.
     pub communities: Communities,
-    /// What edges weigh.
+    /// Weights of the edges.
     pub model: Model,
-    /// Where the next community goes.
+    /// The side on which the next community is placed.
     pub sides: Sides,
-    /// Of communities, and of the last ties of placement.
+    /// Seed of the communities and of the draws in placement.
     pub seed: u64,
 }
 
-/// How communities are found.
+/// The method of finding communities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Communities {
-    /// So many of about equal size, by METIS; by default one for a thousand vertices, two at
-    /// least.
+    /// Communities of about equal size, by METIS; by default one for a thousand vertices, at least
+    /// two.
     ParCom(Option<u32>),
-    /// By modularity, after so many levels, or as many as gain anything.
+    /// By modularity, after this many levels, or until no level gains anything.
     ModCom(Option<u32>),
 }
 
-/// What edges weigh, as in section 3.5 of the thesis: how likely one end asks for the other.
+/// The weights of edges, as in section 3.5 of the thesis: estimates of how often one end is
+/// accessed together with the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
-    /// As much as the store says, 1 without weights.
+    /// The weight in the store, 1 without weights.
     #[default]
     Uniform,
     /// The mean degree of both ends.
     Preferential,
-    /// The number of common neighbours and 1.
+    /// The number of common neighbours plus 1.
     Overlap,
 }
 
@@ -55,8 +56,8 @@ impl Ordering for Bondhu {
     }
 
     fn memory(&self, store: &Store) -> u64 {
-        // Communities and their members, ties, degrees, draws and the queue. METIS has the graph in
-        // its own integers, and as much again in each of the coarser graphs, which are smaller.
+        // Communities and their members, ties, degrees, draws and the queue. METIS holds the graph
+        // in its own integers, and as much again in all of the coarser graphs, which are smaller.
         let graph = csr_memory(store, true);
         let again = match self.communities {
             Communities::ParCom(_) => 7,
@@ -95,7 +96,7 @@ impl Ordering for Bondhu {
 }
 
 impl Bondhu {
-    /// The order inside communities, those in the order of the graph of communities.
+    /// Orders the vertices inside communities, and these in the order of the graph of communities.
     fn arrange(
         &self,
         graph: &Csr,
@@ -125,7 +126,7 @@ impl Bondhu {
 }
 
 impl Model {
-    /// Gives every edge its weight.
+    /// Sets the weight of every edge.
     fn weigh(self, graph: &mut Csr, hooks: &Hooks) -> Result<()> {
         let mut weights: Vec<f32> = match self {
             Model::Uniform => return Ok(()),
@@ -145,7 +146,7 @@ impl Model {
     }
 }
 
-/// Number of values in both of two ascending lists.
+/// Returns the number of common values of two ascending lists.
 fn common(mut a: &[VertexId], mut b: &[VertexId]) -> usize {
     let mut found = 0;
     while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {

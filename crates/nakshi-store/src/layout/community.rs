@@ -5,23 +5,23 @@ use crate::hooks::Hooks;
 use crate::random::mix;
 use crate::{Error, Result, VertexId};
 
-/// Parts a graph into `parts` communities of about equal size that few edges leave.
+/// Divides a graph into `parts` communities of about equal size, with few edges between them.
 ///
 /// METIS k-way: G. Karypis, V. Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs",
-/// J. Parallel Distrib. Comput. 48, 1998. METIS looks at no token and installs handlers of signals, so
-/// that it runs in a process of its own, which ends when `hooks` cancel; where no process can be
-/// started it runs in this one, and cannot be cancelled.
+/// J. Parallel Distrib. Comput. 48, 1998. METIS checks no token and installs signal handlers, so it
+/// runs in a child process, which is killed when `hooks` cancels. If no process can be started,
+/// METIS runs in this one and cannot be cancelled.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for 2^31 list entries or more, and without METIS; [`Error::Cancelled`].
 #[cfg(feature = "metis")]
 pub(super) fn metis(graph: &Csr, parts: u32, seed: u64, hooks: &Hooks) -> Result<Vec<u32>> {
     use nakshi_io::{ChildExit, run_in_child};
-    // One part needs no METIS, and would make it divide by zero.
+    // One part needs no METIS, which would divide by zero.
     if parts <= 1 || graph.is_empty() {
         return Ok(vec![0; graph.len()]);
     }
-    // A first byte for success, then communities, or what went wrong.
+    // A first byte that is 0 for an error, then the communities or the message.
     let work = || match metis_here(graph, parts, seed) {
         Ok(part) => [1].into_iter().chain(part.into_iter().flat_map(u32::to_le_bytes)).collect(),
         Err(Error::Unsupported(what)) => [&[0], what.as_bytes()].concat(),
@@ -47,7 +47,7 @@ pub(super) fn metis(graph: &Csr, parts: u32, seed: u64, hooks: &Hooks) -> Result
     }
 }
 
-/// As [`metis`], in this process.
+/// Runs [`metis`] in this process.
 #[cfg(feature = "metis")]
 fn metis_here(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
     use metis::option::Seed;
@@ -62,7 +62,7 @@ fn metis_here(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
         graph.offsets.iter().map(|&at| narrow(at)).collect::<Result<_, _>>().map_err(too_large)?;
     let ends = graph.targets.iter().map(|&v| narrow(v.into()));
     let ends: Vec<metis::Idx> = ends.collect::<Result<_, _>>().map_err(too_large)?;
-    // METIS knows positive integers only: weights are scaled so that the mean is about a hundred.
+    // METIS takes positive integers only: weights are scaled to a mean of about a hundred.
     let weights: Option<Vec<metis::Idx>> = graph.weights.as_ref().map(|weights| {
         let mean = weights.iter().map(|w| f64::from(*w)).sum::<f64>() / weights.len().max(1) as f64;
         let scale = 100.0 / mean.max(f64::MIN_POSITIVE);
@@ -85,7 +85,7 @@ fn metis_here(graph: &Csr, parts: u32, seed: u64) -> Result<Vec<u32>> {
     part.into_iter().map(|p| u32::try_from(p).map_err(|e| failed(&e))).collect()
 }
 
-/// Without METIS there are no such communities.
+/// Returns an error: this build has no METIS.
 #[cfg(not(feature = "metis"))]
 pub(super) fn metis(_: &Csr, _: u32, _: u64, _: &Hooks) -> Result<Vec<u32>> {
     Err(Error::Unsupported(
@@ -98,8 +98,8 @@ pub(super) fn metis(_: &Csr, _: u32, _: u64, _: &Hooks) -> Result<Vec<u32>> {
 /// A pass ends the level when it gains less modularity than this.
 const GAIN: f64 = 1e-6;
 
-/// Communities by modularity (equation 3.3 of I. Hoque's thesis), after `levels` levels, or when
-/// nothing gains any more. Level 0 are the vertices themselves.
+/// Finds communities by modularity (equation 3.3 of I. Hoque's thesis), after `levels` levels or
+/// until no level gains anything. Level 0 is the vertices themselves.
 ///
 /// V. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre, "Fast unfolding of communities in large
 /// networks", J. Stat. Mech. P10008, 2008.
@@ -131,8 +131,8 @@ pub(super) fn louvain(
     Ok(community)
 }
 
-/// Moves vertices to the community of a neighbour while modularity grows; returns whether any
-/// moved, and the communities, named 0, 1, ... by their first vertex.
+/// Moves vertices to the communities of neighbours while modularity grows. Returns true if any
+/// vertex moved, and the communities, numbered 0, 1, ... by their first vertex.
 fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(bool, Vec<u32>)> {
     let own = |v: VertexId| inner.get(v as usize).copied().unwrap_or(0.0);
     let strength: Vec<f64> = graph.vertices().map(|v| graph.strength(v) + own(v)).collect();
@@ -192,7 +192,7 @@ fn local_moves(graph: &Csr, inner: &[f64], seed: u64, hooks: &Hooks) -> Result<(
     Ok((any, community))
 }
 
-/// Names communities 0, 1, ... by their first vertex.
+/// Numbers communities 0, 1, ... by their first vertex.
 fn rename(community: &mut [u32]) {
     let (mut names, mut next) = (vec![u32::MAX; community.len()], 0);
     for c in community {
@@ -205,7 +205,7 @@ fn rename(community: &mut [u32]) {
     }
 }
 
-/// Weight from one vertex to each community.
+/// The weights from one vertex to each community.
 #[derive(Default)]
 struct Ties {
     weight: Vec<f64>,
@@ -239,7 +239,7 @@ impl Ties {
     }
 }
 
-/// The graph of communities, and the weight inside each (edges counted from both ends).
+/// Returns the graph of communities, and the weight inside each (edges counted from both ends).
 pub(super) fn contract(
     graph: &Csr,
     inner: &[f64],
@@ -281,7 +281,7 @@ pub(super) fn contract(
     Ok((coarse, inside))
 }
 
-/// The members of every community, ascending.
+/// Returns the members of every community, ascending.
 pub(super) fn members(community: &[u32], count: usize) -> Result<Vec<Vec<VertexId>>> {
     let mut members: Vec<Vec<VertexId>> = reserved(count)?;
     members.resize_with(count, Vec::new);
@@ -293,7 +293,7 @@ pub(super) fn members(community: &[u32], count: usize) -> Result<Vec<Vec<VertexI
     Ok(members)
 }
 
-/// Modularity (equation 3.3) of communities.
+/// Returns the modularity (equation 3.3) of communities.
 #[cfg(test)]
 fn modularity(graph: &Csr, community: &[u32]) -> f64 {
     let whole: f64 = graph.vertices().map(|v| graph.strength(v)).sum();
@@ -314,7 +314,7 @@ fn modularity(graph: &Csr, community: &[u32]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Cliques of five in a ring.
+    /// Returns cliques of five in a ring.
     fn ring_of_cliques(cliques: u32) -> Csr {
         let mut edges = Vec::new();
         for c in 0..cliques {

@@ -1,4 +1,4 @@
-//! What a layout costs, by the measures of three papers.
+//! The cost of a layout, by the measures of three papers.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -10,34 +10,35 @@ use crate::hooks::Progress;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Manifest, Result, Store, VertexId};
 
-/// What the order of a store's vertices costs.
+/// The cost of the order of a store's vertices.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LayoutCost {
     /// Name of the layout, as in the manifest.
     pub layout: String,
-    /// Sum over all edges of weight times distance of the places of its ends: equation 3.2 of
-    /// I. Hoque's thesis (University of Illinois, 2013), edges in both directions added.
+    /// Sum over all edges of the weight times the distance between the positions of its ends:
+    /// equation 3.2 of I. Hoque's thesis (University of Illinois, 2013), with edges in both
+    /// directions added.
     pub linear_arrangement: f64,
-    /// The same for each vertex (equation 3.1), on average.
+    /// Average of that sum over the vertices (equation 3.1).
     pub linear_arrangement_per_vertex: f64,
-    /// Sum over all vertices of the in-degree times the variance of the out-neighbours' places
+    /// Sum over all vertices of the in-degree times the variance of the out-neighbours' positions
     /// (dividing by their number): equation 1 of E. Lee et al., USENIX ATC 2019.
     pub norder: f64,
-    /// Pages in which the lists of a vertex's out-neighbours begin, on average over vertices with
-    /// out-neighbours.
+    /// Number of pages in which the lists of a vertex's out-neighbours begin, on average over
+    /// vertices with out-neighbours.
     pub pages_per_neighbourhood: f64,
     /// Bytes of the out-lists as they are stored.
     pub list_bytes: u64,
-    /// The same per list entry.
+    /// Bytes of the out-lists per list entry.
     pub bytes_per_entry: f64,
-    /// Binary logarithm of the gaps between neighbours, on average: what compression starts from.
+    /// Average binary logarithm of the gaps between neighbours, on which compression depends.
     pub log2_gap: f64,
 }
 
-/// Bytes of memory that [`layout_cost`] takes.
+/// Returns the bytes of memory that [`layout_cost`] takes.
 pub fn memory(store: &Store) -> u64 {
     let index: u64 = store.manifest().adjacency.iter().map(Manifest::index_memory).sum();
-    // In-degrees, in a directed graph, and lists that are read and decoded.
+    // In-degrees in a directed graph, and lists that are read and decoded.
     let lists = store.entry(Direction::Out).map_or(0, |e| 2 * e.max_list_bytes + 8 * e.max_degree);
     4 * store.num_vertices() + index + 2 * lists + (8 << 20)
 }
@@ -45,7 +46,7 @@ pub fn memory(store: &Store) -> u64 {
 /// Measures the order that a store has; reads all out-lists once.
 ///
 /// # Errors
-/// [`Error::Budget`]; [`Error::NoColumn`]; those of reading; [`Error::Cancelled`].
+/// [`Error::Budget`]; [`Error::NoColumn`]; read errors; [`Error::Cancelled`].
 pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
     let store = source.store;
     Error::afford(memory(store), source.memory)?;
@@ -88,10 +89,10 @@ pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
     for part in sums {
         parts.extend(part);
     }
-    // The same sum of floats whatever the threads.
+    // The same sum of floats for any number of threads.
     parts.sort_unstable_by_key(|(chunk, _)| *chunk);
     let total = parts.into_iter().fold(Sums::default(), |a, (_, b)| a.plus(b));
-    // Undirected edges lie in two lists.
+    // Undirected edges are in two lists.
     let ways = if store.directed() { 1.0 } else { 2.0 };
     let vertices = store.num_vertices().max(1) as f64;
     let entry = store.entry(Direction::Out)?;
@@ -108,11 +109,11 @@ pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
     })
 }
 
-/// List entries in each of `bins` times `bins` squares of the adjacency matrix in the order that
-/// the store has, row by row: a picture of it. Reads all out-lists once.
+/// Counts the list entries in each of `bins` times `bins` squares of the adjacency matrix, in the
+/// order of the store, row by row, as a picture of the matrix. Reads all out-lists once.
 ///
 /// # Errors
-/// [`Error::Invalid`] for no bins or more than 4,096; as [`layout_cost`].
+/// [`Error::Invalid`] for no bins or more than 4,096; otherwise same as [`layout_cost`].
 pub fn matrix(source: &LayoutInput<'_>, bins: usize) -> Result<Vec<u64>> {
     if bins == 0 || bins > 4096 {
         return Err(Error::Invalid(format!("{bins} squares a side; choose from 1 to 4,096")));
@@ -165,20 +166,21 @@ impl Sums {
     }
 }
 
-/// Equation 3.1 for one list: its share of the cost of `v`.
+/// Returns the share of one list in the cost of `v` (equation 3.1).
 fn distance(v: VertexId, list: &[VertexId], weight: impl Fn(usize) -> Option<f64>) -> f64 {
     let weighted = list.iter().enumerate();
     weighted.map(|(i, &u)| weight(i).unwrap_or(1.0) * f64::from(u.abs_diff(v))).sum()
 }
 
-/// Population variance of ids.
+/// Returns the population variance of ids.
 fn variance(ids: &[VertexId]) -> f64 {
     let n = ids.len().max(1) as f64;
     let mean = ids.iter().map(|&u| f64::from(u)).sum::<f64>() / n;
     ids.iter().map(|&u| (f64::from(u) - mean).powi(2)).sum::<f64>() / n
 }
 
-/// Sum of the binary logarithms of gaps, counted from 1; the first gap is that to the vertex.
+/// Returns the sum of the binary logarithms of gaps, counted from 1; the first gap is that to the
+/// vertex.
 fn log_gaps(v: VertexId, list: &[VertexId]) -> f64 {
     let mut last = v;
     list.iter()
@@ -190,17 +192,17 @@ fn log_gaps(v: VertexId, list: &[VertexId]) -> f64 {
         .sum()
 }
 
-/// Number of values in an ascending sequence.
+/// Returns the number of distinct values in an ascending sequence.
 fn distinct(values: impl Iterator<Item = u64>) -> u64 {
     let mut last = None;
     values.filter(|&value| last.replace(value) != Some(value)).count() as u64
 }
 
-/// The cost of each vertex (equation 3.1), by the external ids' order, for `places` by rank: for
-/// comparing orders of one graph without writing stores.
+/// Returns the cost of each vertex (equation 3.1) by rank, for the position `places` of each rank:
+/// for comparing orders of one graph without writing stores.
 ///
 /// # Errors
-/// [`Error::Budget`] if the system has no such memory.
+/// [`Error::Budget`] if the system cannot provide the memory.
 pub fn arrangement_by_vertex(graph: &Csr, places: &[VertexId]) -> Result<Vec<f64>> {
     let place = |v: VertexId| places.get(v as usize).copied().unwrap_or(v);
     let mut costs = reserved(graph.len())?;

@@ -5,29 +5,29 @@ use crate::hooks::Hooks;
 use crate::stream::ListStream;
 use crate::{Direction, Error, Result, VertexId};
 
-/// Lists of all vertices, by rank: vertices ascending by external id, whatever order the store has.
+/// The lists of all vertices by rank: vertices ascending by external id, in any order of the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
-    /// Where each list begins, then the number of entries.
+    /// Beginning of each list, then the number of entries.
     pub offsets: Vec<u64>,
     /// Neighbours, ascending in each list.
     pub targets: Vec<VertexId>,
-    /// Weights of the entries; nothing means that all are 1.
+    /// Weights of the entries; `None` means that all are 1.
     pub weights: Option<Vec<f32>>,
 }
 
 impl Csr {
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there are no vertices.
+    /// Returns true if there are no vertices.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where the list of `v` is.
+    /// Returns the range of the list of `v`.
     #[inline]
     pub fn range(&self, v: VertexId) -> std::ops::Range<usize> {
         match self.offsets.get(v as usize..v as usize + 2) {
@@ -36,19 +36,19 @@ impl Csr {
         }
     }
 
-    /// Neighbours of `v`.
+    /// Returns the neighbours of `v`.
     #[inline]
     pub fn list(&self, v: VertexId) -> &[VertexId] {
         self.targets.get(self.range(v)).unwrap_or_default()
     }
 
-    /// Number of neighbours of `v`.
+    /// Returns the number of neighbours of `v`.
     #[inline]
     pub fn degree(&self, v: VertexId) -> usize {
         self.range(v).len()
     }
 
-    /// Neighbours of `v` and the weights of the edges to them.
+    /// Returns the neighbours of `v` and the weights of the edges to them.
     #[inline]
     pub fn edges(&self, v: VertexId) -> impl Iterator<Item = (VertexId, f32)> + '_ {
         let range = self.range(v);
@@ -59,7 +59,7 @@ impl Csr {
             .map(move |(i, &u)| (u, weights.and_then(|w| w.get(i)).copied().unwrap_or(1.0)))
     }
 
-    /// Sum of the weights of the edges of `v`.
+    /// Returns the sum of the weights of the edges of `v`.
     pub fn strength(&self, v: VertexId) -> f64 {
         match self.weights {
             None => self.degree(v) as f64,
@@ -67,16 +67,16 @@ impl Csr {
         }
     }
 
-    /// All vertices.
+    /// Returns all vertices.
     pub fn vertices(&self) -> std::ops::Range<VertexId> {
-        // Lossless: a store holds 2^32 vertices at most, and a layout refuses the last one.
+        // Lossless: a store holds at most 2^32 vertices, and a layout refuses the last one.
         0..self.len() as VertexId
     }
 
-    /// The lists of one direction of a store, as they are.
+    /// Loads the lists of one direction of a store.
     ///
     /// # Errors
-    /// [`Error::Budget`] if the system has no such memory; those of reading.
+    /// [`Error::Budget`] if the system cannot provide the memory; read errors.
     pub fn load(source: &LayoutInput<'_>, direction: Direction) -> Result<Self> {
         let store = source.store;
         let ranks = source.ranks()?;
@@ -137,11 +137,11 @@ impl Csr {
         Ok(Self { offsets, targets, weights })
     }
 
-    /// The graph without directions: lists of both directions joined, the weights of edges
-    /// between the same two vertices added, self-loops left out.
+    /// Loads the graph without directions: joins the lists of both directions, adds the weights of
+    /// edges between the same two vertices, and leaves self-loops out.
     ///
     /// # Errors
-    /// As [`Csr::load`].
+    /// Same as [`Csr::load`].
     pub fn symmetric(source: &LayoutInput<'_>) -> Result<Self> {
         let out = Self::load(source, Direction::Out)?;
         if source.store.directed() {
@@ -152,7 +152,7 @@ impl Csr {
         }
     }
 
-    /// Lists of `a` and `b` joined as [`Csr::symmetric`] says.
+    /// Joins the lists of `a` and `b` for [`Csr::symmetric`].
     fn join(a: &Self, b: &Self, hooks: &Hooks) -> Result<Self> {
         let mut joined = Self { offsets: vec![0], targets: Vec::new(), weights: None };
         let mut weights = Vec::new();
@@ -177,7 +177,7 @@ impl Csr {
         Ok(joined)
     }
 
-    /// Of lists without weights, for tests.
+    /// Makes a graph from edges without weights, for tests.
     #[cfg(test)]
     pub(crate) fn of_edges(vertices: usize, edges: &[(u32, u32)]) -> Self {
         let mut lists = vec![Vec::new(); vertices];
@@ -196,7 +196,8 @@ impl Csr {
     }
 }
 
-/// An empty vector with room for `len` values, or an error instead of the end of the process.
+/// Returns an empty vector with capacity for `len` values; an error if the system cannot provide
+/// the memory, instead of the end of the process.
 pub(super) fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut vector = Vec::new();
     vector.try_reserve_exact(len).map_err(|_| Error::Budget {

@@ -1,8 +1,8 @@
 //! The order of an earlier store, with new vertices next to their neighbours.
 //!
-//! Vertices that the graph has gained since it was laid out are placed without moving the others: a
-//! new vertex goes behind the median of its neighbours' places, a vertex with new neighbours only
-//! follows in a later round, and a vertex without neighbours goes to the end.
+//! Vertices that the graph has gained since it was laid out are placed without moving the others. A
+//! new vertex goes behind the median position of its neighbours. A vertex whose neighbours are all
+//! new is placed in a later round, and a vertex without neighbours goes to the end.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::{LayoutInput, Ordering, csr_memory};
 use crate::hooks::Hooks;
 use crate::{Permutation, Result, Store, VertexId};
 
-/// Rounds in which new vertices find places beside new vertices.
+/// Rounds in which new vertices are placed beside new vertices.
 const ROUNDS: usize = 8;
-/// No place yet.
+/// Mark of a vertex without a position.
 const NONE: u32 = u32::MAX;
 
-/// The order of an earlier store of the graph, extended by what is new.
+/// The order of an earlier store of the graph, extended by the new vertices.
 #[derive(Debug, Clone)]
 pub struct Extend {
     /// The earlier store.
@@ -29,7 +29,7 @@ impl Ordering for Extend {
     }
 
     fn memory(&self, store: &Store) -> u64 {
-        // Places before and after a round, and the order with its keys.
+        // Positions before and after a round, and the order with its keys.
         csr_memory(store, true) + 28 * store.num_vertices() + 4 * self.like.num_vertices()
     }
 
@@ -42,7 +42,7 @@ impl Ordering for Extend {
 }
 
 impl Extend {
-    /// The place of every vertex, by rank, in the earlier store.
+    /// Returns the position of every vertex, by rank, in the earlier store.
     fn known(&self, source: &LayoutInput<'_>) -> Result<Vec<u32>> {
         let ours = source.store.ids()?.until(&source.hooks.cancel);
         let places = ours.internal_in(&self.like.ids()?)?;
@@ -50,8 +50,8 @@ impl Extend {
     }
 }
 
-/// The vertices in the order of their known places, each new one behind the median of its
-/// neighbours.
+/// Returns the vertices in the order of their known positions, with each new one behind the median
+/// of its neighbours.
 fn extended(graph: &Csr, known: &[u32], hooks: &Hooks) -> Result<Vec<VertexId>> {
     let of = |places: &[u32], v: VertexId| places.get(v as usize).copied().unwrap_or(NONE);
     let mut places = known.to_vec();
@@ -85,10 +85,11 @@ fn extended(graph: &Csr, known: &[u32], hooks: &Hooks) -> Result<Vec<VertexId>> 
 mod tests {
     use super::*;
 
-    /// Seen red with new vertices before the old ones of their place, and in one round only.
+    /// Seen red with new vertices before the old ones of the same position, and with one round
+    /// only.
     #[test]
     fn new_vertices_follow_their_neighbours() -> Result<()> {
-        // Old: 0, 2, 4 at places 2, 0, 1. New: 1 beside 2 and 4, 3 beside 1 only, 5 alone.
+        // Old: 0, 2, 4 at positions 2, 0, 1. New: 1 beside 2 and 4, 3 beside 1 only, 5 alone.
         let graph = Csr::of_edges(6, &[(0, 2), (2, 4), (1, 2), (1, 4), (3, 1)]);
         let known = [2, NONE, 0, NONE, 1, NONE];
         assert_eq!(extended(&graph, &known, &Hooks::default())?, [2, 1, 3, 4, 0, 5]);

@@ -1,25 +1,25 @@
-//! Gorder: vertices with edges or sources in common within a window.
+//! Gorder: within a window, vertices share edges or sources.
 //!
 //! H. Wei, J. X. Yu, C. Lu, X. Lin, "Speedup Graph Processing by Graph Ordering", SIGMOD 2016:
-//! Algorithm 2 with the unit heap of section 4.2. As in the authors' program, sources of more than
-//! the root of V edges bind nobody together.
+//! Algorithm 2 with the unit heap of section 4.2. As in the authors' program, a source of more than
+//! the square root of V edges does not count as a common source.
 
 use super::csr::{Csr, reserved};
 use super::{LayoutInput, Ordering, ranks_memory};
 use crate::hooks::{Hooks, Progress};
 use crate::{Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
-/// No vertex.
+/// Mark of a missing vertex.
 const NONE: u32 = u32::MAX;
 
-/// In place of what is to be taken off a key: far from 0, which increases and decreases, equal in
-/// number but for a window, do not reach.
+/// Mark of a popped vertex in place of its pending decrease: so far from 0 that pending changes do
+/// not reach it, since increases and decreases are equal in number but for a window.
 const POPPED: i32 = i32::MIN / 2;
 
-/// Vertices with edges or sources in common within a window.
+/// An order in which vertices within a window share edges or sources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gorder {
-    /// Vertices of the window; by default as many as have lists in one page, on average.
+    /// Number of vertices in the window; by default the average number of lists in one page.
     pub window: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Ordering for Gorder {
     }
 
     fn memory(&self, store: &Store) -> u64 {
-        // Lists of both directions, the heap, order and places.
+        // Lists of both directions, the heap, order and positions.
         let manifest = store.manifest();
         let index: u64 = manifest.adjacency.iter().map(Manifest::index_memory).sum();
         let lists = 4 * store.arcs() * if store.directed() { 2 } else { 1 };
@@ -55,7 +55,7 @@ impl Ordering for Gorder {
     }
 }
 
-/// Lists in a page on average.
+/// Returns the average number of lists in a page.
 fn page_window(store: &Store) -> Result<usize> {
     let bytes = store.entry(Direction::Out)?.lists.len;
     let pages = bytes.div_ceil(store.manifest().page_size.into()).max(1);
@@ -72,7 +72,8 @@ fn sequence(out: &Csr, into: &Csr, window: usize, hooks: &Hooks) -> Result<Vec<V
             hooks.tell(Progress { phase: "layout", done, total, edges: 0 });
         }
         order.push(v);
-        // Decreases first: they wait, and increases that meet one change no place in the heap.
+        // Decreases first: they are deferred, and an increase that meets one needs no move in the
+        // heap.
         let gone = order.len().checked_sub(window + 1).and_then(|at| order.get(at)).copied();
         if let Some(gone) = gone {
             each_bound(out, into, gone, Some(v), hooks, |u| heap.decrease(u))?;
@@ -82,9 +83,10 @@ fn sequence(out: &Csr, into: &Csr, window: usize, hooks: &Hooks) -> Result<Vec<V
     Ok(order)
 }
 
-/// Calls `change` once for each edge and each common source that binds a vertex to `v`. Sources that
-/// `v` shares with `other` bind nobody: one comes and one goes, and nothing changes. Looks at `hooks`
-/// for each source, since a hub may have as many as there are vertices.
+/// Calls `change` once for each edge and for each common source of `v` and another vertex. Skips
+/// sources that `v` shares with `other`: one vertex enters the window and one leaves it, so their
+/// changes cancel out. Checks `hooks` for each source, since a hub may have as many as there are
+/// vertices.
 #[inline]
 fn each_bound(
     out: &Csr,
@@ -111,7 +113,7 @@ fn each_bound(
         {
             shared = rest;
         }
-        // What a vertex is its own source of binds nobody in the first place.
+        // A vertex that is its own source is skipped from the start.
         let both = shared.first() == Some(&u) && other != Some(u);
         if siblings.len() <= huge && !both {
             hooks.check()?;
@@ -121,10 +123,10 @@ fn each_bound(
     Ok(())
 }
 
-/// Vertices by a key that changes by one: a list in descending order of keys, with the first of
-/// each key known. Decreases are noted and carried out when a vertex reaches the top.
+/// Vertices with keys that change by one: a list in descending order of keys, with the first vertex
+/// of each key known. Decreases are recorded and applied when a vertex reaches the top.
 struct UnitHeap {
-    /// What is to be taken off each key, and [`POPPED`]. Most changes end here.
+    /// Pending decrease of each key, or [`POPPED`]. Most changes end here.
     less: Vec<i32>,
     links: Vec<Link>,
     /// First and last vertex of each key.
@@ -140,7 +142,7 @@ struct Link {
 }
 
 impl UnitHeap {
-    /// All vertices with key 0, those with more in-edges first.
+    /// Makes a heap of all vertices with key 0, those with more in-edges first.
     fn new(into: &Csr) -> Result<Self> {
         let degrees: Vec<u32> =
             into.vertices().map(|v| u32::try_from(into.degree(v)).unwrap_or(u32::MAX)).collect();
@@ -179,7 +181,7 @@ impl UnitHeap {
         };
     }
 
-    /// Puts `v` between two neighbours, as one of `key`.
+    /// Links `v` between two neighbours as a vertex of `key`.
     fn link(&mut self, v: VertexId, before: u32, after: u32, key: u32) {
         let link = &mut self.links[v as usize];
         (link.before, link.after, link.key) = (before, after, key);
@@ -219,7 +221,7 @@ impl UnitHeap {
         if self.ends.len() <= key as usize {
             self.ends.push((NONE, NONE));
         }
-        // Before all of its old key, which is behind all of the new one.
+        // In front of all vertices of its old key, which come after those of the new one.
         let first = self.ends[link.key as usize].0;
         let (before, after) = if first == v {
             (link.before, link.after)
@@ -243,9 +245,9 @@ impl UnitHeap {
                 self.less[v as usize] = POPPED;
                 return Some(v);
             }
-            // Lossless: what is to be taken off is positive until a vertex is popped.
+            // Lossless: a pending decrease is not negative until the vertex is popped.
             let key = key - less as u32;
-            // Behind the last of the next higher key that occurs.
+            // Behind the last vertex of the next higher key that occurs.
             let last = (key..).zip(self.ends.iter().skip(key as usize)).find(|(_, e)| e.1 != NONE);
             match last {
                 Some((_, &(_, last))) => {
@@ -263,7 +265,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Lists of arcs that may be loops, out and in.
+    /// Returns lists of arcs, which may be loops, for both directions.
     fn lists(n: usize, arcs: &[(u32, u32)]) -> [Csr; 2] {
         [false, true].map(|reverse| {
             let mut lists = vec![Vec::new(); n];
@@ -281,7 +283,8 @@ mod tests {
         })
     }
 
-    /// Edges and common sources between `v` and the vertices of the window, by definition.
+    /// Counts the edges and common sources between `v` and the vertices of the window, by
+    /// definition.
     fn score(arcs: &[(u32, u32)], n: usize, window: &[u32], v: u32) -> usize {
         let degree = |x: u32| arcs.iter().filter(|arc| arc.0 == x).count();
         let has = |a: u32, b: u32| usize::from(arcs.contains(&(a, b)));
@@ -294,8 +297,7 @@ mod tests {
     }
 
     proptest! {
-        /// Seen red where shared sources are skipped on one side only, and where loops are among
-        /// them.
+        /// Seen red with shared sources skipped on one side only, and with loops among them.
         #[test]
         fn the_next_vertex_is_bound_most(
             n in 2usize..16,

@@ -1,15 +1,15 @@
-//! Layouts: in which order vertices lie on disk.
+//! Layouts: orders of the vertices on disk.
 //!
-//! A layout is a bijection from *ranks* (vertices ascending by external id) to *places*. It is
-//! defined without reference to memory, threads or the order of the input, so that the same
-//! graph always gets the same store.
+//! A layout is a bijection from *ranks* (vertices ascending by external id) to internal ids, which
+//! are positions on disk. Its definition does not refer to memory, threads or the order of the
+//! input, so the same graph always gets the same store.
 //!
-//! - [`Ordering`] with [`LayoutInput`]: what every layout is, and what it is computed from
-//! - [`Original`], [`Random`], [`Degree`], [`ByScore`], [`OrganPipe`]: from degrees and scores
-//! - [`Norder`], [`Gorder`]: neighbours side by side
+//! - [`Ordering`] with [`LayoutInput`]: the interface of every layout, and its input
+//! - [`Original`], [`Random`], [`Degree`], [`ByScore`], [`OrganPipe`]: by degrees and scores
+//! - [`Norder`], [`Gorder`]: neighbours beside each other
 //! - [`Bondhu`]: communities, placed greedily
 //! - [`Bisection`]: our own, by the cost of a linear arrangement
-//! - [`cost`]: what a layout costs, by each paper's measure
+//! - [`cost`]: the cost of a layout, by each paper's measure
 //! - [`Csr`]: a graph in memory
 
 mod arrange;
@@ -41,24 +41,26 @@ pub(crate) use streaming_order::StreamingOrder;
 
 /// An order of the vertices, with its parameters.
 pub trait Ordering: std::fmt::Debug {
-    /// Name, as in the manifest.
+    /// Returns the name, as in the manifest.
     fn name(&self) -> &'static str;
 
-    /// Bytes of memory that [`Ordering::order`] takes at its peak, beside a page cache.
+    /// Returns the peak memory in bytes of [`Ordering::order`], without a page cache.
     fn memory(&self, store: &Store) -> u64;
 
-    /// The new internal id of every internal id, whatever the memory.
+    /// Computes the permutation, the new internal id of every internal id, without a check of the
+    /// memory budget.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for parameters that do not fit the graph; [`Error::Budget`] if the
-    /// system has no such memory; those of reading; [`Error::Cancelled`].
+    /// [`Error::Invalid`] for parameters that do not fit the graph; [`Error::Budget`] if the system
+    /// cannot provide the memory; read errors; [`Error::Cancelled`].
     fn permutation(&self, source: &LayoutInput<'_>) -> Result<Permutation>;
 
-    /// The new internal id of every internal id: the argument of [`crate::rewrite()`].
+    /// Computes the permutation, the new internal id of every internal id, within the memory budget
+    /// of `source`. It is the argument of [`crate::rewrite()`].
     ///
     /// # Errors
     /// [`Error::Budget`] at once if the memory of `source` is less than [`Ordering::memory`];
-    /// [`Error::Unsupported`] for 2^32 vertices; as [`Ordering::permutation`].
+    /// [`Error::Unsupported`] for 2^32 vertices; otherwise same as [`Ordering::permutation`].
     fn order(&self, source: &LayoutInput<'_>) -> Result<Permutation> {
         Error::afford(self.memory(source.store), source.memory)?;
         if source.store.num_vertices() > u64::from(VertexId::MAX) {
@@ -68,34 +70,34 @@ pub trait Ordering: std::fmt::Debug {
     }
 }
 
-/// What a layout is computed from.
+/// The input of a layout.
 #[derive(Clone, Debug)]
 pub struct LayoutInput<'s> {
     /// The graph.
     pub store: &'s Store,
     /// The column whose values are the weights of edges, for layouts that use weights.
     pub weight: Option<String>,
-    /// Bytes of memory; as much as it needs if not given.
+    /// Memory budget in bytes; without a limit if not given.
     pub memory: Option<u64>,
-    /// Threads; does not change the layout.
+    /// Number of threads, which does not change the layout.
     pub threads: usize,
     /// Cancellation and progress.
     pub hooks: Hooks,
 }
 
 impl<'s> LayoutInput<'s> {
-    /// A graph without weights, memory cap or progress; one thread.
+    /// Makes an input without weights, memory budget or progress, with one thread.
     pub fn new(store: &'s Store) -> Self {
         LayoutInput { store, weight: None, memory: None, threads: 1, hooks: Hooks::default() }
     }
 
-    /// The rank of every internal id; `None` if they are the same.
+    /// Returns the rank of every internal id; `None` if they are the same.
     pub(crate) fn ranks(&self) -> Result<Option<Vec<u32>>> {
         let ids = self.store.ids()?.until(&self.hooks.cancel);
         if ids.ranks_are_internal() { Ok(None) } else { ids.rank_of().map(Some) }
     }
 
-    /// Places by rank as places by internal id.
+    /// Converts a permutation by rank to one by internal id.
     fn by_rank(&self, places: Permutation) -> Result<Permutation> {
         let Some(mut ranks) = self.ranks()? else { return Ok(places) };
         for rank in &mut ranks {
@@ -104,7 +106,7 @@ impl<'s> LayoutInput<'s> {
         Permutation::from_new_of_old(ranks)
     }
 
-    /// The degrees in a direction, by rank.
+    /// Returns the degrees in a direction, by rank.
     pub(crate) fn degrees(&self, direction: crate::Direction) -> Result<Vec<u32>> {
         let degrees = self.store.degrees(direction, &self.hooks.cancel)?;
         let ids = self.store.ids()?.until(&self.hooks.cancel);
@@ -116,15 +118,16 @@ impl<'s> LayoutInput<'s> {
     }
 }
 
-/// Bytes of the orders between ranks and internal ids that a layout holds; none where they agree.
+/// Returns the bytes of the orders between ranks and internal ids that a layout holds; 0 if they
+/// agree.
 fn ranks_memory(store: &Store) -> u64 {
     let ids = &store.manifest().ids;
     let apart = ids.internal.is_some() || ids.ranks.is_some();
     if apart { 8 * store.num_vertices() } else { 0 }
 }
 
-/// Bytes of a [`Csr`] of all edges without direction, and of one direction beside it while it is
-/// made.
+/// Returns the bytes of a [`Csr`] of all edges without direction, including those of one direction
+/// that are held while it is made.
 fn csr_memory(store: &Store, weighted: bool) -> u64 {
     let manifest = store.manifest();
     let directions = if manifest.directed { 2 } else { 1 };
@@ -136,7 +139,7 @@ fn csr_memory(store: &Store, weighted: bool) -> u64 {
     joined + loaded + (directions + 1) * 8 * store.num_vertices() + ranks_memory(store) + index
 }
 
-/// The numbers of vertices.
+/// Returns the ids of all vertices.
 fn all(vertices: u64) -> Result<Vec<VertexId>> {
     let n = crate::permutation::check_count(vertices)?;
     Ok((0..=VertexId::MAX).take(n).collect())

@@ -1,13 +1,13 @@
-//! Norder: neighbours of vertices with many in-edges get consecutive places.
+//! Norder: the neighbours of vertices with many in-edges get consecutive positions.
 //!
 //! E. Lee et al., "Pre-Select Static Caching and Neighborhood Ordering for BFS-like Algorithms on
 //! Disk-based Graph Engines", USENIX ATC 2019, section 4.2. Every vertex is a root once, in
-//! descending order of in-degree, ties by external id; from each a search of bounded depth goes
-//! along out-edges in the order of ids, and numbers what has no number yet. What has one is not
-//! expanded again, so that every list is read twice at most.
+//! descending order of in-degree, ties by external id. From each root a search of bounded depth
+//! follows out-edges in the order of ids, and numbers every vertex that has no number yet. A
+//! numbered vertex is not expanded again, so every list is read at most twice.
 //!
-//! State: order of the roots, place and rank of every vertex, 12 bytes and a bit. Lists are in
-//! memory if they fit, and read in batches if not.
+//! State: order of the roots, position and rank of every vertex, slightly over 12 bytes. Lists are
+//! in memory if they fit, and read in batches if not.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use super::{LayoutInput, Ordering, all};
 use crate::hooks::{Hooks, Progress};
 use crate::{Adjacency, Direction, Error, Manifest, Permutation, Result, Store, VertexId};
 
-/// No place yet.
+/// Mark of a vertex without a position.
 const NONE: VertexId = VertexId::MAX;
-/// Lists that are asked for at once.
+/// Most lists that are requested at a time.
 const BATCH: usize = 512;
-/// Bytes of lists that are asked for at once.
+/// Most bytes of lists that are requested at a time.
 const BATCH_BYTES: u64 = 256 << 10;
 /// The smallest page cache.
 const LEAST_CACHE: u64 = 256 << 10;
-/// Page cache beside lists that do not fit, without a cap.
+/// Page cache for lists that do not fit, without a memory budget.
 const DEFAULT_CACHE: u64 = 256 << 20;
 
 /// Breadth-first searches of bounded depth from all vertices, hubs first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Norder {
-    /// Edges that a search goes along. Default 2.
+    /// Number of edges that a search follows. Default 2.
     pub depth: u32,
 }
 
@@ -52,7 +52,7 @@ impl Ordering for Norder {
         let entry = store.entry(Direction::Out);
         let lists = entry
             .map_or(0, |e| Manifest::index_memory(e) + 2 * e.max_list_bytes + 16 * e.max_degree);
-        // One more bit than three tables, and while places are checked a byte.
+        // Three tables and one more bit, and a byte while the permutation is checked.
         13 * store.num_vertices() + lists + 16 * BATCH_BYTES + LEAST_CACHE
     }
 
@@ -83,7 +83,7 @@ impl Ordering for Norder {
             let done = (roots.len() - rest.len()) as u64;
             let total = Some(roots.len() as u64);
             source.hooks.tell(Progress { phase: "layout", done, total, edges: 0 });
-            // Roots that were expanded have only numbered neighbours.
+            // An expanded root has only numbered neighbours.
             batch.clear();
             let mut bytes = 0;
             while let Some((&root, more)) = rest.split_first() {
@@ -105,7 +105,7 @@ impl Ordering for Norder {
     }
 }
 
-/// All vertices by descending in-degree, ties by rank.
+/// Returns all vertices by descending in-degree, ties by rank.
 fn roots(source: &LayoutInput<'_>) -> Result<Vec<VertexId>> {
     let degrees = source.store.degrees(Direction::In, &source.hooks.cancel)?;
     let degree = |v: VertexId| degrees.get(v as usize).copied().unwrap_or(0);
@@ -116,12 +116,12 @@ fn roots(source: &LayoutInput<'_>) -> Result<Vec<VertexId>> {
     Ok(roots)
 }
 
-/// Searches in progress.
+/// The searches and the numbers that they have assigned.
 struct Search<'s> {
     lists: OutLists<'s>,
     ranks: Option<Vec<u32>>,
     places: Vec<VertexId>,
-    /// A bit for each vertex whose neighbours all have places.
+    /// A bit for each vertex whose neighbours all have positions.
     expanded: Vec<u64>,
     next: VertexId,
 }
@@ -131,7 +131,7 @@ impl Search<'_> {
         self.expanded.get(v as usize / 64).is_some_and(|word| word >> (v % 64) & 1 == 1)
     }
 
-    /// Gives `v` the next place; `false` if it has one.
+    /// Gives `v` the next position; returns `false` if it already has one.
     fn number(&mut self, v: VertexId) -> bool {
         match self.places.get_mut(v as usize) {
             Some(place) if *place == NONE => {
@@ -143,7 +143,7 @@ impl Search<'_> {
         }
     }
 
-    /// Numbers the neighbours of `v`; those that had no place go to `fresh`.
+    /// Numbers the neighbours of `v`; the newly numbered ones are appended to `fresh`.
     fn expand(&mut self, v: VertexId, neighbours: &[VertexId], fresh: &mut Vec<VertexId>) {
         if let Some(word) = self.expanded.get_mut(v as usize / 64) {
             *word |= 1 << (v % 64);
@@ -193,7 +193,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The neighbours of each vertex, ascending by rank.
+    /// Returns the neighbours of each vertex, ascending by rank.
     fn fetch(&mut self, vertices: &[VertexId], fetched: &mut Vec<Vec<VertexId>>) -> Result<()> {
         fetched.resize_with(fetched.len().max(vertices.len()), Vec::new);
         self.lists.fetch(vertices, fetched)?;
@@ -206,7 +206,7 @@ impl Search<'_> {
     }
 }
 
-/// Out-lists of any vertex: all in memory, or pages of the file through a cache.
+/// The out-lists of any vertex, all in memory or on pages of the file behind a cache.
 struct OutLists<'s> {
     adjacency: &'s Adjacency,
     data: Data,
@@ -220,7 +220,7 @@ enum Data {
 }
 
 impl<'s> OutLists<'s> {
-    /// With `spare` bytes for lists, or without a cap for all of them.
+    /// Opens the lists with `spare` bytes of memory, or all of them in memory if `uncapped`.
     fn open(source: &LayoutInput<'s>, spare: u64, uncapped: bool) -> Result<Self> {
         let adjacency = source.store.adjacency_until(Direction::Out, &source.hooks.cancel)?;
         let file = adjacency.file();
@@ -228,7 +228,7 @@ impl<'s> OutLists<'s> {
             Data::Memory(file.load(&source.hooks.cancel)?)
         } else {
             let page = file.page_size();
-            // What a cache takes beside its pages is less than an eighth.
+            // A cache takes less than an eighth beyond its pages.
             let bytes = spare.max(LEAST_CACHE).max(8 * u64::from(page)) / 8 * 7;
             let cache = PageCache::new(usize::try_from(bytes).unwrap_or(usize::MAX), page)?;
             let options = GatherOptions {
@@ -241,13 +241,13 @@ impl<'s> OutLists<'s> {
         Ok(OutLists { adjacency, data, requests: Vec::new(), scratch: Vec::new() })
     }
 
-    /// Bytes of the encoded list of `v`.
+    /// Returns the bytes of the encoded list of `v`.
     fn bytes(&self, v: VertexId) -> u64 {
         let extent = self.adjacency.extent(v);
         extent.end - extent.start
     }
 
-    /// Decodes the list of each vertex into the vector at its position.
+    /// Decodes the list of each vertex into the vector at its index.
     fn fetch(&mut self, vertices: &[VertexId], into: &mut [Vec<VertexId>]) -> Result<()> {
         let adjacency = self.adjacency;
         into.iter_mut().for_each(Vec::clear);

@@ -1,4 +1,4 @@
-//! Orders from degrees and scores alone.
+//! Orders by degrees and scores alone.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use super::{LayoutInput, Ordering, all, ranks_memory};
 use crate::random::Shuffle;
 use crate::{Direction, Error, Permutation, Result, Store, VertexId};
 
-/// Ascending by external id.
+/// The ascending order of external ids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Original;
 
@@ -24,7 +24,7 @@ impl Ordering for Original {
     }
 }
 
-/// Shuffled by a seed.
+/// An order shuffled by a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Random {
     /// The seed.
@@ -49,21 +49,21 @@ impl Ordering for Random {
     }
 }
 
-/// Which edges count.
+/// The edges that count for a degree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
-    /// Those that lead to a vertex.
+    /// Edges that lead to a vertex.
     In,
-    /// Those that leave it.
+    /// Edges that leave it.
     Out,
-    /// Both; in an undirected graph there is no difference.
+    /// Both; the same in an undirected graph.
     #[default]
     Total,
 }
 
 impl By {
-    /// Degrees by rank.
+    /// Returns the degrees by rank.
     pub(super) fn degrees(self, source: &LayoutInput<'_>) -> Result<Vec<u32>> {
         match self {
             By::In => source.degrees(Direction::In),
@@ -79,11 +79,11 @@ impl By {
     }
 }
 
-/// Descending by degree, ties ascending by external id: the lists that traversals touch lie on
-/// few pages, and the gaps in compressed lists are short.
+/// The descending order of degrees, ties ascending by external id. The lists that traversals touch
+/// lie on few pages, and the gaps in compressed lists are short.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Degree {
-    /// Which edges count.
+    /// The edges that count.
     pub by: By,
 }
 
@@ -93,7 +93,7 @@ impl Ordering for Degree {
     }
 
     fn memory(&self, store: &Store) -> u64 {
-        // Two kinds of degrees, or degrees, order and places.
+        // Two kinds of degrees, or degrees, order and positions.
         12 * store.num_vertices() + ranks_memory(store) / 2
     }
 
@@ -103,7 +103,7 @@ impl Ordering for Degree {
     }
 }
 
-/// Ranks in descending order of `value`, ties ascending.
+/// Returns ranks in descending order of `value`, ties ascending.
 pub(super) fn descending<T: Copy, K: Ord>(
     values: &[T],
     key: impl Fn(T) -> K,
@@ -114,7 +114,7 @@ pub(super) fn descending<T: Copy, K: Ord>(
     Ok(order)
 }
 
-/// Descending by a score, such as PageRank, ties ascending by external id.
+/// The descending order of a score, such as PageRank, ties ascending by external id.
 #[derive(Clone, PartialEq)]
 pub struct ByScore {
     /// Name, as in the manifest.
@@ -158,12 +158,12 @@ impl Ordering for ByScore {
     }
 }
 
-/// The vertex of the largest degree in the middle, the next ones alternately to its left and
-/// right.
+/// An order with the vertex of the largest degree in the middle, and the next ones alternately to
+/// its left and right.
 ///
-/// Source: D. D. Grossman, H. F. Silverman, "Placement of Records on a Secondary Storage Device
-/// to Minimize Access Time", J. ACM 20(3), 1973; as a rival of Bondhu in I. Hoque's thesis,
-/// section 5.7, with the degree as popularity.
+/// Source: D. D. Grossman, H. F. Silverman, "Placement of Records on a Secondary Storage Device to
+/// Minimize Access Time", J. ACM 20(3), 1973; compared with Bondhu in I. Hoque's thesis, section
+/// 5.7, with the degree as popularity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OrganPipe;
 
@@ -183,8 +183,8 @@ impl Ordering for OrganPipe {
     }
 }
 
-/// Moves the first to the middle (rounded up), the second to its left, the third to its right,
-/// and so on.
+/// Moves the first vertex to the middle (rounded up), the second to its left, the third to its
+/// right, and so on.
 pub(super) fn from_the_middle(order: &mut [VertexId]) -> Result<()> {
     let mut arranged = super::csr::reserved(order.len())?;
     arranged.extend(order.iter().skip(1).step_by(2).rev());

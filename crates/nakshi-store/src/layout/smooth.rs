@@ -1,11 +1,13 @@
-//! A value for each vertex that is alike between neighbours: a rough spectral order.
+//! Smooth values: a value for each vertex that is similar to its neighbours' values, which gives a
+//! rough spectral order.
 //!
-//! Random values are averaged over neighbours, `M = (1 + P) / 2` for the random walk `P`, with the
-//! mean taken away in every component, so that the slowest modes remain: the second eigenvector,
-//! if one had the patience. Chebyshev polynomials have it: after some plain rounds, Rayleigh
-//! quotients tell each component how slow its modes are, and a polynomial that stays below 1 for all
-//! faster ones raises the others (Y. Zhou, Y. Saad et al., "Self-consistent-field calculations using
-//! Chebyshev-filtered subspace iteration", J. Comput. Phys. 219, 2006).
+//! Random values are averaged over neighbours by `M = (1 + P) / 2` for the random walk `P`, with
+//! the mean subtracted in every component, so that the slowest modes remain. In the limit that is
+//! the second eigenvector, but plain averaging converges slowly. Chebyshev polynomials speed it up:
+//! after some plain rounds, Rayleigh quotients show how slow the modes of each component are, and a
+//! polynomial that stays below 1 for all faster modes amplifies the slow ones (Y. Zhou, Y. Saad et
+//! al., "Self-consistent-field calculations using Chebyshev-filtered subspace iteration", J.
+//! Comput. Phys. 219, 2006).
 
 use nakshi_io::{CancelToken, run_workers};
 
@@ -15,12 +17,12 @@ use crate::{Result, VertexId};
 
 /// Rounds of plain averaging.
 const PLAIN: usize = 8;
-/// Polynomials, and the degree of each.
+/// Number of polynomials, and the degree of each.
 const FILTERS: usize = 3;
 const DEGREE: usize = 8;
-/// Modes that are slower than so many times the slowest seen are raised.
+/// Modes at most this many times faster than the slowest one seen are amplified.
 const KEEP: f64 = 2.0;
-/// Vertices that a thread takes at once.
+/// Vertices that a thread takes at a time.
 const PIECE: usize = 1 << 12;
 
 pub(super) struct Smoother<'g> {
@@ -29,13 +31,13 @@ pub(super) struct Smoother<'g> {
     threads: usize,
     /// Sum of the weights at each vertex.
     strength: Vec<f32>,
-    /// Sum of that in each component.
+    /// Sum of the strengths in each component.
     whole: Vec<f64>,
-    /// Stops between pieces.
+    /// Token that stops the computation between pieces.
     pub cancel: CancelToken,
 }
 
-/// Factors of `M x`, `x` and the values before them.
+/// Factors of `M x`, of `x` and of the values before `x`.
 #[derive(Clone, Copy)]
 struct Step(f32, f32, f32);
 
@@ -58,7 +60,7 @@ impl<'g> Smoother<'g> {
         Ok(Smoother { graph, component, threads, strength, whole, cancel: CancelToken::new() })
     }
 
-    /// The values, of mean 0 and mean square 1 in every component.
+    /// Returns the values, with mean 0 and mean square 1 in every component.
     pub fn values(&self, seed: u64) -> Result<Vec<f32>> {
         let mut now: Vec<f32> = reserved(self.graph.len())?;
         now.extend(self.graph.vertices().map(|v| {
@@ -91,7 +93,8 @@ impl<'g> Smoother<'g> {
         Ok(now)
     }
 
-    /// `next` becomes what the steps of the components make of `now` and of itself.
+    /// Computes `next` by the steps of the components from `now` and from the former content of
+    /// `next`.
     fn step(&self, steps: &[Step], now: &[f32], next: &mut [f32]) -> Result<()> {
         let graph = self.graph;
         let value = |v: VertexId| now.get(v as usize).copied().unwrap_or_default();
@@ -124,7 +127,7 @@ impl<'g> Smoother<'g> {
         Ok(self.cancel.check()?)
     }
 
-    /// For each component the eigenvalue above which modes are raised.
+    /// Returns for each component the eigenvalue above which modes are amplified.
     fn bounds(&self, now: &[f32], averaged: &[f32]) -> Vec<f32> {
         let mut products = vec![(0.0f64, 0.0f64); self.whole.len()];
         let values = now.iter().zip(averaged).zip(&self.strength).zip(self.component);
@@ -141,7 +144,8 @@ impl<'g> Smoother<'g> {
         products.iter().map(bound).collect()
     }
 
-    /// Takes the mean of every component away, by strength, and scales each to mean square 1.
+    /// Subtracts the mean of every component, weighted by strength, and scales each to mean square
+    /// 1.
     fn centre(&self, values: &mut [f32]) {
         let mut sums = vec![(0.0f64, 0.0f64); self.whole.len()];
         for ((&value, &strength), &c) in values.iter().zip(&self.strength).zip(self.component) {
@@ -189,7 +193,7 @@ mod tests {
 
     #[test]
     fn components_do_not_disturb_each_other() -> Result<()> {
-        // Two triangles with a bridge, twice; the second time with two vertices alone.
+        // Two triangles with a bridge, twice; the second time with two isolated vertices.
         let once = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5)];
         let twice: Vec<(u32, u32)> =
             once.iter().copied().chain(once.iter().map(|&(u, v)| (u + 6, v + 6))).collect();

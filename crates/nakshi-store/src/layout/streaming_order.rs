@@ -1,17 +1,17 @@
-//! Layouts that an import can apply while it streams.
+//! Orders that an import can apply while it streams.
 
 use std::collections::HashMap;
 
 use crate::random::Shuffle;
 use crate::{Error, Result, VertexId};
 
-/// A layout as a stream: takes the vertices in rank order and needs no memory per vertex.
+/// An order as a stream: takes the vertices in rank order and needs no memory per vertex.
 #[derive(Debug)]
 pub(crate) enum StreamingOrder {
     Original {
         next: u64,
     },
-    /// The next place of each degree.
+    /// The next internal id of each degree.
     Degree {
         next: HashMap<u64, u64>,
     },
@@ -22,7 +22,7 @@ pub(crate) enum StreamingOrder {
 }
 
 impl StreamingOrder {
-    /// Descending by degree, given how many vertices have each.
+    /// Makes the descending order of degrees from the number of vertices of each degree.
     pub fn degree(histogram: &HashMap<u64, u64>) -> Self {
         let mut degrees: Vec<_> = histogram.iter().collect();
         degrees.sort_unstable_by(|a, b| b.0.cmp(a.0));
@@ -38,7 +38,7 @@ impl StreamingOrder {
         Self::Random { next: 0, shuffle: Shuffle::new(vertices, seed) }
     }
 
-    /// The place of the next vertex.
+    /// Returns the internal id of the next vertex.
     #[inline]
     pub fn place(&mut self, degree: u64) -> Result<VertexId> {
         let place = match self {

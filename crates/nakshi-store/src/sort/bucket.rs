@@ -1,4 +1,4 @@
-//! Sorts one bucket: in memory, or as runs on disk that are merged if it does not fit.
+//! The sort of one bucket: in memory, or by runs on disk that are merged if it does not fit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,15 +8,15 @@ use super::radix::{self, Record};
 use super::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
 use crate::Result;
 
-/// A bucket in order.
+/// A sorted bucket.
 pub(crate) enum Sorted<'s, R> {
-    /// All of it.
+    /// All records of the bucket.
     Memory(Vec<R>),
     /// Too large for memory: sorted runs, to be merged as they are read.
     Runs(MergedRuns<'s, R>),
 }
 
-/// Loads and sorts a bucket; `limit` is how many records fit.
+/// Loads and sorts a bucket; `limit` is the number of records that fit in memory.
 pub(crate) fn sort<'s, R: Record>(
     spill: &'s Spill,
     runs: &'s Spill,
@@ -48,7 +48,7 @@ pub(crate) fn sort<'s, R: Record>(
     sorted_runs.push(write_run(runs, &mut records, scratch)?);
     drop(records);
     *scratch = Vec::new();
-    // Read buffers of all runs together take what the records took.
+    // The read buffers of all runs together take the memory that the records took.
     let chunk = (limit * 8 * R::WORDS / sorted_runs.len()).clamp(4 << 10, 256 << 10);
     MergedRuns::new(runs, sorted_runs, chunk).map(Sorted::Runs)
 }
@@ -68,7 +68,7 @@ fn write_run<R: Record>(
     writer.finish()
 }
 
-/// Merges sorted runs.
+/// A merge of sorted runs.
 pub(crate) struct MergedRuns<'s, R> {
     readers: Vec<StreamReader<'s>>,
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
@@ -95,7 +95,7 @@ impl<'s, R: Record> MergedRuns<'s, R> {
         Ok(head)
     }
 
-    /// Puts the next records into `out`, at most `limit`; none at the end.
+    /// Fills `out` with the next records, at most `limit`, and with none at the end.
     pub fn fill(&mut self, out: &mut Vec<R>, limit: usize) -> Result<()> {
         out.clear();
         while out.len() < limit {

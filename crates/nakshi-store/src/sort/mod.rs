@@ -1,10 +1,10 @@
-//! The external sort: spools, buckets, runs.
+//! The external sort: spill files, buckets and runs.
 //!
 //! - `spill`: nameless temporary files ([`Spill`]) and streams in them ([`StreamWriter`], [`StreamReader`])
-//! - `pairs`: edges between provisional ids, as they were read
-//! - `partition`: arcs between places, scattered into buckets by source
+//! - `pairs`: edges between provisional ids, in the order of the input
+//! - `partition`: arcs between positions, scattered into buckets by source
 //! - `weights`: weights of edges before they are sorted
-//! - `radix`, `bucket`: a bucket in order, in memory or through runs
+//! - `radix`, `bucket`: the sort of a bucket, in memory or by runs
 
 pub(crate) mod bucket;
 pub(crate) mod pairs;

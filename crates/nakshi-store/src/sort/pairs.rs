@@ -1,23 +1,23 @@
-//! Edges between provisional ids, spooled while the input is read.
+//! Edges between provisional ids, which are spooled while the input is read.
 
 use super::spill::{Spill, SpillExtent, put_words, words};
 use super::weights::{Weights, as_float};
 use crate::Result;
 
-/// Edges in a chunk.
+/// Number of edges in a chunk.
 const CHUNK: usize = 32 << 10;
 
 /// A chunk of edges on disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairChunk {
     extent: SpillExtent,
-    /// Edges in it.
+    /// Number of edges.
     pub edges: usize,
     weighted: bool,
     float: bool,
 }
 
-/// Collects edges into chunks.
+/// The writer of chunks of edges.
 #[derive(Debug)]
 pub(crate) struct PairWriter<'s> {
     spill: &'s Spill,
@@ -57,7 +57,7 @@ impl<'s> PairWriter<'s> {
         self.push(source, target)
     }
 
-    /// Writes what is collected.
+    /// Writes the collected edges.
     pub fn flush(&mut self) -> Result<()> {
         if self.pairs.is_empty() {
             return Ok(());
@@ -78,15 +78,15 @@ impl<'s> PairWriter<'s> {
         Ok(())
     }
 
-    /// Writes the rest and hands out all chunks since the last call.
+    /// Writes the rest and returns all chunks since the last call.
     pub fn take_chunks(&mut self) -> Result<Vec<PairChunk>> {
         self.flush()?;
         Ok(std::mem::take(&mut self.chunks))
     }
 }
 
-/// Visits the edges of a chunk: source, target and a word in the order of the weights (see
-/// [`sortable`]), 0 without weights.
+/// Visits the edges of a chunk: source, target, and a word in the order of the weights (see
+/// [`sortable`]), which is 0 without weights.
 pub(crate) fn read_chunk(
     spill: &Spill,
     chunk: PairChunk,
@@ -118,7 +118,7 @@ pub(crate) fn sortable(bits: u64, float: bool) -> u64 {
     if float && bits & SIGN != 0 { !bits } else { bits ^ SIGN }
 }
 
-/// Undoes [`sortable`].
+/// Inverts [`sortable`].
 pub(crate) fn unsortable(word: u64, float: bool) -> u64 {
     const SIGN: u64 = 1 << 63;
     if float && word & SIGN == 0 { !word } else { word ^ SIGN }

@@ -1,13 +1,13 @@
-//! Range partition of arcs by source, so that a bucket can be sorted in memory.
+//! Range partition of arcs by source, so that each bucket can be sorted in memory.
 
 use super::radix::Record;
 use super::spill::{Spill, SpillExtent, put_words};
 use crate::Result;
 
-/// Places that have a cell of their own; hubs are among them in the degree layout.
+/// Number of positions with a cell of their own; hubs are among them in the degree layout.
 const FINE: usize = 1 << 16;
 
-/// Small groups of places, in ascending order, for which arcs are counted.
+/// Small groups of positions, in ascending order, with the number of their arcs.
 #[derive(Debug)]
 pub(crate) struct Cells {
     shift: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Cells for `vertices` places.
+    /// Makes cells for `vertices` positions.
     pub fn new(vertices: u64) -> Self {
         let shift = (0..=16).find(|shift| vertices >> shift < FINE as u64).unwrap_or(16);
         let coarse = (vertices >> shift) as usize + 1;
@@ -27,13 +27,13 @@ impl Cells {
         if (place as usize) < FINE { place as usize } else { FINE + (place >> shift) as usize }
     }
 
-    /// Counts `arcs` arcs at a place.
+    /// Counts `arcs` arcs at a position.
     #[inline]
     pub fn add(&mut self, place: u32, arcs: u64) {
         self.arcs[Self::cell(self.shift, place)] += arcs;
     }
 
-    /// Cuts the places into ranges of about `target` arcs, at most 1,024 of them.
+    /// Cuts the positions into ranges of about `target` arcs, at most 1,024 ranges.
     pub fn ranges(&self, target: u64) -> Ranges {
         let total: u64 = self.arcs.iter().sum();
         let target = target.max(total / 500).max(1);
@@ -54,12 +54,12 @@ impl Cells {
     }
 }
 
-/// Ranges of places, one a bucket.
+/// Ranges of positions, one for each bucket.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     shift: u32,
     bucket_of: Vec<u16>,
-    /// How many there are.
+    /// Number of ranges.
     pub count: usize,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Bucket {
     pub bytes: u64,
 }
 
-/// One worker's arcs on their way into buckets.
+/// The arcs that one worker is scattering into buckets.
 #[derive(Debug)]
 pub(crate) struct Scatter<'s> {
     spill: &'s Spill,
@@ -90,7 +90,7 @@ pub(crate) struct Scatter<'s> {
 }
 
 impl<'s> Scatter<'s> {
-    /// Buffers take `memory` bytes.
+    /// Makes empty buffers, which take `memory` bytes.
     pub fn new(spill: &'s Spill, ranges: &'s Ranges, memory: u64) -> Self {
         let words = ((memory / 8) as usize / ranges.count).clamp(256, 16 << 10) & !1;
         let buffers = (0..ranges.count).map(|_| Vec::with_capacity(words)).collect();
@@ -140,7 +140,7 @@ impl<'s> Scatter<'s> {
     }
 }
 
-/// Puts together what several workers scattered.
+/// Combines the buckets that several workers scattered.
 pub(crate) fn join(workers: Vec<Vec<Bucket>>) -> Vec<Bucket> {
     let mut joined: Vec<Bucket> = Vec::new();
     for buckets in workers {

@@ -1,15 +1,15 @@
 //! Radix sort of edge records in memory.
 
-/// An edge with its ends as internal ids, and perhaps a weight.
+/// An edge between internal ids, with an optional weight.
 pub(crate) trait Record: Copy + Send + Default + std::fmt::Debug + 'static {
-    /// Whether there is a weight.
+    /// True if the record has a weight.
     const WEIGHTED: bool;
-    /// Words on disk.
+    /// Number of words on disk.
     const WORDS: usize;
     fn new(key: u64, weight: u64) -> Self;
     /// `source << 32 | target`.
     fn key(self) -> u64;
-    /// A word in the order of the weights; 0 without.
+    /// A word in the order of the weights; 0 without weights.
     fn weight(self) -> u64;
 }
 
@@ -57,7 +57,7 @@ impl Record for Weighted {
 const DIGIT_BITS: u32 = 11;
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Sorts by key, then by weight. `scratch` is as long as `records` afterwards.
+/// Sorts by key, then by weight. Makes `scratch` as long as `records`.
 pub(crate) fn sort<R: Record>(records: &mut Vec<R>, scratch: &mut Vec<R>) {
     if records.len() < 256 {
         records.sort_unstable_by_key(|r| (r.key(), r.weight()));
@@ -74,7 +74,7 @@ pub(crate) fn sort<R: Record>(records: &mut Vec<R>, scratch: &mut Vec<R>) {
             continue;
         }
         let (low, high) = (bits.trailing_zeros(), 64 - bits.leading_zeros());
-        // As few passes as 11-bit digits need, and digits as narrow as that allows.
+        // As few passes as 11-bit digits need, with digits as narrow as that allows.
         let passes = (high - low).div_ceil(DIGIT_BITS);
         let width = (high - low).div_ceil(passes);
         for pass in 0..passes {
@@ -91,7 +91,7 @@ pub(crate) fn sort<R: Record>(records: &mut Vec<R>, scratch: &mut Vec<R>) {
     }
 }
 
-/// One stable counting pass from `from` into `to`, which are equally long.
+/// Performs one stable counting pass from `from` into `to`, which are equally long.
 fn distribute<R: Record>(from: &[R], to: &mut [R], shift: u32, width: u32) {
     let mask = (1_u64 << width) - 1;
     let digit = |record: &R| (record.key() >> shift & mask) as usize % DIGITS;

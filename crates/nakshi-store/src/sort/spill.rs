@@ -1,4 +1,4 @@
-//! Temporary data on disk that nobody has to clean up.
+//! Spill files: temporary data on disk that needs no clean-up.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,7 @@ use nakshi_io::write::{WriteFile, WriteFs};
 use crate::{Error, Result};
 
 /// A file without a name: it is unlinked as soon as it is open, so that its space returns to the
-/// disk whatever ends the process.
+/// disk however the process ends.
 #[derive(Debug)]
 pub struct Spill {
     writer: Mutex<Box<dyn WriteFile>>,
@@ -21,9 +21,9 @@ pub struct Spill {
 /// A piece of a [`Spill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpillExtent {
-    /// Where it begins, in bytes.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub len: u64,
 }
 
@@ -31,7 +31,7 @@ impl Spill {
     /// Creates an empty spill file in `directory`; `name` shows in messages.
     ///
     /// # Errors
-    /// Those of creating it.
+    /// The errors of creating it.
     pub fn create(fs: &dyn WriteFs, directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(format!("spill-{name}"));
         let writer = Mutex::new(fs.create(&path)?);
@@ -40,10 +40,10 @@ impl Spill {
         Ok(Self { writer, reader, path })
     }
 
-    /// Appends bytes; may be called from several threads at once.
+    /// Appends bytes; several threads may call it at the same time.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn append(&self, bytes: &[u8]) -> Result<SpillExtent> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = writer.len();
@@ -54,7 +54,7 @@ impl Spill {
     /// Fills `buffer` from `offset` on.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         self.reader
             .read_exact_at(buffer, offset)
@@ -75,7 +75,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
 }
 
-/// Bytes written one after the other in chunks, and read back in the same order.
+/// Writes a stream of bytes in chunks, which can be read back in the same order.
 #[derive(Debug)]
 pub struct StreamWriter<'s> {
     spill: &'s Spill,
@@ -85,12 +85,13 @@ pub struct StreamWriter<'s> {
 }
 
 impl<'s> StreamWriter<'s> {
-    /// An empty stream that goes to `spill` in pieces of `chunk` bytes.
+    /// Makes an empty stream that is written to `spill` by pieces of `chunk` bytes.
     pub fn new(spill: &'s Spill, chunk: usize) -> Self {
         Self { spill, buffer: Vec::new(), chunk, extents: Vec::new() }
     }
 
-    /// The end of the stream, to be appended to; call [`StreamWriter::settle`] after each record.
+    /// Returns the end of the stream, to which records are appended; call [`StreamWriter::settle`]
+    /// after each.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -98,7 +99,7 @@ impl<'s> StreamWriter<'s> {
     /// Writes the buffer once it is full. Records may span chunks.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn settle(&mut self) -> Result<()> {
         if self.buffer.len() >= self.chunk { self.flush() } else { Ok(()) }
     }
@@ -112,17 +113,17 @@ impl<'s> StreamWriter<'s> {
         Ok(())
     }
 
-    /// Writes the rest; the extents hold the stream.
+    /// Writes the rest; returns the extents of the stream.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn finish(mut self) -> Result<Vec<SpillExtent>> {
         self.flush()?;
         Ok(self.extents)
     }
 }
 
-/// Reads what a [`StreamWriter`] wrote.
+/// Reads the stream that a [`StreamWriter`] wrote.
 #[derive(Debug)]
 pub struct StreamReader<'s> {
     spill: &'s Spill,
@@ -134,16 +135,16 @@ pub struct StreamReader<'s> {
 }
 
 impl<'s> StreamReader<'s> {
-    /// Reads the stream in `extents`, `chunk` bytes at once.
+    /// Reads the stream in `extents`, `chunk` bytes at a time.
     pub fn new(spill: &'s Spill, extents: Vec<SpillExtent>, chunk: usize) -> Self {
         let rest = SpillExtent { offset: 0, len: 0 };
         Self { spill, extents: extents.into_iter(), rest, buffer: Vec::new(), at: 0, chunk }
     }
 
-    /// The bytes that are there, at least `wanted` unless the stream ends before.
+    /// Returns the buffered bytes, at least `wanted` unless the stream ends before.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn peek(&mut self, wanted: usize) -> Result<&[u8]> {
         while self.buffer.len() - self.at < wanted {
             if self.rest.len == 0 {
@@ -165,14 +166,14 @@ impl<'s> StreamReader<'s> {
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
-    /// Goes past `bytes` bytes that were peeked, and shows them.
+    /// Consumes `bytes` peeked bytes and returns them.
     pub fn take(&mut self, bytes: usize) -> &[u8] {
         let start = self.at;
         self.consume(bytes);
         self.buffer.get(start..self.at).unwrap_or_default()
     }
 
-    /// Goes past `bytes` bytes that were peeked.
+    /// Consumes `bytes` peeked bytes.
     pub fn consume(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.buffer.len());
     }

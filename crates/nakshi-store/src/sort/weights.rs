@@ -1,6 +1,6 @@
-//! Weights of edges before they are sorted: integers as long as all are.
+//! The weights of edges before they are sorted.
 
-/// Edge weights in input order: integers as long as all of them are, else floats.
+/// Edge weights in input order: integers if all of them are, else floats.
 ///
 /// A batch holds one kind, so that a weight costs eight bytes and no tag.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ impl Weights {
         }
     }
 
-    /// Appends a float weight; integers that are here already become floats.
+    /// Appends a float weight; converts integers that are already here to floats.
     pub fn push_float(&mut self, weight: f64) {
         if !self.float {
             self.float = true;
@@ -30,24 +30,25 @@ impl Weights {
         self.bits.push(weight.to_bits());
     }
 
-    /// Whether the bits are those of `f64`, else of `i64`.
+    /// Returns true if the bits are those of `f64`, else of `i64`.
     pub fn is_float(&self) -> bool {
         self.float
     }
 
-    /// One word a weight: the bits of an `i64`, or of an `f64` if [`Weights::is_float`].
+    /// Returns a word for each weight: the bits of an `i64`, or of an `f64` if
+    /// [`Weights::is_float`].
     pub fn bits(&self) -> &[u64] {
         &self.bits
     }
 
-    /// Forgets all weights and keeps the memory.
+    /// Removes all weights and keeps the memory.
     pub fn clear(&mut self) {
         self.bits.clear();
         self.float = false;
     }
 }
 
-/// The nearest float; integers beyond 2^53 beside float weights lose their last digits.
+/// Returns the nearest float; integers beyond 2^53 lose their last digits among float weights.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn as_float(weight: i64) -> f64 {
     weight as f64

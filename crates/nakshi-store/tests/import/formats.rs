@@ -233,7 +233,7 @@ fn arrays_and_batches() {
     }
 }
 
-/// What is exported is imported again as the same store, bit by bit where the format keeps ids.
+/// An exported graph is imported again as the same store, bit by bit where the format keeps ids.
 #[test]
 fn export_and_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ fn a_pipe_without_a_writer_can_be_cancelled() {
         hooks.cancel.cancel();
         import.join().unwrap().duration_since(cancelled)
     });
-    // 0.2 s are promised; the rest is for a machine that is busy with other tests.
+    // 0.2 s are promised; the rest is a margin for a busy machine.
     assert!(ended < std::time::Duration::from_millis(700), "{ended:?}");
 }
 
@@ -357,8 +357,8 @@ fn a_pipe_with_a_late_and_slow_writer() {
     assert_eq!((report.vertices, report.edges), (4, 3));
 }
 
-/// The seeds of the fuzz targets were written by other programs and are whole. Seen red with the
-/// last bytes of a Parquet file taken for the header of a page.
+/// Other programs wrote the seeds of the fuzz targets, which are undamaged. Seen red with the last
+/// bytes of a Parquet file taken for the header of a page.
 #[test]
 fn files_of_other_programs() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");

@@ -15,7 +15,7 @@ fn target(format: Format, bytes: &[u8]) {
     for weighted in [false, true] {
         let options =
             ImportOptions { format, weighted, memory: 64 << 20, ..ImportOptions::default() };
-        // Any result is fine, as long as there is one.
+        // Any result is fine.
         let _ = read_bytes(bytes, &options);
     }
 }
@@ -72,13 +72,13 @@ fn exported(name: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// Memory for a damaged file: in proportion to it, beside twice what the undamaged one takes for
-/// its buffers.
+/// Returns the memory allowed for a damaged file: in proportion to its size, plus twice the buffers
+/// of the undamaged file.
 fn allowance(format: Format, bytes: &[u8]) -> usize {
     2 * peak(|| target(format, bytes)) + 16 * bytes.len() + (1 << 20)
 }
 
-/// Valid files with one byte changed: no panic, and no more memory than they may take.
+/// Valid files with one byte changed cause no panic, and take no more memory than is allowed.
 ///
 /// Seen red with a panic of the Matrix Market reader at a short first line.
 #[test]
@@ -109,11 +109,11 @@ fn damaged_files() {
 fn a_page_that_promises_too_much() {
     let bytes = exported("o.parquet");
     let allowed = allowance(Format::Parquet, &bytes);
-    // Behind the magic: the kind of the page, and its size, as numbers of 7 bits a byte.
+    // Behind the magic are the kind of the page and its size, as numbers of 7 bits a byte.
     let (kind, rest) = bytes[4..].split_first_chunk::<2>().unwrap();
     assert_eq!((kind[0], rest[0]), (0x15, 0x15));
     let end = 2 + rest[1..].iter().position(|byte| byte & 0x80 == 0).unwrap();
-    // 2^29 bytes. What comes after the first page is out of place then, and not needed.
+    // 2^29 bytes. The bytes after the first page are misplaced then, and not needed.
     let size = [0x15, 0x80, 0x80, 0x80, 0x80, 0x04];
     let damaged = [&bytes[..6], &size, &rest[end..]].concat();
     let options = ImportOptions { format: Format::Parquet, ..ImportOptions::default() };
@@ -124,7 +124,7 @@ fn a_page_that_promises_too_much() {
     assert!(used <= allowed, "{used} bytes");
 }
 
-/// Places in an Arrow file of the blocks of its batches.
+/// Returns the positions in an Arrow file of the blocks of its batches.
 fn blocks(bytes: &[u8]) -> Vec<usize> {
     let end = bytes.len() - 10;
     let size = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
@@ -162,7 +162,7 @@ fn blocks_outside_an_arrow_file() {
     }
 }
 
-/// A long block that many entries name would make a bomb.
+/// A long block that many entries name would expand to much more than the file.
 ///
 /// Seen red with `check_blocks` left out.
 #[test]
@@ -183,7 +183,7 @@ fn blocks_that_overlap() {
     assert!(error.contains("blocks overlap"), "{error}");
 }
 
-/// Counts what each thread has allocated, and the most that it had at a time.
+/// An allocator that counts the bytes that each thread has allocated, and their maximum.
 struct Counting;
 
 thread_local! {
@@ -201,9 +201,9 @@ fn count(bytes: isize) {
     });
 }
 
-/// The most bytes that this thread had at a time while `run` ran, beside those it had before.
+/// Returns the most bytes that this thread had allocated while `run` ran, beyond those before.
 pub(crate) fn peak(run: impl FnOnce()) -> usize {
-    // A library that gives up is caught; the story of its panic would take more than its data.
+    // A panic of a library is caught; printing its backtrace would take more memory than its data.
     static QUIET: std::sync::Once = std::sync::Once::new();
     QUIET.call_once(|| {
         let loud = std::panic::take_hook();
@@ -285,7 +285,7 @@ fn crafted_ids_cost_what_random_ones_do() {
     };
     let random = time(&|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63);
     let crafted = time(&|i| (i << 40) | 1 << 63);
-    // A quadratic table takes a hundred times as long; the second is for a busy machine.
+    // A quadratic table takes a hundred times as long; the second is a margin for a busy machine.
     assert!(
         crafted < random * 3 + std::time::Duration::from_secs(1),
         "{crafted:?} against {random:?}"

@@ -1,4 +1,4 @@
-//! What is built depends on graph and options only.
+//! The store depends on graph and options only.
 
 use nakshi_store::generate::{Generator, Kronecker};
 use nakshi_store::import::{Duplicates, Hooks, ImportLayout, ImportOptions, Input, import};
@@ -26,10 +26,10 @@ fn hub(edges: u64, prefix: &str) -> Vec<u8> {
     lines
 }
 
-/// Memory below the least that is allowed makes buckets of 1,024 arcs, so that runs, merges,
-/// giant lists and many generations of ids occur in a small test. Seen red with a bucket that
-/// forgot its last run, with a list that kept a duplicate across pieces of a merge, and with the
-/// table of the wrong generation.
+/// Memory below the allowed minimum makes buckets of 1,024 arcs, so that runs, merges, giant lists
+/// and many generations of ids occur in a small test. Seen red with a bucket that forgot its last
+/// run, with a list that kept a duplicate across pieces of a merge, and with the table of the wrong
+/// generation.
 #[test]
 fn memory_and_threads_do_not_matter() {
     for prefix in ["", "v"] {
@@ -113,10 +113,10 @@ fn cancelling_leaves_nothing() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// A lattice whose ids follow each other keeps its order; hubs whose ids say nothing come first.
-/// Both have more edges than a sample, and the same choice must be made with ids as text, which
-/// go through generations, and in reverse. Seen red with the two sums exchanged, and with arcs of
-/// a generation looked up among those of another.
+/// A lattice with consecutive ids keeps its order; where ids have no meaning, hubs come first. Both
+/// graphs have more edges than a sample, and the choice must be the same with ids as text, which go
+/// through generations, and in reverse. Seen red with the two sums exchanged, and with arcs of a
+/// generation looked up among those of another.
 #[test]
 fn the_layout_is_that_with_the_shorter_lists() {
     const N: u64 = 40_009;

@@ -1,4 +1,4 @@
-//! What a build holds in memory, to the byte, on one thread.
+//! The memory of a build, to the byte, on one thread.
 
 use std::sync::Arc;
 

@@ -16,7 +16,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// From edges as a user would write them; an undirected one under both its directions.
+    /// Makes a model from edges as a user would write them; an undirected edge is added in both
+    /// directions.
     pub fn new(directed: bool, edges: &[(&str, &str)], isolated: &[&str]) -> Self {
         let mut model = Self { directed, ..Self::default() };
         for (source, target) in edges {
@@ -36,7 +37,7 @@ impl Model {
         self.vertices.extend([source.into(), target.into()]);
     }
 
-    /// Settles duplicates by a rule over an edge's weights.
+    /// Resolves duplicates by a rule over the weights of an edge.
     pub fn settle(&mut self, rule: impl Fn(&mut Vec<f64>)) {
         for weights in self.edges.values_mut() {
             weights.sort_by(f64::total_cmp);
@@ -128,7 +129,8 @@ pub fn text(
     round(vec![Input::Path(path)], &dir.path().join("out/store"), options)
 }
 
-/// The message of an import that must fail, without the directory; nothing may be left of it.
+/// Returns the message of an import that must fail, without the directory; the import must leave
+/// nothing behind.
 pub fn error(name: &str, text: impl AsRef<[u8]>, options: &ImportOptions) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);

@@ -51,7 +51,7 @@ pub fn plain(dest: &Path, n: u32) -> Result<Manifest> {
     build(Arc::new(RealFs::new()), dest, n, 512)
 }
 
-/// Everything that a reader can ask a store for.
+/// All data that a reader can get from a store.
 #[derive(Debug, PartialEq)]
 pub struct Everything {
     lists: Vec<Vec<Vec<u32>>>,
@@ -109,7 +109,7 @@ pub fn read_all(dest: &Path) -> Result<Everything> {
     Ok(all)
 }
 
-/// How much longer than usual the loops shall be.
+/// Returns the factor by which loops are longer than usual.
 pub fn scale() -> u32 {
     std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
 }

@@ -1,7 +1,8 @@
-//! Adjacency lists in text: a vertex, then the other ends of its edges, in blanks, tabs or commas.
+//! Adjacency lists in text: a vertex, then the other ends of its edges, separated by blanks, tabs
+//! or commas.
 //!
-//! A line may be longer than a block: it is cut between two ids, and the next block is told the
-//! vertex that it continues.
+//! A line may be longer than a block. It is then cut between two ids, and the next block gets the
+//! vertex of the line that it continues.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::edge_list::is_blank_or_comment;
 use super::task::{Feed, ParseTask};
 use crate::{Error, Result};
 
-/// Sets up the reader; with `incoming`, the others are sources.
+/// Sets up the reader; with `incoming`, the other ends are sources.
 pub(crate) fn feed<'a>(
     name: &Path,
     reader: Box<dyn Read + Send + 'a>,
@@ -21,7 +22,7 @@ pub(crate) fn feed<'a>(
 ) -> Box<dyn Feed<'a> + 'a> {
     let mut blocks = Blocks::new(name, reader).with_cuts(is_separator);
     let parser = Arc::new(Adjacency { name: name.into(), incoming });
-    // The vertex whose line the last block did not end.
+    // The vertex of the line that the last block did not end.
     let mut open: Option<Vec<u8>> = None;
     Box::new(move || {
         let Some(block) = blocks.next()? else { return Ok(None) };
@@ -34,7 +35,7 @@ pub(crate) fn feed<'a>(
     })
 }
 
-/// What a block leaves open: the first id of its last line, unless that line ends. A comment
+/// Returns the first id of a block's last line, unless that line ends in the block. A cut comment
 /// stays a comment.
 fn unfinished(text: &[u8], continued: Option<&[u8]>) -> Option<Vec<u8>> {
     if text.ends_with(b"\n") {

@@ -7,7 +7,7 @@ use super::task::{Feed, ParseTask};
 use crate::import::{ImportOptions, Ints, Numbers};
 use crate::{Error, Result};
 
-/// Edges of a task.
+/// Number of edges in a task.
 const EDGES: usize = 32 << 10;
 
 impl Ints<'_> {
@@ -29,7 +29,7 @@ impl Ints<'_> {
         }
     }
 
-    /// The first place whose number is larger than the one behind it.
+    /// Returns the first index whose number is larger than the next one.
     fn descent(&self) -> Option<usize> {
         match self {
             Self::U32(array) => array.windows(2).position(|pair| pair[0] > pair[1]),
@@ -104,7 +104,7 @@ fn weight_at(
     }
 }
 
-/// Parallel arrays.
+/// Sets up a reader of parallel arrays.
 pub(crate) fn pairs<'a>(
     source: Ints<'a>,
     target: Ints<'a>,
@@ -139,7 +139,7 @@ pub(crate) fn pairs<'a>(
     }))
 }
 
-/// Compressed sparse rows.
+/// Sets up a reader of compressed sparse rows.
 pub(crate) fn csr<'a>(
     indptr: Ints<'a>,
     indices: Ints<'a>,
@@ -158,7 +158,7 @@ pub(crate) fn csr<'a>(
             indices.len()
         )));
     }
-    // Looked for in all rows at once: readers of entries pass over rows behind the last entry.
+    // Checked for all rows at once: the tasks never visit rows behind the last entry.
     if let Some(row) = indptr.descent() {
         let (begin, end) = (indptr.get(row).unwrap_or(0), indptr.get(row + 1).unwrap_or(0));
         return Err(Error::Invalid(format!(
@@ -186,7 +186,7 @@ pub(crate) fn csr<'a>(
         }
         let first_row = row;
         entry = range.end;
-        // Where the next task begins: the row that holds its first entry.
+        // The next task begins in the row that holds its first entry.
         while row < rows && row_end(indptr, row)? <= entry {
             row += 1;
         }
@@ -211,7 +211,7 @@ pub(crate) fn csr<'a>(
     }))
 }
 
-/// Where a row's entries end; `indptr` must not descend.
+/// Returns the end of a row's entries; `indptr` must not descend.
 fn row_end(indptr: Ints<'_>, row: usize) -> Result<usize> {
     match (indptr.get(row), indptr.get(row + 1)) {
         (Some(start), Some(end)) if start <= end => {
@@ -221,7 +221,7 @@ fn row_end(indptr: Ints<'_>, row: usize) -> Result<usize> {
     }
 }
 
-/// Edges from an iterator.
+/// Sets up a reader of edges from an iterator.
 pub(crate) fn edges<'a>(
     mut edges: Box<dyn Iterator<Item = (u64, u64)> + Send + 'a>,
 ) -> Box<dyn Feed<'a> + 'a> {
@@ -239,7 +239,7 @@ pub(crate) fn edges<'a>(
     })
 }
 
-/// A generated graph.
+/// Sets up a reader of a generated graph.
 pub(crate) fn generated<'a>(
     generator: &'a dyn crate::generate::Generator,
 ) -> Box<dyn Feed<'a> + 'a> {

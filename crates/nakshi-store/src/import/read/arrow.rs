@@ -1,4 +1,4 @@
-//! Arrow record batches, from Parquet, from Arrow IPC, or handed in.
+//! Arrow record batches, from Parquet, from Arrow IPC, or passed by the caller.
 
 use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ use crate::cast::cast;
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
-/// Rows that are converted at once.
+/// Number of rows that are converted at a time.
 const ROWS: usize = 32 << 10;
 
 /// Sets up a reader over any batches.
@@ -50,14 +50,14 @@ pub(crate) fn batches<'a>(
         let (whole, start) = match current.take() {
             Some(rest) => rest,
             None => {
-                // A decoder that gives up on damaged data must not take the process down.
+                // A decoder that panics on damaged data must not end the process.
                 let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
                 let next = next.map_err(|_| table.error(row, "the file is damaged".into()))?;
                 let Some(batch) = next else { return Ok(None) };
                 (batch.map_err(|error| table.error(row, error.to_string()))?, 0)
             }
         };
-        // Some programs write all rows as one batch; what is converted at once stays small.
+        // Some programs write all rows as one batch; it is converted by small pieces.
         let batch = whole.slice(start, ROWS.min(whole.num_rows() - start));
         let end = start + batch.num_rows();
         current = (end < whole.num_rows()).then_some((whole, end));
@@ -114,7 +114,7 @@ pub(crate) fn parquet<'a>(
     let names: Vec<String> =
         builder.schema().fields().iter().map(|f| f.name().to_ascii_lowercase()).collect();
     let columns = choose_columns(name, options, Some(&names))?;
-    // Other columns are not even decoded; the names keep their meaning.
+    // Other columns are not decoded; the names keep their meaning.
     let wanted: Vec<usize> = [Some(columns.source), Some(columns.target), columns.weight]
         .into_iter()
         .flatten()
@@ -137,14 +137,14 @@ pub(crate) fn parquet<'a>(
     batches_by_number(name, &schema, reader, &projected)
 }
 
-/// A table with all its columns.
+/// The columns of a table, and its batches.
 pub type Whole<'a> =
     (Schema, Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'a>);
 
-/// All columns of a Parquet or Arrow file; a file of another format is handed back.
+/// Opens all columns of a Parquet or Arrow file; returns a file of another format unopened.
 ///
 /// # Errors
-/// [`Error::Input`] for a file that is not what its first bytes say; those of reading.
+/// [`Error::Input`] for a file that contradicts its first bytes; read errors.
 pub fn whole<'a>(
     name: &Path,
     opened: Opened<'a>,
@@ -178,7 +178,7 @@ pub fn whole<'a>(
     }
 }
 
-/// Like [`batches`], but a column called `2` is not mistaken for the second.
+/// Sets up a reader like [`batches`], in which a column called `2` is not mistaken for the second.
 fn batches_by_number<'a>(
     name: &Path,
     schema: &Schema,

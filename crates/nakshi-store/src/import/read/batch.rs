@@ -1,11 +1,11 @@
-//! What every reader yields: edges and vertices with the ids of the outside world.
+//! Batches: the edges and vertices that every reader yields, with external ids.
 
 use std::ops::Range;
 
 use crate::sort::weights::Weights;
 use crate::{Error, Result};
 
-/// A piece of [`Batch::arena`].
+/// A range of [`Batch::arena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: u32,
@@ -14,8 +14,8 @@ pub struct Span {
 
 /// Edges and vertices of one block of input, in no particular order.
 ///
-/// Ids that are canonical integers below 2^64 (no sign, no leading zero) travel as integers,
-/// all others as bytes in the arena; which of the two does not change what is built.
+/// Canonical integers below 2^64 (no sign, no leading zero) are stored as integers, all other ids
+/// as bytes in the arena. The choice does not change the store.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Edges between integer ids: `[source, target]`.
@@ -28,15 +28,15 @@ pub struct Batch {
     pub text_weights: Weights,
     /// Vertices that exist even without an edge.
     pub int_vertices: Vec<u64>,
-    /// The same for other ids.
+    /// Vertices with other ids that exist even without an edge.
     pub text_vertices: Vec<Span>,
-    /// Runs of integer vertices that exist even without an edge (Matrix Market's rows).
+    /// Ranges of integer vertices that exist even without an edge (Matrix Market's rows).
     pub ranges: Vec<Range<u64>>,
     arena: Vec<u8>,
 }
 
 impl Batch {
-    /// Forgets the content and keeps the memory.
+    /// Removes the content and keeps the memory.
     pub fn clear(&mut self) {
         self.ints.clear();
         self.int_weights.clear();
@@ -48,12 +48,12 @@ impl Batch {
         self.arena.clear();
     }
 
-    /// Edges in this batch.
+    /// Returns the number of edges in this batch.
     pub fn edges(&self) -> usize {
         self.ints.len() + self.texts.len()
     }
 
-    /// The bytes of a span.
+    /// Returns the bytes of a span.
     pub fn text(&self, span: Span) -> &[u8] {
         let start = span.start as usize;
         self.arena.get(start..start + span.len as usize).unwrap_or_default()
@@ -77,7 +77,7 @@ impl Batch {
     /// Adds an edge between ids of any kind.
     ///
     /// # Errors
-    /// As [`Batch::intern`].
+    /// Same as [`Batch::intern`].
     pub fn push_edge(
         &mut self,
         source: &[u8],
@@ -103,7 +103,7 @@ impl Batch {
     /// Adds a vertex with an id of any kind.
     ///
     /// # Errors
-    /// As [`Batch::intern`].
+    /// Same as [`Batch::intern`].
     pub fn push_vertex(&mut self, id: &[u8]) -> Result<()> {
         if let Some(id) = canonical_u64(id) {
             self.int_vertices.push(id);
@@ -115,7 +115,7 @@ impl Batch {
     }
 }
 
-/// A weight as the input wrote it.
+/// A weight in the form of the input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weight {
     /// An integer.
@@ -124,7 +124,8 @@ pub enum Weight {
     Float(f64),
 }
 
-/// The value of a canonical integer below 2^64: digits only, no leading zero but for `0`.
+/// Returns the value of a canonical integer below 2^64: digits only, with no leading zero except in
+/// `0`.
 pub fn canonical_u64(id: &[u8]) -> Option<u64> {
     let (&first, rest) = id.split_first()?;
     if !first.is_ascii_digit() || (first == b'0' && !rest.is_empty()) || id.len() > 20 {

@@ -1,4 +1,4 @@
-//! Text cut into blocks of whole lines, which workers parse side by side.
+//! Text cut into blocks of whole lines, which workers parse in parallel.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use crate::{Error, Result};
 /// Bytes of a block before it is cut at its last line end.
 pub(crate) const BLOCK: usize = 512 << 10;
 
-/// The longest line of a format that has no business with long ones.
+/// Longest line of a format whose lines are short.
 pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// Whole lines of one input.
 #[derive(Debug)]
 pub(crate) struct TextBlock {
-    /// The lines, each with its line end but for a last one that has none.
+    /// The lines, each with its line end, except a last one that has none.
     pub text: Vec<u8>,
     /// The number of the first line, counted from 1.
     pub first_line: u64,
 }
 
 impl TextBlock {
-    /// The line number of the byte at `position`.
+    /// Returns the line number of the byte at `position`.
     pub fn line_at(&self, position: usize) -> u64 {
         let before = self.text.get(..position.min(self.text.len())).unwrap_or_default();
         self.first_line + memchr::memchr_iter(b'\n', before).count() as u64
@@ -30,8 +30,8 @@ impl TextBlock {
 
 /// The serial half of a text reader: reads, finds line ends, counts lines.
 ///
-/// A line ends with LF, CRLF or, as on early Macintoshes, CR alone, which becomes LF here. Nothing
-/// moves by that: what follows needs to know LF and CRLF only.
+/// A line ends with LF, CRLF or, as on early Macintoshes, CR alone. A CR alone becomes an LF here,
+/// which moves no byte, so parsers need to know LF and CRLF only.
 pub(crate) struct Blocks<'a> {
     reader: Box<dyn Read + Send + 'a>,
     name: PathBuf,
@@ -55,17 +55,17 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Lets long lines be cut after a byte that `cut` accepts.
+    /// Allows long lines to be cut after a byte that `cut` accepts.
     pub fn with_cuts(self, cut: fn(u8) -> bool) -> Self {
         Self { cut: Some(cut), ..self }
     }
 
-    /// An error at a line of this input.
+    /// Makes an error at a line of this input.
     pub fn error(&self, line: u64, what: impl Into<String>) -> Error {
         Error::Input { file: self.name.clone(), line, what: what.into() }
     }
 
-    /// The next whole lines, or nothing at the end.
+    /// Returns the next whole lines, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<TextBlock>> {
         let mut text = std::mem::take(&mut self.carry);
         let mut target = BLOCK;
@@ -120,7 +120,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Drops a UTF-8 byte order mark; other encodings are refused rather than read as noise.
+    /// Removes a UTF-8 byte order mark; refuses other encodings instead of reading noise.
     fn strip_mark(&mut self, text: &mut Vec<u8>) -> Result<()> {
         if std::mem::replace(&mut self.started, true) {
             return Ok(());
@@ -136,7 +136,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Turns every CR before `known` that no LF follows into LF.
+/// Turns every CR before `known` that is not followed by LF into LF.
 fn translate(text: &mut [u8], known: usize) {
     let mut from = 0;
     while let Some(at) = text.get(from..known).and_then(|rest| memchr::memchr(b'\r', rest)) {
@@ -149,7 +149,7 @@ fn translate(text: &mut [u8], known: usize) {
     }
 }
 
-/// The lines of a text with their positions, without line ends (LF or CRLF).
+/// Returns the lines of a text with their positions, without line ends (LF or CRLF).
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut position = 0;
     std::iter::from_fn(move || {
@@ -186,11 +186,11 @@ mod tests {
         Ok(())
     }
 
-    /// Seen red with CR taken for LF at the end of what was read, where the LF of a CRLF follows, and
-    /// with cuts behind it.
+    /// Seen red with a CR taken for an LF at the end of a read, before the LF of a CRLF, and with
+    /// cuts behind it.
     #[test]
     fn carriage_returns_end_lines() -> Result<()> {
-        /// Hands on so many bytes at once.
+        /// Returns the given number of bytes at a time.
         struct Slow<'b>(&'b [u8], usize);
         impl Read for Slow<'_> {
             fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {

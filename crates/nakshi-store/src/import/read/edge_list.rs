@@ -1,8 +1,8 @@
 //! Edge lists: SNAP, KONECT, CSV, TSV and CSV with typed headers (`:START_ID`, `:END_ID`).
 //!
 //! Lines that begin with `#` or `%` are comments. The separator, a header and the columns are
-//! found out from the first lines unless the options name them. Two integers at the start of a
-//! line, by far the most frequent case, take a short path.
+//! detected from the first lines unless the options name them. Lines that begin with two integers,
+//! by far the most frequent, have a parser of their own.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use super::fields::{Separator, fields};
 use super::weight::{parse_weight, show};
 use crate::{Error, Result};
 
-/// How to read the lines of one edge list.
+/// The parser of one edge list.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeList {
     /// The file, for messages.
     pub name: PathBuf,
     pub separator: Separator,
-    /// Columns counted from 0.
+    /// Number of the column, counted from 0.
     pub source: usize,
     pub target: usize,
     pub weight: Option<usize>,
@@ -48,8 +48,8 @@ impl EdgeList {
         Ok(())
     }
 
-    /// The short path: `digits separator digits [separator weight]` at `position`. Returns where
-    /// the next line begins, or nothing if the line needs the full parser.
+    /// Parses `digits separator digits [separator weight]` at `position`. Returns the beginning of
+    /// the next line, or `None` if the line needs the full parser.
     #[inline]
     fn parse_integers(&self, text: &[u8], position: usize, batch: &mut Batch) -> Option<usize> {
         let (source, at) = digits(text, position)?;
@@ -120,7 +120,7 @@ impl EdgeList {
     }
 }
 
-/// What is wrong with a line, before its number is known.
+/// The fault of a line, before its number is known.
 pub(crate) enum Problem {
     Line(String),
     Other(Error),
@@ -141,7 +141,7 @@ pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#' | b'%'))
 }
 
-/// A canonical integer at `start`: its value and where it ends.
+/// Parses a canonical integer at `start`; returns its value and its end.
 #[inline]
 fn digits(text: &[u8], start: usize) -> Option<(u64, usize)> {
     let first = text.get(start)?.wrapping_sub(b'0');
@@ -155,7 +155,7 @@ fn digits(text: &[u8], start: usize) -> Option<(u64, usize)> {
         if digit > 9 {
             break;
         }
-        // Wraps beyond 19 digits, which the length check below sends to the full parser.
+        // Wraps beyond 19 digits; the length check below leaves such numbers to the full parser.
         value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
         at += 1;
     }

@@ -1,18 +1,18 @@
-//! Columns of a line.
+//! The columns of a line.
 
 use std::fmt;
 
-/// What stands between two columns.
+/// The separator between two columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// One or more spaces or tabs.
     Blank,
-    /// Exactly one of this byte; spaces around a field do not count.
+    /// Exactly one of this byte; spaces around a field are ignored.
     Byte(u8),
 }
 
 impl Separator {
-    /// The separator of a line that has two columns or more; what is in quotes has none.
+    /// Detects the separator of a line that has two or more columns; ignores bytes in quotes.
     pub fn sniff(line: &[u8]) -> Self {
         const BYTES: [u8; 4] = [b'\t', b',', b';', b'|'];
         let (mut quoted, mut begins, mut closed) = (false, true, false);
@@ -32,7 +32,7 @@ impl Separator {
         first.map_or(Self::Blank, |(byte, _)| Self::Byte(byte))
     }
 
-    /// Whether a byte can end a column.
+    /// Returns true if a byte can end a column.
     #[inline]
     pub fn is(self, byte: u8) -> bool {
         match self {
@@ -41,7 +41,7 @@ impl Separator {
         }
     }
 
-    /// Where the next column begins if a separator stands at `at`.
+    /// Returns the beginning of the next column if there is a separator at `at`.
     #[inline]
     pub fn skip(self, text: &[u8], at: usize) -> Option<usize> {
         if !self.is(*text.get(at)?) {
@@ -76,7 +76,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The content; doubled quotes are undone in `scratch`.
+    /// Returns the content, with doubled quotes undone in `scratch`.
     pub fn text<'b>(self, scratch: &'b mut Vec<u8>) -> &'b [u8]
     where
         'a: 'b,
@@ -95,8 +95,8 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The columns of a line. A column may stand in double quotes, doubled inside (RFC 4180), whatever
-/// the separator; it must end on its line.
+/// Returns the columns of a line. With any separator a column may be in double quotes, doubled
+/// inside (RFC 4180); it must end on its line.
 pub(crate) fn fields(
     line: &[u8],
     separator: Separator,
@@ -143,7 +143,7 @@ pub(crate) fn fields(
     })
 }
 
-/// The column that follows a separator; there is none if only blanks follow.
+/// Returns the column after a separator; `None` if only blanks follow.
 fn behind(tail: &[u8], separator: Separator) -> Option<&[u8]> {
     match separator {
         Separator::Blank => Some(tail.trim_ascii_start()).filter(|tail| !tail.is_empty()),
@@ -151,7 +151,7 @@ fn behind(tail: &[u8], separator: Separator) -> Option<&[u8]> {
     }
 }
 
-/// Drops leading blanks that are not themselves the separator.
+/// Removes leading blanks other than the separator.
 fn trim_blanks(text: &[u8], separator: u8) -> &[u8] {
     let start = text
         .iter()
@@ -181,8 +181,8 @@ mod tests {
             .collect()
     }
 
-    /// Seen red with quotes between blanks that were kept, and with a tab in quotes taken for the
-    /// separator.
+    /// Seen red with quotes kept around columns between blanks, and with a tab in quotes taken for
+    /// the separator.
     #[test]
     fn columns() {
         let comma = Separator::Byte(b',');

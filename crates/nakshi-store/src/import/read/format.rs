@@ -1,4 +1,4 @@
-//! The format of a file, found out, and what depends on it.
+//! Detection of a file's format, and properties of formats.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(crate) fn detect(path: &Path, head: &[u8]) -> Format {
     }
 }
 
-/// The `.v` file beside a Graphalytics `.e` file, compressed or not.
+/// Returns the `.v` file beside a Graphalytics `.e` file, compressed or not.
 pub(crate) fn graphalytics_vertices(edges: &Path) -> Option<PathBuf> {
     let name = edges.file_name()?.to_str()?;
     let stem = [".e", ".e.gz", ".e.zst"].iter().find_map(|end| name.strip_suffix(end))?;
@@ -37,7 +37,7 @@ pub(crate) fn graphalytics_vertices(edges: &Path) -> Option<PathBuf> {
     beside.into_iter().find(|path| path.is_file())
 }
 
-/// Whether a share of a format is a range of the file's bytes.
+/// Returns true if a share of a file in this format is a range of its bytes.
 pub(crate) fn has_lines(format: Format) -> bool {
     matches!(
         format,

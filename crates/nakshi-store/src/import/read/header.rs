@@ -1,4 +1,4 @@
-//! Finds out separator, header and columns of an edge list or vertex list from its first lines.
+//! Detection of separator, header and columns of an edge list or vertex list from its first lines.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use super::fields::{Separator, fields};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 
-/// Names by which headers call the source of an edge, in lower case.
+/// Names of the source column in headers, in lower case.
 pub(crate) const SOURCE_NAMES: [&str; 8] =
     ["source", "src", "from", "start", "tail", "source_id", "src_id", "node1"];
-/// The same for the target.
+/// Names of the target column in headers.
 pub(crate) const TARGET_NAMES: [&str; 8] =
     ["target", "dst", "to", "end", "head", "target_id", "dst_id", "node2"];
-/// The same for the weight.
+/// Names of the weight column in headers.
 pub(crate) const WEIGHT_NAMES: [&str; 6] = ["weight", "w", "value", "cost", "distance", "capacity"];
 
-/// Columns of one name each, as found in a header.
+/// The columns of source, target and weight.
 pub(crate) struct EdgeColumns {
     pub source: usize,
     pub target: usize,
     pub weight: Option<usize>,
 }
 
-/// Sets up the edge-list reader and cuts a header off the first block.
+/// Sets up the edge-list reader and removes a header from the first block.
 pub(crate) fn edge_list(
     name: &Path,
     options: &ImportOptions,
@@ -42,7 +42,7 @@ pub(crate) fn edge_list(
     Ok(EdgeList { name: name.into(), separator: first.separator, source, target, weight })
 }
 
-/// The separator and the column of a vertex list; cuts a header off the first block.
+/// Returns the separator and the column of a vertex list; removes a header from the first block.
 pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Separator, usize) {
     let first = FirstLine::read(block, options);
     let named = first
@@ -61,7 +61,7 @@ pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Se
     (first.separator, named.unwrap_or(0))
 }
 
-/// The first line that is neither blank nor a comment, and what follows it.
+/// The first line that is neither blank nor a comment, and properties of the second.
 struct FirstLine {
     separator: Separator,
     names: Vec<String>,
@@ -85,7 +85,8 @@ impl FirstLine {
         Self { separator, names, end, second_is_integer }
     }
 
-    /// A header holds a well-known name, or words above a line of integers.
+    /// Returns true if the line is a header: it contains a well-known name, or words above a line
+    /// of integers.
     fn header(&self, options: &ImportOptions) -> bool {
         if let Some(header) = options.header {
             return header;
@@ -111,7 +112,7 @@ impl FirstLine {
         words && self.second_is_integer == Some(true)
     }
 
-    /// Takes the lines up to the header out of the block.
+    /// Removes the lines up to and including the header from the block.
     fn cut(&self, block: &mut TextBlock) {
         block.first_line = block.line_at(self.end);
         block.text.drain(..self.end.min(block.text.len()));
@@ -129,7 +130,7 @@ fn split(line: &[u8], separator: Separator) -> Vec<String> {
         .collect()
 }
 
-/// Applies `--columns`, or the header's names, or the first columns.
+/// Chooses the columns by `--columns`, or by the names of the header, or takes the first ones.
 pub(crate) fn choose_columns(
     name: &Path,
     options: &ImportOptions,

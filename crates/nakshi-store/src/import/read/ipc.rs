@@ -1,8 +1,8 @@
 //! Arrow IPC: streams, and files, which are read through their footers.
 //!
-//! Messages are framed and checked here, because the decoder of the library allocates what a
-//! length field says and indexes by what an offset field says. After these checks it sees only
-//! messages that are whole, with buffers inside their bodies, and of columns without nesting.
+//! Messages are framed and checked here, because the decoder of the library allocates by length
+//! fields and indexes by offset fields. After these checks it gets only messages that are whole,
+//! with buffers inside their bodies, and with columns without nesting.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -26,12 +26,12 @@ fn broken(what: impl Into<String>) -> ArrowError {
     ArrowError::IpcError(what.into())
 }
 
-/// Runs the library's code; what the checks do not foresee must not take the process down.
+/// Runs code of the library; a panic that the checks do not prevent must not end the process.
 fn guarded<T>(run: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken("it is damaged")))
 }
 
-/// The columns, if all of them have a type.
+/// Returns the columns, if all of them have a type.
 fn convert_schema(schema: arrow_ipc::Schema<'_>) -> Result<SchemaRef, ArrowError> {
     let typeless = |field: arrow_ipc::Field<'_>| field.type_type() == arrow_ipc::Type::NONE;
     if schema.fields().is_none_or(|fields| fields.iter().any(typeless)) {
@@ -49,7 +49,7 @@ pub(super) struct FileBatches {
 }
 
 impl FileBatches {
-    /// Reads the footer and the dictionaries.
+    /// Reads the footer and the dictionaries of a file.
     pub fn new(file: Seekable) -> Result<Self, ArrowError> {
         let tail = 4 + MAGIC.len() as u64;
         let no_end = || broken("it does not end like an Arrow file; is it complete?");
@@ -82,7 +82,7 @@ impl FileBatches {
         Ok(batches)
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn schema(&self) -> SchemaRef {
         self.checks.schema.clone()
     }
@@ -120,7 +120,7 @@ impl Iterator for FileBatches {
     }
 }
 
-/// Where a block begins, and the bytes of its metadata and its body.
+/// Returns the offset of a block, and the bytes of its metadata and its body.
 fn extent(block: &Block) -> Result<(u64, u64, u64), ArrowError> {
     let negative = |_| broken("a block has a negative length");
     let metadata = u64::try_from(block.metaDataLength()).map_err(negative)?;
@@ -134,8 +134,8 @@ fn extent(block: &Block) -> Result<(u64, u64, u64), ArrowError> {
     ))
 }
 
-/// All blocks lie before `end`, and together they are no longer than that, so that no more is read
-/// than there is.
+/// Returns an error unless all blocks lie before `end` and their total length is at most `end`, so
+/// that no more is read than the file holds.
 fn check_blocks<'b>(blocks: impl Iterator<Item = &'b Block>, end: u64) -> Result<(), ArrowError> {
     let mut total = 0_u64;
     for block in blocks {
@@ -157,14 +157,14 @@ pub(super) struct StreamBatches<R> {
     memory: u64,
     /// Bytes read so far.
     read: u64,
-    /// Whether the schema has been read.
+    /// True once the schema has been read.
     begun: bool,
     ready: VecDeque<RecordBatch>,
     ended: bool,
 }
 
 impl<R: Read> StreamBatches<R> {
-    /// Reads the schema.
+    /// Reads the schema of a stream.
     pub fn new(reader: R, memory: u64) -> Result<Self, ArrowError> {
         let mut batches = Self {
             reader,
@@ -185,7 +185,7 @@ impl<R: Read> StreamBatches<R> {
         Ok(batches)
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn schema(&self) -> SchemaRef {
         self.checks.schema.clone()
     }
@@ -231,15 +231,15 @@ impl<R: Read> StreamBatches<R> {
             self.checks.schema = schema;
         }
         let mut buffer = Buffer::from_vec(message);
-        // The decoder acts on a message without a body only when the next one begins, so one
-        // call may yield the batches of two messages.
+        // The decoder handles a message without a body only when the next one begins, so one call
+        // may yield the batches of two messages.
         while !buffer.is_empty() {
             self.ready.extend(guarded(|| self.decoder.decode(&mut buffer))?);
         }
         Ok(())
     }
 
-    /// The schema in a message, while there is none.
+    /// Returns the schema in a message, unless it was already read.
     fn first_schema(&self, message: &[u8]) -> Option<SchemaRef> {
         if self.begun {
             return None;
@@ -259,7 +259,8 @@ impl<R: Read> StreamBatches<R> {
         Ok(true)
     }
 
-    /// Appends `size` bytes, with memory for what is there rather than for what is claimed.
+    /// Appends `size` bytes; allocates memory for the bytes that arrive, not for those that are
+    /// claimed.
     fn read_exactly(&mut self, size: u64, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         let read = (&mut self.reader).take(size).read_to_end(out)?;
         if (read as u64) < size { Err(broken("it is cut off")) } else { Ok(()) }
@@ -285,15 +286,15 @@ impl<R: Read> Iterator for StreamBatches<R> {
     }
 }
 
-/// What a message is checked against.
+/// The limits and the schema against which messages are checked.
 struct Checks {
     schema: SchemaRef,
-    /// Bytes that the compressed buffers of one message may hold.
+    /// Most bytes that the compressed buffers of one message may expand to.
     limit: u64,
 }
 
 impl Checks {
-    /// Columns are flat.
+    /// Returns an error unless the columns are flat.
     fn columns(&self) -> Result<(), ArrowError> {
         let nested = |ty: &DataType| buffers_of(ty).is_none();
         match self.schema.fields().iter().find(|field| nested(field.data_type())) {
@@ -306,7 +307,7 @@ impl Checks {
         }
     }
 
-    /// A message, before the library sees it.
+    /// Checks a message before the library gets it.
     fn message(&self, metadata: &[u8], body: &[u8]) -> Result<(), ArrowError> {
         let message = root_as_message(metadata).map_err(|error| broken(error.to_string()))?;
         match message.header_type() {
@@ -322,7 +323,7 @@ impl Checks {
                 let batch = dictionary
                     .and_then(|d| d.data())
                     .ok_or_else(|| broken("a dictionary has no data"))?;
-                // Whose dictionary it is, and so its type, is known to the decoder only.
+                // Only the decoder knows the column of the dictionary, and so its type.
                 self.batch(batch, [].into_iter(), body)
             }
             MessageHeader::Schema => Ok(()),
@@ -348,7 +349,7 @@ impl Checks {
             if let (Some(_), Some((size, _))) =
                 (batch.compression(), bytes.split_first_chunk::<8>())
             {
-                // -1 stands for a buffer that is not compressed after all.
+                // -1 marks a buffer that is not compressed.
                 expanded =
                     expanded.saturating_add(u64::try_from(i64::from_le_bytes(*size)).unwrap_or(0));
             }
@@ -383,7 +384,7 @@ impl Checks {
     }
 }
 
-/// Buffers of a column without nesting, apart from those that views add.
+/// Returns the number of buffers of a column without nesting, apart from those that views add.
 fn buffers_of(ty: &DataType) -> Option<usize> {
     match ty {
         DataType::Null => Some(0),

@@ -2,7 +2,7 @@
 //!
 //! Source: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935 (1996).
 //! Entry (i, j) is the edge from i to j; ids count from 1, and every row is a vertex. A symmetric
-//! matrix stores one triangle, and stands for both directions.
+//! matrix stores one triangle, and each of its entries stands for both directions.
 
 use std::io::Read;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub(crate) fn feed<'a>(
     }))
 }
 
-/// Reads banner, comments and sizes; returns them with the lines that follow.
+/// Reads banner, comments and sizes; returns them with the remaining lines.
 fn read_header(block: &TextBlock) -> Result<(MatrixMarketHeader, TextBlock), (u64, String)> {
     let mut all = lines(&block.text);
     let (_, banner) = all.next().unwrap_or_default();
@@ -143,7 +143,7 @@ fn read_header(block: &TextBlock) -> Result<(MatrixMarketHeader, TextBlock), (u6
     Err((block.line_at(block.text.len()), "the file ends before the line of sizes".into()))
 }
 
-/// Rows and entries, from the line of sizes.
+/// Parses the numbers of rows and entries from the line of sizes.
 fn sizes(line: &[u8]) -> Result<(u64, u64), String> {
     let sizes: Vec<Option<u64>> =
         line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(parse_u64).collect();
@@ -169,7 +169,7 @@ impl Matrix {
         Error::Input { file: self.name.clone(), line, what }
     }
 
-    /// Counts entries in the serial half, where the end of the file is known too.
+    /// Counts entries; the serial half calls it, which knows the end of the file.
     fn count(&self, block: &TextBlock) {
         let entries = lines(&block.text).filter(|(_, line)| !is_void(line)).count();
         self.found.fetch_add(entries as u64, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! METIS (and Chaco) graph files.
 //!
 //! Source: Karypis, "METIS 5.1.0 manual", section 4.1.1. A first line `n m [fmt [ncon]]`, then a
-//! line a vertex with its neighbours, counted from 1; every edge stands in both lines. Vertex
-//! sizes and weights are skipped. Lines may be of any length.
+//! line for each vertex with its neighbours, counted from 1; every edge is in the lines of both
+//! ends. Vertex sizes and weights are skipped. Lines may be of any length.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,20 +14,20 @@ use super::weight::{parse_u64, parse_weight, show};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 
-/// Edges of a task.
+/// Number of edges in a task.
 const EDGES: usize = 32 << 10;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct MetisHeader {
     vertices: u64,
     edges: u64,
-    /// Numbers before the neighbours: size and weights of the vertex.
+    /// Number of tokens before the neighbours: size and weights of the vertex.
     skip: u64,
     edge_weights: bool,
 }
 
-/// The serial tokeniser. Which number a token is depends on all before it, so this format is
-/// parsed by one thread.
+/// The serial tokeniser. The meaning of a token depends on all tokens before it, so one thread
+/// parses this format.
 struct Metis<'a> {
     blocks: Blocks<'a>,
     text: Vec<u8>,
@@ -36,13 +36,13 @@ struct Metis<'a> {
     header: Option<MetisHeader>,
     weighted: bool,
     directed: bool,
-    /// Vertices begun.
+    /// Number of vertices begun.
     vertex: u64,
-    /// Tokens read of the vertex's line.
+    /// Number of tokens read of the vertex's line.
     token: u64,
     neighbour: Option<u64>,
     comment: bool,
-    /// List entries towards larger and smaller vertices, and to itself.
+    /// List entries to larger and to smaller vertices, and to the vertex itself.
     entries: [u64; 3],
     done: bool,
 }
@@ -101,7 +101,7 @@ impl<'a> Metis<'a> {
         Ok(true)
     }
 
-    /// Goes past one token or line end.
+    /// Parses one token or line end.
     fn step(&mut self, batch: &mut Batch) -> Result<()> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let Some(&byte) = rest.first() else { return Ok(()) };
@@ -232,7 +232,7 @@ impl<'a> Metis<'a> {
         let vertex = self.vertex;
         let kind = if neighbour > vertex { 0 } else { 1 + usize::from(neighbour == vertex) };
         self.entries[kind] += 1;
-        // Undirected, the entry in the other line says the same again.
+        // In an undirected graph, the entry in the other end's line repeats this edge.
         if self.directed || neighbour >= vertex {
             batch.ints.push([vertex, neighbour]);
             match weight {
@@ -249,7 +249,8 @@ impl<'a> Metis<'a> {
             return Err(self.error("the last neighbour has no weight"));
         }
         if self.token == 0 {
-            // An empty line is a vertex without neighbours; any after the last vertex are padding.
+            // An empty line is a vertex without neighbours; empty lines after the last vertex are
+            // padding.
             if self.vertex < header.vertices {
                 self.begin_vertex(header)?;
             }
@@ -278,7 +279,7 @@ impl<'a> Metis<'a> {
         if up != down {
             return Err(self.error(format!("{up} entries lead to larger vertices and {down} to smaller ones; each edge belongs in both lines")));
         }
-        // Files disagree about whether a self-loop stands once or twice.
+        // Files disagree on counting a self-loop once or twice.
         if header.edges != up + own && header.edges * 2 != up * 2 + own {
             return Err(self.error(format!(
                 "the header promises {} edges, the file has {}; is it cut off?",

@@ -1,21 +1,21 @@
-//! Readers: one file a format, all of them yielding `Batch`es.
+//! Readers: one file for each format; all yield `Batch`es.
 //!
 //! - [`open`] with [`Opened`], [`Counters`]: a file or standard input, decompressed
 //! - [`whole`]: a Parquet or Arrow file with all its columns
 //!
-//! A reader has a serial half, the `Feed`, which cuts the input into pieces, and a parallel
-//! half, the `ParseTask`s, which workers run side by side. Nothing depends on the order in which
-//! tasks run; a message names the line because a feed counts lines as it cuts.
+//! A reader has a serial half, the `Feed`, which cuts the input into pieces, and a parallel half,
+//! the `ParseTask`s, which workers run at the same time. The result does not depend on the order of
+//! the tasks. Messages name lines, because a feed counts lines as it cuts.
 //!
 //! - `open`, `pipe`: files, standard input, gzip, zstd
-//! - `task`: the two halves; `format`: which it is
+//! - `task`: the two halves; `format`: detection of the format
 //! - `section`: the lines of a part of a file
 //! - `blocks`: text as blocks of whole lines
 //! - `header`, `fields`, `weight`: columns, separators, numbers
 //! - `edge_list`, `vertex_list`, `adjacency`, `matrix_market`, `metis`, `arrow`, `ipc`, `arrays`:
 //!   formats
-//! - `seekable`, `thrift`: Parquet and Arrow files, whose lengths are not believed
-//! - `batch`: what comes out
+//! - `seekable`, `thrift`: Parquet and Arrow files, whose lengths are checked before use
+//! - `batch`: the edges and vertices of a piece
 
 mod adjacency;
 mod arrays;
@@ -57,7 +57,7 @@ use crate::{Error, Result};
 use blocks::{Blocks, TextBlock};
 use edge_list::EdgeList;
 
-/// Reads bytes as a file of edges and throws away what comes out; returns the number of edges.
+/// Reads bytes as a file of edges and discards them; returns the number of edges.
 pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
     let name = Path::new("<bytes>");
     let opened = open::decode(name, Box::new(bytes), None, options.memory, &Arc::default())?;
@@ -71,7 +71,7 @@ pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
     Ok(edges)
 }
 
-/// An edge list in text.
+/// Sets up a reader of an edge list in text.
 pub(crate) fn edge_list<'a>(
     name: &Path,
     opened: Opened<'a>,
@@ -83,7 +83,7 @@ pub(crate) fn edge_list<'a>(
     Ok(parsed(first, blocks, parser))
 }
 
-/// Lines of edges: a first block, if it was read already, and those that follow.
+/// Sets up a reader of the given first block, if it was already read, and of those that follow.
 fn parsed<'a>(
     mut first: Option<TextBlock>,
     mut blocks: Blocks<'a>,
@@ -101,7 +101,7 @@ fn parsed<'a>(
     })
 }
 
-/// A list of vertices in text.
+/// Sets up a reader of a list of vertices in text.
 pub(crate) fn vertex_list<'a>(
     name: &Path,
     opened: Opened<'a>,
@@ -121,7 +121,7 @@ pub(crate) fn vertex_list<'a>(
     }))
 }
 
-/// Adjacency lists in text.
+/// Sets up a reader of adjacency lists in text.
 fn adjacency_lists<'a>(
     name: &Path,
     reader: Box<dyn Read + Send + 'a>,
@@ -135,7 +135,7 @@ fn adjacency_lists<'a>(
     Ok(adjacency::feed(name, reader, format == Format::InAdjacency))
 }
 
-/// The reader of a file of edges.
+/// Sets up the reader of a file of edges.
 pub(crate) fn file<'a>(
     path: &Path,
     opened: Opened<'a>,
@@ -164,7 +164,7 @@ pub(crate) fn file<'a>(
     }
 }
 
-/// The reader of what is in memory already.
+/// Sets up the reader of an input in memory.
 pub(crate) fn memory<'a>(
     input: Input<'a>,
     options: &ImportOptions,

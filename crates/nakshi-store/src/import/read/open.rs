@@ -1,4 +1,4 @@
-//! Opens files and standard input, and undoes gzip and zstd, known by their magic bytes.
+//! Opens files and standard input, and decompresses gzip and zstd, which it detects by magic bytes.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -12,7 +12,7 @@ use nakshi_io::CancelToken;
 use super::pipe::Pipe;
 use crate::{Error, Result};
 
-/// Bytes that are looked at before a format is chosen.
+/// Bytes that are read before a format is chosen.
 const PEEK: usize = 4096;
 
 /// An opened input.
@@ -21,11 +21,11 @@ pub struct Opened<'a> {
     pub reader: Box<dyn Read + Send + 'a>,
     /// The first decompressed bytes, at most 4 KiB, which `reader` yields again.
     pub head: Vec<u8>,
-    /// The file itself where it is a plain, uncompressed one.
+    /// The file itself, if it is a plain, uncompressed one.
     pub file: Option<File>,
 }
 
-/// Counts what flows by, for progress.
+/// Counters of the bytes read, for progress.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Bytes read from files, still compressed.
@@ -39,7 +39,8 @@ pub struct Counters {
 /// `memory` bounds the window that a zstd frame may ask for.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a directory; [`Error::Input`] for a compression that is not read; those of reading.
+/// [`Error::Invalid`] for a directory; [`Error::Input`] for an unsupported compression; read
+/// errors.
 pub fn open<'a>(
     path: &Path,
     memory: u64,
@@ -49,11 +50,11 @@ pub fn open<'a>(
     let failed = |source| Error::io("open", path, source);
     let piped = |pipe| decode(path, Box::new(pipe), None, memory, counters);
     if path.as_os_str() == "-" {
-        // A copy, so that the end of this import does not close the process's own.
+        // A copy, so that the end of this import does not close the standard input of the process.
         let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
         return piped(Pipe::new(input.into(), cancel.clone()));
     }
-    // Looked at before it is opened: opening a named pipe waits for its other end.
+    // Checked before it is opened: opening a named pipe waits for its other end.
     let meta = std::fs::metadata(path).map_err(failed)?;
     if meta.is_dir() {
         return Err(Error::Invalid(format!("{} is a directory; name a file", path.display())));
@@ -97,7 +98,7 @@ pub(crate) fn decode<'a>(
         Box::new(flate2::read::MultiGzDecoder::new(joined))
     } else if zstd {
         let mut decoder = zstd::stream::read::Decoder::new(joined).map_err(failed)?;
-        // A frame's window is memory that the input asks for: 8 MiB at least, 128 MiB at most.
+        // The input determines the memory of a frame's window: 8 MiB at least, 128 MiB at most.
         let window = (memory / 4).max(1).ilog2().clamp(23, 27);
         decoder.window_log_max(window).map_err(failed)?;
         Box::new(decoder)

@@ -1,4 +1,4 @@
-//! Standard input and other pipes, which may stay silent for as long as they like.
+//! Standard input and other pipes, which may stay silent for any time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use nakshi_io::{CancelToken, wait_readable};
 
-/// How often a cancelled import is noticed while nothing comes.
+/// Interval at which a silent pipe checks for cancellation.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A pipe that is read only when there is something to read, so that an import can be cancelled
-/// while the other end is silent, or not even there.
+/// A pipe that is read only when it has bytes, so that an import can be cancelled while the other
+/// end is silent or not even there.
 pub(super) struct Pipe {
     source: File,
     cancel: CancelToken,
@@ -23,7 +23,7 @@ impl Pipe {
         Self { source, cancel }
     }
 
-    /// Opens a named pipe without waiting for somebody to write to it.
+    /// Opens a named pipe without waiting for a writer.
     pub(super) fn open(path: &Path, cancel: CancelToken) -> Result<Self> {
         let source = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         Ok(Self::new(source, cancel))
@@ -36,7 +36,7 @@ impl Read for Pipe {
             if self.cancel.is_cancelled() {
                 return Err(Error::other("cancelled while it waited for input"));
             }
-            // A named pipe that nobody has opened for writing yet would be at its end.
+            // A named pipe that no process has opened for writing yet would seem to be at its end.
             if wait_readable(&self.source, CANCEL_POLL_INTERVAL)? {
                 match self.source.read(buffer) {
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -74,7 +74,7 @@ mod tests {
         assert!(found == text);
     }
 
-    /// Seen red (it hangs) with a pipe that waits again and again and never looks at the token.
+    /// Seen red (it hangs) with a pipe that waits again and again without checking the token.
     #[test]
     fn silence_can_be_cancelled() {
         let cancel = CancelToken::new();

@@ -1,4 +1,4 @@
-//! The lines that begin in a part of a plain text file.
+//! Sections: the lines that begin in a part of a plain text file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,29 +13,30 @@ use super::{adjacency_lists, header, parsed};
 use crate::import::{Format, ImportOptions};
 use crate::{Error, Result};
 
-/// Bytes in which line ends are looked for.
+/// Bytes read at a time in search of a line end.
 const PIECE: usize = 64 << 10;
 
 /// One of several equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Which, from 0.
+    /// Number of the part, from 0.
     pub number: usize,
-    /// How many there are.
+    /// Number of parts.
     pub of: usize,
 }
 
 impl Share {
-    /// Where this part of `range` begins, and where it ends.
+    /// Returns the beginning and the end of this part of `range`.
     pub(crate) fn within(self, range: std::ops::Range<u64>) -> std::ops::Range<u64> {
         let len = u128::from(range.end.saturating_sub(range.start));
-        // No longer than the range.
+        // Lossless: at most the length of the range.
         let at = |k: usize| range.start + (len * k as u128 / self.of.max(1) as u128) as u64;
         at(self.number)..at(self.number + 1)
     }
 }
 
-/// The reader of a share of a file's lines. What its first lines tell of its columns holds for all.
+/// Sets up the reader of a share of a file's lines. The columns detected from the file's first
+/// lines hold for all shares.
 pub(crate) fn section<'a>(
     path: &Path,
     (opened, file): (Opened<'_>, File),
@@ -80,7 +81,8 @@ fn text_length(block: &super::TextBlock) -> u64 {
     block.text.len() as u64
 }
 
-/// Where the first line begins that does so at `at` or later; the first of all is at `begin`.
+/// Returns the beginning of the first line that begins at `at` or later; the first line of all
+/// begins at `begin`.
 fn line_start(file: &File, at: u64, begin: u64) -> io::Result<u64> {
     if at <= begin {
         return Ok(begin);
@@ -107,7 +109,7 @@ fn read_at(file: &File, piece: &mut [u8], at: u64) -> io::Result<usize> {
     }
 }
 
-/// An error with the number of a line, in the file instead of from `start`.
+/// Changes the line number in an error from one within the section to one within the file.
 fn located(error: Error, file: &File, start: u64) -> Error {
     let Error::Input { file: path, line, what } = error else { return error };
     let (mut at, mut before, mut last, mut piece) = (0, 0, 0, vec![0; PIECE]);
@@ -117,7 +119,7 @@ fn located(error: Error, file: &File, start: u64) -> Error {
             break;
         };
         for &byte in piece.get(..read).unwrap_or_default() {
-            // As in blocks of text: LF, CRLF or CR alone.
+            // Line ends as in blocks of text: LF, CRLF or CR alone.
             before += u64::from(byte == b'\r' || byte == b'\n' && last != b'\r');
             last = byte;
         }
@@ -126,7 +128,7 @@ fn located(error: Error, file: &File, start: u64) -> Error {
     Error::Input { file: path, line: before + line, what }
 }
 
-/// Bytes of a file from one line to another.
+/// The bytes of a file from one line to another.
 struct Lines {
     file: Arc<File>,
     at: u64,

@@ -1,4 +1,5 @@
-//! Files that are read from their end, Parquet and Arrow: no length in them is believed.
+//! Files that are read from their end, Parquet and Arrow: every length in them is checked before
+//! use.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,33 +20,33 @@ const TAIL: u64 = 8;
 /// Longest header of a page; its longest part is statistics of text.
 const PAGE_HEADER: u64 = 1 << 20;
 
-/// A file, or what was piped or compressed, in memory.
+/// A file, or the contents of a pipe or a compressed file in memory.
 #[derive(Clone, Debug)]
 enum ByteSource {
     File(Arc<File>),
     Memory(Bytes),
 }
 
-/// Bytes with random access, of which no more is read at once than there are.
+/// Random access to bytes that reads no more at a time than there are.
 ///
-/// Lengths and offsets come from the file itself, and libraries allocate what they say; so they
-/// are compared with the file's length, and with the memory there is, before anything is read.
+/// Lengths and offsets come from the file itself, and libraries allocate by them. They are
+/// therefore compared with the file's length and with the available memory before anything is read.
 #[derive(Clone, Debug)]
 pub(super) struct Seekable {
     place: ByteSource,
     len: u64,
-    /// Bytes that may be read at once.
+    /// Most bytes that may be read at a time.
     at_once: u64,
-    /// Bytes that compressed ones may expand to at once.
+    /// Most bytes that compressed bytes may expand to at a time.
     expanded: u64,
 }
 
 impl Seekable {
-    /// Takes a plain file as it is, and anything else into memory, where it may take a quarter of
-    /// `memory`.
+    /// Takes a plain file as it is, and reads any other input into memory, where it may take a
+    /// quarter of `memory`.
     ///
     /// # Errors
-    /// [`Error::Input`] if it does not fit there; those of reading.
+    /// [`Error::Input`] if it does not fit there; read errors.
     pub fn new(name: &Path, opened: Opened<'_>, memory: u64) -> Result<Self> {
         let at_once = memory / 4;
         let (place, len) = if let Some(file) = opened.file {
@@ -67,12 +68,12 @@ impl Seekable {
         Ok(Self { place, len, at_once, expanded: expansion(len, memory) })
     }
 
-    /// Bytes that compressed ones may expand to at once.
+    /// Returns the most bytes that compressed bytes may expand to at a time.
     pub fn expanded(&self) -> u64 {
         self.expanded
     }
 
-    /// The bytes of a range, or a sentence on why there are none.
+    /// Returns the bytes of a range, or the reason why they are refused.
     pub fn bytes(&self, start: u64, length: u64) -> std::result::Result<Bytes, String> {
         if start.checked_add(length).is_none_or(|end| end > self.len) {
             return Err(format!(
@@ -101,7 +102,7 @@ impl Seekable {
         }
     }
 
-    /// Looks through the footer of a Parquet file before the library allocates for it.
+    /// Checks the footer of a Parquet file before the library allocates by it.
     pub fn check_parquet(&self) -> std::result::Result<(), String> {
         let tail = self.bytes(self.len.saturating_sub(TAIL), TAIL.min(self.len))?;
         let Some((length, magic)) = tail.split_first_chunk::<4>() else {
@@ -116,7 +117,7 @@ impl Seekable {
         thrift::check_footer(&self.bytes(start, length)?)
     }
 
-    /// Looks through the header of the page at `start`.
+    /// Checks the header of the page at `start`.
     fn check_page(&self, start: u64) -> std::result::Result<(), String> {
         let rest = self.len.saturating_sub(start).min(PAGE_HEADER).min(self.at_once);
         let mut length = 256.min(rest);
@@ -140,8 +141,8 @@ impl Seekable {
     }
 }
 
-/// Bytes to which `input` bytes may expand at once: sixteen times as many and a mebibyte, and not
-/// more than an eighth of the memory.
+/// Returns the most bytes that `input` bytes may expand to at a time: sixteen times as many plus a
+/// mebibyte, but at most an eighth of the memory.
 pub(super) fn expansion(input: u64, memory: u64) -> u64 {
     input.saturating_mul(16).saturating_add(1 << 20).min(memory / 8)
 }
@@ -155,8 +156,8 @@ impl Length for Seekable {
 impl ChunkReader for Seekable {
     type T = Box<dyn Read>;
 
-    /// Only the end of the file, whose eight bytes are no page, and headers of pages are read this
-    /// way.
+    /// The library reads only the end of the file (its last eight bytes are no page) and headers of
+    /// pages by this method.
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         if start.saturating_add(TAIL) < self.len {
             self.check_page(start).map_err(ParquetError::General)?;
@@ -175,8 +176,8 @@ impl ChunkReader for Seekable {
     }
 }
 
-/// Reads on from an offset, without the position that copies of a file share. The library reads
-/// a header byte by byte.
+/// Reads from an offset on, without the position that copies of a file share. The library reads a
+/// header byte by byte.
 struct Reader {
     file: Arc<File>,
     at: u64,
@@ -213,7 +214,7 @@ mod tests {
         header.resize(100, 0);
         assert!(place(header.clone(), 1 << 29).get_read(0).is_ok());
         assert!(place(header.clone(), (1 << 29) - 1).get_read(0).is_err());
-        // As many values as bytes, and one more than them.
+        // As many values as bytes, and one value more.
         for (bytes, fine) in [(14, true), (12, false)] {
             let mut small = header.clone();
             small.splice(3..8, [bytes]);

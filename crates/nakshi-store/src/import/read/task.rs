@@ -1,14 +1,14 @@
-//! The two halves of a reader: the serial one that cuts, and the parallel one that parses.
+//! The two halves of a reader: the serial feed, which cuts, and the parallel tasks, which parse.
 
 use super::batch::Batch;
 use crate::Result;
 
-/// Parses one piece of input.
+/// A task that parses one piece of input.
 pub(crate) type ParseTask<'a> = Box<dyn FnOnce(&mut Batch) -> Result<()> + Send + 'a>;
 
-/// Cuts an input into pieces that can be parsed side by side.
+/// Cuts an input into pieces that can be parsed in parallel.
 pub(crate) trait Feed<'a>: Send {
-    /// The next piece, or nothing at the end.
+    /// Returns the next piece, or `None` at the end.
     fn next(&mut self) -> Result<Option<ParseTask<'a>>>;
 }
 

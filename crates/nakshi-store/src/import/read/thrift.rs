@@ -1,34 +1,34 @@
-//! Just enough of Thrift's compact protocol to see that no length in it promises more than there
-//! is: the Parquet library reserves memory for lists and texts before it reads them.
+//! A checker of Thrift's compact protocol: no length in a structure may promise more than there is,
+//! since the Parquet library reserves memory for lists and texts before it reads them.
 //!
 //! Source: "Thrift Compact protocol encoding", Apache Thrift specification; field numbers from
 //! `parquet.thrift` of the Parquet format.
 
-/// Structures inside structures, at most; Parquet's take 7.
+/// Deepest nesting of structures; Parquet's take 7.
 const DEPTH: usize = 16;
-/// Bytes that an element of the schema or a row group takes at least, so that what the library
+/// Least bytes of an element of the schema or of a row group, so that the memory that the library
 /// reserves for them stays in proportion.
 const ELEMENT: usize = 8;
 
-/// Why bytes are no structure.
+/// The fault of bytes that are no structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// They end too early.
+    /// The bytes end too early.
     Short,
-    /// Whatever follows.
+    /// The bytes are malformed, whatever follows them.
     Broken,
 }
 
-/// What a page's header says.
+/// The sizes in the header of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     /// Bytes after decompression.
     pub expanded: u64,
-    /// Values of a dictionary, 0 for other pages.
+    /// Number of values of a dictionary; 0 for other pages.
     pub dictionary: u64,
 }
 
-/// Looks through a page header, behind which other bytes may follow.
+/// Checks a page header, which other bytes may follow.
 pub(super) fn page(bytes: &[u8]) -> Result<Page, Fault> {
     let mut page = Page::default();
     let mut negative = false;
@@ -45,7 +45,7 @@ pub(super) fn page(bytes: &[u8]) -> Result<Page, Fault> {
     if negative { Err(Fault::Broken) } else { Ok(page) }
 }
 
-/// Looks through the metadata of a file.
+/// Checks the metadata of a file.
 pub(super) fn check_footer(bytes: &[u8]) -> Result<(), String> {
     let walked = Walker { bytes, path: Vec::new() }.structure(&mut |_, _| {});
     walked.map_err(|_| "its footer is damaged".into())
@@ -74,7 +74,7 @@ impl Walker<'_> {
                 delta => id.checked_add(i16::from(delta)).ok_or(Fault::Broken)?,
             };
             self.path.push(id);
-            // The value of a truth is its kind.
+            // The value of a Boolean is its kind.
             if !matches!(kind, 1 | 2) {
                 self.value(kind, note)?;
             }

@@ -1,4 +1,4 @@
-//! Lists of vertices: one a line, in the first column or in the one called `:ID` or `id`.
+//! Lists of vertices: one a line, in the first column or in the column called `:ID` or `id`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::header;
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 
-/// How to read the lines of one vertex list.
+/// The parser of one vertex list.
 pub(crate) struct VertexList {
     name: PathBuf,
     separator: Separator,
@@ -18,14 +18,14 @@ pub(crate) struct VertexList {
 }
 
 impl VertexList {
-    /// Finds out separator and column, and cuts a header off the first block.
+    /// Detects separator and column, and removes a header from the first block.
     pub fn sniff(name: &Path, options: &ImportOptions, first: Option<&mut TextBlock>) -> Self {
         let (separator, column) =
             first.map_or((Separator::Blank, 0), |block| header::vertex_list(options, block));
         Self { name: name.into(), separator, column }
     }
 
-    /// Reads all vertices of a block.
+    /// Parses all vertices of a block.
     pub fn parse(&self, block: &TextBlock, batch: &mut Batch) -> Result<()> {
         let mut scratch = Vec::new();
         for (position, line) in lines(&block.text) {

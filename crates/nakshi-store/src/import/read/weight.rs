@@ -2,7 +2,7 @@
 
 use super::batch::Weight;
 
-/// Reads a finite number; anything else, NaN and infinities included, is `None`.
+/// Parses a finite number; returns `None` for anything else, including NaN and infinities.
 pub(crate) fn parse_weight(text: &[u8]) -> Option<Weight> {
     let text = text.trim_ascii();
     if let Some(int) = parse_i64(text) {
@@ -12,7 +12,7 @@ pub(crate) fn parse_weight(text: &[u8]) -> Option<Weight> {
     float.is_finite().then_some(Weight::Float(float))
 }
 
-/// Reads a decimal integer with an optional sign.
+/// Parses a decimal integer with an optional sign.
 pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),
@@ -23,7 +23,7 @@ pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Reads decimal digits; leading zeros are fine here.
+/// Parses decimal digits, which may have leading zeros.
 pub(crate) fn parse_u64(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn parse_u64(digits: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// A field as a message shows it: at most 40 characters, control characters escaped.
+/// Formats a field for a message: at most 40 characters, with control characters escaped.
 pub(crate) fn show(field: &[u8]) -> String {
     let head = field.get(..40).unwrap_or(field);
     let dots = if head.len() < field.len() { "..." } else { "" };
