@@ -73,8 +73,8 @@ impl CachedFile {
 
     /// Runs `task` once for every request, in the order in which their pages arrive; see
     /// [`CachedReader::gather`].
+    ///
     /// # Errors
-    /// Same as [`CachedReader::gather`].
     /// Same as [`CachedReader::gather`].
     pub fn gather<E: From<Error>>(
         &self,

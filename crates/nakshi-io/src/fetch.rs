@@ -35,7 +35,7 @@ pub(crate) struct Fetched {
 }
 
 /// One logical fetch in progress.
-struct Slot {
+struct FetchSlot {
     token: u64,
     first_page: u64,
     /// Physical reads that have not come back.
@@ -62,7 +62,7 @@ pub(crate) struct Fetcher {
     file: Arc<PagedFile>,
     queue: Box<dyn ReadQueue>,
     stats: Arc<IoStats>,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<FetchSlot>>,
     free: Vec<u32>,
     /// Physical reads that are not yet submitted.
     backlog: Vec<Read>,
@@ -130,8 +130,14 @@ impl Fetcher {
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let file = Arc::clone(&self.file);
-        let mut slot =
-            Slot { token, first_page, open: 0, parts: Vec::new(), shape: Vec::new(), error: None };
+        let mut slot = FetchSlot {
+            token,
+            first_page,
+            open: 0,
+            parts: Vec::new(),
+            shape: Vec::new(),
+            error: None,
+        };
         if file.parts.len() > 1 || asked as u64 > MAX_READ {
             slot.shape.extend(bufs.iter().map(AlignedBuf::len));
         }
@@ -357,7 +363,7 @@ impl Fetcher {
     fn finish(&mut self, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::take) else { return };
         self.free.push(number);
-        let Slot { token, first_page, parts, shape, error, .. } = slot;
+        let FetchSlot { token, first_page, parts, shape, error, .. } = slot;
         let bufs = if shape.is_empty() {
             parts.into_iter().flat_map(|part| part.bufs).collect()
         } else {

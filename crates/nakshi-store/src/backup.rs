@@ -61,7 +61,6 @@ pub struct OpenLog {
 ///
 /// # Errors
 /// Same as [`backup`], and the errors of `logs`.
-/// Same as [`backup`], and those of `logs`.
 pub fn backup_with(
     fs: &Arc<dyn WriteFs>,
     source: &Path,

@@ -35,7 +35,7 @@ const GAP: u64 = 1 << 16;
 
 /// The rules by which lists are made from arcs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct ListRules {
     pub duplicates: Duplicates,
     /// True if lists carry weights, including the counts of [`Duplicates::Sum`].
     pub valued: bool,
@@ -80,7 +80,7 @@ enum SorterMessage {
 pub(crate) fn emit<R: Record>(
     buckets: &[Bucket],
     place: EmitScratch<'_>,
-    rules: Rules,
+    rules: ListRules,
     hooks: &Hooks,
     builder: &mut StoreBuilder,
 ) -> Result<Emitted> {
@@ -97,7 +97,7 @@ pub(crate) fn emit<R: Record>(
         // The sorter owns its sender, so the writer notices when the sorter ends.
         let given = given.and_then(|g| g.lock().unwrap_or_else(PoisonError::into_inner).take());
         let (sender, batch) = given.ok_or(Error::Abandoned)?;
-        let mut sorter = Sorter::<R>::new(place, rules, batch, sender);
+        let mut sorter = BucketSorter::<R>::new(place, rules, batch, sender);
         for bucket in buckets.iter().skip(first).step_by(sorters) {
             let done = hooks.check().and_then(|()| sorter.bucket(bucket));
             let failed = done.is_err();
@@ -116,7 +116,7 @@ fn write(
     receivers: Vec<Receiver<Result<SorterMessage>>>,
     buckets: usize,
     place: EmitScratch<'_>,
-    rules: Rules,
+    rules: ListRules,
     hooks: &Hooks,
     total: u64,
     builder: &mut StoreBuilder,
@@ -149,7 +149,7 @@ fn write(
 }
 
 /// Returns the error that names the edge.
-fn overflow(source: u32, target: u32, rules: Rules, builder: &StoreBuilder) -> Result<Error> {
+fn overflow(source: u32, target: u32, rules: ListRules, builder: &StoreBuilder) -> Result<Error> {
     let (source, target) = (builder.id_of(source)?, builder.id_of(target)?);
     let most = if rules.float { "a double" } else { "64 bits" };
     Ok(Error::Invalid(format!(
@@ -163,7 +163,7 @@ fn write_giant(
     degree: u64,
     extents: Vec<SpillExtent>,
     place: EmitScratch<'_>,
-    rules: Rules,
+    rules: ListRules,
     builder: &mut StoreBuilder,
 ) -> Result<()> {
     let mut reader = StreamReader::new(place.lists, extents, 512 << 10);
@@ -209,7 +209,7 @@ impl OneList {
         self.floats.clear();
     }
 
-    fn push(&mut self, neighbour: u32, bits: u64, rules: Rules) {
+    fn push(&mut self, neighbour: u32, bits: u64, rules: ListRules) {
         self.neighbours.push(neighbour);
         if rules.float {
             self.floats.push(f64::from_bits(bits));
@@ -218,7 +218,7 @@ impl OneList {
         }
     }
 
-    fn bits(&self, at: usize, rules: Rules) -> u64 {
+    fn bits(&self, at: usize, rules: ListRules) -> u64 {
         match (rules.valued, rules.float) {
             (_, true) => self.floats[at].to_bits(),
             (true, false) => self.ints[at].cast_unsigned(),
@@ -226,7 +226,7 @@ impl OneList {
         }
     }
 
-    fn values(&self, rules: Rules) -> Option<NumberSlice<'_>> {
+    fn values(&self, rules: ListRules) -> Option<NumberSlice<'_>> {
         match (rules.valued, rules.float) {
             (_, true) => Some(NumberSlice::Float(&self.floats)),
             (true, false) => Some(NumberSlice::Int(&self.ints)),
@@ -236,9 +236,9 @@ impl OneList {
 }
 
 /// The sorter, which turns buckets into lists.
-struct Sorter<'s, R> {
+struct BucketSorter<'s, R> {
     place: EmitScratch<'s>,
-    rules: Rules,
+    rules: ListRules,
     sender: SyncSender<Result<SorterMessage>>,
     scratch: Vec<R>,
     list: OneList,
@@ -264,16 +264,16 @@ fn sum(a: u64, b: u64, float: bool) -> Option<u64> {
 }
 
 /// A list that is read from a merge.
-struct Stream<'s> {
+struct MergedList<'s> {
     vertex: u32,
     degree: u64,
     spilled: Option<StreamWriter<'s>>,
 }
 
-impl<'s, R: Record> Sorter<'s, R> {
+impl<'s, R: Record> BucketSorter<'s, R> {
     fn new(
         place: EmitScratch<'s>,
-        rules: Rules,
+        rules: ListRules,
         batch: ListBatch,
         sender: SyncSender<Result<SorterMessage>>,
     ) -> Self {
@@ -372,7 +372,7 @@ impl<'s, R: Record> Sorter<'s, R> {
     /// Reads the lists from a merge of runs.
     fn merged(&mut self, mut merged: MergedRuns<'s, R>) -> Result<()> {
         let mut piece = Vec::new();
-        let mut stream: Option<Stream<'s>> = None;
+        let mut stream: Option<MergedList<'s>> = None;
         let mut pending: Option<Merged> = None;
         let limit = (self.place.limit / 4).clamp(64, 1 << 16);
         loop {
@@ -394,7 +394,7 @@ impl<'s, R: Record> Sorter<'s, R> {
     }
 
     /// Adds an arc of a merge: short lists are encoded; long ones go to disk until they end.
-    fn stream(&mut self, stream: &mut Option<Stream<'s>>, arc: Merged) -> Result<()> {
+    fn stream(&mut self, stream: &mut Option<MergedList<'s>>, arc: Merged) -> Result<()> {
         let vertex = (arc.key >> 32) as u32;
         if stream.as_ref().is_none_or(|stream| stream.vertex != vertex) {
             self.end_stream(stream.take())?;
@@ -403,7 +403,7 @@ impl<'s, R: Record> Sorter<'s, R> {
             }
             self.list.clear();
         }
-        let stream = stream.get_or_insert(Stream { vertex, degree: 0, spilled: None });
+        let stream = stream.get_or_insert(MergedList { vertex, degree: 0, spilled: None });
         stream.degree += 1;
         self.list.push(arc.key as u32, arc.weight, self.rules);
         let long = self.list.neighbours.len() >= (self.place.limit / 4).clamp(16, 1 << 20);
@@ -411,7 +411,7 @@ impl<'s, R: Record> Sorter<'s, R> {
     }
 
     /// Moves the collected part of a long list to disk.
-    fn spill(&mut self, stream: &mut Stream<'s>) -> Result<()> {
+    fn spill(&mut self, stream: &mut MergedList<'s>) -> Result<()> {
         let writer =
             stream.spilled.get_or_insert_with(|| StreamWriter::new(self.place.lists, 256 << 10));
         for (at, &neighbour) in self.list.neighbours.iter().enumerate() {
@@ -422,7 +422,7 @@ impl<'s, R: Record> Sorter<'s, R> {
         Ok(())
     }
 
-    fn end_stream(&mut self, stream: Option<Stream<'s>>) -> Result<()> {
+    fn end_stream(&mut self, stream: Option<MergedList<'s>>) -> Result<()> {
         let Some(mut stream) = stream else { return Ok(()) };
         self.stats.arcs += stream.degree;
         if stream.spilled.is_none() {

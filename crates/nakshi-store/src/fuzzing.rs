@@ -94,7 +94,7 @@ pub fn zstd(bytes: &[u8]) {
 /// Writes the bytes to a file, imports it with the smallest memory, and reads the whole result. The
 /// parity of the first byte decides if edges have a direction.
 fn through_import(bytes: &[u8], name: &str, format: Format) {
-    let folder = Folder::new();
+    let folder = ScratchFolder::new();
     let (input, store) = (folder.0.join(name), folder.0.join("graph.nakshi"));
     if std::fs::write(&input, bytes).is_err() {
         return;
@@ -121,9 +121,9 @@ fn through_import(bytes: &[u8], name: &str, format: Format) {
 }
 
 /// A directory that is removed when it is dropped.
-struct Folder(PathBuf);
+struct ScratchFolder(PathBuf);
 
-impl Folder {
+impl ScratchFolder {
     fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // A failure does no harm: the name of the directory is not used again.
         let _ = std::fs::remove_dir_all(&self.0);

@@ -252,7 +252,7 @@ impl ListIndex {
 
     /// Returns a cursor whose next offset is that of item `i` <= `stored`.
     #[inline]
-    fn cursor(&self, i: u64) -> Cursor<'_> {
+    fn cursor(&self, i: u64) -> OffsetCursor<'_> {
         let sample = i / SAMPLE;
         let mut position = self.sampled(sample);
         let mut skip = (i % SAMPLE) as u32;
@@ -280,12 +280,12 @@ impl ListIndex {
                 None => break,
             }
         }
-        Cursor { index: self, word, bits, i }
+        OffsetCursor { index: self, word, bits, i }
     }
 }
 
 #[derive(Clone, Debug)]
-struct Cursor<'a> {
+struct OffsetCursor<'a> {
     index: &'a ListIndex,
     word: usize,
     /// One bits of `high[word]` that are not yet passed.
@@ -294,7 +294,7 @@ struct Cursor<'a> {
     i: u64,
 }
 
-impl Cursor<'_> {
+impl OffsetCursor<'_> {
     /// Returns the position in `high` of the next one bit. Nothing here can overflow; wrapping
     /// arithmetic saves the checks.
     #[inline]
@@ -361,7 +361,7 @@ fn at_most(sums: u64, bound: u64) -> u64 {
 /// An iterator over consecutive extents; see [`ListIndex::extents`].
 #[derive(Clone, Debug)]
 pub struct Extents<'a> {
-    cursor: Cursor<'a>,
+    cursor: OffsetCursor<'a>,
     at: u64,
     next: u64,
     stored: u64,

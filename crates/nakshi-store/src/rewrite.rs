@@ -11,11 +11,11 @@ use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
 use crate::budget::{self, Budget};
-use crate::emit::{Duplicates, EmitScratch, Rules, emit};
+use crate::emit::{Duplicates, EmitScratch, ListRules, emit};
 use crate::hooks::{Hooks, Progress};
 use crate::import::STRIPE;
 use crate::sort::pairs::sortable;
-use crate::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
+use crate::sort::partition::{ArcCells, Bucket, Ranges, Scatter, join};
 use crate::sort::radix::{Record, Weighted};
 use crate::sort::spill::Spill;
 use crate::stream::ListStream;
@@ -225,7 +225,7 @@ impl RewriteJob<'_> {
                 sorters: self.budget.threads,
             };
             let duplicates = if self.rows.is_some() { Duplicates::Drop } else { Duplicates::Keep };
-            let rules = Rules { duplicates, valued: R::WEIGHTED, float };
+            let rules = ListRules { duplicates, valued: R::WEIGHTED, float };
             builder.begin_adjacency(direction)?;
             emit::<R>(&buckets, place, rules, self.hooks, builder)?;
             builder.finish_adjacency()?;
@@ -283,7 +283,7 @@ impl RewriteJob<'_> {
     /// Returns ranges of new positions whose lists are sorted at a time.
     fn ranges<R: Record>(&self, direction: Direction) -> Result<Ranges> {
         let degrees = self.source.degrees(direction, &self.hooks.cancel)?;
-        let mut cells = Cells::new(self.source.num_vertices());
+        let mut cells = ArcCells::new(self.source.num_vertices());
         for (&place, &degree) in self.order.as_slice().iter().zip(&degrees) {
             cells.add(place, degree.into());
         }

@@ -1,6 +1,6 @@
 //! Compression of a text that arrives in pieces, chunk by chunk.
 
-use crate::chunks::Directory;
+use crate::chunks::ChunkDirectory;
 use crate::error::reserve;
 use crate::options::MAX_LEN;
 use crate::{Error, Options, Result, build};
@@ -15,7 +15,7 @@ pub struct Builder {
     options: Options,
     chunk: usize,
     pending: Vec<u8>,
-    directory: Directory,
+    directory: ChunkDirectory,
 }
 
 impl Builder {
@@ -45,7 +45,7 @@ impl Builder {
         if chunk == 0 {
             return Err(Error::unsupported("chunks of no bytes"));
         }
-        let directory = Directory { chunks: Vec::new(), delimiter };
+        let directory = ChunkDirectory { chunks: Vec::new(), delimiter };
         Ok(Self { options, chunk, pending: Vec::new(), directory })
     }
 

@@ -2,9 +2,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::chunks::Directory;
+use crate::chunks::ChunkDirectory;
 use crate::error::{grow, reserve};
-use crate::view::{Parsed, View};
+use crate::view::{Parsed, TextView};
 use crate::{Error, Options, Result};
 
 /// A text that a [`Builder`](crate::Builder) wrote: the queries of a [`Succinct`](crate::Succinct)
@@ -68,7 +68,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
     /// Same as [`ChunkedText::open`].
     pub fn open_lazily(bytes: B) -> Result<Self> {
         let all = bytes.as_ref();
-        let directory = Directory::parse(all)?;
+        let directory = ChunkDirectory::parse(all)?;
         let mut chunks = Vec::new();
         reserve(&mut chunks, directory.chunks.len())?;
         let (mut begin, mut from) = (0, 0);
@@ -213,13 +213,13 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(())
     }
 
-    fn view<'a>(&'a self, chunk: &'a ChunkEntry) -> View<'a> {
+    fn view<'a>(&'a self, chunk: &'a ChunkEntry) -> TextView<'a> {
         let bytes = self.bytes.as_ref().get(chunk.range.clone());
         chunk.parsed.view(bytes.unwrap_or_default())
     }
 
     /// Returns the offset of each chunk in the text, and its queries.
-    fn views(&self) -> impl Iterator<Item = (u64, View<'_>)> {
+    fn views(&self) -> impl Iterator<Item = (u64, TextView<'_>)> {
         self.chunks.iter().map(|chunk| (chunk.begin, self.view(chunk)))
     }
 }

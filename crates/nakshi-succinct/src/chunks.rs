@@ -17,24 +17,24 @@ const NO_DELIMITER: u64 = 256;
 
 /// The ends of one chunk, in the text and in the serialised bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Chunk {
+pub(crate) struct ChunkEnds {
     pub(crate) text_end: u64,
     pub(crate) bytes_end: u64,
 }
 
 /// The directory and the trailer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Directory {
-    pub(crate) chunks: Vec<Chunk>,
+pub(crate) struct ChunkDirectory {
+    pub(crate) chunks: Vec<ChunkEnds>,
     pub(crate) delimiter: Option<u8>,
 }
 
-impl Directory {
+impl ChunkDirectory {
     pub(crate) fn add(&mut self, text: u64, bytes: u64) -> Result<()> {
         let last = self.chunks.last().copied().unwrap_or_default();
         grow(&mut self.chunks, 1)?;
         self.chunks
-            .push(Chunk { text_end: last.text_end + text, bytes_end: last.bytes_end + bytes });
+            .push(ChunkEnds { text_end: last.text_end + text, bytes_end: last.bytes_end + bytes });
         Ok(())
     }
 
@@ -78,9 +78,9 @@ impl Directory {
         };
         let mut chunks = Vec::new();
         reserve(&mut chunks, count)?;
-        let mut last = Chunk::default();
+        let mut last = ChunkEnds::default();
         for at in (begin..body).step_by(ENTRY) {
-            let chunk = Chunk { text_end: word(at)?, bytes_end: word(at + 8)? };
+            let chunk = ChunkEnds { text_end: word(at)?, bytes_end: word(at + 8)? };
             if chunk.text_end <= last.text_end || chunk.bytes_end <= last.bytes_end {
                 return Err(WRONG);
             }

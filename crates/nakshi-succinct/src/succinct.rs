@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use crate::error::reserve;
-use crate::view::{Parsed, Positions, View};
+use crate::view::{Parsed, Positions, TextView};
 use crate::{Options, Result, build};
 
 /// A compressed text of up to [`MAX_LEN`](crate::MAX_LEN) bytes, with random access and search.
@@ -160,7 +160,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
         Ok(())
     }
 
-    fn view(&self) -> View<'_> {
+    fn view(&self) -> TextView<'_> {
         self.parsed.view(self.bytes.as_ref())
     }
 }

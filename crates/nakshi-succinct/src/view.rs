@@ -22,7 +22,7 @@ pub(crate) struct Parsed {
 
 /// Queries on one compressed text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View<'a> {
+pub(crate) struct TextView<'a> {
     parsed: &'a Parsed,
     marks: Marks<'a>,
     positions: &'a [u8],
@@ -43,7 +43,7 @@ struct Lane {
 
 /// A row on its walk to a sampled row.
 #[derive(Clone, Copy, Default)]
-struct Walker {
+struct RowWalker {
     row: u64,
     steps: u64,
 }
@@ -59,10 +59,10 @@ impl Parsed {
 
     /// Returns the queries on `bytes`, from which this header was parsed.
     #[inline]
-    pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> View<'a> {
+    pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> TextView<'a> {
         let layout = &self.layout;
         let section = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
-        View {
+        TextView {
             parsed: self,
             marks: Marks {
                 directory: section(&layout.mark_directory),
@@ -79,7 +79,7 @@ impl Parsed {
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> TextView<'a> {
     pub(crate) fn len(&self) -> u64 {
         self.parsed.layout.len
     }
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
 
     /// Returns the text position of a row's suffix.
     pub(crate) fn locate(&self, row: u64) -> Result<u64> {
-        let mut walker = Walker { row, steps: 0 };
+        let mut walker = RowWalker { row, steps: 0 };
         loop {
             if let Some(position) = self.step(&mut walker)? {
                 return Ok(position);
@@ -219,13 +219,13 @@ impl<'a> View<'a> {
         mut rows: Range<u64>,
         mut found: impl FnMut(u64),
     ) -> Result<()> {
-        let mut walkers = [Walker::default(); LANES];
+        let mut walkers = [RowWalker::default(); LANES];
         let mut going = 0;
         loop {
             while let Some(free) = walkers.get_mut(going)
                 && let Some(row) = rows.next()
             {
-                *free = Walker { row, steps: 0 };
+                *free = RowWalker { row, steps: 0 };
                 going += 1;
             }
             let mut at = 0;
@@ -248,7 +248,7 @@ impl<'a> View<'a> {
     /// Advances by one step towards a sample; returns the position of the suffix at which the walk
     /// began, once it is known.
     #[inline]
-    fn step(&self, walker: &mut Walker) -> Result<Option<u64>> {
+    fn step(&self, walker: &mut RowWalker) -> Result<Option<u64>> {
         let layout = &self.parsed.layout;
         let known = if walker.row == 0 { Some(layout.len) } else { self.position(walker.row)? };
         if let Some(position) = known {
@@ -288,7 +288,7 @@ impl<'a> View<'a> {
 /// ones.
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {
-    view: View<'a>,
+    view: TextView<'a>,
     rows: Range<u64>,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 type Contents = Arc<Mutex<Arc<Vec<u8>>>>;
 
 #[derive(Debug, Default)]
-struct Files {
+struct MemoryFiles {
     named: HashMap<PathBuf, Contents>,
     open: HashMap<FileId, Contents>,
     next: u64,
@@ -19,7 +19,7 @@ struct Files {
 /// A backend whose files are vectors in memory. Clones share the files.
 #[derive(Debug, Clone)]
 pub struct MemoryBackend {
-    files: Arc<Mutex<Files>>,
+    files: Arc<Mutex<MemoryFiles>>,
     align: u32,
 }
 
@@ -50,7 +50,7 @@ impl MemoryBackend {
         *contents.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Files> {
+    fn lock(&self) -> MutexGuard<'_, MemoryFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,7 +1,7 @@
 //! The reader of selected ranges: sorts and merges requests, reads pages, runs tasks.
 
 use super::slice::{PageSlice, Pages};
-use super::window::{PageLocation, Window, WindowPage};
+use super::window::{PageLocation, RequestWindow, WindowPage};
 use super::{GatherOptions, Request};
 use crate::buffer::AlignedBuf;
 use crate::cache::{Lookup, PageCache, Region};
@@ -37,7 +37,7 @@ pub struct CachedReader {
     fetcher: Fetcher,
     stats: Arc<IoStats>,
     options: GatherOptions,
-    window: Window,
+    window: RequestWindow,
     regions: Vec<Arc<Region>>,
     /// Indices of the requests by offset.
     order: Vec<usize>,
@@ -82,7 +82,7 @@ impl CachedReader {
             fetcher,
             stats,
             options,
-            window: Window::default(),
+            window: RequestWindow::default(),
             regions: Vec::new(),
             order: Vec::new(),
             spare: Vec::new(),

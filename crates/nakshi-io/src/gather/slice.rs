@@ -1,6 +1,6 @@
 //! The bytes of one request, in the pages where they lie.
 
-use super::window::Window;
+use super::window::RequestWindow;
 use crate::cache::PageCache;
 use crate::resident::SLACK;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(super) enum Pages<'a> {
     /// On one page, or in memory outside the cache.
     One(&'a [u8]),
     /// In consecutive entries of the window; the number is the first of them.
-    Many(&'a Window, u64, &'a PageCache),
+    Many(&'a RequestWindow, u64, &'a PageCache),
 }
 
 /// Contiguous bytes with readable bytes after them.

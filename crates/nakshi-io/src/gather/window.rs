@@ -60,7 +60,7 @@ pub(super) struct PageRun {
 
 /// The pages, requests and runs in progress.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct RequestWindow {
     entries: VecDeque<WindowPage>,
     first_entry: u64,
     actives: VecDeque<Option<PendingRequest>>,
@@ -71,7 +71,7 @@ pub(super) struct Window {
     pub(super) ready: VecDeque<u64>,
 }
 
-impl Window {
+impl RequestWindow {
     /// Returns the number of pages held or awaited, and of the pages between them.
     pub(super) fn pages(&self) -> usize {
         self.entries.len()

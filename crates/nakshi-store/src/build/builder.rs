@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nakshi_io::write::WriteFs;
 
 use super::batch::ListBatch;
-use super::files::{Files, Stripes};
+use super::files::{BuildFiles, Stripes};
 use super::ids::{IdSink, OrderSink, Orders};
 use super::sink::{Sink, write_small};
 use crate::column::NumberSlice;
@@ -78,7 +78,7 @@ impl Default for BuildOptions {
 #[derive(Debug)]
 pub struct StoreBuilder {
     options: BuildOptions,
-    files: Files,
+    files: BuildFiles,
     lists: Option<AdjacencySinks>,
     id_sink: Option<IdSink>,
     order: Option<OrderSink>,
@@ -119,7 +119,7 @@ impl StoreBuilder {
         if names.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
             return Err(Error::Invalid("two columns have the same name".into()));
         }
-        let files = Files::create(fs, dest, options.page_size, options.stripes.as_ref())?;
+        let files = BuildFiles::create(fs, dest, options.page_size, options.stripes.as_ref())?;
         Ok(Self::with(files, options))
     }
 
@@ -128,10 +128,10 @@ impl StoreBuilder {
     /// # Errors
     /// Same as [`StoreBuilder::create`].
     pub fn successor(fs: Arc<dyn WriteFs>, store: &Store, options: BuildOptions) -> Result<Self> {
-        Ok(Self::with(Files::succeed(fs, store, options.page_size)?, options))
+        Ok(Self::with(BuildFiles::succeed(fs, store, options.page_size)?, options))
     }
 
-    fn with(files: Files, options: BuildOptions) -> Self {
+    fn with(files: BuildFiles, options: BuildOptions) -> Self {
         Self {
             options,
             files,

@@ -29,7 +29,7 @@ fn twice(dirs: &[PathBuf]) -> Option<&PathBuf> {
 
 /// The directory under construction, and the numbers of its files.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct BuildFiles {
     pub(super) fs: Arc<dyn WriteFs>,
     pub(super) dir: AtomicDir,
     pub(super) uuid: Uuid,
@@ -39,7 +39,7 @@ pub(super) struct Files {
     next_id: u32,
 }
 
-impl Files {
+impl BuildFiles {
     /// Creates a new store at `dest`.
     pub(super) fn create(
         fs: Arc<dyn WriteFs>,

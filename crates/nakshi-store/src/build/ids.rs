@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::ids::keys::{BLOCK, Key, KeyEncoder, decode_block};
 use crate::{Error, ExternalId, FileEntry, IdKind, IdsEntry, Result, VertexId};
 
-use super::files::Files;
+use super::files::BuildFiles;
 use super::sink::Sink;
 
 /// The writer of the id dictionary, which gets keys in rank order.
@@ -23,7 +23,7 @@ pub(super) struct IdSink {
 }
 
 impl IdSink {
-    pub(super) fn create(files: &mut Files, kind: IdKind) -> Result<Self> {
+    pub(super) fn create(files: &mut BuildFiles, kind: IdKind) -> Result<Self> {
         if kind == IdKind::Dense {
             return Err(Error::Invalid("dense ids have no keys".into()));
         }
@@ -47,7 +47,7 @@ impl IdSink {
 
     pub(super) fn finish(
         self,
-        files: &mut Files,
+        files: &mut BuildFiles,
         vertices: u64,
         orders: Orders,
     ) -> Result<IdsEntry> {
@@ -65,7 +65,7 @@ impl IdSink {
 }
 
 /// Returns the external id of one vertex, from the files of ids as far as they are written.
-pub(super) fn id_of(files: &Files, ids: &IdsEntry, v: VertexId) -> Result<ExternalId> {
+pub(super) fn id_of(files: &BuildFiles, ids: &IdsEntry, v: VertexId) -> Result<ExternalId> {
     let file = |entry: &FileEntry| {
         let path = files.path(&entry.name);
         File::open(&path).map_err(|source| Error::io("open", &path, source))
@@ -117,7 +117,7 @@ pub(super) struct OrderSink {
 }
 
 impl OrderSink {
-    pub(super) fn create(files: &mut Files, vertices: u64) -> Result<Self> {
+    pub(super) fn create(files: &mut BuildFiles, vertices: u64) -> Result<Self> {
         let internal = files.sink("ids", INTERNAL, false)?;
         Ok(Self { internal, vertices, count: 0, identity: true })
     }
@@ -132,7 +132,7 @@ impl OrderSink {
     }
 
     /// Writes both orders, unless they are equal; `memory` is for the table of ranks.
-    pub(super) fn finish(self, files: &mut Files, memory: u64) -> Result<Orders> {
+    pub(super) fn finish(self, files: &mut BuildFiles, memory: u64) -> Result<Orders> {
         if self.count != self.vertices {
             return Err(misfit(self.vertices));
         }

@@ -16,7 +16,7 @@ const PIECE: u64 = 1 << 20;
 /// Sums over all lists of one direction, which are compared with the manifest and the other
 /// direction.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct EdgeSums {
     arcs: u64,
     loops: u64,
     max_degree: u64,
@@ -72,7 +72,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn direction(&mut self, entry: &AdjacencyEntry) -> Result<Sums> {
+    fn direction(&mut self, entry: &AdjacencyEntry) -> Result<EdgeSums> {
         let adjacency = self.store.adjacency(entry.direction)?;
         let cancel = &self.options.cancel;
         let mut beside = Beside {
@@ -81,7 +81,7 @@ impl Checker<'_> {
             degrees_at: 0,
             heads_at: 0,
         };
-        let mut sums = Sums::default();
+        let mut sums = EdgeSums::default();
         let options =
             ReaderOptions { depth: 1, cancel: Some(cancel.clone()), ..ReaderOptions::default() };
         let mut reader = adjacency.file().reader_with(&options, Arc::new(IoStats::new()))?;
@@ -132,7 +132,7 @@ impl Checker<'_> {
         buf: &[u8],
         range: Range<usize>,
         beside: &mut Beside,
-        sums: &mut Sums,
+        sums: &mut EdgeSums,
     ) -> Result<()> {
         let bytes = (range.end - range.start) as u64;
         let mut first = Vec::new();
@@ -178,7 +178,7 @@ impl Checker<'_> {
     }
 }
 
-impl Sums {
+impl EdgeSums {
     fn edge(&mut self, direction: Direction, v: VertexId, u: VertexId) {
         let (source, target) = match direction {
             Direction::Out => (v, u),

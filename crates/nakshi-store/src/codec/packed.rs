@@ -157,10 +157,12 @@ pub(crate) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64> {
 }
 
 #[cold]
-fn fault(fault: simd::Fault) -> Error {
+fn fault(fault: simd::DecodeFault) -> Error {
     match fault {
-        simd::Fault::Short => SHORT,
-        simd::Fault::Width => Error::BadList("a group of gaps has a width that does not exist"),
-        simd::Fault::Vertex => NO_VERTEX,
+        simd::DecodeFault::Short => SHORT,
+        simd::DecodeFault::Width => {
+            Error::BadList("a group of gaps has a width that does not exist")
+        }
+        simd::DecodeFault::Vertex => NO_VERTEX,
     }
 }

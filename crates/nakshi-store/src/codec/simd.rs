@@ -36,7 +36,7 @@ pub(super) struct Buffer {
 
 /// Position of the decoder in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cursor {
+pub(super) struct BlockCursor {
     /// Next byte.
     pub(super) at: usize,
     /// Last neighbour.
@@ -47,7 +47,7 @@ pub(super) struct Cursor {
 
 /// The fault of a block that does not decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum DecodeFault {
     /// The bytes end too early.
     Short,
     /// A group's width is over 32, or 26 to 31.
@@ -57,8 +57,14 @@ pub(super) enum Fault {
 }
 
 /// Decodes `count` <= 128 gaps at the cursor into `out[from..]`, with `from` 0 or 1.
-trait Decode: Fn(&[u8], &mut Cursor, &mut Buffer, usize, usize) -> Result<(), Fault> {}
-impl<F: Fn(&[u8], &mut Cursor, &mut Buffer, usize, usize) -> Result<(), Fault>> Decode for F {}
+trait Decode:
+    Fn(&[u8], &mut BlockCursor, &mut Buffer, usize, usize) -> Result<(), DecodeFault>
+{
+}
+impl<F: Fn(&[u8], &mut BlockCursor, &mut Buffer, usize, usize) -> Result<(), DecodeFault>> Decode
+    for F
+{
+}
 
 /// A packed list behind its header and first neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +95,7 @@ fn has_avx2() -> bool {
 pub(super) fn blocks(
     coded: &Coded<'_>,
     f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeFault> {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         // SAFETY: AVX2 was detected.
@@ -103,10 +109,10 @@ fn blocks_by(
     decode: impl Decode,
     coded: &Coded<'_>,
     mut f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeFault> {
     let &Coded { bytes, end, at, degree, first, max } = coded;
     let mut out = Buffer::new();
-    let mut cursor = Cursor { at, last: first, largest: first };
+    let mut cursor = BlockCursor { at, last: first, largest: first };
     out.put_first(first);
     let (mut have, mut left) = (1, degree.saturating_sub(1));
     loop {
@@ -115,10 +121,10 @@ fn blocks_by(
             decode(bytes, &mut cursor, &mut out, have, take)?;
         }
         if cursor.at > end {
-            return Err(Fault::Short);
+            return Err(DecodeFault::Short);
         }
         if cursor.largest > max {
-            return Err(Fault::Vertex);
+            return Err(DecodeFault::Vertex);
         }
         left -= take as u64;
         if f(out.front(have + take)).is_break() || left == 0 {
@@ -130,8 +136,8 @@ fn blocks_by(
 
 /// Returns the sum of `values` over the ids of a list.
 #[inline]
-pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault> {
-    let Some(max) = bound(values, coded.max) else { return Err(Fault::Vertex) };
+pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, DecodeFault> {
+    let Some(max) = bound(values, coded.max) else { return Err(DecodeFault::Vertex) };
     let coded = &Coded { max, ..*coded };
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
@@ -146,7 +152,7 @@ pub(super) fn sum<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault
 
 /// The scalar twin of [`avx2::sum`], which defines the sum.
 #[cold]
-fn sum_scalar<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, Fault> {
+fn sum_scalar<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, DecodeFault> {
     let mut lanes = Lanes::default();
     let first = values.get(coded.first as usize).map_or(0.0, |&value| value.into());
     let mut skip = 1;
@@ -213,14 +219,14 @@ pub trait Load: Copy {
 /// The scalar twin of [`avx2::decode`], which defines the decoding of a block.
 pub(super) fn scalar(
     bytes: &[u8],
-    cursor: &mut Cursor,
+    cursor: &mut BlockCursor,
     out: &mut Buffer,
     from: usize,
     count: usize,
-) -> Result<(), Fault> {
+) -> Result<(), DecodeFault> {
     let groups = count.div_ceil(GROUP);
     let data = cursor.at + groups;
-    let widths = bytes.get(cursor.at..data).ok_or(Fault::Short)?;
+    let widths = bytes.get(cursor.at..data).ok_or(DecodeFault::Short)?;
     cursor.at = data;
     groups_scalar(bytes, widths, cursor, out.slots(from, count))
 }
@@ -229,16 +235,17 @@ pub(super) fn scalar(
 fn groups_scalar(
     bytes: &[u8],
     widths: &[u8],
-    cursor: &mut Cursor,
+    cursor: &mut BlockCursor,
     slots: &mut [u32],
-) -> Result<(), Fault> {
+) -> Result<(), DecodeFault> {
     let mut largest = cursor.largest;
     for (group, &width) in slots.chunks_mut(GROUP).zip(widths) {
         if width > 32 || (26..32).contains(&width) {
-            return Err(Fault::Width);
+            return Err(DecodeFault::Width);
         }
         let size = (group.len() * usize::from(width)).div_ceil(8);
-        let packed = bytes.get(cursor.at..).filter(|p| p.len() >= size).ok_or(Fault::Short)?;
+        let packed =
+            bytes.get(cursor.at..).filter(|p| p.len() >= size).ok_or(DecodeFault::Short)?;
         cursor.at += size;
         let mask = (1u64 << width) - 1;
         for (i, slot) in group.iter_mut().enumerate() {
@@ -270,7 +277,9 @@ mod avx2 {
 
     use std::ops::ControlFlow;
 
-    use super::{BLOCK, Buffer, Coded, Cursor, Fault, GROUP, Lanes, Load, Term, blocks_by};
+    use super::{
+        BLOCK, BlockCursor, Buffer, Coded, DecodeFault, GROUP, Lanes, Load, Term, blocks_by,
+    };
     use crate::VertexId;
 
     /// The vectors that unpack eight gaps of one width.
@@ -314,8 +323,8 @@ mod avx2 {
     pub(super) fn blocks(
         coded: &Coded<'_>,
         f: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-    ) -> Result<(), Fault> {
-        let decode = |bytes: &[u8], cursor: &mut Cursor, out: &mut Buffer, from, count| {
+    ) -> Result<(), DecodeFault> {
+        let decode = |bytes: &[u8], cursor: &mut BlockCursor, out: &mut Buffer, from, count| {
             decode(bytes, cursor, out, from, count)
         };
         blocks_by(decode, coded, f)
@@ -325,18 +334,18 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     pub(super) fn decode(
         bytes: &[u8],
-        cursor: &mut Cursor,
+        cursor: &mut BlockCursor,
         out: &mut Buffer,
         from: usize,
         count: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeFault> {
         let Some(widths) = widths(bytes, cursor.at, count) else {
             return super::scalar(bytes, cursor, out, from, count);
         };
         if from > 1 || widths.len() * GROUP + from > super::ROOM {
-            return Err(Fault::Short);
+            return Err(DecodeFault::Short);
         }
-        let mut stream = Stream::new(bytes, cursor.at, cursor.last);
+        let mut stream = GroupDecoder::new(bytes, cursor.at, cursor.last);
         stream.largest = _mm256_set1_epi32(cursor.largest.cast_signed());
         stream.at += widths.len();
         let mut to: *mut u32 = out.ids.as_mut_ptr().cast();
@@ -383,7 +392,7 @@ mod avx2 {
     }
 
     /// Position of a decoder in the groups of a list.
-    struct Stream<'a> {
+    struct GroupDecoder<'a> {
         bytes: &'a [u8],
         /// Offset of the next group.
         at: usize,
@@ -393,7 +402,7 @@ mod avx2 {
         largest: __m256i,
     }
 
-    impl<'a> Stream<'a> {
+    impl<'a> GroupDecoder<'a> {
         #[inline]
         #[target_feature(enable = "avx2")]
         fn new(bytes: &'a [u8], at: usize, last: VertexId) -> Self {
@@ -471,14 +480,14 @@ mod avx2 {
 
         #[inline]
         #[target_feature(enable = "avx2")]
-        fn cursor(&self) -> Cursor {
+        fn cursor(&self) -> BlockCursor {
             let half = _mm_max_epu32(
                 _mm256_castsi256_si128(self.largest),
                 _mm256_extracti128_si256::<1>(self.largest),
             );
             let half = _mm_max_epu32(half, _mm_shuffle_epi32::<0b01_00_11_10>(half));
             let half = _mm_max_epu32(half, _mm_shuffle_epi32::<0b10_11_00_01>(half));
-            Cursor {
+            BlockCursor {
                 at: self.at,
                 last: _mm256_cvtsi256_si32(self.carry).cast_unsigned(),
                 largest: _mm_cvtsi128_si32(half).cast_unsigned(),
@@ -495,11 +504,11 @@ mod avx2 {
     pub(super) unsafe fn sum<T: Term>(
         coded: &Coded<'_>,
         values: &[T],
-    ) -> Result<Option<f64>, Fault> {
+    ) -> Result<Option<f64>, DecodeFault> {
         let first = values.get(coded.first as usize).map_or(0.0, |&value| value.into());
         let &Coded { bytes, end, at, degree, max, .. } = coded;
         let bound = _mm256_set1_epi32(max.cast_signed());
-        let mut stream = Stream::new(bytes, at, coded.first);
+        let mut stream = GroupDecoder::new(bytes, at, coded.first);
         let (mut low, mut high) = (_mm256_setzero_pd(), _mm256_setzero_pd());
         let (mut left, mut room) = (degree.saturating_sub(1), BLOCK - 1);
         while left > 0 {
@@ -529,12 +538,12 @@ mod avx2 {
             }
         }
         if stream.at > end {
-            return Err(Fault::Short);
+            return Err(DecodeFault::Short);
         }
         // A lane that exceeded the bound once stays above it.
         let within = _mm256_cmpeq_epi32(_mm256_max_epu32(stream.largest, bound), bound);
         if _mm256_movemask_epi8(within) != -1 {
-            return Err(Fault::Vertex);
+            return Err(DecodeFault::Vertex);
         }
         let mut lanes = Lanes::default();
         // SAFETY: the array has 64 bytes.
@@ -599,12 +608,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Outcome = Result<(Cursor, Vec<u32>), Fault>;
+    type Outcome = Result<(BlockCursor, Vec<u32>), DecodeFault>;
 
     fn run(decode: impl Decode, bytes: &[u8], last: u32, from: usize, count: usize) -> Outcome {
         let mut out = Buffer::new();
         out.put_first(last);
-        let mut cursor = Cursor { at: 0, last, largest: if from == 1 { last } else { 0 } };
+        let mut cursor = BlockCursor { at: 0, last, largest: if from == 1 { last } else { 0 } };
         decode(bytes, &mut cursor, &mut out, from, count)?;
         Ok((cursor, out.front(from + count).get(from..).unwrap_or_default().to_vec()))
     }
@@ -628,7 +637,7 @@ mod tests {
             let slow = run(scalar, &bytes, last, from, count);
             #[cfg(target_arch = "x86_64")]
             if has_avx2() {
-                let decode = |bytes: &[u8], cursor: &mut Cursor, out: &mut Buffer, from, count| {
+                let decode = |bytes: &[u8], cursor: &mut BlockCursor, out: &mut Buffer, from, count| {
                     // SAFETY: AVX2 was detected.
                     unsafe { avx2::decode(bytes, cursor, out, from, count) }
                 };
@@ -661,7 +670,7 @@ mod tests {
             let fast = sum(&coded, &values);
             let slow = sum_scalar(&Coded { max: 4989, ..coded }, &values);
             // In a list with two faults, the twins may find different ones.
-            let bits = |sum: Result<f64, Fault>| sum.ok().map(f64::to_bits);
+            let bits = |sum: Result<f64, DecodeFault>| sum.ok().map(f64::to_bits);
             prop_assert_eq!(bits(fast), bits(slow));
             let wide: Vec<f64> = values.iter().map(|&v| v.into()).collect();
             let fast = sum(&coded, &wide);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-enum Encoder {
+enum Compressor {
     Plain(Box<dyn Write + Send>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
@@ -18,7 +18,7 @@ pub(super) type FinishedOutput = (OutputFile, u64);
 
 /// An output file that appears under its name once it is finished.
 pub struct OutputFile {
-    encoder: Option<Encoder>,
+    encoder: Option<Compressor>,
     path: PathBuf,
     partial: Option<PathBuf>,
 }
@@ -30,7 +30,7 @@ impl OutputFile {
     /// [`Error::Invalid`] for a path that names no file; the errors of creating it.
     pub fn create(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
-            let encoder = Encoder::Plain(Box::new(BufWriter::new(std::io::stdout())));
+            let encoder = Compressor::Plain(Box::new(BufWriter::new(std::io::stdout())));
             return Ok(Self { encoder: Some(encoder), path: path.into(), partial: None });
         }
         let name = path
@@ -44,12 +44,12 @@ impl OutputFile {
         let file = BufWriter::with_capacity(1 << 20, File::create(&partial).map_err(failed)?);
         let encoder = match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => {
-                Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::fast()))
+                Compressor::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::fast()))
             }
             Some("zst") => {
-                Encoder::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(failed)?)
+                Compressor::Zstd(zstd::stream::write::Encoder::new(file, 3).map_err(failed)?)
             }
-            _ => Encoder::Plain(Box::new(file)),
+            _ => Compressor::Plain(Box::new(file)),
         };
         Ok(Self { encoder: Some(encoder), path: path.into(), partial: Some(partial) })
     }
@@ -69,11 +69,11 @@ impl OutputFile {
     pub fn finish(mut self) -> Result<()> {
         let failed = |source| Error::io("write", &self.path, source);
         match self.encoder.take() {
-            Some(Encoder::Plain(mut file)) => file.flush().map_err(failed)?,
-            Some(Encoder::Gzip(encoder)) => {
+            Some(Compressor::Plain(mut file)) => file.flush().map_err(failed)?,
+            Some(Compressor::Gzip(encoder)) => {
                 encoder.finish().and_then(|mut file| file.flush()).map_err(failed)?
             }
-            Some(Encoder::Zstd(encoder)) => {
+            Some(Compressor::Zstd(encoder)) => {
                 encoder.finish().and_then(|mut file| file.flush()).map_err(failed)?
             }
             None => {}
@@ -89,18 +89,18 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.encoder {
-            Some(Encoder::Plain(file)) => file.write(bytes),
-            Some(Encoder::Gzip(encoder)) => encoder.write(bytes),
-            Some(Encoder::Zstd(encoder)) => encoder.write(bytes),
+            Some(Compressor::Plain(file)) => file.write(bytes),
+            Some(Compressor::Gzip(encoder)) => encoder.write(bytes),
+            Some(Compressor::Zstd(encoder)) => encoder.write(bytes),
             None => Ok(bytes.len()),
         }
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         match &mut self.encoder {
-            Some(Encoder::Plain(file)) => file.flush(),
-            Some(Encoder::Gzip(encoder)) => encoder.flush(),
-            Some(Encoder::Zstd(encoder)) => encoder.flush(),
+            Some(Compressor::Plain(file)) => file.flush(),
+            Some(Compressor::Gzip(encoder)) => encoder.flush(),
+            Some(Compressor::Zstd(encoder)) => encoder.flush(),
             None => Ok(()),
         }
     }

@@ -185,7 +185,7 @@ pub(crate) fn decode_block(
 /// # Errors
 /// [`Error::BadList`] if the block ends before it.
 pub(crate) fn integer_at(bytes: &[u8], first: i128, place: u64) -> Result<i128> {
-    let mut gaps = Gaps::of(bytes)?;
+    let mut gaps = GapWalk::of(bytes)?;
     while gaps.passed < place {
         match gaps.eight(place) {
             Some(sum) => gaps.pass_eight(sum),
@@ -204,7 +204,7 @@ pub(crate) fn place_of(bytes: &[u8], first: i128, wanted: i128, count: u64) -> R
     let Some(distance) = wanted.checked_sub(first).and_then(|d| u64::try_from(d).ok()) else {
         return Ok(None);
     };
-    let mut gaps = Gaps::of(bytes)?;
+    let mut gaps = GapWalk::of(bytes)?;
     while gaps.sum < distance {
         match gaps.eight(count - 1).filter(|sum| distance - gaps.sum >= *sum) {
             Some(sum) => gaps.pass_eight(sum),
@@ -217,7 +217,7 @@ pub(crate) fn place_of(bytes: &[u8], first: i128, wanted: i128, count: u64) -> R
 
 /// A walk over the gaps of a block of integers. A gap fits 64 bits, and so does the sum of all
 /// gaps, since all ids of a block are below 2^64 or all fit 64 bits with a sign.
-struct Gaps<'a> {
+struct GapWalk<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Number of gaps passed, and their sum.
@@ -225,7 +225,7 @@ struct Gaps<'a> {
     sum: u64,
 }
 
-impl<'a> Gaps<'a> {
+impl<'a> GapWalk<'a> {
     fn of(bytes: &'a [u8]) -> Result<Self> {
         let mut at = 0;
         get_wide(bytes, &mut at).ok_or(Error::BadList(BAD))?;

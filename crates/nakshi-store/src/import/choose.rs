@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use nakshi_io::run_workers;
 
 use super::collect::Collected;
-use super::dictionary::{Census, DIRECT, Dictionary, MergedId};
+use super::dictionary::{DIRECT, Dictionary, IdCensus, MergedId};
 use super::options::{ImportLayout, ImportOptions};
 use crate::hooks::Hooks;
 use crate::layout::StreamingOrder;
@@ -70,7 +70,7 @@ impl ListSample {
         collected: &Collected,
         pairs: &Spill,
         dictionary: &Dictionary<'_>,
-        census: &Census,
+        census: &IdCensus,
         options: &ImportOptions,
         hooks: &Hooks,
     ) -> Result<ImportLayout> {

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use nakshi_io::run_workers;
 
-use super::dictionary::{Direct, IdRun, Interner, Order};
+use super::dictionary::{Direct, IdOrder, IdRun, Interner};
 use super::inputs::Inputs;
 use super::options::{ImportOptions, SelfLoops};
-use super::read::{Batch, Weights};
+use super::read::{Batch, WeightBuffer};
 use crate::decimal::decimal;
 use crate::hooks::{Hooks, Progress};
 use crate::sort::pairs::{PairChunk, PairWriter};
@@ -27,12 +27,12 @@ pub(crate) struct Collected {
     pub runs: Vec<IdRun>,
     /// Number of ids in each generation.
     pub sizes: Vec<u32>,
-    pub totals: Totals,
+    pub totals: InputTotals,
 }
 
 /// The counts of all workers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Totals {
+pub(crate) struct InputTotals {
     pub edges: u64,
     pub self_loops: u64,
     /// True if all ids but the small integers are canonical integers.
@@ -62,7 +62,7 @@ impl Default for WeightRange {
 
 impl WeightRange {
     #[allow(clippy::cast_possible_truncation)]
-    fn add(&mut self, weights: &Weights) {
+    fn add(&mut self, weights: &WeightBuffer) {
         if weights.is_float() {
             self.float = true;
             let floats = weights.bits().iter().map(|&bits| f64::from_bits(bits));
@@ -90,7 +90,7 @@ impl WeightRange {
     }
 }
 
-impl Default for Totals {
+impl Default for InputTotals {
     fn default() -> Self {
         Self {
             edges: 0,
@@ -112,7 +112,7 @@ pub(crate) fn collect(
     hooks: &Hooks,
 ) -> Result<Collected> {
     let known = inputs.known_bytes();
-    let shared = Shared {
+    let shared = SharedInputs {
         counters: std::sync::Arc::clone(&inputs.counters),
         inputs: Mutex::new(inputs),
         known,
@@ -137,7 +137,7 @@ pub(crate) fn collect(
         generations: Vec::new(),
         runs: Vec::new(),
         sizes: vec![0; shared.generations.into_inner() as usize],
-        totals: Totals::default(),
+        totals: InputTotals::default(),
     };
     for output in results.into_iter().flatten() {
         all.direct.absorb(output.direct);
@@ -159,7 +159,7 @@ pub(crate) fn collect(
     Ok(all)
 }
 
-struct Shared<'a, 'h> {
+struct SharedInputs<'a, 'h> {
     inputs: Mutex<Inputs<'a>>,
     counters: std::sync::Arc<super::read::Counters>,
     known: u64,
@@ -171,7 +171,7 @@ struct Shared<'a, 'h> {
     edges: std::sync::atomic::AtomicU64,
 }
 
-impl Shared<'_, '_> {
+impl SharedInputs<'_, '_> {
     /// Keeps the error of the earliest piece of input, so that the message does not depend on the
     /// speed of the workers.
     fn fail(&self, task: u64, error: Error) {
@@ -187,12 +187,12 @@ struct WorkerOutput {
     direct: Direct,
     direct_chunks: Vec<PairChunk>,
     generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
-    totals: Totals,
+    totals: InputTotals,
 }
 
 struct Worker<'s, 'a, 'h> {
     options: &'s ImportOptions,
-    shared: &'s Shared<'a, 'h>,
+    shared: &'s SharedInputs<'a, 'h>,
     keys: &'s Spill,
     direct: Direct,
     direct_pairs: PairWriter<'s>,
@@ -201,7 +201,7 @@ struct Worker<'s, 'a, 'h> {
     room: u64,
     pairs: PairWriter<'s>,
     generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
-    totals: Totals,
+    totals: InputTotals,
 }
 
 impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
@@ -210,7 +210,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         share: u64,
         pairs: &'s Spill,
         keys: &'s Spill,
-        shared: &'s Shared<'a, 'h>,
+        shared: &'s SharedInputs<'a, 'h>,
     ) -> Self {
         Self {
             options,
@@ -222,7 +222,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             room: share / 4,
             pairs: PairWriter::new(pairs),
             generations: Vec::new(),
-            totals: Totals::default(),
+            totals: InputTotals::default(),
         }
     }
 
@@ -406,7 +406,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         }
         // A guess at the order of all ids; a run in the wrong order is sorted again later.
         let canonical = self.shared.canonical.load(Ordering::Relaxed);
-        let order = if canonical { Order::Integer } else { Order::Bytes };
+        let order = if canonical { IdOrder::Integer } else { IdOrder::Bytes };
         let generation = self.shared.generations.fetch_add(1, Ordering::Relaxed);
         let run = IdRun::write(self.keys, generation, order, self.interner.sorted(order))?;
         let size = u32::try_from(self.interner.len())

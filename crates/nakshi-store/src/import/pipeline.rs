@@ -9,17 +9,17 @@ use nakshi_io::run_workers;
 use nakshi_io::write::WriteFs;
 
 use super::choose::ListSample;
-use super::collect::{Collected, Totals, collect};
-use super::dictionary::{Census, Dictionary, IdKey, Order};
+use super::collect::{Collected, InputTotals, collect};
+use super::dictionary::{Dictionary, IdCensus, IdKey, IdOrder};
 use super::input::Input;
 use super::inputs::Inputs;
 use super::options::{ImportLayout, ImportOptions, Report};
 use crate::budget::{Budget, threads_of};
-use crate::emit::{Duplicates, EmitScratch, Emitted, Rules, emit};
+use crate::emit::{Duplicates, EmitScratch, Emitted, ListRules, emit};
 use crate::hooks::{Hooks, Progress};
 use crate::layout::StreamingOrder;
 use crate::sort::pairs::{PairChunk, read_chunk};
-use crate::sort::partition::{Bucket, Cells, Ranges, Scatter, join};
+use crate::sort::partition::{ArcCells, Bucket, Ranges, Scatter, join};
 use crate::sort::radix::{Record, Weighted};
 use crate::sort::spill::Spill;
 use crate::{
@@ -188,7 +188,7 @@ impl ImportJob<'_> {
         collected: &Collected,
         pairs: &Spill,
         dictionary: &Dictionary<'_>,
-    ) -> Result<(Census, ImportLayout)> {
+    ) -> Result<(IdCensus, ImportLayout)> {
         if self.options.layout != ImportLayout::Auto {
             return Ok((dictionary.census(&mut |_, _| ())?, self.options.layout));
         }
@@ -221,14 +221,14 @@ impl ImportJob<'_> {
         }
     }
 
-    fn rules(&self, totals: &Totals) -> Rules {
+    fn rules(&self, totals: &InputTotals) -> ListRules {
         let duplicates = self.options.duplicates;
         let valued = self.options.weighted || duplicates == Duplicates::Sum;
-        Rules { duplicates, valued, float: totals.weights.float }
+        ListRules { duplicates, valued, float: totals.weights.float }
     }
 
     /// Returns the weight column, as narrow as its values allow.
-    fn columns(&self, totals: &Totals, rules: Rules) -> Vec<ColumnSpec> {
+    fn columns(&self, totals: &InputTotals, rules: ListRules) -> Vec<ColumnSpec> {
         if !rules.valued {
             return Vec::new();
         }
@@ -251,10 +251,10 @@ impl ImportJob<'_> {
         &self,
         layout: ImportLayout,
         dictionary: &mut Dictionary<'_>,
-        census: &Census,
-        totals: &Totals,
+        census: &IdCensus,
+        totals: &InputTotals,
         builder: &mut StoreBuilder,
-    ) -> Result<Cells> {
+    ) -> Result<ArcCells> {
         let vertices = census.vertices;
         let mut placer = match layout {
             ImportLayout::Original => StreamingOrder::Original { next: 0 },
@@ -270,7 +270,7 @@ impl ImportJob<'_> {
         if ordered {
             builder.begin_order()?;
         }
-        let mut cells = Cells::new(vertices);
+        let mut cells = ArcCells::new(vertices);
         let mut done = 0_u64;
         dictionary.assign(&mut |key, ends| {
             let place = placer.place(ends)?;
@@ -342,7 +342,7 @@ impl ImportJob<'_> {
         Ok(Arcs { spill: arcs, out: join(out), into: join(into) })
     }
 
-    fn report(&self, census: &Census, totals: &Totals, emitted: Emitted) -> Report {
+    fn report(&self, census: &IdCensus, totals: &InputTotals, emitted: Emitted) -> Report {
         // In an undirected graph every edge but a self-loop is two arcs.
         let ways = if self.options.directed { 1 } else { 2 };
         Report {
@@ -399,8 +399,8 @@ fn integer(key: &IdKey) -> Option<i128> {
 }
 
 /// Returns the narrowest kind that holds all ids.
-fn id_kind(census: &Census, order: Order, utf8: bool) -> IdKind {
-    if order == Order::Bytes {
+fn id_kind(census: &IdCensus, order: IdOrder, utf8: bool) -> IdKind {
+    if order == IdOrder::Bytes {
         return if utf8 { IdKind::Text } else { IdKind::Bytes };
     }
     let (Some(first), Some(last)) = (&census.first, &census.last) else { return IdKind::Dense };

@@ -31,7 +31,7 @@ pub enum Sides {
 }
 
 /// Positions of the placed vertices, for [`Sides::Nearer`].
-struct Span {
+struct PlacedSpan {
     /// Width of each vertex.
     sizes: Vec<f64>,
     /// Middle of each placed vertex.
@@ -40,7 +40,7 @@ struct Span {
     right: f64,
 }
 
-impl Span {
+impl PlacedSpan {
     /// Returns true if the mean of `friends`, of weight 1 or more, lies left of the middle; returns
     /// `turn` if the sides are equal.
     fn is_left(&self, friends: impl Iterator<Item = (VertexId, f32)>, turn: bool) -> bool {
@@ -78,7 +78,7 @@ pub(super) struct Arranger<'g> {
     /// vertex.
     tie: Vec<f64>,
     degree: Vec<f64>,
-    span: Option<Span>,
+    span: Option<PlacedSpan>,
 }
 
 /// A queued vertex, with the tie that it had when it was queued.
@@ -125,7 +125,7 @@ impl<'g> Arranger<'g> {
     /// only.
     pub fn nearer(mut self, sizes: Vec<f64>) -> Self {
         let middles = vec![0.0; sizes.len()];
-        self.span = Some(Span { sizes, middles, left: 0.0, right: 0.0 });
+        self.span = Some(PlacedSpan { sizes, middles, left: 0.0, right: 0.0 });
         self
     }
 

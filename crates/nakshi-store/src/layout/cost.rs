@@ -59,7 +59,7 @@ pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
     let page = u64::from(store.manifest().page_size);
     let stream = ListStream::new(store, Direction::Out, column.as_ref())?;
     let next = AtomicUsize::new(0);
-    let sums = run_workers(source.threads, |_| -> Result<Vec<(usize, Sums)>> {
+    let sums = run_workers(source.threads, |_| -> Result<Vec<(usize, CostSums)>> {
         let (mut done, mut reader) = (Vec::new(), stream.reader()?);
         loop {
             source.hooks.check()?;
@@ -67,7 +67,7 @@ pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
             if chunk >= stream.chunks() {
                 return Ok(done);
             }
-            let mut sums = Sums::default();
+            let mut sums = CostSums::default();
             reader.visit(chunk, |list| {
                 source.hooks.check()?;
                 let weight = |i| list.values.as_ref().and_then(|values| values.get_f64(i));
@@ -91,7 +91,7 @@ pub fn layout_cost(source: &LayoutInput<'_>) -> Result<LayoutCost> {
     }
     // The same sum of floats for any number of threads.
     parts.sort_unstable_by_key(|(chunk, _)| *chunk);
-    let total = parts.into_iter().fold(Sums::default(), |a, (_, b)| a.plus(b));
+    let total = parts.into_iter().fold(CostSums::default(), |a, (_, b)| a.plus(b));
     // Undirected edges are in two lists.
     let ways = if store.directed() { 1.0 } else { 2.0 };
     let vertices = store.num_vertices().max(1) as f64;
@@ -146,7 +146,7 @@ pub fn matrix(source: &LayoutInput<'_>, bins: usize) -> Result<Vec<u64>> {
 
 /// Sums over the lists of a chunk.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct CostSums {
     arrangement: f64,
     norder: f64,
     log_gaps: f64,
@@ -154,9 +154,9 @@ struct Sums {
     lists: u64,
 }
 
-impl Sums {
+impl CostSums {
     fn plus(self, other: Self) -> Self {
-        Sums {
+        CostSums {
             arrangement: self.arrangement + other.arrangement,
             norder: self.norder + other.norder,
             log_gaps: self.log_gaps + other.log_gaps,

@@ -128,14 +128,14 @@ fn each_bound(
 struct UnitHeap {
     /// Pending decrease of each key, or [`POPPED`]. Most changes end here.
     less: Vec<i32>,
-    links: Vec<Link>,
+    links: Vec<HeapLink>,
     /// First and last vertex of each key.
     ends: Vec<(u32, u32)>,
     top: u32,
 }
 
 #[derive(Clone, Copy)]
-struct Link {
+struct HeapLink {
     before: u32,
     after: u32,
     key: u32,
@@ -147,7 +147,7 @@ impl UnitHeap {
         let degrees: Vec<u32> =
             into.vertices().map(|v| u32::try_from(into.degree(v)).unwrap_or(u32::MAX)).collect();
         let order = super::simple::descending(&degrees, |degree| degree)?;
-        let none = Link { before: NONE, after: NONE, key: 0 };
+        let none = HeapLink { before: NONE, after: NONE, key: 0 };
         let mut links = reserved(order.len())?;
         links.resize(order.len(), none);
         for (k, &v) in order.iter().enumerate() {
@@ -163,7 +163,7 @@ impl UnitHeap {
     }
 
     fn unlink(&mut self, v: VertexId) {
-        let Link { before, after, key, .. } = self.links[v as usize];
+        let HeapLink { before, after, key, .. } = self.links[v as usize];
         if before == NONE {
             self.top = after;
         } else {

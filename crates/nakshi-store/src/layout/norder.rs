@@ -209,12 +209,12 @@ impl Search<'_> {
 /// The out-lists of any vertex, all in memory or on pages of the file behind a cache.
 struct OutLists<'s> {
     adjacency: &'s Adjacency,
-    data: Data,
+    data: ListData,
     requests: Vec<Request>,
     scratch: Vec<u8>,
 }
 
-enum Data {
+enum ListData {
     Memory(Resident),
     Ssd(Box<CachedReader>),
 }
@@ -225,7 +225,7 @@ impl<'s> OutLists<'s> {
         let adjacency = source.store.adjacency_until(Direction::Out, &source.hooks.cancel)?;
         let file = adjacency.file();
         let data = if uncapped || file.len() <= spare {
-            Data::Memory(file.load(&source.hooks.cancel)?)
+            ListData::Memory(file.load(&source.hooks.cancel)?)
         } else {
             let page = file.page_size();
             // A cache takes less than an eighth beyond its pages.
@@ -236,7 +236,7 @@ impl<'s> OutLists<'s> {
                 ..GatherOptions::default()
             };
             let reader = CachedReader::new(&cache, file, &options, Arc::new(IoStats::new()))?;
-            Data::Ssd(Box::new(reader))
+            ListData::Ssd(Box::new(reader))
         };
         Ok(OutLists { adjacency, data, requests: Vec::new(), scratch: Vec::new() })
     }
@@ -263,7 +263,7 @@ impl<'s> OutLists<'s> {
                 }
             };
         match &mut self.data {
-            Data::Memory(lists) => {
+            ListData::Memory(lists) => {
                 for (k, &v) in vertices.iter().enumerate() {
                     let extent = adjacency.extent(v);
                     let range = extent.start as usize..extent.end as usize;
@@ -271,7 +271,7 @@ impl<'s> OutLists<'s> {
                 }
                 Ok(())
             }
-            Data::Ssd(reader) => {
+            ListData::Ssd(reader) => {
                 self.requests.clear();
                 self.requests.extend(
                     (0..)

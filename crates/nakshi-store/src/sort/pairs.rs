@@ -1,7 +1,7 @@
 //! Edges between provisional ids, which are spooled while the input is read.
 
 use super::spill::{Spill, SpillExtent, put_words, words};
-use super::weights::{Weights, as_float};
+use super::weights::{WeightBuffer, as_float};
 use crate::Result;
 
 /// Number of edges in a chunk.
@@ -22,7 +22,7 @@ pub(crate) struct PairChunk {
 pub(crate) struct PairWriter<'s> {
     spill: &'s Spill,
     pairs: Vec<u64>,
-    weights: Weights,
+    weights: WeightBuffer,
     bytes: Vec<u8>,
     chunks: Vec<PairChunk>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct PairWriter<'s> {
 impl<'s> PairWriter<'s> {
     pub fn new(spill: &'s Spill) -> Self {
         let (pairs, bytes) = (Vec::with_capacity(CHUNK), Vec::new());
-        Self { spill, pairs, weights: Weights::default(), bytes, chunks: Vec::new() }
+        Self { spill, pairs, weights: WeightBuffer::default(), bytes, chunks: Vec::new() }
     }
 
     /// Adds an edge without weight.

@@ -9,12 +9,12 @@ const FINE: usize = 1 << 16;
 
 /// Small groups of positions, in ascending order, with the number of their arcs.
 #[derive(Debug)]
-pub(crate) struct Cells {
+pub(crate) struct ArcCells {
     shift: u32,
     arcs: Vec<u64>,
 }
 
-impl Cells {
+impl ArcCells {
     /// Makes cells for `vertices` positions.
     pub fn new(vertices: u64) -> Self {
         let shift = (0..=16).find(|shift| vertices >> shift < FINE as u64).unwrap_or(16);
@@ -66,7 +66,7 @@ pub(crate) struct Ranges {
 impl Ranges {
     #[inline]
     fn bucket(&self, place: u32) -> usize {
-        usize::from(self.bucket_of[Cells::cell(self.shift, place)])
+        usize::from(self.bucket_of[ArcCells::cell(self.shift, place)])
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn ranges_ascend_and_hubs_stand_alone() {
-        let mut cells = Cells::new(1 << 20);
+        let mut cells = ArcCells::new(1 << 20);
         (0..1 << 20).for_each(|place| cells.add(place, if place == 3 { 1 << 22 } else { 2 }));
         let ranges = cells.ranges(1 << 18);
         let buckets: Vec<usize> = (0..1 << 20).map(|place| ranges.bucket(place)).collect();

@@ -4,12 +4,12 @@
 ///
 /// A batch holds one kind, so that a weight costs eight bytes and no tag.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Weights {
+pub struct WeightBuffer {
     bits: Vec<u64>,
     float: bool,
 }
 
-impl Weights {
+impl WeightBuffer {
     /// Appends an integer weight.
     pub fn push_int(&mut self, weight: i64) {
         if self.float {
@@ -36,7 +36,7 @@ impl Weights {
     }
 
     /// Returns a word for each weight: the bits of an `i64`, or of an `f64` if
-    /// [`Weights::is_float`].
+    /// [`WeightBuffer::is_float`].
     pub fn bits(&self) -> &[u64] {
         &self.bits
     }

@@ -2,7 +2,7 @@
 
 /// The code of a block: the pointers behind its first one, as distances from it.
 #[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
+pub(super) struct PointerBlock<'a> {
     pub(super) body: &'a [u8],
     pub(super) at: u64,
     /// Number of pointers behind the first one.

@@ -7,7 +7,7 @@
 //! block have at most two zeros for each one, so a look-up counts over a few words and needs no
 //! directory within the block.
 
-use super::block::Block;
+use super::block::PointerBlock;
 use crate::bits::{self, WIDEST};
 
 /// Bits of the width.
@@ -20,7 +20,7 @@ fn longest(count: u64) -> u64 {
 
 /// See [`NextPointers::distance`](super::NextPointers).
 #[inline]
-pub(super) fn distance(block: Block<'_>, behind: u64) -> Option<u64> {
+pub(super) fn distance(block: PointerBlock<'_>, behind: u64) -> Option<u64> {
     let width = width(block)?;
     let low_at = block.at + u64::from(HEADER);
     let high_at = low_at + block.count * u64::from(width);
@@ -31,7 +31,7 @@ pub(super) fn distance(block: Block<'_>, behind: u64) -> Option<u64> {
 }
 
 /// See [`NextPointers::reach`](super::NextPointers).
-pub(super) fn reach(block: Block<'_>, target: u64) -> Option<u64> {
+pub(super) fn reach(block: PointerBlock<'_>, target: u64) -> Option<u64> {
     let (mut low, mut high) = (1, block.count + 1);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -41,7 +41,7 @@ pub(super) fn reach(block: Block<'_>, target: u64) -> Option<u64> {
 }
 
 #[inline]
-fn width(block: Block<'_>) -> Option<u32> {
+fn width(block: PointerBlock<'_>) -> Option<u32> {
     // the width must be less than the bits of a word, since the high part is shifted by it
     let width = bits::get(block.body, block.at, HEADER)? as u32;
     (width < WIDEST - 16).then_some(width)

@@ -6,7 +6,7 @@
 //! the second (`RUNS`) the length of the run plus one is itself a number, and the gap less one
 //! follows, unless the block ends with the run.
 
-use super::block::Block;
+use super::block::PointerBlock;
 use crate::bits::{self, WIDEST};
 
 /// Most ones that one read of a word yields; a word read at any bit has one more bit.
@@ -15,15 +15,15 @@ const MOST_ONES: u32 = WIDEST - 1;
 const MOST_ZEROS: u32 = 31;
 
 /// Reads a block from its start.
-pub(super) struct Gaps<'a, const RUNS: bool> {
+pub(super) struct GapReader<'a, const RUNS: bool> {
     body: &'a [u8],
     at: u64,
     count: u64,
 }
 
-impl<'a, const RUNS: bool> Gaps<'a, RUNS> {
+impl<'a, const RUNS: bool> GapReader<'a, RUNS> {
     #[inline]
-    pub(super) fn new(block: Block<'a>) -> Self {
+    pub(super) fn new(block: PointerBlock<'a>) -> Self {
         Self { body: block.body, at: block.at, count: block.count }
     }
 

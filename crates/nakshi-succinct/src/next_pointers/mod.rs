@@ -25,7 +25,7 @@ mod elias_fano;
 mod gamma;
 mod write;
 
-use block::Block;
+use block::PointerBlock;
 pub(crate) use write::{size, write};
 
 const WRONG: Error = Error::corrupt("its next pointers do not decode");
@@ -105,13 +105,16 @@ impl<'a> NextPointers<'a> {
 
     /// The first pointer and the code of a block.
     #[inline]
-    fn block(&self, number: u64) -> Result<(u64, Block<'a>)> {
+    fn block(&self, number: u64) -> Result<(u64, PointerBlock<'a>)> {
         let at = self.begin(number)?;
         let first = bits::get(self.body, at, self.layout.row_bits).ok_or(WRONG)?;
         let size = u64::from(self.layout.options.psi_block);
         let left = self.layout.rows.saturating_sub(number * size).min(size);
         let count = left.checked_sub(1).ok_or(WRONG)?;
-        Ok((first, Block { body: self.body, at: at + u64::from(self.layout.row_bits), count }))
+        Ok((
+            first,
+            PointerBlock { body: self.body, at: at + u64::from(self.layout.row_bits), count },
+        ))
     }
 
     /// The bit of the body at which a block begins.
@@ -144,24 +147,24 @@ impl<'a> NextPointers<'a> {
 
     /// The distance of the pointer `behind` rows behind a block's first one from that pointer.
     #[inline]
-    fn distance(&self, block: Block<'_>, behind: u64) -> Option<u64> {
+    fn distance(&self, block: PointerBlock<'_>, behind: u64) -> Option<u64> {
         if behind == 0 {
             return Some(0);
         }
         match self.layout.options.psi {
-            Psi::EliasGamma => gamma::Gaps::<false>::new(block).distance(behind),
+            Psi::EliasGamma => gamma::GapReader::<false>::new(block).distance(behind),
             Psi::EliasFano => elias_fano::distance(block, behind),
-            Psi::Runs => gamma::Gaps::<true>::new(block).distance(behind),
+            Psi::Runs => gamma::GapReader::<true>::new(block).distance(behind),
         }
     }
 
     /// The number of rows behind a block's first one at which a pointer's distance is at least
     /// `distance` > 0; one more than there are if none is.
-    fn reach(&self, block: Block<'_>, distance: u64) -> Option<u64> {
+    fn reach(&self, block: PointerBlock<'_>, distance: u64) -> Option<u64> {
         match self.layout.options.psi {
-            Psi::EliasGamma => gamma::Gaps::<false>::new(block).reach(distance),
+            Psi::EliasGamma => gamma::GapReader::<false>::new(block).reach(distance),
             Psi::EliasFano => elias_fano::reach(block, distance),
-            Psi::Runs => gamma::Gaps::<true>::new(block).reach(distance),
+            Psi::Runs => gamma::GapReader::<true>::new(block).reach(distance),
         }
     }
 
@@ -203,8 +206,8 @@ mod tests {
         gaps: &[u64],
         from: u64,
         encode: impl FnOnce(&[u64], &mut dyn FnMut(u64, u32)),
-        distance: impl Fn(Block<'_>, u64) -> Option<u64>,
-        reach: impl Fn(Block<'_>, u64) -> Option<u64>,
+        distance: impl Fn(PointerBlock<'_>, u64) -> Option<u64>,
+        reach: impl Fn(PointerBlock<'_>, u64) -> Option<u64>,
     ) {
         let mut body = vec![0; gaps.len() * 8 + 100];
         let mut at = from;
@@ -213,7 +216,7 @@ mod tests {
             at += u64::from(width);
         });
         body.truncate((at.div_ceil(8) + bits::SLACK) as usize);
-        let block = Block { body: &body, at: from, count: gaps.len() as u64 };
+        let block = PointerBlock { body: &body, at: from, count: gaps.len() as u64 };
         let mut sum = 0;
         for (behind, gap) in (1..).zip(gaps) {
             assert_eq!(reach(block, sum + 1), Some(behind), "one more than {} gaps", behind - 1);
@@ -231,11 +234,11 @@ mod tests {
         #[test]
         fn every_code_leads_where_its_gaps_do(gaps in gaps(), from in 0..64u64) {
             check(&gaps, from, |gaps, emit| gamma::encode::<false>(gaps, emit),
-                |block, behind| gamma::Gaps::<false>::new(block).distance(behind),
-                |block, distance| gamma::Gaps::<false>::new(block).reach(distance));
+                |block, behind| gamma::GapReader::<false>::new(block).distance(behind),
+                |block, distance| gamma::GapReader::<false>::new(block).reach(distance));
             check(&gaps, from, |gaps, emit| gamma::encode::<true>(gaps, emit),
-                |block, behind| gamma::Gaps::<true>::new(block).distance(behind),
-                |block, distance| gamma::Gaps::<true>::new(block).reach(distance));
+                |block, behind| gamma::GapReader::<true>::new(block).distance(behind),
+                |block, distance| gamma::GapReader::<true>::new(block).reach(distance));
             check(&gaps, from, |gaps, emit| elias_fano::encode(gaps, emit),
                 elias_fano::distance, elias_fano::reach);
         }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::order::Order;
+use super::order::IdOrder;
 
 /// The ids of one worker in its current generation. Hashed with a random key, so that nobody can
 /// craft ids that collide.
@@ -62,7 +62,7 @@ impl Interner {
         self.keys.extend_from_slice(key);
         self.ends.push(self.keys.len() as u64);
         self.counts.push(ends);
-        if !Order::is_canonical_integer(key) {
+        if !IdOrder::is_canonical_integer(key) {
             self.canonical = false;
             self.utf8 &= std::str::from_utf8(key).is_ok();
         }
@@ -114,7 +114,7 @@ impl Interner {
     }
 
     /// Returns the keys in ascending order with their numbers and counts.
-    pub fn sorted(&self, order: Order) -> impl Iterator<Item = (&[u8], u32, u64)> + '_ {
+    pub fn sorted(&self, order: IdOrder) -> impl Iterator<Item = (&[u8], u32, u64)> + '_ {
         let mut numbers: Vec<u32> = (0..self.ends.len() as u32).collect();
         numbers.sort_unstable_by(|&a, &b| order.compare(self.key(a), self.key(b)));
         numbers.into_iter().map(|number| (self.key(number), number, self.counts[number as usize]))

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 pub(crate) use direct::Direct;
 pub(crate) use interner::Interner;
-pub(crate) use order::Order;
+pub(crate) use order::IdOrder;
 pub(crate) use runs::{DIRECT, IdKey, IdRun, MergedId, merge};
 
 use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter, put_words, words};
@@ -28,7 +28,7 @@ pub(crate) struct Dictionary<'s> {
     spill: &'s Spill,
     direct: Direct,
     runs: Vec<IdRun>,
-    order: Order,
+    order: IdOrder,
     memory: u64,
     /// Number of ids in each generation.
     sizes: Vec<u32>,
@@ -37,7 +37,7 @@ pub(crate) struct Dictionary<'s> {
 
 /// The result of a pass over the ids.
 #[derive(Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct IdCensus {
     /// Number of distinct ids.
     pub vertices: u64,
     /// Number of vertices by their number of edge ends.
@@ -57,29 +57,29 @@ impl<'s> Dictionary<'s> {
         canonical: bool,
         memory: u64,
     ) -> Result<Self> {
-        let order = if canonical { Order::Integer } else { Order::Bytes };
+        let order = if canonical { IdOrder::Integer } else { IdOrder::Bytes };
         let mut runs =
             runs.into_iter().map(|run| run.reorder(spill, order)).collect::<Result<Vec<_>>>()?;
-        if order == Order::Bytes {
+        if order == IdOrder::Bytes {
             direct_runs(spill, &direct, memory, &mut runs)?;
         }
         Ok(Self { spill, direct, runs, order, memory, sizes, places: Vec::new() })
     }
 
     /// Returns the order of the ids.
-    pub fn order(&self) -> Order {
+    pub fn order(&self) -> IdOrder {
         self.order
     }
 
     /// Visits the ids in ascending order.
     pub fn visit(&self, visit: &mut dyn FnMut(MergedId<'_>) -> Result<()>) -> Result<()> {
-        let direct = (self.order == Order::Integer).then_some(&self.direct);
+        let direct = (self.order == IdOrder::Integer).then_some(&self.direct);
         merge(self.spill, &self.runs, direct, self.order, self.memory, visit)
     }
 
     /// Counts the ids, in total and by degree, and passes each with its rank to `see`.
-    pub fn census(&self, see: &mut dyn FnMut(u64, &MergedId<'_>)) -> Result<Census> {
-        let mut census = Census::default();
+    pub fn census(&self, see: &mut dyn FnMut(u64, &MergedId<'_>)) -> Result<IdCensus> {
+        let mut census = IdCensus::default();
         let mut small = vec![0_u64; 4096];
         self.visit(&mut |entry| {
             see(census.vertices, &entry);
@@ -191,7 +191,7 @@ fn direct_runs(spill: &Spill, direct: &Direct, memory: u64, runs: &mut Vec<IdRun
         );
         entries.sort_unstable();
         let sorted = entries.iter().map(|(key, number, ends)| (key.as_slice(), *number, *ends));
-        runs.push(IdRun::write(spill, DIRECT, Order::Bytes, sorted)?);
+        runs.push(IdRun::write(spill, DIRECT, IdOrder::Bytes, sorted)?);
     }
     Ok(())
 }

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 /// The order in which external ids are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum IdOrder {
     /// By value; all ids are canonical integers.
     Integer,
     /// By their bytes.
     Bytes,
 }
 
-impl Order {
+impl IdOrder {
     /// Compares two ids.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
@@ -61,13 +61,13 @@ mod tests {
         ];
         for pair in ascending.windows(2) {
             assert_eq!(
-                Order::Integer.compare(pair[0].as_bytes(), pair[1].as_bytes()),
+                IdOrder::Integer.compare(pair[0].as_bytes(), pair[1].as_bytes()),
                 Ordering::Less
             );
         }
-        assert!(ascending.iter().all(|id| Order::is_canonical_integer(id.as_bytes())));
+        assert!(ascending.iter().all(|id| IdOrder::is_canonical_integer(id.as_bytes())));
         for text in ["", "-", "-0", "00", "007", "+1", "1a", "1.0"] {
-            assert!(!Order::is_canonical_integer(text.as_bytes()), "{text}");
+            assert!(!IdOrder::is_canonical_integer(text.as_bytes()), "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::Direct;
-use super::order::Order;
+use super::order::IdOrder;
 use crate::Result;
 use crate::sort::spill::{Spill, SpillExtent, StreamReader, StreamWriter};
 
@@ -29,7 +29,7 @@ impl IdKey {
         }
     }
 
-    fn compare(&self, other: &Self, order: Order) -> Ordering {
+    fn compare(&self, other: &Self, order: IdOrder) -> Ordering {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a.cmp(b),
             (Self::Bytes(a), Self::Bytes(b)) => order.compare(a, b),
@@ -42,7 +42,7 @@ impl IdKey {
 #[derive(Debug)]
 pub(crate) struct IdRun {
     pub generation: u32,
-    pub order: Order,
+    pub order: IdOrder,
     extents: Vec<SpillExtent>,
 }
 
@@ -51,7 +51,7 @@ impl IdRun {
     pub fn write<'k>(
         spill: &Spill,
         generation: u32,
-        order: Order,
+        order: IdOrder,
         keys: impl Iterator<Item = (&'k [u8], u32, u64)>,
     ) -> Result<Self> {
         let mut writer = StreamWriter::new(spill, 256 << 10);
@@ -67,7 +67,7 @@ impl IdRun {
     }
 
     /// Returns the run in another order. Takes the memory that its generation took.
-    pub fn reorder(self, spill: &Spill, order: Order) -> Result<Self> {
+    pub fn reorder(self, spill: &Spill, order: IdOrder) -> Result<Self> {
         if self.order == order {
             return Ok(self);
         }
@@ -117,7 +117,7 @@ struct MergeHead {
     number: u32,
     count: u64,
     reader: usize,
-    order: Order,
+    order: IdOrder,
 }
 
 impl Ord for MergeHead {
@@ -157,7 +157,7 @@ pub(crate) fn merge(
     spill: &Spill,
     runs: &[IdRun],
     direct: Option<&Direct>,
-    order: Order,
+    order: IdOrder,
     memory: u64,
     visit: &mut dyn FnMut(MergedId<'_>) -> Result<()>,
 ) -> Result<()> {

@@ -21,7 +21,7 @@ pub(crate) fn feed<'a>(
     incoming: bool,
 ) -> Box<dyn Feed<'a> + 'a> {
     let mut blocks = Blocks::new(name, reader).with_cuts(is_separator);
-    let parser = Arc::new(Adjacency { name: name.into(), incoming });
+    let parser = Arc::new(AdjacencyParser { name: name.into(), incoming });
     // The vertex of the line that the last block did not end.
     let mut open: Option<Vec<u8>> = None;
     Box::new(move || {
@@ -60,12 +60,12 @@ fn ids(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| is_separator(byte)).filter(|id| !id.is_empty())
 }
 
-struct Adjacency {
+struct AdjacencyParser {
     name: PathBuf,
     incoming: bool,
 }
 
-impl Adjacency {
+impl AdjacencyParser {
     fn parse(&self, block: &TextBlock, continued: Option<&[u8]>, batch: &mut Batch) -> Result<()> {
         for (position, line) in lines(&block.text) {
             let carried = if position == 0 { continued } else { None };

@@ -371,7 +371,7 @@ impl IdColumn {
     }
 }
 
-fn push_weight(array: &ArrayRef, row: usize, weights: &mut super::Weights) {
+fn push_weight(array: &ArrayRef, row: usize, weights: &mut super::WeightBuffer) {
     if let Some(ints) = array.as_primitive_opt::<Int64Type>() {
         weights.push_int(ints.value(row));
     } else {

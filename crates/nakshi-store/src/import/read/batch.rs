@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::sort::weights::Weights;
+use crate::sort::weights::WeightBuffer;
 use crate::{Error, Result};
 
 /// A range of [`Batch::arena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TextSpan {
     start: u32,
     len: u32,
 }
@@ -21,15 +21,15 @@ pub struct Batch {
     /// Edges between integer ids: `[source, target]`.
     pub ints: Vec<[u64; 2]>,
     /// Weights of `ints`, or empty.
-    pub int_weights: Weights,
+    pub int_weights: WeightBuffer,
     /// Edges with at least one other id.
-    pub texts: Vec<[Span; 2]>,
+    pub texts: Vec<[TextSpan; 2]>,
     /// Weights of `texts`, or empty.
-    pub text_weights: Weights,
+    pub text_weights: WeightBuffer,
     /// Vertices that exist even without an edge.
     pub int_vertices: Vec<u64>,
     /// Vertices with other ids that exist even without an edge.
-    pub text_vertices: Vec<Span>,
+    pub text_vertices: Vec<TextSpan>,
     /// Ranges of integer vertices that exist even without an edge (Matrix Market's rows).
     pub ranges: Vec<Range<u64>>,
     arena: Vec<u8>,
@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// Returns the bytes of a span.
-    pub fn text(&self, span: Span) -> &[u8] {
+    pub fn text(&self, span: TextSpan) -> &[u8] {
         let start = span.start as usize;
         self.arena.get(start..start + span.len as usize).unwrap_or_default()
     }
@@ -63,7 +63,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`Error::Unsupported`] when one batch holds 4 GiB of ids.
-    pub fn intern(&mut self, id: &[u8]) -> Result<Span> {
+    pub fn intern(&mut self, id: &[u8]) -> Result<TextSpan> {
         let full = |_| Error::Unsupported("a block with 4 GiB of ids".into());
         let start = u32::try_from(self.arena.len()).map_err(full)?;
         let len = u32::try_from(id.len()).map_err(full)?;
@@ -71,7 +71,7 @@ impl Batch {
             .checked_add(len)
             .ok_or_else(|| Error::Unsupported("a block with 4 GiB of ids".into()))?;
         self.arena.extend_from_slice(id);
-        Ok(Span { start, len })
+        Ok(TextSpan { start, len })
     }
 
     /// Adds an edge between ids of any kind.
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_float_turns_the_integers_before_it() {
-        let mut weights = Weights::default();
+        let mut weights = WeightBuffer::default();
         weights.push_int(-3);
         weights.push_float(0.5);
         weights.push_int(7);

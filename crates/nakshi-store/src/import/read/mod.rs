@@ -42,7 +42,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use crate::sort::weights::{Weights, as_float};
+pub(crate) use crate::sort::weights::{WeightBuffer, as_float};
 pub use arrow::{Whole, whole};
 pub(crate) use batch::{Batch, canonical_u64};
 pub(crate) use blocks::BLOCK;

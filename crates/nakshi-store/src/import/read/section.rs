@@ -62,7 +62,7 @@ pub(crate) fn section<'a>(
     let part = share.within(begin..len.max(begin));
     let start = line_start(&file, part.start, begin).map_err(failed)?;
     let end = line_start(&file, part.end, begin).map_err(failed)?;
-    let lines = Box::new(Lines { file: Arc::clone(&file), at: start, end });
+    let lines = Box::new(SectionLines { file: Arc::clone(&file), at: start, end });
     let mut feed = match parser {
         Some(parser) => parsed(None, Blocks::new(path, lines), parser),
         None => adjacency_lists(path, lines, format, options)?,
@@ -129,13 +129,13 @@ fn located(error: Error, file: &File, start: u64) -> Error {
 }
 
 /// The bytes of a file from one line to another.
-struct Lines {
+struct SectionLines {
     file: Arc<File>,
     at: u64,
     end: u64,
 }
 
-impl Read for Lines {
+impl Read for SectionLines {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = self.end.saturating_sub(self.at).min(buffer.len() as u64) as usize;
         let read = self.file.read_at(buffer.get_mut(..most).unwrap_or_default(), self.at)?;

@@ -124,7 +124,7 @@ impl Seekable {
         let page = loop {
             match thrift::page(&self.bytes(start, length)?) {
                 Ok(page) => break page,
-                Err(thrift::Fault::Short) if length < rest => length = (length * 8).min(rest),
+                Err(thrift::ThriftFault::Short) if length < rest => length = (length * 8).min(rest),
                 Err(_) => return Err("the header of a page is damaged".into()),
             }
         };
@@ -163,7 +163,9 @@ impl ChunkReader for Seekable {
             self.check_page(start).map_err(ParquetError::General)?;
         }
         match &self.place {
-            ByteSource::File(file) => Ok(Box::new(Reader { file: Arc::clone(file), at: start })),
+            ByteSource::File(file) => {
+                Ok(Box::new(SeekableReader { file: Arc::clone(file), at: start }))
+            }
             ByteSource::Memory(bytes) => {
                 let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
                 Ok(Box::new(bytes.slice(start..).reader()))
@@ -178,12 +180,12 @@ impl ChunkReader for Seekable {
 
 /// Reads from an offset on, without the position that copies of a file share. The library reads a
 /// header byte by byte.
-struct Reader {
+struct SeekableReader {
     file: Arc<File>,
     at: u64,
 }
 
-impl Read for Reader {
+impl Read for SeekableReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;

@@ -12,7 +12,7 @@ const ELEMENT: usize = 8;
 
 /// The fault of bytes that are no structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ThriftFault {
     /// The bytes end too early.
     Short,
     /// The bytes are malformed, whatever follows them.
@@ -29,7 +29,7 @@ pub(super) struct Page {
 }
 
 /// Checks a page header, which other bytes may follow.
-pub(super) fn page(bytes: &[u8]) -> Result<Page, Fault> {
+pub(super) fn page(bytes: &[u8]) -> Result<Page, ThriftFault> {
     let mut page = Page::default();
     let mut negative = false;
     let mut note = |path: &[i16], value: i64| {
@@ -41,26 +41,26 @@ pub(super) fn page(bytes: &[u8]) -> Result<Page, Fault> {
         }
         negative |= size.is_err();
     };
-    Walker { bytes, path: Vec::new() }.structure(&mut note)?;
-    if negative { Err(Fault::Broken) } else { Ok(page) }
+    StructWalker { bytes, path: Vec::new() }.structure(&mut note)?;
+    if negative { Err(ThriftFault::Broken) } else { Ok(page) }
 }
 
 /// Checks the metadata of a file.
 pub(super) fn check_footer(bytes: &[u8]) -> Result<(), String> {
-    let walked = Walker { bytes, path: Vec::new() }.structure(&mut |_, _| {});
+    let walked = StructWalker { bytes, path: Vec::new() }.structure(&mut |_, _| {});
     walked.map_err(|_| "its footer is damaged".into())
 }
 
-struct Walker<'b> {
+struct StructWalker<'b> {
     bytes: &'b [u8],
     /// Field numbers from the outermost structure inwards.
     path: Vec<i16>,
 }
 
-impl Walker<'_> {
-    fn structure(&mut self, note: &mut dyn FnMut(&[i16], i64)) -> Result<(), Fault> {
+impl StructWalker<'_> {
+    fn structure(&mut self, note: &mut dyn FnMut(&[i16], i64)) -> Result<(), ThriftFault> {
         if self.path.len() >= DEPTH {
-            return Err(Fault::Broken);
+            return Err(ThriftFault::Broken);
         }
         let mut id = 0_i16;
         loop {
@@ -70,8 +70,8 @@ impl Walker<'_> {
                 return Ok(());
             }
             id = match delta {
-                0 => i16::try_from(self.zigzag()?).map_err(|_| Fault::Broken)?,
-                delta => id.checked_add(i16::from(delta)).ok_or(Fault::Broken)?,
+                0 => i16::try_from(self.zigzag()?).map_err(|_| ThriftFault::Broken)?,
+                delta => id.checked_add(i16::from(delta)).ok_or(ThriftFault::Broken)?,
             };
             self.path.push(id);
             // The value of a Boolean is its kind.
@@ -82,7 +82,7 @@ impl Walker<'_> {
         }
     }
 
-    fn value(&mut self, kind: u8, note: &mut dyn FnMut(&[i16], i64)) -> Result<(), Fault> {
+    fn value(&mut self, kind: u8, note: &mut dyn FnMut(&[i16], i64)) -> Result<(), ThriftFault> {
         match kind {
             1..=3 => self.skip(1),
             4..=6 => {
@@ -93,27 +93,27 @@ impl Walker<'_> {
             7 => self.skip(8),
             8 => {
                 let length = self.varint()?;
-                self.skip(usize::try_from(length).map_err(|_| Fault::Broken)?)
+                self.skip(usize::try_from(length).map_err(|_| ThriftFault::Broken)?)
             }
             9 | 10 => self.list(note),
             12 => self.structure(note),
             // Parquet has no maps.
-            _ => Err(Fault::Broken),
+            _ => Err(ThriftFault::Broken),
         }
     }
 
-    fn list(&mut self, note: &mut dyn FnMut(&[i16], i64)) -> Result<(), Fault> {
+    fn list(&mut self, note: &mut dyn FnMut(&[i16], i64)) -> Result<(), ThriftFault> {
         let head = self.byte()?;
         let size = match head >> 4 {
-            15 => usize::try_from(self.varint()?).map_err(|_| Fault::Broken)?,
+            15 => usize::try_from(self.varint()?).map_err(|_| ThriftFault::Broken)?,
             size => usize::from(size),
         };
         let least = if matches!(self.path.as_slice(), [2 | 4]) { ELEMENT } else { 1 };
         if size > self.bytes.len() / least {
-            return Err(Fault::Short);
+            return Err(ThriftFault::Short);
         }
         if self.path.len() >= DEPTH {
-            return Err(Fault::Broken);
+            return Err(ThriftFault::Broken);
         }
         self.path.push(0);
         for _ in 0..size {
@@ -123,18 +123,18 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn byte(&mut self) -> Result<u8, Fault> {
-        let (&first, rest) = self.bytes.split_first().ok_or(Fault::Short)?;
+    fn byte(&mut self) -> Result<u8, ThriftFault> {
+        let (&first, rest) = self.bytes.split_first().ok_or(ThriftFault::Short)?;
         self.bytes = rest;
         Ok(first)
     }
 
-    fn skip(&mut self, count: usize) -> Result<(), Fault> {
-        self.bytes = self.bytes.get(count..).ok_or(Fault::Short)?;
+    fn skip(&mut self, count: usize) -> Result<(), ThriftFault> {
+        self.bytes = self.bytes.get(count..).ok_or(ThriftFault::Short)?;
         Ok(())
     }
 
-    fn varint(&mut self) -> Result<u64, Fault> {
+    fn varint(&mut self) -> Result<u64, ThriftFault> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -143,10 +143,10 @@ impl Walker<'_> {
                 return Ok(value);
             }
         }
-        Err(Fault::Broken)
+        Err(ThriftFault::Broken)
     }
 
-    fn zigzag(&mut self) -> Result<i64, Fault> {
+    fn zigzag(&mut self) -> Result<i64, ThriftFault> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(page(&DICTIONARY), Ok(Page { expanded: 300, dictionary: 7 }));
         assert_eq!(page(&[&DICTIONARY[..], &[9; 9]].concat()), page(&DICTIONARY));
         for cut in 0..DICTIONARY.len() {
-            assert_eq!(page(&DICTIONARY[..cut]), Err(Fault::Short), "{cut}");
+            assert_eq!(page(&DICTIONARY[..cut]), Err(ThriftFault::Short), "{cut}");
         }
     }
 
