@@ -2,6 +2,7 @@
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
 //! - [`property`]: loading property graphs, and queries on them;
+//! - [`conditions`]: property values and conditions;
 //! - [`builders`]: functions that make, check and copy stores;
 //! - [`cluster`]: a server of a cluster, and runs on servers;
 //! - [`call`]: long calls that can be stopped;
@@ -14,6 +15,7 @@ mod arrow_stream;
 mod builders;
 mod call;
 mod cluster;
+mod conditions;
 mod errors;
 mod outcome;
 mod property;

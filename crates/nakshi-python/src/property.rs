@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nakshi::property::{
-    Change, Condition, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph,
+    Change, EdgeData, EdgeRecord, LoadOptions, NodeOrder, Projection, PropertyGraph,
     PropertyLayout, PropertyStore, Table, TableRows, Value, load as load_tables, project, tao,
 };
 use nakshi::store::ExternalId;
@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::builders::{Batches, hooks, layout, separator};
 use crate::call::long;
+use crate::conditions::{Asked, borrowed, value_of, wanted};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 
@@ -175,35 +176,6 @@ fn ids<'py>(py: Python<'py>, ids: &[ExternalId]) -> PyResult<Bound<'py, PyList>>
     Ok(list)
 }
 
-fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if object.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(flag) = object.cast::<PyBool>() {
-        return Ok(Value::Bool(flag.is_true()));
-    }
-    if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Value::String(text.to_str()?.to_owned()));
-    }
-    if let Ok(bytes) = object.cast::<PyBytes>() {
-        return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
-    }
-    if let Ok(float) = object.cast::<PyFloat>() {
-        return Ok(Value::Float(float.value()));
-    }
-    if object.hasattr("__index__")? {
-        return Ok(Value::Int(object.call_method0("__index__")?.extract()?));
-    }
-    if object.is_instance_of::<PyList>() || object.is_instance_of::<pyo3::types::PyTuple>() {
-        let items = object.try_iter()?.map(|item| value_of(&item?));
-        return Ok(Value::List(items.collect::<PyResult<_>>()?));
-    }
-    let name = object.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "a property is str, bytes, int, float, bool, or a list of these, not {name}"
-    )))
-}
-
 fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
@@ -235,31 +207,6 @@ fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'py>> {
 
 fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>>> {
     found.iter().map(|data| edge(py, data)).collect()
-}
-
-/// Name and value of a condition; true if the value is to be contained.
-type Asked<'py> = (String, Bound<'py, PyAny>, bool);
-
-/// Conditions, with Python values or with values as text.
-fn wanted(
-    graph: &PropertyGraph,
-    asked: Vec<Asked<'_>>,
-    text: bool,
-) -> PyResult<Vec<(String, Condition)>> {
-    let one = |(name, value, part): Asked<'_>| {
-        let value = match text {
-            true => {
-                graph.parse(&name, value.cast::<PyString>()?.to_str()?).map_err(Failure::from)?
-            }
-            false => value_of(&value)?,
-        };
-        Ok((name, if part { Condition::Contains(value) } else { Condition::Is(value) }))
-    };
-    asked.into_iter().map(one).collect()
-}
-
-fn borrowed(wanted: &[(String, Condition)]) -> Vec<(&str, Condition)> {
-    wanted.iter().map(|(name, condition)| (name.as_str(), condition.clone())).collect()
 }
 
 fn properties(object: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
@@ -611,18 +558,47 @@ impl PyProperties {
         Ok(found.map_err(Failure::from)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Nodes that meet all conditions.
-    #[pyo3(signature = (properties, *, text = false))]
+    /// Nodes that meet all conditions, sorted by a property if `order_by` names one.
+    #[pyo3(signature = (properties, *, text = false, order_by = None, descending = false, limit = None))]
     fn get_node_ids<'py>(
         &self,
         py: Python<'py>,
         properties: Vec<Asked<'py>>,
         text: bool,
+        order_by: Option<&str>,
+        descending: bool,
+        limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
-        let found = py.detach(|| graph.get_node_ids(&borrowed(&wanted)));
+        let order = NodeOrder { by: order_by, descending, limit };
+        let found = py.detach(|| graph.find_nodes(&borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
+    }
+
+    /// Number of nodes that meet all conditions.
+    #[pyo3(signature = (properties, *, text = false))]
+    fn count_nodes(&self, py: Python<'_>, properties: Vec<Asked<'_>>, text: bool) -> PyResult<u64> {
+        let graph = &self.graph()?;
+        let wanted = wanted(graph, properties, text)?;
+        let count = py.detach(|| graph.count_nodes(&borrowed(&wanted)));
+        Ok(count.map_err(Failure::from)?)
+    }
+
+    /// Counts of the nodes that meet all conditions, by the value of a property.
+    #[pyo3(signature = (properties, by, *, text = false))]
+    fn count_nodes_by<'py>(
+        &self,
+        py: Python<'py>,
+        properties: Vec<Asked<'py>>,
+        by: &str,
+        text: bool,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
+        let graph = &self.graph()?;
+        let wanted = wanted(graph, properties, text)?;
+        let counts = py.detach(|| graph.count_nodes_by(&borrowed(&wanted), by));
+        let counts = counts.map_err(Failure::from)?;
+        counts.iter().map(|(value, count)| Ok((of_value(py, value)?, *count))).collect()
     }
 
     /// Destinations of a node's edges that meet all conditions.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -19,7 +20,7 @@ _WHERE = click.option(
     "--where",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Only nodes that have this value, or with NAME~PART this part of it; once for each.",
+    help="Only nodes that meet this condition (see nakshi find); once for each.",
 )
 #: Default memory of a query for property files; larger files stay on disk.
 _MEMORY = 256 << 20
@@ -84,16 +85,45 @@ def neighbors(
 
 @click.command()
 @click.argument("store", type=options.STORE)
-@click.argument("where", nargs=-1, required=True, metavar="NAME=VALUE...")
+@click.argument("where", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--order-by", metavar="NAME", help="Sort by this property; nodes without it last.")
+@click.option("--descending", is_flag=True, help="Begin with the greatest value.")
+@click.option("--limit", type=click.IntRange(0), help="Most nodes to list.")
+@click.option("--count", is_flag=True, help="Print the number of nodes only.")
+@click.option("--count-by", metavar="NAME", help="Count the nodes by the value of this property.")
 @options.memory
 @options.as_json
-def find(store: str, where: tuple[str, ...], memory: int | None, as_json: bool) -> None:
-    """List the nodes of STORE that meet all conditions.
+def find(
+    store: str,
+    where: tuple[str, ...],
+    order_by: str | None,
+    descending: bool,
+    limit: int | None,
+    count: bool,
+    count_by: str | None,
+    memory: int | None,
+    as_json: bool,
+) -> None:
+    """List the nodes of STORE that meet all conditions; all nodes without one.
 
-    NAME~PART asks for text in which PART occurs.
+    Conditions are NAME=VALUE, NAME!=VALUE, <, <=, > and >=, NAME~PART for text that contains
+    PART, NAME^=PREFIX for text that starts with PREFIX, and !NAME for nodes without the property.
     """
-    graph = _open(store, memory)
-    _list(graph._queries.get_node_ids(_wanted(where), text=True), as_json)
+    queries, wanted = _open(store, memory)._queries, _wanted(where)
+    if count_by is not None:
+        counts = queries.count_nodes_by(wanted, count_by, text=True)
+        if as_json:
+            print_json({"counts": [{"value": _plain(v), "nodes": n} for v, n in counts]})
+        else:
+            print_pairs([(_shown(value), f"{nodes:,}") for value, nodes in counts[:limit]])
+    elif count:
+        nodes = queries.count_nodes(wanted, text=True)
+        print_json({"nodes": nodes}) if as_json else click.echo(nodes)
+    else:
+        found = queries.get_node_ids(
+            wanted, text=True, order_by=order_by, descending=descending, limit=limit
+        )
+        _list(found, as_json)
 
 
 @click.command()
@@ -194,16 +224,35 @@ def _open(store: str, memory: int | None) -> Graph:
     return graph
 
 
-def _wanted(where: tuple[str, ...]) -> list[tuple[str, str, bool]]:
-    """Name and value of each condition, and whether the value is a pattern to be contained."""
-    wanted = []
+def _wanted(where: tuple[str, ...]) -> list[tuple[str, tuple[Any, ...]]]:
+    """Name and parts of each condition."""
+    wanted: list[tuple[str, tuple[Any, ...]]] = []
     for condition in where:
-        found = re.match("([^=~]*)([=~])(.*)", condition, re.DOTALL)
+        if condition.startswith("!") and len(condition) > 1:
+            wanted.append((condition[1:], ("null",)))
+            continue
+        found = re.match(r"([^=~<>!^]+)(!=|>=|<=|\^=|[=~<>])(.*)", condition, re.DOTALL)
         if found is None:
-            raise click.UsageError(f"'{condition}' is no condition; write NAME=VALUE or NAME~PART")
+            raise click.UsageError(
+                f"'{condition}' is no condition; write NAME=VALUE, !=, <, <=, >, >=, NAME~PART, "
+                "NAME^=PREFIX, or !NAME for no value"
+            )
         name, sign, value = found.groups()
-        wanted.append((name, value, sign == "~"))
+        wanted.append((name, _SIGNS[sign](value)))
     return wanted
+
+
+#: Conditions by their sign, as in `nakshi.property`.
+_SIGNS: dict[str, Callable[[str], tuple[Any, ...]]] = {
+    "=": lambda value: ("is", value),
+    "!=": lambda value: ("not", ("is", value)),
+    "~": lambda value: ("contains", value),
+    "^=": lambda value: ("starts", value),
+    ">": lambda value: ("range", value, False, None, False),
+    ">=": lambda value: ("range", value, True, None, False),
+    "<": lambda value: ("range", None, False, value, False),
+    "<=": lambda value: ("range", None, False, value, True),
+}
 
 
 def _list(ids: list[Any], as_json: bool) -> None:
