@@ -29,6 +29,7 @@ import numpy as np  # noqa: E402
 import pictures  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import tables  # noqa: E402
+from nakshi.cli import workloads  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB, "400 KB": 400 * KIB}
@@ -110,11 +111,8 @@ class Users:
             path = self.options.work / "friends-ordered.nakshi"
             shutil.rmtree(path, ignore_errors=True)
             nakshi.open(original).relayout(path, **order, progress=False)
-        with nakshi.open(path) as store:
-            wanted = {"users": self.options.users, "runs": 6, "property": "data", **request}
-            found = store.bench_list_friends(progress=False, **wanted)
-            found["order"] = self._order(path)
-        return found
+        wanted = {"users": self.options.users, "runs": 6, "property": "data", **request}
+        return workloads.friends(str(path), False, **wanted) | {"order": self._order(path)}
 
     def _order(self, path: Path) -> list[int]:
         """Ids in the order of a store."""

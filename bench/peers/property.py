@@ -41,7 +41,7 @@ SEARCH = dict.fromkeys(
     ],
     20.0,
 )
-#: As in crates/nakshi/src/changes.rs, where they are explained.
+#: As in crates/nakshi-workloads/src/changes.rs, where they are explained.
 LINKBENCH = {
     "get_link_list": 50.7119145,
     "get_node": 12.9326683,
@@ -219,7 +219,7 @@ def together(work, threads):
 
 
 class Linkbench:
-    """LinkBench's mix as in crates/nakshi/src/changes.rs; the links to be changed are drawn from
+    """LinkBench's mix as in crates/nakshi-workloads/src/changes.rs; the links to be changed are drawn from
     those that were loaded, without a question to the peer."""
 
     def __init__(self, loaded, seed):

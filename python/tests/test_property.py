@@ -11,6 +11,7 @@ from pathlib import Path
 import nakshi
 import pyarrow as pa
 import pytest
+from nakshi.cli import workloads
 from nakshi.conditions import Condition
 from nakshi.errors import (
     BudgetError,
@@ -323,17 +324,15 @@ def test_files_that_stay_on_disk(tmp_path: Path) -> None:
             assert graph.get_node_ids({"note": notes[77]}) == [77]
             graph.update_node(7, {"note": "new"})
             assert graph.get_node_properties([7, 8], "note")[0] == {"note": "new"}
-    with nakshi.open(tmp_path / "blocks") as graph:
-        found = graph.bench_list_friends(users=20, runs=2, trace=True)
-        assert len(found["users"]) == 20 and min(found["reads"]) > 0
-        assert sum(found["reads"]) == len(found["trace"])
-        one = graph.bench_list_friends(
-            users=5, runs=1, requests=10, access="overlap", part=8, property="note"
-        )
-        assert len(one["micros"]) == 5
+    listed = partial(workloads.friends, str(tmp_path / "blocks"), False)
+    found = listed(users=20, runs=2, trace=True)
+    assert len(found["users"]) == 20 and min(found["reads"]) > 0
+    assert sum(found["reads"]) == len(found["trace"])
+    one = listed(users=5, runs=1, requests=10, access="overlap", part=8, property="note")
+    assert len(one["micros"]) == 5
     told = run_cli("get", tmp_path / "blocks", 123, "--json").json
     assert told["properties"] == {"note": notes[123]}
     refused = run_cli("find", tmp_path / "blocks", "note=x", "--memory", "1KiB")
     assert refused.code == 1 and "are needed" in refused.err
-    listed = run_cli("bench", "list-friends", tmp_path / "blocks", "--json")
-    assert len(listed.json["users"]) == 1500
+    measured = run_cli("bench", "list-friends", tmp_path / "blocks", "--json")
+    assert len(measured.json["users"]) == 1500

@@ -5,6 +5,7 @@
 //! - [`conditions`]: property values and conditions;
 //! - [`builders`]: functions that make, check and copy stores;
 //! - [`cluster`]: a server of a cluster, and runs on servers;
+//! - [`workloads`]: the measurements of `nakshi bench`;
 //! - [`call`]: long calls that can be stopped;
 //! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, as input and output;
 //! - [`errors`]: the exceptions of `nakshi.errors`.
@@ -20,6 +21,7 @@ mod errors;
 mod outcome;
 mod property;
 mod store;
+mod workloads;
 
 /// The compiled half of the `nakshi` package.
 #[pymodule]
@@ -36,6 +38,10 @@ mod _core {
     use crate::property::{PyProperties, Record, load};
     #[pymodule_export]
     use crate::store::Store;
+    #[pymodule_export]
+    use crate::workloads::{
+        measure_appends, measure_compaction, measure_friends, measure_linkbench, measure_queries,
+    };
 
     /// Version of the package.
     #[allow(non_upper_case_globals)] // Python's name for it.

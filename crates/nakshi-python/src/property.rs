@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use nakshi::property::{
     Change, EdgeData, EdgeRecord, LoadOptions, NodeOrder, Projection, PropertyGraph,
@@ -10,7 +9,6 @@ use nakshi::property::{
 };
 use nakshi::store::ExternalId;
 use nakshi::store::{Encoding, OpenOptions, import};
-use nakshi::{changes, friends, meanwhile, workload};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -127,19 +125,13 @@ fn record(record: EdgeRecord) -> Record {
 }
 
 /// Options of a compaction.
-fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
+pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
     let usual = LoadOptions::default();
     LoadOptions {
         memory: memory.unwrap_or(usual.memory),
         threads: threads.unwrap_or(usual.threads),
         ..usual
     }
-}
-
-fn duration(seconds: f64) -> PyResult<Duration> {
-    let told =
-        |_| nakshi::store::Error::Invalid(format!("{seconds} seconds; say how long to measure"));
-    Ok(Duration::try_from_secs_f64(seconds).map_err(told).map_err(Failure::from)?)
 }
 
 fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
@@ -267,7 +259,8 @@ enum PropertySource {
 }
 
 impl PyProperties {
-    fn graph(&self) -> PyResult<PropertyGraph> {
+    /// The graph after its last commit, or that of a snapshot.
+    pub fn graph(&self) -> PyResult<PropertyGraph> {
         match &self.0 {
             PropertySource::Store(..) => Ok(self.store()?.snapshot()),
             PropertySource::Snapshot(graph) => Ok(graph.clone()),
@@ -287,7 +280,7 @@ impl PyProperties {
     }
 
     /// The store as the only writer. It first reads the commits of others, which may take long.
-    fn writer(&self, py: Python<'_>) -> PyResult<Arc<PropertyStore>> {
+    pub fn writer(&self, py: Python<'_>) -> PyResult<Arc<PropertyStore>> {
         let store = self.store()?;
         if !store.is_writer() {
             long(py, None, |call| Ok(store.start_writing(&call.cancel)?))?;
@@ -422,90 +415,6 @@ impl PyProperties {
             Ok(project(&graph, &path, &projection, &options, &hooks(call))?)
         })?;
         Ok(serde_json::to_string(&report).map_err(Failure::from)?)
-    }
-
-    /// Runs a workload; `config` is a JSON object. Returns the measurements, as JSON.
-    #[pyo3(signature = (config, *, progress = None))]
-    fn workload(
-        &self,
-        py: Python<'_>,
-        config: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let graph = self.graph()?;
-        let measured =
-            long(py, progress, |call| Ok(workload::run(&graph, &config, &call.cancel)?))?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Runs LinkBench's mix, which changes the store; `config` and result are those of `workload`.
-    #[pyo3(signature = (config, *, progress = None))]
-    fn linkbench(
-        &self,
-        py: Python<'_>,
-        config: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let store = self.writer(py)?;
-        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let measured =
-            long(py, progress, |call| Ok(changes::linkbench(&store, &config, &call.cancel)?))?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Compacts the store while threads read, and reads for `seconds` before and after. `config` is
-    /// that of `workload`; `memory` and `compacting` threads belong to the compaction. Returns the
-    /// measurements, as JSON.
-    #[pyo3(signature = (config, seconds, *, memory = None, compacting = None, progress = None))]
-    fn compaction(
-        &self,
-        py: Python<'_>,
-        config: &str,
-        seconds: f64,
-        memory: Option<u64>,
-        compacting: Option<usize>,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let (store, idle) = (self.writer(py)?, duration(seconds)?);
-        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let options = load_options(memory, compacting);
-        let measured = long(py, progress, |call| {
-            Ok(meanwhile::compaction(&store, &config, &options, idle, &call.cancel)?)
-        })?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Appends nodes to the store for some seconds; returns the measurements, as JSON.
-    #[pyo3(signature = (writers, in_flight, seconds, *, progress = None))]
-    fn appends(
-        &self,
-        py: Python<'_>,
-        writers: usize,
-        in_flight: usize,
-        seconds: f64,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let (store, lasts) = (self.writer(py)?, duration(seconds)?);
-        let measured = long(py, progress, |call| {
-            Ok(changes::appends(&store, writers, in_flight, lasts, &call.cancel)?)
-        })?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Lists friends of users on cold or warm pages; `config` is a JSON object. Returns the
-    /// measurements, as JSON.
-    #[staticmethod]
-    #[pyo3(signature = (path, config, *, progress = None))]
-    fn list_friends(
-        py: Python<'_>,
-        path: PathBuf,
-        config: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let config: friends::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let measured = long(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
     }
 
     /// Properties of a node, by name; all that it has if `names` is `None`.

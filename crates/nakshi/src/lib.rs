@@ -1,21 +1,16 @@
 //! Graphs larger than memory: store, analyse, serve.
 //!
-//! The layers under one name:
+//! This crate gives the layers one name:
 //!
 //! - [`io`]: storage backends, page cache, checksummed page files;
 //! - [`store`]: the format on disk, import, external ids;
-//! - [`property`]: properties of nodes and edges, asked for and changed;
+//! - [`property`]: properties of nodes and edges: queries and changes;
 //! - [`engine`]: semi-external engine, vertex programs, algorithms;
-//!
-//! and what needs several of them at once, shared by the faces:
-//!
-//! - [`analysis`]: from the name of an algorithm to an answer in the users' ids;
-//! - [`cluster`]: the same on several servers, and what they would send and keep;
-//! - [`layout`]: from the name of an order to a store in that order;
-//! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
-//! - [`describe`]: what a store holds;
-//! - [`workload`], [`changes`], [`meanwhile`], [`friends`]: TAO's and Graph Search's queries, LinkBench and
-//!   durable appends, reads while a compaction runs, lists of friends on cold pages, measured.
+//! - [`analysis`], [`cluster`]: runs of an algorithm by its name, on one machine and on several;
+//! - [`layout`]: orders of vertices and plans of a static cache, by name;
+//! - [`table`], [`names`], [`files`], [`write_back`](write_back()): results by external id, as Arrow, as
+//!   files and as properties;
+//! - [`info`]: the description of a store.
 //!
 //! # Guide
 //!
@@ -139,30 +134,15 @@
 //! # }
 //! ```
 
+pub use nakshi_commands::{
+    Error, Result, analysis, cluster, files, info, layout, names, table, write_back,
+};
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;
 pub use nakshi_property as property;
-
-pub mod analysis;
-pub mod changes;
-pub mod cluster;
-pub mod describe;
-mod draw;
-mod error;
-pub mod files;
-pub mod friends;
-pub mod layout;
-pub mod meanwhile;
-pub mod names;
-pub mod table;
-pub mod workload;
-mod write_back;
 
 /// The on-disk graph store: format, import, external ids. Its check, backup and export know properties too.
 pub mod store {
     pub use nakshi_property::{backup, check, export};
     pub use nakshi_store::*;
 }
-
-pub use error::{Error, Result};
-pub use write_back::write_back;

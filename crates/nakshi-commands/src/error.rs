@@ -1,7 +1,5 @@
 //! The error of the calls that use several layers at once.
 
-use crate::{engine, io, store};
-
 /// Result of the facade's own calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -11,13 +9,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// Of a run.
     #[error(transparent)]
-    Engine(#[from] engine::Error),
+    Engine(#[from] nakshi_engine::Error),
     /// Of a store.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Store(#[from] nakshi_store::Error),
     /// Of storage.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(#[from] nakshi_io::Error),
     /// Of a cluster.
     #[error(transparent)]
     Cluster(nakshi_cluster::Error),
@@ -26,7 +24,7 @@ pub enum Error {
     Arrow(#[from] arrow_schema::ArrowError),
 }
 
-impl io::WorkerError for Error {
+impl nakshi_io::WorkerError for Error {
     fn echo(&self) -> u8 {
         match self {
             Error::Engine(error) => error.echo(),

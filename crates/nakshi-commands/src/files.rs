@@ -9,9 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType};
+use nakshi_engine::CancelToken;
 
-use crate::engine::{self, CancelToken};
-use crate::store;
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -31,7 +30,7 @@ pub fn write(table: &Arc<Table>, path: &Path, cancel: &CancelToken) -> Result<()
         "tsv" => Some(&[0, 1][..]),
         "csv" | "parquet" => None,
         _ => {
-            return Err(store::Error::Invalid(format!(
+            return Err(nakshi_store::Error::Invalid(format!(
                 "{}: results are written as .tsv, .csv or .parquet; choose one of these endings",
                 path.display()
             ))
@@ -40,10 +39,10 @@ pub fn write(table: &Arc<Table>, path: &Path, cancel: &CancelToken) -> Result<()
     };
     let partial = Partial::create(path)?;
     let rows = table.reader(parts).map(|batch| match cancel.is_cancelled() {
-        true => Err(Error::from(engine::Error::Cancelled)),
+        true => Err(Error::from(nakshi_engine::Error::Cancelled)),
         false => Ok(batch?),
     });
-    let io = |error| Error::from(store::Error::io("write", path, error));
+    let io = |error| Error::from(nakshi_store::Error::io("write", path, error));
     match ending {
         "parquet" => {
             let schema = table.schema();
@@ -69,13 +68,13 @@ pub fn write(table: &Arc<Table>, path: &Path, cancel: &CancelToken) -> Result<()
         }
     }
     if cancel.is_cancelled() {
-        return Err(engine::Error::Cancelled.into());
+        return Err(nakshi_engine::Error::Cancelled.into());
     }
     partial.commit()
 }
 
 fn parquet_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
-    store::Error::io("write", path, std::io::Error::other(error)).into()
+    nakshi_store::Error::io("write", path, std::io::Error::other(error)).into()
 }
 
 /// A file under another name until it is complete; removed if it never is.
@@ -89,8 +88,8 @@ struct Partial<'a> {
 impl<'a> Partial<'a> {
     fn create(path: &'a Path) -> Result<Self> {
         let open = |partial: PathBuf, done| {
-            let file =
-                File::create(&partial).map_err(|error| store::Error::io("create", path, error))?;
+            let file = File::create(&partial)
+                .map_err(|error| nakshi_store::Error::io("create", path, error))?;
             Ok(Self { file, partial, path, done })
         };
         if path.metadata().is_ok_and(|there| !there.is_file()) {
@@ -106,7 +105,7 @@ impl<'a> Partial<'a> {
         if self.done {
             return Ok(());
         }
-        let io = |op| move |error| store::Error::io(op, self.path, error);
+        let io = |op| move |error| nakshi_store::Error::io(op, self.path, error);
         self.file.sync_all().map_err(io("sync"))?;
         std::fs::rename(&self.partial, self.path).map_err(io("rename"))?;
         self.done = true;

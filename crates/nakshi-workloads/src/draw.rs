@@ -1,10 +1,8 @@
 //! Random draws of workloads.
 
+use nakshi_store::layout::mix;
+use nakshi_store::{Error, ExternalId, Result};
 use serde::{Deserialize, Serialize};
-
-use crate::Result;
-use crate::store::layout::mix;
-use crate::store::{Error, ExternalId};
 
 /// How often nodes are asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +62,7 @@ impl Zipf {
     pub fn new(n: usize, exponent: f64) -> Result<Self> {
         if !(exponent > 0.0 && exponent.is_finite()) {
             let told = format!("an exponent of Zipf's law of {exponent}; it is a positive number");
-            return Err(Error::Invalid(told).into());
+            return Err(Error::Invalid(told));
         }
         let mut law = Zipf { n: n.max(1) as f64, exponent, ends: [0.0; 2], near: 0.0 };
         law.ends = [law.integral(1.5) - 1.0, law.integral(law.n + 0.5)];

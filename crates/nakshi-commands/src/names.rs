@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::builder::{Int64Builder, LargeBinaryBuilder, LargeStringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, LargeBinaryArray, LargeStringArray};
 use arrow_schema::{DataType, Field};
+use nakshi_store::{ExternalId, IdKind, IdMap, Key};
 
 use crate::Result;
-use crate::store::{ExternalId, IdKind, IdMap, Key};
 
 /// Key in the metadata of a column of text that holds integers of any size.
 pub const BIG: &str = "nakshi.integers";

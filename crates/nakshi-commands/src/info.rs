@@ -1,10 +1,10 @@
 //! What a store holds, for people and programs.
 
+use nakshi_store::{FORMAT_VERSION, FileEntry, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
-use crate::store::{self, FORMAT_VERSION, FileEntry, Store};
 
 /// What `nakshi info` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -28,13 +28,13 @@ pub struct Info {
     /// Largest number of edges at a vertex, by direction.
     pub max_degree: Map<String, Value>,
     /// What the vertex ids are.
-    pub ids: store::IdKind,
+    pub ids: nakshi_store::IdKind,
     /// Edge columns.
     pub columns: Vec<String>,
     /// Order of the vertices on disk.
     pub layout: String,
     /// Encoding of edge lists.
-    pub encoding: store::Encoding,
+    pub encoding: nakshi_store::Encoding,
     /// Page size in bytes.
     pub page_size: u32,
     /// Bytes of all files.
@@ -58,10 +58,10 @@ pub fn info(store: &Store) -> Result<Info> {
         .adjacency
         .iter()
         .fold((0u64, 0u64), |sum, entry| (sum.0 + entry.lists.len, sum.1 + entry.arcs));
-    let direction = |entry: &store::AdjacencyEntry| match entry.direction {
+    let direction = |entry: &nakshi_store::AdjacencyEntry| match entry.direction {
         _ if !manifest.directed => "edges",
-        store::Direction::Out => "out",
-        store::Direction::In => "in",
+        nakshi_store::Direction::Out => "out",
+        nakshi_store::Direction::In => "in",
     };
     Ok(Info {
         path: store.path().display().to_string(),

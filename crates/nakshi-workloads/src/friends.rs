@@ -8,14 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use nakshi_io::{CancelToken, IoStats};
+use nakshi_property::PropertyGraph;
+use nakshi_store::layout::mix;
+use nakshi_store::{Error, ExternalId, OpenOptions, Result, Store};
 use serde::{Deserialize, Serialize};
-
-use crate::Result;
-use crate::engine::CancelToken;
-use crate::io::IoStats;
-use crate::property::PropertyGraph;
-use crate::store::layout::mix;
-use crate::store::{Error, ExternalId, OpenOptions, Store};
 
 /// What a request reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +104,7 @@ pub fn run(path: &Path, config: &Config, cancel: &CancelToken) -> Result<Measure
     let graph = PropertyGraph::open_counted(&store, Some(memory), &stats, cancel)?;
     let mut measured = Measured::default();
     for (number, user) in users.iter().enumerate() {
-        cancel.check().map_err(Error::from)?;
+        cancel.check()?;
         let friends = known.get_neighbor_ids(user, None, &[])?;
         let requests = requests(&known, user, &friends, config)?;
         let (mut least, before, seen) = (f64::MAX, graph.io(), stats.accesses().len());
@@ -142,7 +139,7 @@ pub fn run(path: &Path, config: &Config, cancel: &CancelToken) -> Result<Measure
 fn least(store: &Arc<Store>, cancel: &CancelToken) -> Result<u64> {
     match PropertyGraph::open(store, Some(0), cancel) {
         Err(Error::Budget { needed, .. }) => Ok(needed),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
         Ok(_) => Ok(0),
     }
 }
@@ -153,7 +150,7 @@ fn draw(graph: &PropertyGraph, config: &Config) -> Result<Vec<ExternalId>> {
     nodes.sort_by_cached_key(ExternalId::to_string);
     let (mut users, mut state) = (Vec::new(), config.seed);
     if graph.num_edges() == 0 || graph.node_properties().is_empty() {
-        return Err(Error::Invalid("friends need nodes with properties, and edges".into()).into());
+        return Err(Error::Invalid("friends need nodes with properties, and edges".into()));
     }
     while users.len() < config.users {
         state = state.wrapping_add(1);
@@ -206,7 +203,7 @@ fn read(graph: &PropertyGraph, friends: &[ExternalId], config: &Config) -> Resul
             }
         }
         (None, Some(_)) => {
-            return Err(Error::Invalid("a part is of a property; name it".into()).into());
+            return Err(Error::Invalid("a part is of a property; name it".into()));
         }
         (Some(name), None) => {
             std::hint::black_box(graph.get_node_properties(friends, Some(&[name]))?);

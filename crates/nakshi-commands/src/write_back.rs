@@ -6,11 +6,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field};
+use nakshi_engine::CancelToken;
+use nakshi_property::{Change, PropertyStore, Value};
+use nakshi_store::ExternalId;
 
-use crate::engine::CancelToken;
 use crate::names::BIG;
-use crate::property::{Change, PropertyStore, Value};
-use crate::store::{self, ExternalId};
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// store keeps until it is compacted: see [`PropertyStore::commit_all`].
 ///
 /// # Errors
-/// [`store::Error::NoNode`], [`store::Error::Invalid`] for values of another type than the property's;
+/// [`nakshi_store::Error::NoNode`], [`nakshi_store::Error::Invalid`] for values of another type than the property's;
 /// those of writing; cancellation. The commits before stay.
 pub fn write_back(
     store: &PropertyStore,
@@ -34,7 +34,7 @@ pub fn write_back(
     let vertices = table.vertex_columns().get(column).copied().unwrap_or_default();
     let schema = table.schema();
     let [Some(ids), Some(values)] = [0, column].map(|part| schema.fields().get(part)) else {
-        return Err(store::Error::Invalid("a result without values".into()).into());
+        return Err(nakshi_store::Error::Invalid("a result without values".into()).into());
     };
     let (mut written, mut failed) = (0, None);
     let read = |batch: &RecordBatch| {
@@ -57,7 +57,7 @@ pub fn write_back(
         changes.unwrap_or_else(|error| {
             // The error of this crate is told below; the store hears that there is one.
             failed = Some(error);
-            vec![Err(store::Error::Internal("a table cannot be read"))]
+            vec![Err(nakshi_store::Error::Internal("a table cannot be read"))]
         })
     });
     let changes = changes.inspect(|change| written += u64::from(change.is_ok()));
@@ -92,7 +92,9 @@ fn number(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Value>> 
             return Ok(value.is_finite().then_some(Value::Float(value)));
         }
         other => {
-            return Err(store::Error::Unsupported(format!("properties of type {other}")).into());
+            return Err(
+                nakshi_store::Error::Unsupported(format!("properties of type {other}")).into()
+            );
         }
     }))
 }
@@ -108,8 +110,10 @@ fn of_vertex(id: ExternalId) -> Result<Option<Value>> {
     }))
 }
 
-fn wide(value: impl std::fmt::Display) -> store::Error {
-    store::Error::Invalid(format!("{value} does not fit the 64 bits of a property of integers"))
+fn wide(value: impl std::fmt::Display) -> nakshi_store::Error {
+    nakshi_store::Error::Invalid(format!(
+        "{value} does not fit the 64 bits of a property of integers"
+    ))
 }
 
 /// The vertex of a row as its store knows it: bytes only where they are not UTF-8.
@@ -134,6 +138,10 @@ fn vertex(field: &Field, array: &ArrayRef, row: usize) -> Result<ExternalId> {
             String::from_utf8(bytes)
                 .map_or_else(|error| ExternalId::Bytes(error.into_bytes()), ExternalId::Text)
         }
-        _ => return Err(store::Error::Internal("a vertex is neither a number nor text").into()),
+        _ => {
+            return Err(
+                nakshi_store::Error::Internal("a vertex is neither a number nor text").into()
+            );
+        }
     })
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use nakshi_cluster::front::Servers;
+use nakshi_engine::{Context, Estimate, Graph, Iteration, ListAccess, Outcome, Summary, algo};
+use nakshi_store::Store;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
-use crate::engine::{Context, Estimate, Graph, Iteration, ListAccess, Outcome, Summary, algo};
 use crate::names::{Names, json_id};
-use crate::store::Store;
 use crate::table::Table;
-use nakshi_cluster::front::Servers;
 
 /// What an algorithm found and how it ran.
 #[derive(Debug)]

@@ -8,16 +8,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use nakshi_io::CancelToken;
+use nakshi_property::{Change, PropertyGraph, PropertyStore, Ticket, Value, tao};
+use nakshi_store::layout::mix;
+use nakshi_store::{Error, ExternalId, Result};
 use serde::Serialize;
 
-use crate::Result;
 use crate::draw::{Random, Zipf};
-use crate::engine::CancelToken;
-use crate::io;
-use crate::property::{Change, PropertyGraph, PropertyStore, Ticket, Value, tao};
-use crate::store::layout::mix;
-use crate::store::{Error, ExternalId};
-use crate::workload::{Class, Config, Measured, class};
+use crate::queries::{Class, Config, Measured, class};
 
 /// LinkBench's requests and their shares in percent (Armstrong et al., SIGMOD 2013, and the
 /// configuration that its program comes with).
@@ -87,7 +85,7 @@ pub fn linkbench(store: &PropertyStore, config: &Config, cancel: &CancelToken) -
     let graph = store.snapshot();
     let mut nodes = graph.get_node_ids(&[])?;
     if nodes.is_empty() || graph.edge_types().is_empty() {
-        return Err(Error::Invalid("LinkBench needs a graph with nodes and edges".into()).into());
+        return Err(Error::Invalid("LinkBench needs a graph with nodes and edges".into()));
     }
     let mut draw = Random(config.seed);
     draw.shuffle(&mut nodes);
@@ -100,7 +98,7 @@ pub fn linkbench(store: &PropertyStore, config: &Config, cancel: &CancelToken) -
     let began = Instant::now();
     let work = |thread| shared.work(Random(mix(config.seed + 1 + thread as u64)), cancel);
     let mut all = Times::default();
-    for done in io::run_workers(threads, work)? {
+    for done in nakshi_io::run_workers(threads, work)? {
         for (all, (times, results)) in all.iter_mut().zip(done) {
             all.0.extend(times);
             all.1 += results;
@@ -119,7 +117,7 @@ impl Linkbench<'_> {
     fn work(&self, mut draw: Random, cancel: &CancelToken) -> Result<Times> {
         let mut times = Times::default();
         while self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
-            cancel.check().map_err(Error::from)?;
+            cancel.check()?;
             let mut at = draw.part() * 100.0;
             let request = SHARES.iter().position(|(_, share)| {
                 at -= share;
@@ -234,7 +232,7 @@ impl Linkbench<'_> {
     fn commit(&self, change: Change) -> Result<u64> {
         match self.store.commit(&[change]) {
             Err(Error::NoNode { .. }) => Ok(0),
-            done => Ok(done?),
+            done => done,
         }
     }
 }
@@ -281,7 +279,7 @@ pub fn appends(
         let (mut waiting, mut done): (VecDeque<Ticket<'_>>, _) = (VecDeque::new(), 0);
         let began = Instant::now();
         while began.elapsed() < lasts {
-            cancel.check().map_err(Error::from)?;
+            cancel.check()?;
             let id = new_id(like.as_ref(), next.fetch_add(1, Relaxed));
             let properties = vec![(DATA.to_owned(), text(&mut draw, NODE_DATA))];
             waiting.push_back(store.submit(&[Change::AppendNode { id, properties }])?);
@@ -299,7 +297,7 @@ pub fn appends(
         Ok(done)
     };
     let began = Instant::now();
-    let commits = io::run_workers(writers, |thread| work(Random(mix(thread as u64))))?;
+    let commits = nakshi_io::run_workers(writers, |thread| work(Random(mix(thread as u64))))?;
     let commits: u64 = commits.into_iter().sum();
     let rate = commits as f64 / began.elapsed().as_secs_f64();
     Ok(Appends { writers, in_flight, rate, syncs })
@@ -323,5 +321,5 @@ fn syncs(store: &PropertyStore, lasts: Duration) -> Result<f64> {
     };
     let measured = measure().map_err(told);
     let _ = std::fs::remove_file(&path);
-    Ok(measured?)
+    measured
 }

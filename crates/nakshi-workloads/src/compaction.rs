@@ -3,20 +3,18 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use nakshi_io::CancelToken;
+use nakshi_property::{CompactReport, LoadOptions, PropertyStore};
+use nakshi_store::import::Hooks;
+use nakshi_store::{Error, Result};
 use serde::Serialize;
 
-use crate::Result;
-use crate::engine::CancelToken;
-use crate::io;
-use crate::property::{CompactReport, LoadOptions, PropertyStore};
-use crate::store::Error;
-use crate::store::import::Hooks;
-use crate::workload::{Class, Config, Draw, Query, class};
+use crate::queries::{Class, Config, Draw, Query, class};
 
 /// Times in which queries are counted; those of the first are let go.
 const PHASES: [&str; 4] = ["warm-up", "before", "during", "after"];
 
-/// What [`compaction`] measured.
+/// What [`run`] measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Compacted {
     /// The mix before, during and after the compaction, all threads together.
@@ -36,7 +34,7 @@ type Times = [(Vec<f64>, u64); PHASES.len()];
 /// # Errors
 /// A graph without edges or properties; those of queries and of [`PropertyStore::compact`];
 /// cancellation.
-pub fn compaction(
+pub fn run(
     store: &PropertyStore,
     config: &Config,
     options: &LoadOptions,
@@ -62,14 +60,14 @@ pub fn compaction(
             }
             *seconds = began.elapsed().as_secs_f64();
         }
-        Ok(report.ok_or_else(|| Error::Invalid("no compaction; please report it".into()))?)
+        report.ok_or(Error::Internal("no compaction"))
     };
     let lead = || {
         // Readers read until the last phase is over, however it ends.
         let _over = Over(&phase);
         compact()
     };
-    let (compaction, done) = io::run_beside(threads, lead, read)?;
+    let (compaction, done) = nakshi_io::run_beside(threads, lead, read)?;
     let mut all = Times::default();
     for done in done {
         for (all, (times, results)) in all.iter_mut().zip(done) {
@@ -112,7 +110,7 @@ fn reading(
 fn wait(lasts: Duration, cancel: &CancelToken) -> Result<()> {
     let began = Instant::now();
     while let Some(left) = lasts.checked_sub(began.elapsed()) {
-        cancel.check().map_err(Error::from)?;
+        cancel.check()?;
         std::thread::sleep(left.min(Duration::from_millis(20)));
     }
     Ok(())

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
-use crate::Result;
-use crate::engine::algo::{Algorithm, pagerank::PageRank};
-use crate::engine::cache_plan::{self, Select};
-use crate::engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
-use crate::io::write::default_fs;
-use crate::property::{LoadOptions, PropertyEntry, PropertyStore, Reorder};
-use crate::store::import::{Hooks, least_memory};
-use crate::store::layout::{
+use nakshi_engine::algo::{Algorithm, pagerank::PageRank};
+use nakshi_engine::cache_plan::{self, Select};
+use nakshi_engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
+use nakshi_io::write::default_fs;
+use nakshi_property::{LoadOptions, PropertyEntry, PropertyStore, Reorder};
+use nakshi_store::import::{Hooks, least_memory};
+use nakshi_store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, LayoutInput, Model,
     Norder, Ordering, OrganPipe, Original, Random, Sides,
 };
-use crate::store::{
+use nakshi_store::{
     Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
     check_destination, rewrite,
 };
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
 
 /// Bytes of memory that a byte of a log takes at most, in the maps that it becomes.
 const LOG_IN_MEMORY: u64 = 8;

@@ -9,9 +9,9 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use nakshi_engine::{Bitmap, Column, Values};
 
 use crate::Result;
-use crate::engine::{Bitmap, Column, Values};
 use crate::names::Names;
 
 /// Rows of a batch: small enough to stay in cache, large enough to amortise a call.

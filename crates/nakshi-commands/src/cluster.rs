@@ -5,22 +5,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nakshi_cluster::front::{self, Event, Ran};
-use nakshi_cluster::job::Superstep;
-use serde::Serialize;
-use serde_json::{Map, Value};
-
 pub use nakshi_cluster::front::{Recovery, Servers, Settings};
+use nakshi_cluster::job::Superstep;
 pub use nakshi_cluster::plan::{Communication, Row, Spread};
 pub use nakshi_cluster::{
     Allowed, Checkpoints, EdgeFile, Error, Partition, Place, Task, Token, exchange, job, load,
     local, names, plan, worker,
 };
+use nakshi_engine::{Context, Direction, EngineMode, Graph, Needs, Outcome};
+use nakshi_store::Store;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::Result;
 use crate::analysis::{Answer, Io, Memory, Seconds, Stats};
-use crate::engine::{Context, Direction, EngineMode, Graph, Needs, Outcome};
 use crate::names::Names;
-use crate::store::Store;
 use crate::table::Table;
 
 /// A superstep of all servers, or servers that were replaced.

@@ -6,15 +6,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
+use nakshi_io::CancelToken;
+use nakshi_property::{PropertyGraph, Value, search, tao};
+use nakshi_store::{Error, ExternalId, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 pub use crate::draw::Access;
 use crate::draw::{Nodes, Random};
-use crate::engine::CancelToken;
-use crate::io;
-use crate::property::{PropertyGraph, Value, search, tao};
-use crate::store::{Error, ExternalId};
 
 /// Which queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,9 +191,8 @@ impl<'g> Draw<'g> {
     pub fn new(graph: &'g PropertyGraph, config: &Config, cancel: &'g CancelToken) -> Result<Self> {
         let ids = graph.get_node_ids(&[])?;
         if ids.is_empty() || graph.num_edges() == 0 || graph.node_properties().is_empty() {
-            return Err(
-                Error::Invalid("a workload needs nodes with properties, and edges".into()).into()
-            );
+            let told = "a workload needs nodes with properties, and edges";
+            return Err(Error::Invalid(told.into()));
         }
         let mut random = Random(config.seed);
         let nodes = Nodes::new(ids, config.access, config.exponent, &mut random)?;
@@ -227,7 +224,7 @@ impl<'g> Draw<'g> {
     /// A node and a type of which it has edges.
     fn list(&mut self) -> Result<(ExternalId, String)> {
         loop {
-            self.cancel.check().map_err(Error::from)?;
+            self.cancel.check()?;
             let id = self.node();
             let types = self.graph.edge_types();
             let at = self.below(types.len());
@@ -241,7 +238,7 @@ impl<'g> Draw<'g> {
     /// A node that has properties, and two of their values, which may be the same.
     fn values(&mut self) -> Result<(ExternalId, [(String, Value); 2])> {
         loop {
-            self.cancel.check().map_err(Error::from)?;
+            self.cancel.check()?;
             let id = self.node();
             let found = self.graph.get_node_property(&id, None)?;
             let [a, b] = [self.below(found.len()), self.below(found.len())];
@@ -290,14 +287,14 @@ impl<'g> Draw<'g> {
                     _ => Query::FriendsData(id, ty),
                 }
             }
-            other => return Err(Error::Invalid(format!("unknown class of queries {other}")).into()),
+            other => return Err(Error::Invalid(format!("unknown class of queries {other}"))),
         })
     }
 
     fn queries(&mut self, name: &str, count: usize) -> Result<Vec<Query>> {
         let mut queries = Vec::with_capacity(count);
         for _ in 0..count {
-            self.cancel.check().map_err(Error::from)?;
+            self.cancel.check()?;
             queries.push(self.query(name)?);
         }
         Ok(queries)
@@ -322,7 +319,7 @@ fn alone(
         results += std::hint::black_box(query.run(graph)?);
         times.push(start.elapsed().as_secs_f64() * 1e6);
         if times.len() % 64 == 0 {
-            cancel.check().map_err(Error::from)?;
+            cancel.check()?;
         }
     }
     let seconds = began.elapsed().as_secs_f64();
@@ -368,13 +365,13 @@ fn together(
             if some.is_empty() {
                 return Ok(());
             }
-            cancel.check().map_err(Error::from)?;
+            cancel.check()?;
             for query in some {
                 std::hint::black_box(query.run(graph)?);
             }
         }
     };
     let began = Instant::now();
-    io::run_workers(threads, |_| work())?;
+    nakshi_io::run_workers(threads, |_| work())?;
     Ok(began.elapsed().as_secs_f64())
 }
