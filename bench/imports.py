@@ -10,9 +10,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import measure
-import product
-from graphs import Graph
+from harness import measure, product
+from harness.graphs import Graph
 
 MEMORY = 512 * measure.MIB
 
@@ -42,18 +41,17 @@ def _nakshi(
 ) -> None:
     """Median of fresh imports, each cold."""
     store = work / "imported.nakshi"
-    seconds, peak = [], 0
-    trials = 1
-    while len(seconds) < trials:
+
+    def once() -> measure.Ran:
         shutil.rmtree(store, ignore_errors=True)
         measure.drop_caches()
-        ran = product.import_store(edges, store, extra=extra, threads=options.threads)
-        seconds.append(ran.seconds)
-        peak = max(peak, ran.peak_rss)
-        trials = measure.repeats(seconds[0], options.runs)
+        return product.import_store(edges, store, extra=extra, threads=options.threads)
+
+    runs = measure.repeat(once, lambda ran: ran.seconds, options.runs)
+    seconds, peak = measure.median([ran.seconds for ran in runs]), max(r.peak_rss for r in runs)
     call = f"nakshi import {edges.name} STORE --undirected " + " ".join(extra)
     size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
-    ingest.rows.append((f"Nakshi (n = {trials})", measure.median(seconds), peak, call.strip()))
+    ingest.rows.append((f"Nakshi (n = {len(runs)})", seconds, peak, call.strip()))
     ingest.notes.append(
         f"{edges.stat().st_size / 1e6:.0f} MB of text became {size / 1e6:.0f} MB of store"
     )

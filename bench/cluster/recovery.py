@@ -3,7 +3,6 @@ checkpoints cost a run that loses nobody."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -15,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import measure
-import servers
-import tables
-from servers import Input
+from cluster import servers
+from cluster.servers import Input
+from harness import Study, measure, tables
 
 PROCESSES = 4
 ITERATIONS = 60
@@ -37,8 +35,9 @@ class Loss:
     again: int
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+def section(study: Study) -> None:
     """Losses, and the cost of being ready for them."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     draw = random.Random(1)
     rows = []
@@ -75,13 +74,12 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         "replaced: from the notice of the loss until another process has started; beyond: until a "
         "superstep ends that had not ended before the loss, which includes loading the lost part of the graph",
     ]
-    page.section("A lost worker", command, tables.table(head, rows), notes)
+    study.section("A lost worker", head, rows, *notes)
 
 
 def _undisturbed(given: Input, words: list[Any]) -> float:
     call = servers.call("pagerank", given, PROCESSES, iterations=ITERATIONS)
-    text = measure.run([*call, *map(str, words)], threads=PROCESSES).stdout
-    return servers.Run(json.loads(text)).seconds
+    return servers.said([*call, *map(str, words)], PROCESSES)[0].seconds
 
 
 def _lost(given: Input, words: list[Any], at: int, number: signal.Signals) -> Loss:

@@ -8,13 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import kernels
-import measure
-import mpi
-import product
-import servers
-import tables
-from servers import Input, Sample
+from cluster import servers
+from cluster.servers import Input, Sample
+from harness import Study, kernels, measure, product, tables
+from systems import mpi
 
 #: Loading is measured with the first.
 KERNELS = ("pagerank", "wcc", "bfs")
@@ -29,8 +26,9 @@ Place = tuple[int, int]
 """Processes, and threads of each."""
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+def section(study: Study) -> None:
     """A table for each algorithm, and one of loading and memory."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     rivals, notes = _rivals(chosen, given)
     places = [(count, 1) for count in PROCESSES]
@@ -41,11 +39,11 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         samples = measured(chosen, given, kernel, places, rivals, notes)
         if kernel == "pagerank":
             loads = samples
-        _kernel(page, command, kernel, samples, notes)
+        _kernel(study, kernel, samples, notes)
     if not loads:
         return
     texts = from_text(chosen, given, places)
-    _loading(page, command, {"Nakshi, from text": texts, **loads}, imported(given, chosen))
+    _loading(study, {"Nakshi, from text": texts, **loads}, imported(given, chosen))
 
 
 def _rivals(chosen: argparse.Namespace, given: Input) -> tuple[Rivals, list[str]]:
@@ -115,8 +113,7 @@ def from_text(chosen: argparse.Namespace, given: Input, places: list[Place]) -> 
 
 
 def _kernel(
-    page: tables.Page,
-    command: str,
+    study: Study,
     kernel: str,
     samples: dict[str, dict[Place, Sample]],
     notes: list[str],
@@ -148,12 +145,11 @@ def _kernel(
         "of 1 process: time / that of the system's first row; against it: Nakshi's time / the system's",
         *notes,
     ]
-    page.section(f"{title} by processes", command, tables.table(head, rows), told)
+    study.section(f"{title} by processes", head, rows, *told)
 
 
 def _loading(
-    page: tables.Page,
-    command: str,
+    study: Study,
     samples: dict[str, dict[Place, Sample]],
     seconds: float,
 ) -> None:
@@ -170,7 +166,7 @@ def _loading(
         f"Nakshi loads from a store, which `nakshi import` made of the text in {seconds:.3g} s, or from "
         "the text; libgrape-lite loads the text each time; Gemini loads binary edges and reports no time",
     ]
-    page.section("Loading by processes", command, tables.table(head, rows), notes)
+    study.section("Loading by processes", head, rows, *notes)
 
 
 def _named(place: Place) -> str:

@@ -1,4 +1,4 @@
-"""The graph, its store, and runs of `nakshi cluster` on it, driven as users drive it."""
+"""Runs on several servers: graphs and their stores, the command line, and what the servers report."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import graphs
-import measure
-import product
-from graphs import Graph
-from kernels import ITERATIONS
+from harness import graphs, measure, product
+from harness.graphs import Graph
+from harness.kernels import ITERATIONS
 
 #: How the command line is told to start servers on this machine.
 LOCAL = "--local"
@@ -40,48 +38,68 @@ def prepared(chosen: argparse.Namespace, scale: int) -> Input:
     return Input(graph, product.ensure(store, graph.edges, False, [], chosen.threads))
 
 
-@dataclass
-class Run:
-    """One run on servers."""
+PHASES = ("computation", "communication")
 
-    said: dict[str, Any]
+
+@dataclass(frozen=True)
+class Run:
+    """What the servers of one run report: ``servers`` of `nakshi cluster run --json`."""
+
+    servers: dict[str, Any]
+
+    def of(self, name: str, *, first: int = 1) -> list[list[float]]:
+        """A row for each server with a figure of each superstep from ``first`` on, such as ``sent``.
+
+        Step 0 sends first values and computes nothing.
+        """
+        return [[step[name] for step in steps[first:]] for steps in self.servers["steps"]]
 
     @property
-    def steps(self) -> list[list[dict[str, float]]]:
-        """Supersteps, with what each server did in them; number 0 sends the first values."""
-        return list(map(list, zip(*self.said["servers"]["steps"])))
+    def supersteps(self) -> int:
+        """Number of supersteps, without step 0."""
+        return len(self.servers["steps"][0]) - 1
 
     @property
     def step_seconds(self) -> list[float]:
-        """Of each superstep, on the server that took longest."""
-        return [
-            max(server["computation"] + server["communication"] for server in step)
-            for step in self.steps
-        ]
+        """Seconds of each superstep, step 0 included, on the server that took longest."""
+        return [max(step) for step in zip(*self._each())]
 
     @property
     def seconds(self) -> float:
-        """Of all supersteps, on the server that took longest: what peers call the run, before results are
-        collected."""
-        return max(
-            sum(step["computation"] + step["communication"] for step in steps)
-            for steps in self.said["servers"]["steps"]
-        )
+        """Seconds of all supersteps on the server that took longest, by the servers' own clocks.
+
+        Peers call that the run; it ends before results are collected.
+        """
+        return max(map(sum, self._each()))
+
+    @property
+    def each(self) -> float:
+        """Mean seconds of a superstep on the server that took longest, without step 0."""
+        return max(sum(steps[1:]) / self.supersteps for steps in self._each())
+
+    def _each(self) -> list[list[float]]:
+        computation, communication = (self.of(phase, first=0) for phase in PHASES)
+        return [list(map(sum, zip(*pair))) for pair in zip(computation, communication)]
 
     @property
     def collected(self) -> float:
-        """From when the graph is loaded until the front-end has the results."""
-        return float(self.said["servers"]["run"])
+        """Seconds from when the graph is loaded until the front-end has the results."""
+        return float(self.servers["run"])
 
     @property
     def load(self) -> float:
         """Seconds to connect, read the store and tell subscriptions."""
-        return float(self.said["servers"]["load"])
+        return float(self.servers["load"])
+
+    @property
+    def rest(self) -> float:
+        """Seconds of all but the supersteps: connecting, loading, partition, collecting results."""
+        return self.load + self.collected - self.seconds
 
     @property
     def peaks(self) -> list[int]:
-        """Most memory of each server's process, in bytes, as it reports it (VmHWM)."""
-        return list(self.said["servers"]["peak_rss"])
+        """Peak memory of each server's process, in bytes, as it reports it (VmHWM), loading included."""
+        return list(self.servers["peak_rss"])
 
 
 def run(
@@ -96,7 +114,13 @@ def run(
 ) -> Run:
     """Starts the servers, runs, and ends them."""
     words = call(kernel, given, processes, threads, iterations, out, text)
-    return Run(json.loads(measure.run(words, threads=threads).stdout))
+    return said(words, threads)[0]
+
+
+def said(words: list[str], threads: int) -> tuple[Run, dict[str, Any]]:
+    """Runs a command line of :func:`call`: what the servers report, and the summary of the result."""
+    found = json.loads(measure.run(words, threads=threads).stdout)
+    return Run(found["servers"]), found["result"]
 
 
 def call(

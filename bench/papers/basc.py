@@ -16,14 +16,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import tables  # noqa: E402
-import traversals  # noqa: E402
-from traversals import ALGORITHMS, THREE, Sample, Study, change  # noqa: E402
+import nakshi
+import numpy as np
+import traversals
+from harness import tables
+from traversals import ALGORITHMS, THREE, Sample, Study, change
 
 SELECTIONS = ["levels", "gvs", "lowd", "highd", "random"]
 CACHE, CHOSEN = 0.05, 0.20
@@ -247,10 +246,6 @@ FIGURES = {
 }
 
 
-def main() -> None:
-    study = Study(__doc__, "basc", "A static cache beside the page cache", CONDITIONS)
-    traversals.run(study, FIGURES)
-
-
 if __name__ == "__main__":
-    main()
+    TITLE = "A static cache beside the page cache"
+    Study(__doc__, "basc", TITLE, CONDITIONS, FIGURES).measure(FIGURES)

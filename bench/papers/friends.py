@@ -15,21 +15,20 @@ import argparse
 import shutil
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import layouts  # noqa: E402
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import pictures  # noqa: E402
-import pyarrow as pa  # noqa: E402
-import tables  # noqa: E402
-from nakshi.cli import workloads  # noqa: E402
+import harness
+import layouts
+import nakshi
+import numpy as np
+import pyarrow as pa
+from harness import pictures, tables
+from harness.study import options as parsed
+from nakshi.cli import workloads
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB, "400 KB": 400 * KIB}
@@ -120,12 +119,11 @@ class Users:
             return [int(id) for id in store.get_node_ids()]
 
 
-class Study:
-    """The page, and what its figures share."""
+class Study(harness.Study):
+    """The page, and the users that its figures share."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.users = options, Users(options)
-        self.command = tables.invocation("bench/papers/friends.py")
+        self.users = Users(options)
         conditions = [
             f"graph: {options.graphs}, {len(np.unique(self.users.edges)):,} users, "
             f"{len(self.users.edges) // 2:,} friendships; from blocks of 40 KB on, only as many "
@@ -135,17 +133,8 @@ class Study:
             "pages of 4 KiB, O_DIRECT where the file system allows",
             "less: medians over users of the time saved against the other order",
         ]
-        self.page = tables.Page(
-            "Listing friends, by the order of their blocks", self.command, conditions
-        )
-
-    def section(self, title: str, head: Sequence[str], rows: list[list[str]], *notes: str) -> None:
-        """One table under its heading."""
-        self.page.section(title, self.command, tables.table(head, rows), notes)
-
-    def picture(self, text: str) -> None:
-        """Below the last section."""
-        self.page.parts.append(text)
+        title = "Listing friends, by the order of their blocks"
+        super().__init__("friends", title, options, conditions)
 
 
 def less(found: dict[str, Any], other: dict[str, Any]) -> float:
@@ -184,12 +173,9 @@ def by_size(
     head = ["Block", *[f"{order}, {what}" for order in ORDERS for what in ("us", "reads")]]
     head += ["ParCom against original", "against random", "bisection against original"]
     study.section(title, head, rows, "reads: of the first run, mean over users")
-    name = "friends-" + title.split(":")[0].lower().replace(" ", "-").replace(".", "-")
-    series = {"ParCom": drawn}
-    out = study.options.out
-    study.picture(
-        pictures.lines(out, name, list(sizes), series, "less time than original, %", steps="block")
-    )
+    name = title.split(":")[0].lower().replace(" ", "-").replace(".", "-")
+    label = "less time than original, %"
+    study.picture(pictures.lines, name, list(sizes), {"ParCom": drawn}, label, steps="block")
 
 
 def sizes(study: Study) -> None:
@@ -234,7 +220,7 @@ def correlation(study: Study) -> None:
         "correlation over users between ParCom's gains in linear arrangement and in time, against original",
     )
     label = ("less cost, %", "less time, %")
-    study.picture(pictures.points(study.options.out, "friends-figure-5-3", points, *label))
+    study.picture(pictures.points, "figure-5-3", points, *label)
 
 
 def _costs(edges: np.ndarray, listed: dict[str, Any]) -> np.ndarray:
@@ -276,17 +262,10 @@ def orders(study: Study) -> None:
     levels = {name: 100 * gains[name] for name in ("organ pipe", "bisection")}
     ticks = list(map(str, COMMUNITIES))
     label = "less time than original, %"
-    out = study.options.out
-    picture = pictures.lines(
-        out,
-        "friends-figure-5-6",
-        ticks,
-        {"ParCom": values},
-        label,
-        steps="communities",
-        levels=levels,
+    series = {"ParCom": values}
+    study.picture(
+        pictures.lines, "figure-5-6", ticks, series, label, steps="communities", levels=levels
     )
-    study.picture(picture)
 
 
 def models(study: Study) -> None:
@@ -338,14 +317,13 @@ def access(study: Study) -> None:
     for name, order in (("3.1: original", ORDERS["original"]), ("5.1: ParCom 64", PARCOM)):
         found = study.users.listed(original, order, **wanted)
         reads = np.array([(at / 1e6, offset / MIB) for _, at, offset, _ in found["trace"]])
-        file = "friends-figure-" + name.split(":")[0].replace(".", "-")
+        file = "figure-" + name.split(":")[0].replace(".", "-")
         points = {name: (reads[:, 0], reads[:, 1])}
-        picture = pictures.points(study.options.out, file, points, "seconds", "offset, MiB")
         steps = np.abs(np.diff(reads[:, 1]))
         rows = [[f"{len(reads):,}", f"{steps.mean():.1f}", f"{np.median(steps):.2f}"]]
         head = ["Reads", "mean distance to the last, MiB", "median"]
         study.section(f"Figure {name}, blocks of 40 KB", head, rows)
-        study.picture(picture)
+        study.picture(pictures.points, file, points, "seconds", "offset, MiB")
 
 
 FIGURES = {
@@ -360,20 +338,9 @@ FIGURES = {
 
 
 def main() -> None:
-    parser = layouts.parser(__doc__ or "", "rutgers89")
+    parser = layouts.parser(__doc__, "rutgers89", repeated=False, parts=FIGURES)
     parser.add_argument("--users", type=int, default=1500, help="default: %(default)s")
-    parser.add_argument("--only", help="figures, separated by commas; default: all")
-    options = parser.parse_args()
-    for folder in (options.work, options.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    study = Study(options)
-    path = options.out / "friends.md"
-    old = path.read_text() if options.only and path.exists() else ""
-    for name in (options.only or ",".join(FIGURES)).split(","):
-        began = time.perf_counter()
-        FIGURES[name](study)
-        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-        study.page.write(path, keep=old)
+    Study(parsed(parser)).measure(FIGURES)
 
 
 if __name__ == "__main__":

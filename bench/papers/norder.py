@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import nakshi
 import numpy as np
-import traversals
 from traversals import ALGORITHMS, THREE, Graph, Study
 
 CACHE, CHOSEN = 0.05, 0.20
@@ -188,10 +187,5 @@ FIGURES = {
 }
 
 
-def main() -> None:
-    study = Study(__doc__, "norder", "Orders under traversals", CONDITIONS)
-    traversals.run(study, FIGURES)
-
-
 if __name__ == "__main__":
-    main()
+    Study(__doc__, "norder", "Orders under traversals", CONDITIONS, FIGURES).measure(FIGURES)

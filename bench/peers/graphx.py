@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 def started(threads: str, heap: str):
     """Spark in this process, on so many threads, reached by nobody else."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master(f"local[{threads}]")
     settings = {
         "spark.driver.memory": heap,

@@ -10,11 +10,9 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-import measure
-import ours
-import product
-import tables
-from on_neo4j import OnNeo4j
+from harness import Study, measure, product, tables
+from property import ours
+from property.rivals import EmbeddedNeo4j
 
 #: What Python, the drawn queries and their results take beside the property files.
 BESIDE = product.INTERPRETER + 72 * measure.MIB
@@ -39,7 +37,7 @@ def on_nakshi(chosen: argparse.Namespace, loaded: ours.Loaded) -> Run:
     return run
 
 
-def on_neo4j(rival: OnNeo4j) -> Run:
+def on_neo4j(rival: EmbeddedNeo4j) -> Run:
     """Rates of mixes under a limit, or none."""
 
     def run(name: str, cap: int | None) -> float:
@@ -61,15 +59,16 @@ def on_neo4j(rival: OnNeo4j) -> Run:
     return run
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+def section(study: Study) -> None:
     """Rates with parts of the text as memory, and what share of the own rate without a limit they are."""
+    chosen = study.options
     files = ours.generated(
         chosen.work, chosen.limited_scale, edge_factor=chosen.limited_edge_factor
     )
     loaded = ours.imported(chosen, files)
     systems = {"Nakshi": (on_nakshi(chosen, loaded), loaded.size)}
     if chosen.neo4j:
-        rival = OnNeo4j(chosen, loaded.store)
+        rival = EmbeddedNeo4j(chosen, loaded.store)
         systems[rival.title] = (on_neo4j(rival), rival.size)
     fractions = [float(part) for part in chosen.fractions.split(",")]
     rows, failed = [], []
@@ -99,4 +98,4 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         + ", ".join(f"{heap:.0%} heap and {cache:.0%} page cache" for heap, cache in SPLITS),
         *failed,
     ]
-    page.section("With little memory", command, tables.table(head, rows), notes)
+    study.section("With little memory", head, rows, *notes)

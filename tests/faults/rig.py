@@ -21,7 +21,7 @@ import pytest
 # The cgroup caps and cold runs of the benchmarks serve here as well.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-import measure  # noqa: E402
+from harness import measure  # noqa: E402
 
 NAKSHI = [sys.executable, "-m", "nakshi"]
 SCALE = max(1, int(os.environ.get("NAKSHI_TEST_SCALE", "1")))

@@ -19,11 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import measure
 import nakshi as package
 import numpy as np
 import pyarrow as pa
 import pytest
+from harness import measure
 from pyarrow import parquet
 from rig import MIB, NAKSHI, SCALE, TIMEOUT, CommandLine, leftovers
 

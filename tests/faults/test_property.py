@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import measure
 import nakshi as package
 import pytest
+from harness import measure
 from rig import MIB, NAKSHI, SCALE, CommandLine, leftovers
 
 #: What the interpreter and the program text take beside the budget, and what allocators round up.

@@ -16,7 +16,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+T = TypeVar("T")
 MIB = 1 << 20
 CGROUP_V1 = Path("/sys/fs/cgroup/memory")
 CGROUP_V2 = Path("/sys/fs/cgroup")
@@ -242,6 +244,14 @@ def repeats(first_seconds: float, wanted: int | None) -> int:
     if wanted:
         return wanted
     return 5 if first_seconds <= 20 else 3 if first_seconds <= 200 else 1
+
+
+def repeat(once: Callable[[], T], seconds: Callable[[T], float], wanted: int | None) -> list[T]:
+    """All results of ``once``, called as often as :func:`repeats` says of the first one's seconds."""
+    results = [once()]
+    while len(results) < repeats(seconds(results[0]), wanted):
+        results.append(once())
+    return results
 
 
 def machine() -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import measure
+from harness import measure
 
-HERE = Path(__file__).resolve().parent
+#: Its programs in Java, which Maven compiles.
+PROGRAMS = Path(__file__).resolve().parent.parent / "neo4j"
 HEAP = "4g"
 
 
@@ -38,7 +39,7 @@ class Neo4j:
         path = folder / "classpath.txt"
         maven = ["mvn", "-q", "-B", f"-Dfolder={folder}", "compile"]
         maven += ["dependency:build-classpath", f"-Dmdep.outputFile={path}"]
-        done = subprocess.run(maven, cwd=HERE, capture_output=True, text=True)
+        done = subprocess.run(maven, cwd=PROGRAMS, capture_output=True, text=True)
         if done.returncode:
             raise measure.Skipped(f"Maven failed: {done.stdout.strip()[-300:]}")
         self.classes = f"{folder / 'classes'}:{path.read_text().strip()}"

@@ -1,4 +1,4 @@
-"""One property graph on one peer: ``python property.py PEER WHAT HOME [name=value ...]``.
+"""One property graph on one peer: ``python workloads.py PEER WHAT HOME [name=value ...]``.
 
 WHAT is ``load``, ``answers``, ``change``, ``workload`` or ``linkbench``. Reads the files of
 ``nakshi export --neo4j``. Runs in the peers' own environment, never in the product's; the last line
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as tables
-from systems import Duckdb, Ladybug
+from databases import Duckdb, Ladybug
 
 LIMIT = 1000
 TAO = {

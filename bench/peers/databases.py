@@ -1,4 +1,4 @@
-"""DuckDB and LadybugDB with one property graph: what ``property.py`` asks them, and how they change.
+"""DuckDB and LadybugDB with one property graph: what ``workloads.py`` asks them, and how they change.
 
 Both read the files of ``nakshi export --neo4j``.
 """

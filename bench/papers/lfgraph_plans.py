@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pictures
+from harness import pictures
 from nakshi import cluster
 from nakshi.units import format_size
 
@@ -47,7 +47,12 @@ def communication(study: Study) -> None:
         note = "values sent per vertex in an iteration in which all change, by equations 2.2 to 2.7"
         study.section(f"Figure 2.3: communication, {graph.name}", head, cells, note)
         study.picture(
-            pictures.lines, f"2-3-{graph.file}", TICKS, series, "values a vertex", steps="servers"
+            pictures.lines,
+            f"figure-2-3-{graph.file}",
+            TICKS,
+            series,
+            "values a vertex",
+            steps="servers",
         )
 
 
@@ -100,7 +105,7 @@ def degrees(study: Study) -> None:
         f"{EXPONENTS[0]}, {EXPONENTS[1]} and {EXPONENTS[2]}: "
     )
     study.section("Figure 2.6: in-degrees", head, cells, note + ", ".join(ratios))
-    study.picture(pictures.points, "2-6", series, "in-degree", "vertices", log=True)
+    study.picture(pictures.points, "figure-2-6", series, "in-degree", "vertices", log=True)
 
 
 def pairs(study: Study) -> None:
@@ -150,7 +155,7 @@ def _spread(
             [tick, *(f"{most / mean:.3f} ({least / mean:.3f})" for least, mean, most in spans)]
         )
     study.section(f"Figure {title}", ["Servers", *series], cells, note)
-    study.picture(pictures.spans, name, TICKS, series, label, steps="servers", log=True)
+    study.picture(pictures.spans, f"figure-{name}", TICKS, series, label, steps="servers", log=True)
 
 
 FIGURES: dict[str, Callable[[Study], None]] = {

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import measure
-from graphs import Graph
-from kernels import ITERATIONS, Digest
+from . import measure
+from .graphs import Graph
+from .kernels import ITERATIONS, Digest
 
 NAKSHI = [sys.executable, "-m", "nakshi"]
 INTERPRETER = 24 * measure.MIB
@@ -119,9 +119,8 @@ def run(
         else:
             result.digest = digest(kernel, out)
     trials = measure.repeats(first["seconds"]["run"], wanted)
-    while len(result.seconds) < trials:
-        cold = engine == "ssd"
-        ran = measure.run(call, threads=threads, cap=cap, cold=cold)
+    for _ in range(trials):
+        ran = measure.run(call, threads=threads, cap=cap, cold=engine == "ssd")
         said = json.loads(ran.stdout)
         result.seconds.append(said["seconds"]["run"])
         result.open_seconds.append(said["seconds"]["open"])

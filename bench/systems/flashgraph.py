@@ -14,10 +14,9 @@ import re
 import tempfile
 from pathlib import Path
 
-import measure
-from gapbs import Result
-from graphs import Graph
-from kernels import ITERATIONS, Digest
+from harness import measure
+from harness.graphs import Graph
+from harness.kernels import ITERATIONS, Digest, Timing
 
 BOTH = "-both"
 ALGORITHMS = {
@@ -34,7 +33,7 @@ NO_VERTEX = str(2**32 - 1)
 
 def run(
     folder: Path, kernel: str, graph: Graph, threads: int, cache: int, wanted: int | None
-) -> Result:
+) -> Timing:
     """Cold runs, one process each, with a page cache of ``cache`` bytes.
 
     The time is that of FlashGraph's engine: opening the index and preparing the vertices, which its
@@ -56,18 +55,18 @@ def run(
         conf.write_text(_configured((folder / "conf.txt").read_text(), settings))
         digest = _components(folder, conf, name, threads) if kernel == "wcc" else {}
         words = _words(folder, conf, name + ending, algorithm, options)
-        seconds: list[float] = []
-        trials, peak = 1, 0
-        while len(seconds) < trials:
-            ran = measure.run(words, threads=threads, cold=True, timeout=TIMEOUT)
-            seconds.append(engine_seconds(ran.stdout))
-            peak = max(peak, ran.peak_rss)
-            digest |= _digest(kernel, ran.stdout)
-            trials = measure.repeats(seconds[0], wanted)
+        runs = measure.repeat(
+            lambda: measure.run(words, threads=threads, cold=True, timeout=TIMEOUT),
+            lambda ran: engine_seconds(ran.stdout),
+            wanted,
+        )
+    digest |= _digest(kernel, runs[-1].stdout)
+    seconds = [engine_seconds(ran.stdout) for ran in runs]
+    peak = max(ran.peak_rss for ran in runs)
     said = ",".join(f"{key}={value}" for key, value in settings.items())
     graph_files = f"{name}{ending}.adj {name}{ending}.index"
     command = " ".join(["test_algs conf.txt", graph_files, algorithm, *options])
-    return Result(seconds, peak, digest, f"{command} # {said}")
+    return Timing(seconds, peak, digest, f"{command} # {said}")
 
 
 def _configured(text: str, settings: dict[str, str]) -> str:

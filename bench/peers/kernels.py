@@ -1,4 +1,4 @@
-"""One peer, one kernel, one process: ``python worker.py PEER KERNEL FOLDER SOURCE THREADS RUNS``.
+"""One peer, one kernel, one process: ``python kernels.py PEER KERNEL FOLDER SOURCE THREADS RUNS``.
 
 Runs in the peers' own environment, never in the product's. Prints one JSON object: seconds of each
 run, seconds to load, and a digest of the answer.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import measure
+from . import measure
 
 
 def seconds(value: float | None) -> str:
@@ -62,10 +62,12 @@ def wrapped(page: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def invocation(program: str) -> str:
-    """The command line that makes a page, with ``DIR`` for each folder of this machine."""
+def invocation() -> str:
+    """The command line of this program, with ``DIR`` for each folder of this machine."""
+    program = Path(sys.argv[0]).resolve()
+    root = Path(__file__).resolve().parents[2]
     words = ["DIR" if Path(word).is_absolute() else word for word in sys.argv[1:]]
-    return shlex.join([program, *words])
+    return shlex.join([str(program.relative_to(root)), *words])
 
 
 class Page:
@@ -78,9 +80,11 @@ class Page:
             f"Written by `{command}` on {today}; not edited by hand.",
             "\n".join(f"- {line}" for line in [f"machine: {measure.machine()}", *conditions]),
         ]
+        self.sections = 0
 
     def section(self, heading: str, command: str, body: str, notes: Sequence[str] = ()) -> None:
         """One table under its heading, with its command and what to know when reading it."""
+        self.sections += 1
         self.parts += [f"## {heading}", f"Command: `{command}`", body]
         if notes:
             self.parts.append("\n".join(f"- {note}" for note in notes))

@@ -9,11 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import files
-import measure
-import product
-from graphs import Graph
-from kernels import ITERATIONS
+from cluster import files
+from harness import measure, product
+from harness.graphs import Graph
+from harness.kernels import ITERATIONS
 
 #: Seconds after which a run of another system is given up.
 LONGEST = 900

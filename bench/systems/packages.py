@@ -1,18 +1,19 @@
-"""The peers that pip installs, each in a process of its own in their own environment."""
+"""Systems that pip installs, each in a process of its own in their own environment."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import measure
-from gapbs import Result
-from graphs import Graph
+from harness import measure
+from harness.graphs import Graph
+from harness.kernels import Timing
 
-HERE = Path(__file__).parent / "peers"
+PROGRAMS = Path(__file__).resolve().parent.parent / "peers"
 PACKAGES = {
     "networkit": "networkit",
     "igraph": "igraph",
@@ -58,19 +59,31 @@ class Environment:
 
     def run(
         self, peer: str, kernel: str, graph: Graph, threads: int, runs: int, timeout: float
-    ) -> Result:
+    ) -> Timing:
         """Loads the graph once and repeats the kernel, inside a time limit."""
         if peer in self.missing:
             raise measure.Skipped(f"does not install: {self.missing[peer]}")
-        words = [self.python, HERE / "worker.py", peer, kernel, graph.folder]
-        words += [graph.source, threads, runs, *(["directed"] if graph.directed else [])]
-        text = [os.fspath(w) if isinstance(w, Path) else str(w) for w in words]
-        limit = {"NAKSHI_BENCH_SECONDS": str(timeout / 3)}
-        ran = measure.run(text, threads=threads, timeout=timeout, env=limit, check=False)
-        if ran.status == -9:
+        words = [PROGRAMS / "kernels.py", peer, kernel, graph.folder, graph.source, threads, runs]
+        words += ["directed"] if graph.directed else []
+        answer, ran = self.ask(words, threads, timeout)
+        command = " ".join(map(str, [self.python, *words]))
+        return Timing(answer["seconds"], ran.peak_rss, answer["digest"], command)
+
+    def ask(
+        self, words: Sequence[object], threads: int, timeout: float | None = None
+    ) -> tuple[Any, measure.Ran]:
+        """Runs a program of ``bench/peers``. Returns the JSON of its last line, and what it took.
+
+        Raises:
+            measure.Skipped: it failed, or was stopped after ``timeout`` seconds. A program repeats a
+                run only within a third of them.
+        """
+        limit = {} if timeout is None else {"NAKSHI_BENCH_SECONDS": str(timeout / 3)}
+        call = list(map(str, [self.python, *words]))
+        ran = measure.run(call, threads=threads, timeout=timeout, env=limit, check=False)
+        if ran.status == -9 and timeout is not None:
             raise measure.Skipped(f"stopped after {timeout:.0f} s")
         if ran.status != 0:
             lines = ran.stderr.strip().splitlines() or [f"status {ran.status}"]
             raise measure.Skipped(lines[-1][:200])
-        answer = json.loads(ran.stdout.strip().splitlines()[-1])
-        return Result(answer["seconds"], ran.peak_rss, answer["digest"], " ".join(text))
+        return json.loads(ran.stdout.strip().splitlines()[-1]), ran

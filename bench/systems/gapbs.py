@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
-import measure
-from graphs import Graph
-from kernels import ITERATIONS, Digest
+from harness import measure
+from harness.graphs import Graph
+from harness.kernels import ITERATIONS, Digest, Timing
 
 PROGRAMS = {
     "bfs": "bfs",
@@ -18,16 +17,6 @@ PROGRAMS = {
     "bc": "bc",
     "triangles": "tc",
 }
-
-
-@dataclass
-class Result:
-    """Seconds of each run, peak memory in bytes, what was found."""
-
-    seconds: list[float]
-    peak: int
-    digest: Digest
-    command: str
 
 
 def command(folder: Path, kernel: str, graph: Graph, trials: int) -> list[str]:
@@ -45,7 +34,7 @@ def command(folder: Path, kernel: str, graph: Graph, trials: int) -> list[str]:
     return [program, "-f", str(file), "-n", str(trials), "-a", *options]
 
 
-def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | None) -> Result:
+def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | None) -> Timing:
     """One process that loads the graph and repeats the kernel, as gapbs does."""
     if kernel == "triangles" and graph.directed:
         raise measure.Skipped("gapbs counts triangles of undirected graphs only")
@@ -56,7 +45,7 @@ def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | Non
     ran = measure.run(words, threads=threads) if trials > 1 else first
     seconds = trial_times(ran.stdout)
     seconds = seconds[1:] or seconds
-    return Result(seconds, ran.peak_rss, _digest(kernel, ran.stdout, graph.source), " ".join(words))
+    return Timing(seconds, ran.peak_rss, _digest(kernel, ran.stdout, graph.source), " ".join(words))
 
 
 def trial_times(text: str) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 KERNELS = ("bfs", "pagerank", "wcc", "sssp", "bc", "triangles")
@@ -17,6 +18,16 @@ ITERATIONS = 20
 
 Digest = dict[str, Any]
 """What a system says it found: counts (exact) and ``top`` (five vertices with their scores)."""
+
+
+@dataclass
+class Timing:
+    """What one system took for one kernel: seconds of each run, peak memory in bytes, its answer."""
+
+    seconds: list[float]
+    peak: int
+    digest: Digest
+    command: str
 
 
 def disagreement(ours: Digest, theirs: Digest) -> str | None:

@@ -6,14 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import measure
 import nakshi
 import numpy as np
-import pictures
-import servers
-import tables
+from cluster import namespaces as apart
+from cluster.servers import PHASES, Run
+from harness import measure, pictures, tables
 from nakshi import cluster
-from servers import Ran
 
 if TYPE_CHECKING:
     from lfgraph import Input, Study
@@ -64,31 +62,42 @@ def named(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def sample(study: Study, graph: Input, algorithm: str, count: int, threads: int = 0) -> Ran:
+def sample(study: Study, graph: Input, algorithm: str, count: int, threads: int = 0) -> Run:
     """The run of the median among several."""
     threads = threads or study.options.threads
     return _sample(graph, algorithm, count, threads, study.options.runs)
 
 
 @functools.cache
-def _sample(graph: Input, algorithm: str, count: int, threads: int, wanted: int | None) -> Ran:
+def _sample(graph: Input, algorithm: str, count: int, threads: int, wanted: int | None) -> Run:
     def run() -> nakshi.Result:
         given = parameters(algorithm, graph)
-        return servers.run(graph.store, algorithm, count, threads=threads, **given)
+        return cluster.run(
+            graph.store, algorithm, local=count, threads=threads, progress=False, **given
+        )
 
     return median(graph, algorithm, run, wanted)
 
 
 def median(
     graph: Input, algorithm: str, run: Callable[[], nakshi.Result], wanted: int | None
-) -> Ran:
+) -> Run:
     """The run whose time is the median, after its answer was compared once."""
     first = run()
     check(graph, algorithm, first)
-    runs = [Ran.of(first)]
-    while len(runs) < measure.repeats(runs[0].run, wanted):
-        runs.append(Ran.of(run()))
-    return sorted(runs, key=lambda ran: ran.run)[len(runs) // 2]
+    runs = [_reported(first)]
+    while len(runs) < measure.repeats(runs[0].seconds, wanted):
+        runs.append(_reported(run()))
+    return sorted(runs, key=lambda ran: ran.seconds)[len(runs) // 2]
+
+
+def _reported(result: nakshi.Result) -> Run:
+    return Run(result.stats["servers"])
+
+
+def totals(run: Run, name: str) -> np.ndarray:
+    """Sums over the supersteps of each server, of shape `(servers,)`."""
+    return np.array(run.of(name)).sum(axis=1)
 
 
 @functools.cache
@@ -107,9 +116,9 @@ def runtime(study: Study, graph: Input, algorithm: str, title: str, name: str) -
         rows.append(
             [
                 named(count, "server"),
-                tables.seconds(ran.run),
+                tables.seconds(ran.seconds),
                 f"{1000 * ran.each:.3g}",
-                tables.ratio(ran.run / runs[0].run),
+                tables.ratio(ran.seconds / runs[0].seconds),
                 str(ran.supersteps),
             ]
         )
@@ -118,12 +127,14 @@ def runtime(study: Study, graph: Input, algorithm: str, title: str, name: str) -
         took = alone(graph, algorithm, threads).stats["seconds"]["run"]
         called = f"one machine, {named(threads, 'thread')}"
         levels[called] = took
-        rows.append([called, tables.seconds(took), "", tables.ratio(took / runs[0].run), ""])
+        rows.append([called, tables.seconds(took), "", tables.ratio(took / runs[0].seconds), ""])
     head = ["On", "run, s", "a superstep, ms", f"of {named(counts[0], 'server')}", "supersteps"]
     note = "PowerGraph does not run here; one machine: the engine without a cluster, lists in memory, one run"
     study.section(f"{title}, {graph.name}", head, rows, note)
-    ticks, series = [str(count) for count in counts], {"servers": [ran.run for ran in runs]}
-    study.picture(pictures.lines, name, ticks, series, "run, s", steps="servers", levels=levels)
+    ticks, series = [str(count) for count in counts], {"servers": [ran.seconds for ran in runs]}
+    study.picture(
+        pictures.lines, f"figure-{name}", ticks, series, "run, s", steps="servers", levels=levels
+    )
 
 
 def loading(study: Study, graph: Input, algorithm: str, title: str, name: str) -> None:
@@ -134,9 +145,9 @@ def loading(study: Study, graph: Input, algorithm: str, title: str, name: str) -
         [
             str(count),
             tables.seconds(ran.rest),
-            tables.seconds(ran.run),
-            tables.seconds(ran.rest + ran.run),
-            f"{ran.rest / (ran.rest + ran.run):.0%}",
+            tables.seconds(ran.seconds),
+            tables.seconds(ran.rest + ran.seconds),
+            f"{ran.rest / (ran.rest + ran.seconds):.0%}",
         ]
         for count, ran in zip(counts, runs, strict=True)
     ]
@@ -146,8 +157,10 @@ def loading(study: Study, graph: Input, algorithm: str, title: str, name: str) -
         "these, most of which were its partition"
     )
     study.section(f"{title}, {graph.name}", head, rows, note)
-    series = {"loading": [ran.rest for ran in runs], "supersteps": [ran.run for ran in runs]}
-    study.picture(pictures.bars, name, [str(count) for count in counts], series, "seconds")
+    series = {"loading": [ran.rest for ran in runs], "supersteps": [ran.seconds for ran in runs]}
+    study.picture(
+        pictures.bars, f"figure-{name}", [str(count) for count in counts], series, "seconds"
+    )
 
 
 def memory(study: Study, graph: Input, title: str, name: str) -> None:
@@ -156,8 +169,8 @@ def memory(study: Study, graph: Input, title: str, name: str) -> None:
     rows, series = [], {"above an empty one": [], "predicted": []}
     for count in counts:
         # What a process takes without a graph.
-        base = min(sample(study, study.tiny, "pagerank", count).peak)
-        most = max(sample(study, graph, "pagerank", count).peak)
+        base = min(sample(study, study.tiny, "pagerank", count).peaks)
+        most = max(sample(study, graph, "pagerank", count).peaks)
         part = planned(graph, tuple(counts))[count]["memory"]["greatest"]
         series["above an empty one"].append((most - base) / MIB)
         series["predicted"].append(part / MIB)
@@ -168,7 +181,7 @@ def memory(study: Study, graph: Input, title: str, name: str) -> None:
     note = "peak memory of a process, loading included; PowerGraph's is not measured"
     study.section(f"{title}, {graph.name}", head, rows, note)
     ticks = [str(count) for count in counts]
-    study.picture(pictures.lines, name, ticks, series, "MiB a server", steps="servers")
+    study.picture(pictures.lines, f"figure-{name}", ticks, series, "MiB a server", steps="servers")
 
 
 def traffic(study: Study, graph: Input, title: str, name: str) -> None:
@@ -179,8 +192,8 @@ def traffic(study: Study, graph: Input, title: str, name: str) -> None:
     for count in counts:
         ran = sample(study, graph, "pagerank", count)
         said = planned(graph, tuple(counts))[count]["communication"]
-        values = ran.sent.sum() / ran.supersteps
-        wire = ran.bytes.sum() / ran.supersteps / count
+        sent, moved = totals(ran, "sent").sum(), totals(ran, "bytes").sum()
+        values, wire = sent / ran.supersteps, moved / ran.supersteps / count
         mirrors = said["powergraph"] * vertices * VALUE / count
         series["LFGraph, on the wire"].append(wire / MIB)
         series["PowerGraph, by equation 2.5"].append(mirrors / MIB)
@@ -189,7 +202,7 @@ def traffic(study: Study, graph: Input, title: str, name: str) -> None:
             [
                 str(count),
                 tables.size(wire),
-                f"{ran.bytes.sum() / ran.sent.sum():.2f}" if values else "",
+                f"{moved / sent:.2f}" if values else "",
                 f"{values / counted:.4f}" if counted else "",
                 f"{values / vertices / said['lfgraph'] - 1:+.3%}" if values else "",
                 tables.size(mirrors),
@@ -202,27 +215,31 @@ def traffic(study: Study, graph: Input, title: str, name: str) -> None:
     study.section(f"{title}, {graph.name}", head, rows, note)
     ticks = [str(count) for count in counts]
     study.picture(
-        pictures.lines, name, ticks, series, "MiB a server and iteration", steps="servers"
+        pictures.lines,
+        f"figure-{name}",
+        ticks,
+        series,
+        "MiB a server and iteration",
+        steps="servers",
     )
 
 
 def balance(study: Study, graph: Input, title: str, name: str) -> None:
     """Figure 4.5: seconds of each server, as mean and standard deviation."""
     rows: list[list[str]] = []
-    phases = ("computation", "communication")
-    series: dict[str, list[tuple[float, float, float]]] = {phase: [] for phase in phases}
+    series: dict[str, list[tuple[float, float, float]]] = {phase: [] for phase in PHASES}
     counts = [count for count in study.options.servers if count > 1]
     for count in counts:
         ran, cells = sample(study, graph, "pagerank", count), []
-        for phase in phases:
-            times = getattr(ran, phase).sum(axis=1)
+        for phase in PHASES:
+            times = totals(ran, phase)
             mean, off = times.mean(), times.std()
             series[phase].append((mean - off, mean, mean + off))
             cells += [tables.seconds(mean), f"{off / mean:.3f}", f"{times.max() / mean:.3f}"]
         spread = planned(graph, tuple(study.options.servers))[count]["computation"]
         rows.append([str(count), *cells, f"{spread['greatest'] / spread['mean']:.3f}"])
     shown = ["mean, s", "deviation / mean", "greatest / mean"]
-    head = ["Servers", *[f"{phase}: {what}" for phase in phases for what in shown]]
+    head = ["Servers", *[f"{phase}: {what}" for phase in PHASES for what in shown]]
     head += ["in-edges: greatest / mean"]
     note = (
         "sums over supersteps; a server communicates until the slowest server has communicated, so that "
@@ -230,25 +247,27 @@ def balance(study: Study, graph: Input, title: str, name: str) -> None:
     )
     study.section(f"{title}, {graph.name}", head, rows, note)
     ticks = [str(count) for count in counts]
-    study.picture(pictures.spans, name, ticks, series, "seconds a server", steps="servers")
+    study.picture(
+        pictures.spans, f"figure-{name}", ticks, series, "seconds a server", steps="servers"
+    )
 
 
 def split(study: Study, graph: Input, title: str, name: str) -> None:
     """Figures 4.6 and 4.7: where a run's time goes. Of PowerGraph's only that part which follows from
     what it sends: in the thesis, too, its time of communication is in proportion to the bytes."""
     counts = study.options.servers
-    phases: dict[str, list[float]] = {"computation": [], "communication": []}
+    phases: dict[str, list[float]] = {phase: [] for phase in PHASES}
     rows = []
     for count in counts:
         ran = sample(study, graph, "pagerank", count)
-        times = [getattr(ran, phase).sum(axis=1).mean() for phase in phases]
+        times = [totals(ran, phase).mean() for phase in PHASES]
         for phase, took in zip(phases, times, strict=True):
             phases[phase].append(took)
         said = planned(graph, tuple(study.options.servers))[count]["communication"]
         more = said["powergraph"] / said["exact"] if said["exact"] else 0.0
         share = f"{times[1] / sum(times):.0%}"
         mirrors = tables.seconds(times[1] * more) if more else ""
-        rows.append([str(count), *map(tables.seconds, [*times, ran.run]), share, mirrors])
+        rows.append([str(count), *map(tables.seconds, [*times, ran.seconds]), share, mirrors])
     head = ["Servers", "computation, s", "communication, s", "run, s", "share of communication"]
     head += ["communication of PowerGraph's values, s"]
     note = (
@@ -256,7 +275,9 @@ def split(study: Study, graph: Input, title: str, name: str) -> None:
         "waiting included, in proportion to the values of equation 2.5"
     )
     study.section(f"{title}, {graph.name}", head, rows, note)
-    study.picture(pictures.bars, name, [str(count) for count in counts], phases, "seconds")
+    study.picture(
+        pictures.bars, f"figure-{name}", [str(count) for count in counts], phases, "seconds"
+    )
 
 
 def growth(study: Study) -> None:
@@ -269,8 +290,8 @@ def growth(study: Study) -> None:
         edges, cells = nakshi.open(graph.store).num_edges, []
         for count in counts:
             ran = sample(study, graph, "sssp", count)
-            series[named(count, "server")].append(ran.run)
-            cells += [tables.seconds(ran.rest), tables.seconds(ran.run)]
+            series[named(count, "server")].append(ran.seconds)
+            cells += [tables.seconds(ran.rest), tables.seconds(ran.seconds)]
         each = 1e9 * ran.each / edges
         rows.append([graph.name, f"{edges:,}", *cells, str(ran.supersteps), f"{each:.2f}"])
     head = ["Log-normal", "edges"]
@@ -282,7 +303,7 @@ def growth(study: Study) -> None:
     )
     study.section("Figure 4.13: SSSP on larger graphs", head, rows, note)
     ticks = [graph.name.removesuffix(" vertices") for graph in study.growing]
-    study.picture(pictures.lines, "4-13", ticks, series, "run, s", steps="vertices")
+    study.picture(pictures.lines, "figure-4-13", ticks, series, "run, s", steps="vertices")
 
 
 def workers(study: Study) -> None:
@@ -292,9 +313,11 @@ def workers(study: Study) -> None:
     for count in counts:
         runs = [sample(study, graph, "pagerank", count, threads) for threads in (1, 2, 4)]
         for threads, ran in zip((1, 2, 4), runs, strict=True):
-            times = [ran.computation.sum(axis=1).mean(), ran.communication.sum(axis=1).mean()]
-            cells = [tables.seconds(took) for took in (ran.run, *times)]
-            rows.append([f"{count}, {threads}", *cells, tables.ratio(ran.run / runs[0].run)])
+            times = [totals(ran, phase).mean() for phase in PHASES]
+            cells = [tables.seconds(took) for took in (ran.seconds, *times)]
+            rows.append(
+                [f"{count}, {threads}", *cells, tables.ratio(ran.seconds / runs[0].seconds)]
+            )
     head = ["Servers, computation workers of each", "run, s", "computation, s", "communication, s"]
     head += ["run, of 1 worker"]
     title = f"Computation workers, PageRank, {graph.name}"
@@ -339,23 +362,20 @@ def _namespaces(study: Study) -> list[list[str]]:
     ):
         for count in (count for count in study.options.servers if count > 1):
             runs = [sample(study, graph, algorithm, count)]
-            for link in (servers.Link(), study.options.link):
+            for link in (apart.Link(), study.options.link):
                 runs.append(_apart(study, graph, algorithm, count, link))
             shaped = runs[-1]
-            times = [
-                tables.seconds(getattr(shaped, phase).sum(axis=1).mean())
-                for phase in ("computation", "communication")
-            ]
-            cells = [tables.seconds(ran.run) for ran in runs]
-            sent = tables.size(shaped.bytes.sum(axis=1).mean())
+            times = [tables.seconds(totals(shaped, phase).mean()) for phase in PHASES]
+            cells = [tables.seconds(ran.seconds) for ran in runs]
+            sent = tables.size(totals(shaped, "bytes").mean())
             rows.append([f"{algorithm}, {count}", *cells, *times, sent])
     return rows
 
 
-def _apart(study: Study, graph: Input, algorithm: str, count: int, link: servers.Link) -> Ran:
+def _apart(study: Study, graph: Input, algorithm: str, count: int, link: apart.Link) -> Run:
     def run() -> nakshi.Result:
         given = {"threads": study.options.threads, **parameters(algorithm, graph)}
-        return servers.run_in_namespaces(graph.store, algorithm, count, link, **given)
+        return apart.run(graph.store, algorithm, count, link, **given)
 
     return median(graph, algorithm, run, study.options.runs)
 

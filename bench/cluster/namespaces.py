@@ -1,4 +1,4 @@
-"""Runs on several servers, for the figures of LFGraph: processes here, or in network namespaces."""
+"""Servers in network namespaces of their own, whose links have a rate and a delay."""
 
 from __future__ import annotations
 
@@ -14,61 +14,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import measure
-import numpy as np
+from harness import measure
 from nakshi import Result, cluster
 
 #: Where a server listens in its namespace.
 PORT = 7077
 #: Seconds in which a server ends by itself after a run.
 GRACE = 5.0
-
-
-@dataclasses.dataclass
-class Ran:
-    """What one run took. The arrays have a row for each server and a column for each superstep from 1;
-    step 0, which sends first values and computes nothing, is in `run` only."""
-
-    run: float
-    """Seconds of all supersteps, on the slowest server."""
-    rest: float
-    """Seconds of all else: connecting, loading, partition, bringing results together."""
-    computation: np.ndarray
-    communication: np.ndarray
-    sent: np.ndarray
-    bytes: np.ndarray
-    peak: list[int]
-    """Most bytes that each process has had in memory, while it loads included."""
-
-    @classmethod
-    def of(cls, result: Result) -> Ran:
-        told = result.stats["servers"]
-        names = ("computation", "communication", "sent", "bytes")
-        steps = {
-            name: np.array([[step[name] for step in server] for server in told["steps"]])
-            for name in names
-        }
-        # By the servers' own clocks: the front-end hears of a short run when it is over.
-        run = float((steps["computation"] + steps["communication"]).sum(axis=1).max())
-        rest = told["load"] + told["run"] - run
-        return cls(
-            run, rest, **{name: of[:, 1:] for name, of in steps.items()}, peak=told["peak_rss"]
-        )
-
-    @property
-    def supersteps(self) -> int:
-        """From 1."""
-        return int(self.computation.shape[1])
-
-    @property
-    def each(self) -> float:
-        """Mean seconds of a superstep."""
-        return float((self.computation + self.communication).mean(axis=1).max())
-
-
-def run(store: Path, algorithm: str, servers: int, **parameters: Any) -> Result:
-    """One run on so many processes of this machine."""
-    return cluster.run(store, algorithm, local=servers, progress=False, **parameters)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,9 +35,7 @@ class Link:
         return " and ".join(part for part in (self.rate, self.delay) if part) or "as fast as it is"
 
 
-def run_in_namespaces(
-    store: Path, algorithm: str, servers: int, link: Link, **parameters: Any
-) -> Result:
+def run(store: Path, algorithm: str, servers: int, link: Link, **parameters: Any) -> Result:
     """One run on servers that have a network namespace each, joined by a bridge.
 
     Raises:
