@@ -8,9 +8,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import files, servers
+from cluster import servers
 from cluster.servers import Input, Run, Sample
 from harness import Study, kernels, measure, tables
+from systems import files
 from systems.packages import PROGRAMS, Environment
 
 KERNELS = ("pagerank", "wcc", "triangles")

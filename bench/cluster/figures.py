@@ -7,10 +7,10 @@ import argparse
 import sys
 from statistics import mean
 
-from cluster import files, servers
+from cluster import servers
 from cluster.servers import Input
 from harness import Study, graphs, kernels, measure, product, tables
-from systems import gapbs
+from systems import files, gapbs
 
 SERVERS = [2, 4, 8]
 #: Iterations where every one sends the same.

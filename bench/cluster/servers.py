@@ -102,19 +102,9 @@ class Run:
         return list(self.servers["peak_rss"])
 
 
-def run(
-    kernel: str,
-    given: Input,
-    processes: int,
-    threads: int = 1,
-    *,
-    iterations: int = ITERATIONS,
-    out: Path | None = None,
-    text: bool = False,
-) -> Run:
-    """Starts the servers, runs, and ends them."""
-    words = call(kernel, given, processes, threads, iterations, out, text)
-    return said(words, threads)[0]
+def run(kernel: str, given: Input, processes: int, threads: int = 1, **how: Any) -> Run:
+    """Starts the servers, runs, and ends them; ``how`` is for :func:`call`."""
+    return said(call(kernel, given, processes, threads, **how), threads)[0]
 
 
 def said(words: list[str], threads: int) -> tuple[Run, dict[str, Any]]:
@@ -128,6 +118,7 @@ def call(
     given: Input,
     processes: int,
     threads: int = 1,
+    *,
     iterations: int = ITERATIONS,
     out: Path | None = None,
     text: bool = False,

@@ -27,7 +27,6 @@ import nakshi
 import numpy as np
 import pyarrow as pa
 from harness import pictures, tables
-from harness.study import options as parsed
 from nakshi.cli import workloads
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -340,7 +339,7 @@ FIGURES = {
 def main() -> None:
     parser = layouts.parser(__doc__, "rutgers89", repeated=False, parts=FIGURES)
     parser.add_argument("--users", type=int, default=1500, help="default: %(default)s")
-    Study(parsed(parser)).measure(FIGURES)
+    Study(harness.study.options(parser)).measure(FIGURES)
 
 
 if __name__ == "__main__":

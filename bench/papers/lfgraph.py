@@ -29,8 +29,6 @@ import numpy as np
 import pyarrow.parquet as pq
 from cluster.namespaces import Link
 from harness import product
-from harness.study import options as parsed
-from harness.study import parser as shared_options
 
 #: Graphs of --data whose plans are drawn; the undirected ones are in both directions.
 REAL = ["facebook100", "ego-twitter", "cnr-2000"]
@@ -136,7 +134,7 @@ FIGURES: dict[str, Callable[[Study], None]] = {**lfgraph_plans.FIGURES, **lfgrap
 
 
 def main() -> None:
-    parser = shared_options(__doc__, threads=1, parts=FIGURES)
+    parser = harness.study.parser(__doc__, threads=1, parts=FIGURES)
     parser.add_argument("--data", type=Path, help="folder with real graphs; default: none")
     parser.add_argument("--scale", type=int, default=20, help="of the Kronecker graph")
     parser.add_argument(
@@ -146,7 +144,7 @@ def main() -> None:
     parser.add_argument("--namespaces", action="store_true", help="run on links of their own, too")
     parser.add_argument("--rate", default="1gbit", help="of a namespace's link, for tc [1gbit]")
     parser.add_argument("--delay", default="", help="of it, such as 0.1ms; needs netem [none]")
-    options = parsed(parser)
+    options = harness.study.options(parser)
     options.servers = [int(count) for count in options.servers.split(",")]
     options.link = Link(options.rate, options.delay)
     Study(options).measure(FIGURES)

@@ -9,10 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import files
 from harness import measure, product
 from harness.graphs import Graph
 from harness.kernels import ITERATIONS
+from systems import files
 
 #: Seconds after which a run of another system is given up.
 LONGEST = 900
