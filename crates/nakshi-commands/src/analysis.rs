@@ -1,4 +1,4 @@
-//! From the name of an algorithm to a table in the users' ids, for faces that know names only.
+//! Runs of an algorithm by its name, with results by the users' ids.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,18 +13,18 @@ use crate::Result;
 use crate::names::{Names, json_id};
 use crate::table::Table;
 
-/// What an algorithm found and how it ran.
+/// Results of an algorithm, and statistics of its run.
 #[derive(Debug)]
 pub struct Answer {
     /// One row a vertex; `None` if the algorithm has results for the whole graph only.
     pub table: Option<Arc<Table>>,
     /// Results for the whole graph; vertices by the users' ids.
     pub summary: Map<String, Value>,
-    /// How it ran.
+    /// Statistics of the run.
     pub stats: Stats,
 }
 
-/// How an algorithm ran; the fields of `nakshi run --json`.
+/// Statistics of a run; the fields of `nakshi run --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stats {
     /// `memory`, `ssd` or `cluster`.
@@ -38,14 +38,14 @@ pub struct Stats {
     pub seconds: Seconds,
     /// Memory in bytes.
     pub memory: Memory,
-    /// What was read while the algorithm ran.
+    /// Reads while the algorithm ran.
     pub io: Io,
-    /// The same for each pass over the graph, with what it did.
+    /// Time, reads and work of each pass over the graph.
     pub per_iteration: Vec<Iteration>,
     /// Every read, if [`Context::with_trace`] asked for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accesses: Vec<ListAccess>,
-    /// The same for each server, of a run on several.
+    /// Statistics of each server, of a run on several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
 }
@@ -77,7 +77,7 @@ pub struct Io {
     pub hits: u64,
     /// Pages not found in the cache.
     pub misses: u64,
-    /// Of the hits, lists of the static cache and pages of chunks kept from one pass to the next.
+    /// Part of the hits: lists of the static cache, and pages of chunks kept from one pass to the next.
     pub pinned_hits: u64,
     /// Share of the 64-byte units of cached pages that the run touched; null without such pages.
     pub page_utilisation: Option<f64>,
@@ -97,7 +97,7 @@ pub fn run(store: &Arc<Store>, name: &str, parameters: &Value, cx: &Context) -> 
     let seconds =
         Seconds { open: (opened - began).as_secs_f64(), run: opened.elapsed().as_secs_f64() };
     let stats = stats(&outcome, &graph, cx, seconds);
-    // The table needs the outcome and the ids only: lists and caches go first.
+    // The table needs the outcome and the ids only, so lists and caches are freed first.
     drop(graph);
     let Outcome { columns, mut summary, summary_vertices, .. } = outcome;
     let ids = store.ids()?.until(cx.cancel_token());

@@ -1,4 +1,4 @@
-//! From the name of an algorithm to a table, on several servers.
+//! Runs of an algorithm by its name on several servers, and plans of such runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ pub enum Notice {
     Superstep(Superstep),
     /// Servers were lost, and others have taken their places.
     Recovered {
-        /// What happened.
+        /// The lost servers and their replacements.
         recovered: Recovery,
     },
 }
 
-/// What a run asks of its caller.
+/// Callbacks of a run.
 pub struct Caller<'c> {
-    /// Told of every superstep.
+    /// Receives every superstep and every recovery.
     pub watch: &'c mut dyn FnMut(&Notice),
-    /// As [`front::Caller::replace`].
+    /// Replaces a lost server; see [`front::Caller::replace`].
     pub replace: &'c mut dyn FnMut(usize) -> nakshi_cluster::Result<Option<String>>,
 }
 
@@ -51,7 +51,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// Adds one of a server; that of all, if it was the last.
+    /// Adds the superstep of one server. Returns the superstep of all servers if this one was the last.
     fn add(&mut self, one: &Superstep) -> Option<Superstep> {
         let none = Superstep { sent: 0, bytes: 0, computation: 0.0, communication: 0.0, ..*one };
         let (count, all) = self.ended.entry(one.step).or_insert((0, none));
@@ -123,7 +123,7 @@ pub fn run(
     Ok(Answer { table, summary, stats })
 }
 
-/// Runs a task; the caller is told of supersteps of all servers.
+/// Runs a task and reports each superstep that all servers have ended.
 fn watched(
     given: front::Given<'_>,
     task: &Task,
@@ -156,10 +156,10 @@ fn on_ssd(cx: &Context) -> Context {
     cx.clone().with_mode(EngineMode::Ssd)
 }
 
-/// What a partition over so many servers sends and keeps, for each number of them and an algorithm.
+/// Predicts the messages and the memory of a partition, for each number of servers.
 ///
 /// # Errors
-/// Those of reading; no servers.
+/// Errors of reading; an empty list of servers.
 pub fn plan_of(
     store: &Arc<Store>,
     servers: &[usize],

@@ -1,25 +1,25 @@
-//! The error of the calls that use several layers at once.
+//! The error of the commands, which use several layers.
 
-/// Result of the facade's own calls.
+/// Result of a command.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of one of the layers; the message is the layer's own.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Of a run.
+    /// An error of a run.
     #[error(transparent)]
     Engine(#[from] nakshi_engine::Error),
-    /// Of a store.
+    /// An error of a store.
     #[error(transparent)]
     Store(#[from] nakshi_store::Error),
-    /// Of storage.
+    /// An error of storage.
     #[error(transparent)]
     Io(#[from] nakshi_io::Error),
-    /// Of a cluster.
+    /// An error of a cluster.
     #[error(transparent)]
     Cluster(nakshi_cluster::Error),
-    /// A table could not be made or read.
+    /// An error in making or reading a table.
     #[error("a table cannot be made: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
 }

@@ -14,7 +14,7 @@ use nakshi_engine::CancelToken;
 use crate::table::Table;
 use crate::{Error, Result};
 
-/// Writes all rows of a table; the ending of `path` says how.
+/// Writes all rows of a table in the format that the ending of `path` names.
 ///
 /// - `.tsv`: `id<TAB>value` of the first value column, no header, `inf` for a missing number;
 /// - `.csv`: header, all columns, missing values empty;
@@ -77,7 +77,7 @@ fn parquet_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
     nakshi_store::Error::io("write", path, std::io::Error::other(error)).into()
 }
 
-/// A file under another name until it is complete; removed if it never is.
+/// A file that has a temporary name until it is complete, and is removed if an error comes first.
 struct Partial<'a> {
     file: File,
     partial: PathBuf,
@@ -93,7 +93,7 @@ impl<'a> Partial<'a> {
             Ok(Self { file, partial, path, done })
         };
         if path.metadata().is_ok_and(|there| !there.is_file()) {
-            // A pipe or a device: nothing to replace, and nothing that may be replaced.
+            // A pipe or a device is written to directly: a rename would replace it.
             return open(path.to_path_buf(), true);
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -116,13 +116,13 @@ impl<'a> Partial<'a> {
 impl Drop for Partial<'_> {
     fn drop(&mut self) {
         if !self.done {
-            // Nothing to add to the error that brought us here.
+            // The caller returns the error for which the file is removed.
             let _ = std::fs::remove_file(&self.partial);
         }
     }
 }
 
-/// How a text file separates, quotes and omits.
+/// Format of a text file: separator, quotes, text of a missing value.
 struct Style {
     separator: &'static [u8],
     missing: &'static [u8],

@@ -1,4 +1,4 @@
-//! What a store holds, for people and programs.
+//! Description of a store.
 
 use nakshi_store::{FORMAT_VERSION, FileEntry, Store};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::Result;
 
-/// What `nakshi info` prints.
+/// Description of a store, which `nakshi info` prints.
 #[derive(Debug, Clone, Serialize)]
 pub struct Info {
     /// Directory of the store.
@@ -21,13 +21,13 @@ pub struct Info {
     pub vertices: u64,
     /// Number of edges; an undirected one counts once.
     pub edges: u64,
-    /// Whether edges have a direction.
+    /// True if edges have a direction.
     pub directed: bool,
     /// Number of self-loops among the edges.
     pub self_loops: u64,
     /// Largest number of edges at a vertex, by direction.
     pub max_degree: Map<String, Value>,
-    /// What the vertex ids are.
+    /// Kind of the vertex ids.
     pub ids: nakshi_store::IdKind,
     /// Edge columns.
     pub columns: Vec<String>,
@@ -43,14 +43,14 @@ pub struct Info {
     pub bytes_per_entry: f64,
     /// Name and bytes of each file.
     pub files: Map<String, Value>,
-    /// What the import counted.
+    /// Counts of the import.
     pub import: Map<String, Value>,
 }
 
 /// Describes a store from its manifest.
 ///
 /// # Errors
-/// Those of reading the store.
+/// Errors of reading the store.
 pub fn info(store: &Store) -> Result<Info> {
     let manifest = store.manifest();
     let entries: Vec<&FileEntry> = manifest.files().collect();

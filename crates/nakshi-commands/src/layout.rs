@@ -1,5 +1,4 @@
-//! From the name of an order to a store in that order, and from a share to a plan of what stays in
-//! memory, for faces that know names only.
+//! Orders of vertices by name, and plans of a static cache by its size.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::Result;
 /// Bytes of memory that a byte of a log takes at most, in the maps that it becomes.
 const LOG_IN_MEMORY: u64 = 8;
 
-/// The orders that a [`Request`] may name, and a line on each.
+/// Names of the orders that a [`Request`] may ask for, each with one line of description.
 pub const ORDERS: [(&str, &str); 12] = [
     ("auto", "that of original, degree, norder and bisection in which searches read fewest pages"),
     ("original", "ascending by id"),
@@ -42,36 +41,36 @@ pub const ORDERS: [(&str, &str); 12] = [
     ("extend", "as --like another store, new vertices beside their neighbours"),
 ];
 
-/// An order by name, with its parameters; those that it has not are refused.
+/// An order by name, with its parameters. A parameter that the order lacks is refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
     /// One of [`ORDERS`].
     pub order: String,
-    /// `auto`, `random`, `bondhu-*`, `bisection`: draws. Default 1.
+    /// `auto`, `random`, `bondhu-*`, `bisection`: seed of the draws. Default 1.
     pub seed: Option<u64>,
-    /// `degree`: which edges count. Default all.
+    /// `degree`: direction of the edges that count. Default both.
     pub by: Option<By>,
-    /// `norder`: edges that a search goes along. Default 2.
+    /// `norder`: depth of a search, in edges. Default 2.
     pub depth: Option<u32>,
-    /// `gorder`: vertices of the window. Default as many as have lists in a page.
+    /// `gorder`: vertices of the window. Default: as many as have their lists in one page.
     pub window: Option<u32>,
-    /// `bondhu-parcom`: how many. Default one for a thousand vertices, two at least.
+    /// `bondhu-parcom`: number of communities. Default: one for each thousand vertices, at least two.
     pub communities: Option<u32>,
-    /// `bondhu-modcom`: levels of merging. Default as many as gain anything.
+    /// `bondhu-modcom`: levels of merging. Default: as many as raise the modularity.
     pub level: Option<u32>,
-    /// `bondhu-*`: what edges weigh. Default uniform.
+    /// `bondhu-*`: model of the weights of edges. Default uniform.
     pub model: Option<Model>,
-    /// `bondhu-*`: where the next community goes. Default nearer.
+    /// `bondhu-*`: side on which the next community is placed. Default nearer.
     pub sides: Option<Sides>,
     /// `extend`: an earlier store of the graph, whose order stays.
     pub like: Option<PathBuf>,
-    /// `bondhu-*`, `bisection`: the column with the weights of edges. Default none.
+    /// `bondhu-*`, `bisection`: column with the weights of edges. Default none.
     pub weight: Option<String>,
 }
 
 impl Request {
-    /// The order of this name, which is known and not `auto`.
+    /// The order of this name, which is one of [`ORDERS`] and not `auto`.
     fn ordering(&self, store: &Arc<Store>, cx: &Context) -> Result<Box<dyn Ordering>> {
         let seed = self.seed.unwrap_or(1);
         let bondhu = |communities| {
@@ -177,11 +176,11 @@ fn pagerank(store: &Arc<Store>, cx: &Context) -> Result<Vec<f64>> {
     Ok(algorithm.run(&graph, cx)?.ranks)
 }
 
-/// The orders that `auto` chooses from. Gorder, which takes ten times as long as any of them, has
-/// to be asked for.
+/// Orders that `auto` chooses from. Gorder takes ten times as long as any of them, and is used only
+/// where a request names it.
 const CANDIDATES: [&str; 4] = ["original", "degree", "norder", "bisection"];
 
-/// What `auto` found out about an order.
+/// An order that `auto` measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Considered {
     /// Name of the order.
@@ -260,7 +259,7 @@ fn searching() -> Needs {
     Needs { state_bytes_per_vertex: needs.state_bytes_per_vertex + held, ..needs }
 }
 
-/// How [`relayout`] writes.
+/// Format of the store that [`relayout`] writes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Output {
@@ -272,7 +271,7 @@ pub struct Output {
     pub stripes: Vec<PathBuf>,
 }
 
-/// What [`relayout`] did.
+/// Report of [`relayout`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Relayout {
     /// Name of the order.
@@ -281,7 +280,7 @@ pub struct Relayout {
     pub vertices: u64,
     /// Edges of the store.
     pub edges: u64,
-    /// Seconds that the order took, and writing.
+    /// Seconds of computing the order and of writing.
     pub seconds: Seconds,
     /// Bytes of all edge lists.
     pub list_bytes: u64,
@@ -302,13 +301,13 @@ pub struct Seconds {
 }
 
 /// Writes the graph of `store` to the new store `destination`, in the order that `request` names.
-/// Memory and threads are those of `cx`; ids, weights and the shape of the graph stay. Of a store with
-/// properties it is the graph after the last commit that is written, with an empty log.
+/// Memory and threads are those of `cx`; ids, weights and edges stay. A store with properties is written
+/// as it is after its last commit, with an empty log.
 ///
 /// # Errors
-/// [`Error::Invalid`] for an order that cannot be; too small a budget, at once, with the memory
-/// that works; [`Error::Unsupported`] for stripes of a store with properties; those of reading and
-/// writing; cancellation. Nothing is left behind then.
+/// [`Error::Invalid`] for an unknown order or a parameter that it lacks; [`Error::Budget`], before any
+/// work, with the smallest budget that works; [`Error::Unsupported`] for stripes of a store with
+/// properties; errors of reading and writing; cancellation. A failed call leaves no files.
 pub fn relayout(
     store: &Arc<Store>,
     destination: &Path,
@@ -390,26 +389,26 @@ fn read(
     Ok(Reorder::read(graph, destination, &options, hooks)?)
 }
 
-/// How [`plan_cache`] chooses; what is not given has its default.
+/// Options of [`plan_cache`].
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanRequest {
     /// Share of the bytes of all lists, above 0 and at most 1. Default 0.2.
     pub share: Option<f64>,
-    /// How often charges follow what was chosen. Default 50.
+    /// Rounds in which charges are updated after a choice. Default 50.
     pub iterations: Option<u32>,
-    /// How vertices are chosen.
+    /// Method that chooses vertices.
     pub select: Select,
-    /// Of sampled searches and of a random choice. Default 1.
+    /// Seed of sampled searches and of a random choice. Default 1.
     pub seed: Option<u64>,
-    /// Another store whose plan is taken over, by ids, instead of choosing anew.
+    /// Another store, whose plan is taken over by ids; no vertices are chosen then.
     pub like: Option<PathBuf>,
 }
 
-/// What [`plan_cache`] chose.
+/// Report of [`plan_cache`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanReport {
-    /// What the plan is for, and how it was made.
+    /// Purpose of the plan, and the options that made it.
     #[serde(flatten)]
     pub about: PlanInfo,
     /// Lists of all directions.
@@ -423,7 +422,7 @@ pub struct PlanReport {
 /// Chooses lists that shall stay in memory and writes the plan beside the files of `store`.
 ///
 /// # Errors
-/// A share or a number of iterations that cannot be; too small a budget; reading and writing;
+/// A share or a number of iterations out of range; too small a budget; errors of reading and writing;
 /// cancellation.
 pub fn plan_cache(store: &Arc<Store>, request: &PlanRequest, cx: &Context) -> Result<PlanReport> {
     let started = Instant::now();

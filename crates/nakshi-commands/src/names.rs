@@ -1,4 +1,4 @@
-//! The users' ids of all vertices, by rank: what turns internal ids into rows of a table.
+//! The users' ids of all vertices by rank, which turn internal ids into rows of a table.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ pub const BIG: &str = "nakshi.integers";
 /// Ids in ascending order; `rank` counts them from 0.
 #[derive(Debug)]
 enum Ids {
-    /// Consecutive from the first.
+    /// Consecutive integers, by the first of them.
     Dense(i64),
     /// Integers close enough to the first for 32 bits each.
     Narrow(i64, Vec<u32>),
@@ -31,12 +31,12 @@ enum Ids {
 #[derive(Debug)]
 pub struct Names {
     ids: Ids,
-    /// Whether the texts are integers of any size.
+    /// True if the texts are integers of any size.
     big: bool,
     count: u64,
     /// Internal id of each rank; `None` if the two are equal.
     vertices: Option<Vec<u32>>,
-    /// Its inverse, made at first use.
+    /// Rank of each internal id, computed at first use.
     ranks: OnceLock<Vec<u32>>,
 }
 
@@ -44,7 +44,7 @@ impl Names {
     /// Reads the ids of a store.
     ///
     /// # Errors
-    /// Of reading.
+    /// Errors of reading.
     pub fn load(map: &IdMap) -> Result<Names> {
         let vertices = if map.ranks_are_internal() { None } else { Some(map.internal_by_rank()?) };
         Ok(Names {
@@ -61,7 +61,7 @@ impl Names {
         Names { ids: Ids::Dense(0), big: false, count, vertices: None, ranks: OnceLock::new() }
     }
 
-    /// Of a graph without a store, whose vertices are numbered in the order of their ids.
+    /// Names of a graph without a store, whose vertices are numbered in the order of their ids.
     pub fn integers(ascending: &[u64]) -> Names {
         let mut ids = Ids::Narrow(0, Vec::new());
         ascending.iter().zip(0..).for_each(|(&id, rank)| add(&mut ids, rank, i128::from(id)));
@@ -73,7 +73,7 @@ impl Names {
         self.count
     }
 
-    /// Whether there are no vertices.
+    /// Returns true if there are no vertices.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -126,7 +126,7 @@ impl Names {
         self.gather(ranks.iter().map(|&rank| Some(rank)))
     }
 
-    /// The same with gaps, which become nulls.
+    /// The ids of some ranks; a gap becomes a null.
     ///
     /// # Errors
     /// A rank that does not exist.
@@ -202,7 +202,7 @@ fn load_ids(map: &IdMap) -> Result<Ids> {
             let mut builder = LargeStringBuilder::new();
             map.for_each(|_, key| {
                 if let Key::Bytes(bytes) = key {
-                    // Checked at import; a damaged page does not get past its checksum.
+                    // The import checked the text, and a damaged page fails its checksum.
                     builder.append_value(String::from_utf8_lossy(bytes));
                 }
                 Ok(())
@@ -212,7 +212,7 @@ fn load_ids(map: &IdMap) -> Result<Ids> {
     })
 }
 
-/// Integers as 32-bit distances from the first while that is possible, else as they are.
+/// Reads integers, as 32-bit distances from the first of them where all distances fit.
 fn load_integers(map: &IdMap) -> Result<Ids> {
     let mut ids = Ids::Narrow(0, Vec::new());
     map.for_each(|rank, key| {

@@ -1,5 +1,5 @@
-//! Results in the users' ids: what an algorithm computed per internal vertex becomes a table with
-//! one row a vertex, ascending by external id, whatever the layout of the store.
+//! Results by the users' ids: a table with one row for each vertex, ascending by external id, whatever
+//! the layout of the store.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Table {
         self.schema.clone()
     }
 
-    /// Per column whether its values are vertices (so are the ids themselves).
+    /// For each column, true if its values are vertices; true for `id` itself.
     pub fn vertex_columns(&self) -> Vec<bool> {
         let values = self.columns.iter().map(|c| matches!(c.values, Values::Vertex(_)));
         std::iter::once(true).chain(values).collect()
@@ -72,11 +72,11 @@ impl Table {
         TableReader { table: self.clone(), columns, schema: Arc::new(Schema::new(fields)), next: 0 }
     }
 
-    /// The `count` rows that say most: of scores the largest, ties ascending by id, with all
-    /// columns; of labels (vertices) those with most members, as label and `members`.
+    /// The first `count` rows of a ranking. Scores are ranked by size, ties ascending by id, with all
+    /// columns. Labels (vertices) are ranked by their number of members, as label and `members`.
     ///
     /// # Errors
-    /// Of reading the ids.
+    /// Errors of reading the ids.
     pub fn top(&self, count: usize) -> Result<RecordBatch> {
         match self.columns.first() {
             Some(Column { values: Values::Vertex(labels), valid, .. }) => {
@@ -158,7 +158,7 @@ impl Table {
         let present = |v: usize| column.valid.as_ref().is_none_or(|valid| valid.get(v));
         macro_rules! take {
             ($array:ident, $values:expr) => {{
-                // A value that is missing is written as 0, not as what marks it inside.
+                // A missing value is written as 0; its internal marker stays inside.
                 let values = vertices.iter().map(|&v| match $values.get(v) {
                     Some(value) if present(v) => *value,
                     _ => Default::default(),
@@ -181,7 +181,7 @@ impl Table {
     }
 }
 
-/// The largest of what was offered, ties by smaller rank.
+/// The largest of the offered values, ties by smaller rank.
 struct Best<T> {
     count: usize,
     entries: Vec<(T, u32)>,

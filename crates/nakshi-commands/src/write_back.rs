@@ -1,4 +1,4 @@
-//! Results as properties: what an algorithm found goes from its table into a store, batch by batch.
+//! Results as properties: the values of a result are written to a store, batch by batch.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// [`nakshi_store::Error::NoNode`], [`nakshi_store::Error::Invalid`] for values of another type than the property's;
-/// those of writing; cancellation. The commits before stay.
+/// errors of writing; cancellation. Commits that were made before the error stay.
 pub fn write_back(
     store: &PropertyStore,
     table: &Arc<Table>,
@@ -55,7 +55,7 @@ pub fn write_back(
     let changes = table.reader(Some(&[0, column])).flat_map(|batch| {
         let changes = batch.map_err(Error::from).and_then(|batch| read(&batch));
         changes.unwrap_or_else(|error| {
-            // The error of this crate is told below; the store hears that there is one.
+            // The caller gets `failed`; this error only ends the commit.
             failed = Some(error);
             vec![Err(nakshi_store::Error::Internal("a table cannot be read"))]
         })
@@ -67,12 +67,12 @@ pub fn write_back(
     Ok(written)
 }
 
-/// The number of a row; nothing if it is missing or not finite.
+/// The number of a row; `None` if it is missing or not finite.
 fn number(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Value>> {
     if array.is_null(row) {
         return Ok(None);
     }
-    // As NumPy gets the column: where some integers are missing, all are floats.
+    // NumPy gets the column in the same way: where some integers are missing, all are floats.
     let whole = |value: i64| match field.is_nullable() {
         true => Value::Float(value as f64),
         false => Value::Int(value),

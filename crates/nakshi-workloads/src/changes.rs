@@ -31,14 +31,14 @@ const SHARES: [(&str, f64); 10] = [
     ("delete_node", 1.011_591_4),
     ("multiget_link", 0.526_114_2),
 ];
-/// Links of a list at most.
+/// Most links that a list request returns.
 const LIMIT: u64 = 10_000;
-/// Part of the lists that are asked for by time, from an older link on.
+/// Share of the list requests that ask for links older than a given one.
 const HISTORY: f64 = 0.003;
-/// Mean bytes of what nodes and links carry.
+/// Mean bytes of the data of a node and of a link.
 const NODE_DATA: usize = 128;
 const LINK_DATA: usize = 8;
-/// The property that carries it.
+/// Property with the data.
 const DATA: &str = "data";
 
 /// Random letters.
@@ -47,7 +47,7 @@ fn text(draw: &mut Random, len: usize) -> Value {
     Value::String((0..len).map(byte).collect())
 }
 
-/// How uneven accesses to links and nodes are, with the exponents of LinkBench's configuration.
+/// Zipf's laws of accesses to links and nodes, with the exponents of LinkBench's configuration.
 struct Laws {
     read: Zipf,
     write: Zipf,
@@ -63,10 +63,10 @@ impl Laws {
     }
 }
 
-/// What all threads of LinkBench share.
+/// State that all threads of LinkBench share.
 struct Linkbench<'s> {
     store: &'s PropertyStore,
-    /// Nodes that were there at the beginning, by rank of how often they are asked for.
+    /// Nodes of the graph before the run, in the order of their frequency of access.
     nodes: Vec<ExternalId>,
     laws: Laws,
     types: Vec<String>,
@@ -80,7 +80,7 @@ type Times = [(Vec<f64>, u64); SHARES.len()];
 /// Runs LinkBench's mix: every change is a durable commit of its own.
 ///
 /// # Errors
-/// A graph without nodes or edges; those of requests; cancellation.
+/// A graph without nodes or edges; errors of requests; cancellation.
 pub fn linkbench(store: &PropertyStore, config: &Config, cancel: &CancelToken) -> Result<Measured> {
     let graph = store.snapshot();
     let mut nodes = graph.get_node_ids(&[])?;
@@ -161,7 +161,7 @@ impl Linkbench<'_> {
         Ok((source, ty, end))
     }
 
-    /// Values, links or changes that a request has as its result.
+    /// Makes a request. Returns the number of values, links or changes in its result.
     fn request(&self, name: &str, draw: &mut Random) -> Result<u64> {
         let graph = self.store.snapshot();
         Ok(match name {
@@ -228,7 +228,7 @@ impl Linkbench<'_> {
         })
     }
 
-    /// A change of what another thread has deleted changes nothing.
+    /// Commits a change. A change of a node that another thread has deleted counts as none.
     fn commit(&self, change: Change) -> Result<u64> {
         match self.store.commit(&[change]) {
             Err(Error::NoNode { .. }) => Ok(0),
@@ -247,23 +247,23 @@ fn new_id(like: Option<&ExternalId>, number: u64) -> ExternalId {
     }
 }
 
-/// What [`appends`] measured.
+/// Measurements of [`appends`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Appends {
     /// Threads that append.
     pub writers: usize,
-    /// Commits of each that are not durable yet, at most.
+    /// Most commits of each thread that are not durable yet.
     pub in_flight: usize,
     /// Durable commits a second, one node each.
     pub rate: f64,
-    /// Times a second that the disk of the store makes 256 bytes durable, in place.
+    /// Rate, per second, at which the disk of the store makes 256 bytes durable in place.
     pub syncs: f64,
 }
 
 /// Appends nodes for some seconds, and measures the disk before.
 ///
 /// # Errors
-/// Those of writing; cancellation.
+/// Errors of writing; cancellation.
 pub fn appends(
     store: &PropertyStore,
     writers: usize,
@@ -273,7 +273,7 @@ pub fn appends(
 ) -> Result<Appends> {
     let like = store.snapshot().get_node_ids(&[])?.into_iter().next();
     let syncs = syncs(store, lasts / 4)?;
-    // Every append is a commit, so that no number comes twice.
+    // Every append is a commit, so the number of the next commit is unused.
     let next = AtomicU64::new(store.snapshot().commit());
     let work = |mut draw: Random| -> Result<u64> {
         let (mut waiting, mut done): (VecDeque<Ticket<'_>>, _) = (VecDeque::new(), 0);
@@ -303,7 +303,7 @@ pub fn appends(
     Ok(Appends { writers, in_flight, rate, syncs })
 }
 
-/// Overwrites a file that is there already, as a log does.
+/// Measures fdatasync after overwriting 256 bytes of an allocated file, as a log does.
 fn syncs(store: &PropertyStore, lasts: Duration) -> Result<f64> {
     let path = store.path().join(".syncs");
     let told = |error| Error::Io { op: "write", path: path.clone(), source: error };

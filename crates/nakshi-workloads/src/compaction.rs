@@ -11,28 +11,29 @@ use serde::Serialize;
 
 use crate::queries::{Class, Config, Draw, Query, class};
 
-/// Times in which queries are counted; those of the first are let go.
+/// Phases of a run. Queries of the first phase are not counted.
 const PHASES: [&str; 4] = ["warm-up", "before", "during", "after"];
 
-/// What [`run`] measured.
+/// Measurements of [`run`].
 #[derive(Debug, Clone, Serialize)]
 pub struct Compacted {
     /// The mix before, during and after the compaction, all threads together.
     pub phases: Vec<Class>,
     /// Threads that read.
     pub threads: usize,
-    /// What the compaction did.
+    /// Report of the compaction.
     pub compaction: CompactReport,
 }
 
 /// Latencies in microseconds and results, by phase.
 type Times = [(Vec<f64>, u64); PHASES.len()];
 
-/// Compacts a store while threads ask it for the mix of `config`, over and over, each query of a new
-/// snapshot and when the one before is answered. They read for a time of `idle` before and after.
+/// Compacts a store while threads repeat the queries of the mix of `config`. Each query reads a new
+/// snapshot, and a thread sends a query when it has the answer to its last one. The threads read for
+/// `idle` before and after the compaction.
 ///
 /// # Errors
-/// A graph without edges or properties; those of queries and of [`PropertyStore::compact`];
+/// A graph without edges or properties; errors of queries and of [`PropertyStore::compact`];
 /// cancellation.
 pub fn run(
     store: &PropertyStore,
@@ -63,7 +64,7 @@ pub fn run(
         report.ok_or(Error::Internal("no compaction"))
     };
     let lead = || {
-        // Readers read until the last phase is over, however it ends.
+        // Readers stop when the last phase is over, also after an error.
         let _over = Over(&phase);
         compact()
     };
@@ -81,7 +82,7 @@ pub fn run(
     Ok(Compacted { phases: phases.collect(), threads, compaction })
 }
 
-/// Ends the last phase when it goes.
+/// Ends the last phase when it is dropped.
 struct Over<'p>(&'p AtomicUsize);
 
 impl Drop for Over<'_> {
@@ -90,7 +91,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Asks from place `at` on, until the last phase is over.
+/// Runs the queries in turn from place `at` on, until the last phase is over.
 fn reading(
     store: &PropertyStore,
     queries: &[Query],

@@ -4,14 +4,14 @@ use nakshi_store::layout::mix;
 use nakshi_store::{Error, ExternalId, Result};
 use serde::{Deserialize, Serialize};
 
-/// How often nodes are asked for.
+/// Distribution of accesses over the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// All equally often.
+    /// All nodes are equally likely.
     #[default]
     Uniform,
-    /// By Zipf's law, over the nodes in random order.
+    /// Zipf's law over the nodes in random order.
     Zipf,
 }
 
@@ -24,7 +24,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// From 0 to 1, without 1.
+    /// A number of at least 0 and less than 1.
     pub fn part(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -33,7 +33,7 @@ impl Random {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// Fisher and Yates.
+    /// Shuffles by the method of Fisher and Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last + 1);
@@ -50,9 +50,9 @@ impl Random {
 pub(crate) struct Zipf {
     n: f64,
     exponent: f64,
-    /// The integral of the law at both ends of what is drawn from.
+    /// The integral of the law at both ends of the range of ranks.
     ends: [f64; 2],
-    /// So near below its rank, a point is taken without a look at the law.
+    /// Distance below a rank within which a point is accepted without evaluating the law.
     near: f64,
 }
 
@@ -74,10 +74,10 @@ impl Zipf {
         x.powf(-self.exponent)
     }
 
-    /// Of the law from 1 to `x`.
+    /// The integral of the law from 1 to `x`.
     fn integral(&self, x: f64) -> f64 {
         let (log, power) = (x.ln(), 1.0 - self.exponent);
-        // Near 1 the quotient below would lose its digits.
+        // For an exponent near 1 the quotient below would lose its digits.
         if (power * log).abs() < 1e-8 { log } else { (power * log).exp_m1() / power }
     }
 
@@ -111,7 +111,7 @@ pub(crate) struct Nodes {
 
 impl Nodes {
     /// # Errors
-    /// Those of [`Zipf::new`].
+    /// Errors of [`Zipf::new`].
     pub fn new(
         mut ids: Vec<ExternalId>,
         access: Access,
@@ -123,7 +123,7 @@ impl Nodes {
             Access::Zipf => Some(Zipf::new(ids.len(), exponent)?),
         };
         if law.is_some() {
-            // Ids often tell of degrees, which shall not decide who is asked for.
+            // Ids often correlate with degrees, which must not decide how often a node is read.
             random.shuffle(&mut ids);
         }
         Ok(Nodes { ids, law })

@@ -1,4 +1,4 @@
-//! Listing friends: how long it takes to read the properties of all neighbours of a user.
+//! Listing friends: the time of reading the properties of all neighbours of a user.
 //!
 //! The workload that Bondhu's layouts are measured by (Hoque, *Power-law graphs*, thesis 2013, section
 //! 5.1; models: 5.8). Property files are opened under a memory cap, so that they are read from disk.
@@ -14,41 +14,41 @@ use nakshi_store::layout::mix;
 use nakshi_store::{Error, ExternalId, OpenOptions, Result, Store};
 use serde::{Deserialize, Serialize};
 
-/// What a request reads.
+/// Nodes that a request reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     /// All friends.
     All,
-    /// One, each as likely.
+    /// One friend; all are equally likely.
     Uniform,
-    /// One, as likely as it has friends.
+    /// One friend, drawn in proportion to its number of friends.
     Preferential,
-    /// One, as likely as it has friends in common with the user, and one more.
+    /// One friend, drawn in proportion to one more than its friends in common with the user.
     Overlap,
 }
 
-/// How friends are listed.
+/// Options of the workload.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Users, drawn among those with friends. Default 1,500.
     pub users: usize,
-    /// Of draws: the same users in every order of the same graph. Default 1.
+    /// Seed of draws, which draw the same users in every order of a graph. Default 1.
     pub seed: u64,
-    /// How often all requests of a user are measured; the least time counts. Default 6.
+    /// Measurements of all requests of a user, of which the least counts. Default 6.
     pub runs: usize,
     /// Requests of a user, one after the other; the first finds nothing in the cache. Default 1.
     pub requests: usize,
-    /// What a request reads. Default all friends.
+    /// Nodes that a request reads. Default all friends.
     pub access: Access,
-    /// The property that is read; all by default.
+    /// Property that is read. Default all.
     pub property: Option<String>,
-    /// So many bytes of it, from its beginning; all by default.
+    /// Bytes of the property that are read, from its beginning. Default all.
     pub part: Option<u64>,
-    /// Bytes for what is kept of the files; as little as works by default.
+    /// Bytes of the cache of property files. Default: the least that works.
     pub memory: Option<u64>,
-    /// Whether to note every read.
+    /// Records every read.
     pub trace: bool,
 }
 
@@ -68,28 +68,28 @@ impl Default for Config {
     }
 }
 
-/// What was measured, a user each.
+/// Measurements, with one entry for each user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measured {
     /// Ids, as text.
     pub users: Vec<String>,
-    /// Friends of each.
+    /// Number of friends.
     pub friends: Vec<u64>,
-    /// Microseconds of a request, the least over the runs.
+    /// Microseconds of a request, the least of the runs.
     pub micros: Vec<f64>,
     /// Reads from disk of the first run.
     pub reads: Vec<u64>,
-    /// Bytes of these.
+    /// Bytes of the reads of the first run.
     pub bytes: Vec<u64>,
-    /// Every read of the first runs, if asked for: place of the user, microseconds since the start,
-    /// offset and bytes.
+    /// Every read of the first runs, if [`Config::trace`] is set: place of the user, microseconds since
+    /// the start, offset and bytes.
     pub trace: Vec<(usize, f64, u64, u64)>,
 }
 
 /// Lists friends in the store at `path`.
 ///
 /// # Errors
-/// A store without properties or without edges; too little memory; those of reading; cancellation.
+/// A store without properties or without edges; too little memory; errors of reading; cancellation.
 pub fn run(path: &Path, config: &Config, cancel: &CancelToken) -> Result<Measured> {
     let options = OpenOptions { cancel: cancel.clone(), ..OpenOptions::default() };
     let store = Store::open(path, &options)?;
@@ -98,7 +98,7 @@ pub fn run(path: &Path, config: &Config, cancel: &CancelToken) -> Result<Measure
         Some(memory) => memory,
         None => least(&store, cancel)?,
     };
-    // Who is whose friend is known before the clock starts.
+    // Lists of friends are read before the clock starts.
     let known = PropertyGraph::open(&store, None, cancel)?;
     let users = draw(&known, config)?;
     let graph = PropertyGraph::open_counted(&store, Some(memory), &stats, cancel)?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::draw::Access;
 use crate::draw::{Nodes, Random};
 
-/// Which queries.
+/// Mix of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
@@ -24,22 +24,21 @@ pub enum Mix {
     GraphSearch,
 }
 
-/// How a workload runs.
+/// Options of a workload.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Which queries. Default TAO.
+    /// Mix of queries. Default TAO.
     pub mix: Mix,
     /// Queries of each class, and of the mix. Default 20,000.
     pub queries: usize,
     /// Threads of the mix. Default 2.
     pub threads: usize,
-    /// Of draws. Default 1.
+    /// Seed of draws. Default 1.
     pub seed: u64,
-    /// Which nodes are asked for how often. Default all equally. LinkBench has laws of its own, whatever
-    /// this says.
+    /// Distribution of accesses over the nodes. Default uniform. LinkBench ignores it and has laws of its own.
     pub access: Access,
-    /// Of Zipf's law, a positive number. Default 0.99, as in YCSB (Cooper et al., SoCC 2010).
+    /// Exponent of Zipf's law, a positive number. Default 0.99, as in YCSB (Cooper et al., SoCC 2010).
     pub exponent: f64,
 }
 
@@ -67,15 +66,15 @@ pub struct Class {
     pub results: f64,
     /// Queries a second.
     pub rate: f64,
-    /// Half of the queries take at most so long.
+    /// Median latency.
     pub p50: f64,
-    /// 99 of 100 take at most so long.
+    /// 99th percentile of the latency.
     pub p99: f64,
-    /// 999 of 1,000 take at most so long.
+    /// 99.9th percentile of the latency.
     pub p999: f64,
 }
 
-/// What a workload measured.
+/// Measurements of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// Each class alone.
@@ -105,18 +104,18 @@ pub(crate) enum Query {
     OneProperty(ExternalId, String),
 }
 
-/// Edges that a list query returns at most, as in the paper's successors.
+/// Most edges that a list query returns, as in the paper's successors.
 const LIMIT: u64 = 1000;
 
 impl Query {
-    /// Runs it; the number of values, edges or nodes that it returns.
+    /// Runs the query. Returns the number of values, edges or nodes in its answer.
     pub fn run(&self, graph: &PropertyGraph) -> Result<usize> {
         let wanted = |pair: &'_ (String, Value)| (pair.0.clone(), pair.1.clone().into());
         Ok(match self {
             Query::AssocRange(id, ty) => tao::assoc_range(graph, id, ty, 0, LIMIT)?.len(),
             Query::ObjGet(id) => tao::obj_get(graph, id)?.map_or(0, |found| found.len()),
             Query::AssocGet(id, ty, id2s) => tao::assoc_get(graph, id, ty, id2s, None, None)?.len(),
-            // Lossless: edges in memory.
+            // Lossless: the count of a list that fits in memory.
             Query::AssocCount(id, ty) => tao::assoc_count(graph, id, ty)? as usize,
             Query::AssocTimeRange(id, ty, low, high) => {
                 tao::assoc_time_range(graph, id, ty, Some(*high), Some(*low), LIMIT)?.len()
@@ -161,7 +160,7 @@ fn shares(mix: Mix) -> &'static [(&'static str, f64)] {
 /// Runs a workload.
 ///
 /// # Errors
-/// A graph without edges or properties; those of queries; cancellation.
+/// A graph without edges or properties; errors of queries; cancellation.
 pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Result<Measured> {
     let mut draw = Draw::new(graph, config, cancel)?;
     let mut classes = Vec::new();
@@ -176,8 +175,8 @@ pub fn run(graph: &PropertyGraph, config: &Config, cancel: &CancelToken) -> Resu
     Ok(Measured { classes, threads, queries: all.len(), seconds, rate })
 }
 
-/// Draws queries by the rules of the benchmarks: types uniform, nodes as told, both drawn again until
-/// the list has an edge.
+/// Draws queries by the rules of the benchmarks: types uniform, nodes by [`Config::access`], both drawn
+/// again until the list has an edge.
 pub(crate) struct Draw<'g> {
     graph: &'g PropertyGraph,
     nodes: Nodes,
@@ -187,7 +186,7 @@ pub(crate) struct Draw<'g> {
 
 impl<'g> Draw<'g> {
     /// # Errors
-    /// A graph without edges or properties; an exponent that is none.
+    /// A graph without edges or properties; an exponent that is not positive.
     pub fn new(graph: &'g PropertyGraph, config: &Config, cancel: &'g CancelToken) -> Result<Self> {
         let ids = graph.get_node_ids(&[])?;
         if ids.is_empty() || graph.num_edges() == 0 || graph.node_properties().is_empty() {
@@ -326,7 +325,7 @@ fn alone(
     Ok(class(name, share, times, results as u64, seconds))
 }
 
-/// A class by the microseconds of each query, the sum of its results, and the seconds of all.
+/// A class from the microseconds of each query, the sum of all results, and the seconds of all queries.
 pub(crate) fn class(
     name: &'static str,
     share: f64,

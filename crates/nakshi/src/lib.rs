@@ -36,10 +36,9 @@
 //! # }
 //! ```
 //!
-//! An algorithm runs by its name, with its parameters as JSON and the users' ids in them and
-//! in what comes back. An [estimate](analysis::estimate) tells the memory beforehand; less
-//! than its minimum is refused, and with less than it says for lists in memory they stay on
-//! the SSD.
+//! An algorithm runs by its name. Its parameters are JSON, and vertices have the users' ids in
+//! parameters and results. An [estimate](analysis::estimate) gives the memory of a run beforehand.
+//! A budget below its minimum is refused; edge lists that do not fit in the budget stay on the SSD.
 //!
 //! ```
 //! use nakshi::analysis;
@@ -75,8 +74,8 @@
 //! # }
 //! ```
 //!
-//! A [vertex program](engine::program) says what one vertex does; the engine runs it on all of
-//! them, with edge lists in memory or on the SSD. This one finds the largest number that
+//! A [vertex program](engine::program) defines what one vertex does; the engine runs it on all
+//! vertices, with edge lists in memory or on the SSD. This one finds the largest number that
 //! reaches a vertex.
 //!
 //! ```
@@ -102,12 +101,12 @@
 //!         vertex
 //!     }
 //!
-//!     /// Once an iteration for every active vertex: asks for its edge list.
+//!     /// Runs once an iteration for every active vertex, and asks for its edge list.
 //!     fn run(&self, _: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>) {
 //!         cx.request_own(ListKind::OUT);
 //!     }
 //!
-//!     /// The list is here: tells the number to all neighbours.
+//!     /// Runs when the list has arrived, and sends the number to all neighbours.
 //!     fn run_on_vertex(
 //!         &self,
 //!         me: &mut Vertex<Self>,
@@ -117,7 +116,7 @@
 //!         cx.multicast_list(list, me.state)
 //!     }
 //!
-//!     /// Who hears of a larger number passes it on in the next iteration.
+//!     /// Takes a larger number over, and activates the vertex for the next iteration.
 //!     fn run_on_message(&self, state: &mut u32, heard: &u32, cx: &mut Signals<'_, Self>) {
 //!         if *heard > *state {
 //!             *state = *heard;
