@@ -28,7 +28,7 @@ from harness.kernels import KERNELS, TITLES
 from harness.product import NAKSHI
 
 HERE = Path(__file__).resolve().parent
-#: Seconds of a call that never ends.
+#: Seconds after which a call is ended.
 TIMEOUT = 1800.0
 ENGINES = ("memory", "ssd")
 

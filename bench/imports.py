@@ -1,4 +1,4 @@
-"""How long it takes, and how much memory, until a text file is a graph that can be analysed."""
+"""Time and memory of turning a text file into a graph that can be analysed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare(work: Path, graph: Graph, options: argparse.Namespace) -> list[Inges
 def _nakshi(
     ingest: Ingest, work: Path, edges: Path, extra: list[str], options: argparse.Namespace
 ) -> None:
-    """Median of fresh imports, each cold."""
+    """Measures imports into a new store, each cold."""
     store = work / "imported.nakshi"
 
     def once() -> measure.Ran:
@@ -59,7 +59,7 @@ def _nakshi(
 
 
 def _gapbs(ingest: Ingest, graph: Graph, options: argparse.Namespace) -> None:
-    """gapbs reads the same lines and builds its graph in memory; one BFS at the end."""
+    """Measures gapbs, which reads the same lines, builds its graph in memory and runs one BFS."""
     link = graph.folder / "import.el"
     if not link.exists():
         link.symlink_to(graph.edges.name)
@@ -81,7 +81,7 @@ def _gapbs(ingest: Ingest, graph: Graph, options: argparse.Namespace) -> None:
 
 
 def _strings(work: Path, options: argparse.Namespace) -> Ingest:
-    """Strings as ids: an R-MAT graph of scale 18 whose vertices have names."""
+    """Measures imports of an R-MAT graph of scale 18 whose vertices have names."""
     lines = 1_926_279 if options.scale >= 20 else 50_000
     edges = work / f"names-{lines}.tsv"
     if not edges.exists():
@@ -92,7 +92,7 @@ def _strings(work: Path, options: argparse.Namespace) -> Ingest:
 
 
 def _write_names(edges: Path, lines: int) -> None:
-    """R-MAT edges (Graph500's quarters) between `user-…` names of 8 to 22 characters."""
+    """Writes R-MAT edges (Graph500's quarters) between `user-…` names of 8 to 22 characters."""
     import numpy as np
 
     random = np.random.default_rng(7)

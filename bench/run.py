@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
 
 
 class Bench:
-    """One comparison: what ran, and why something did not."""
+    """One comparison: the systems that run, and the graphs."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -88,7 +88,7 @@ class Bench:
             measured.attempt(peer, kernel, lambda peer=peer: self._peer(peer, kernel, graph))
 
     def _cap(self, measured: Measured, kernel: str, store: Path) -> int:
-        """A quarter of gapbs's peak; of Nakshi's own in memory where gapbs is not there.
+        """The memory cap: a quarter of gapbs's peak, or of Nakshi's peak in memory where gapbs is missing.
 
         On a small graph that is less than a Python process with any graph takes: there the cap is
         the smallest with which, after `nakshi estimate`, the run works.

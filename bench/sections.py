@@ -26,7 +26,7 @@ FLASHGRAPH = {"bfs": 24.0, "wcc": 18.0, "pagerank": 7.6, "bc": 3.1}
 
 
 class Measured:
-    """Everything that ran on one graph."""
+    """All runs on one graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -35,7 +35,7 @@ class Measured:
         self.skipped: dict[tuple[str, str], str] = {}
 
     def attempt(self, system: str, kernel: str, work: Callable[[], Result | Timing]) -> None:
-        """Keeps the result, or the reason why there is none."""
+        """Keeps the result of ``work``, or the reason why it was skipped."""
         try:
             self.results[(system, kernel)] = work()
         except measure.Skipped as reason:
@@ -122,7 +122,7 @@ def _systems(study: Study, one: Measured) -> None:
 
 
 def _semi_external(study: Study, one: Measured) -> None:
-    """What a quarter of the memory costs."""
+    """Adds the runs with a quarter of the memory."""
     rows = []
     for kernel in one.kernels():
         found = one.results.get(("ssd", kernel))
@@ -189,7 +189,7 @@ def _index_each(one: Measured) -> float | None:
 
 
 def _verdict(study: Study, one: Measured, ingested: list[Ingest] | None) -> None:
-    """Each figure that the project promised, as measured."""
+    """Adds each figure that the project promised, beside the measured one."""
     rows: list[list[str]] = []
 
     def judge(what: str, value: float | None, must: float, aim: float, unit: str = "x") -> None:

@@ -15,7 +15,7 @@ from systems import files
 from systems.packages import PROGRAMS, Environment
 
 KERNELS = ("pagerank", "wcc", "triangles")
-#: Processes of Nakshi, one thread each: what `local[2]` has.
+#: Processes of Nakshi, one thread each; together they have the threads of `local[2]`.
 PROCESSES = 2
 
 
@@ -28,7 +28,7 @@ class GraphX:
     given: Input
 
     def run(self, kernel: str, ours: Path, triangles: int) -> Sample:
-        """Runs in one process, after one that warms up; the answer is compared with ours."""
+        """Runs a kernel in one process, after a run that warms up, and compares the answer with Nakshi's."""
         folder, chosen = self.given.graph.folder, self.chosen
         file = self.given.graph.edges if kernel == "triangles" else folder / "both.tsv"
         out = chosen.work / f"graphx-{kernel}"
@@ -56,7 +56,7 @@ def prepared(chosen: argparse.Namespace, given: Input) -> GraphX:
 
 
 def section(study: Study) -> None:
-    """PageRank, components and triangles beside ours on two processes."""
+    """PageRank, components and triangles, beside Nakshi on two processes."""
     chosen = study.options
     given = servers.prepared(chosen, chosen.graphx_scale)
     rows, notes = [], []
@@ -103,12 +103,12 @@ def section(study: Study) -> None:
 
 
 def skipped_cell(reason: str) -> str:
-    """What stands for a time that was not had."""
+    """Cell of a time that could not be measured."""
     return reason if reason.startswith("stopped after") else "does not run"
 
 
 def on_nakshi(chosen: argparse.Namespace, given: Input, kernel: str) -> tuple[list[Run], Path, int]:
-    """Runs, the file with the answer, and how many triangles were found."""
+    """Nakshi's runs, the file with the answer, and the number of triangles."""
     answer = chosen.work / f"graphx-ours-{kernel}.tsv"
     out = None if kernel == "triangles" else answer
     _, found = servers.said(servers.call(kernel, given, PROCESSES, out=out), 1)

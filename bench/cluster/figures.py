@@ -1,4 +1,4 @@
-"""What only Nakshi's servers are asked: values and bytes sent, a superstep's overhead, memory; and
+"""Figures of Nakshi's servers alone: values and bytes sent, overhead of a superstep, memory; and
 PageRank beside gapbs."""
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from harness import Study, graphs, kernels, measure, product, tables
 from systems import files, gapbs
 
 SERVERS = [2, 4, 8]
-#: Iterations where every one sends the same.
+#: Iterations of runs in which every iteration sends the same values.
 FEW = 5
-#: Bytes of a value that is sent.
+#: Bytes of a value.
 VALUE = 8
 
 
 def values(study: Study) -> None:
-    """Values sent in each superstep of PageRank, which must be those that the plan counts."""
+    """Values sent in each superstep of PageRank, which must be as many as the plan counts."""
     chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     vertices = given.vertices
@@ -64,7 +64,7 @@ def values(study: Study) -> None:
 
 
 def overhead(study: Study) -> None:
-    """What a superstep takes where there is next to nothing to do."""
+    """Time of a superstep on a tiny graph."""
     chosen = study.options
     given = servers.prepared(chosen, servers.TINY)
     rows = []

@@ -17,15 +17,15 @@ from typing import Any
 from harness import measure
 from nakshi import Result, cluster
 
-#: Where a server listens in its namespace.
+#: Port of a server in its namespace.
 PORT = 7077
-#: Seconds in which a server ends by itself after a run.
+#: Seconds after a run until a server that has not ended is killed.
 GRACE = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """What `tc` makes of the link of a namespace: bits a second, such as ``1gbit``, and a delay each
+    """Limits of a namespace's link, which `tc` sets: bits a second, such as ``1gbit``, and a delay each
     way, such as ``0.1ms``; empty for none."""
 
     rate: str = ""
@@ -71,7 +71,7 @@ def network(servers: int, link: Link) -> Iterator[dict[str, str]]:
         for server, (name, address) in enumerate(hosts.items()):
             outside = f"{own}v{server}"
             _ip("netns", "add", name)
-            # Its end of the link goes with it, and that takes the other end along.
+            # Deleting a namespace deletes its end of the link, and with it the other end.
             made.callback(_remove, "netns", "del", name)
             _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
             made.callback(_remove, "link", "del", outside)
@@ -79,7 +79,7 @@ def network(servers: int, link: Link) -> Iterator[dict[str, str]]:
             _ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
             for device in ("lo", "eth0"):
                 _ip("-n", name, "link", "set", device, "up")
-            # The way out is shaped inside, the way in at the other end.
+            # `tc` limits what a device sends: the namespace's device the way out, the bridge's the way in.
             _shape(["tc", "-n", name], "eth0", link)
             _shape(["tc"], outside, Link(link.rate))
         yield hosts
@@ -97,12 +97,12 @@ def _call(words: Sequence[str], what: str) -> None:
 
 
 def _remove(*words: str) -> None:
-    # What is gone already, with something else, need not be removed.
+    # A device that was deleted with another one is gone already.
     subprocess.run(["ip", *words], capture_output=True, check=False)
 
 
 def _shape(tc: Sequence[str], device: str, link: Link) -> None:
-    """netem where a delay is wanted; a token bucket, which more kernels have, where it is not."""
+    """Limits a device by netem where there is a delay, else by a token bucket, which more kernels have."""
     if link.delay:
         rate = ["rate", link.rate] if link.rate else []
         _call(
@@ -116,7 +116,7 @@ def _shape(tc: Sequence[str], device: str, link: Link) -> None:
 
 @contextmanager
 def _listening(hosts: dict[str, str], token: str, store: Path) -> Iterator[list[str]]:
-    """A server in each namespace, for one run; none is left over."""
+    """Starts a server in each namespace for one run, and leaves none running."""
     started = []
     try:
         for name, address in hosts.items():

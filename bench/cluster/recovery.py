@@ -1,5 +1,5 @@
-"""A worker that is killed or frozen in the middle of PageRank: what its replacement takes, and what
-checkpoints cost a run that loses nobody."""
+"""A worker that is killed in the middle of PageRank: the time of its replacement, and the cost of
+checkpoints in a run that loses no worker."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ EVERY = 10
 class Loss:
     """One run that lost a worker."""
 
-    #: Seconds from when the front-end noticed until all workers were asked to go on.
+    #: Seconds from the front-end's notice of the loss until all workers were told to continue.
     replaced: float
-    #: Seconds from then until a superstep was over that had not been over before.
+    #: Seconds from the notice until a superstep ended that had not ended before the loss.
     beyond: float
     #: Supersteps that were run again.
     again: int
 
 
 def section(study: Study) -> None:
-    """Losses, and the cost of being ready for them."""
+    """Recovery times, and the cost of checkpoints."""
     chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     draw = random.Random(1)
@@ -105,7 +105,7 @@ def _lost(given: Input, words: list[Any], at: int, number: signal.Signals) -> Lo
 
 
 def _told(front: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
-    """Supersteps and losses, as they happen; the front-end also says them in words."""
+    """Supersteps and losses as the front-end reports them in JSON; its other lines are skipped."""
     for line in front.stderr or []:
         if line.startswith("{"):
             yield json.loads(line)

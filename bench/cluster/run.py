@@ -1,4 +1,4 @@
-"""Runs on several servers: what they send, take and keep, beside their plan and other systems.
+"""Runs on several servers: messages, time and memory, beside the plan and other systems.
 
     bench/cluster/run.py                                      # Kronecker graph of scale 20
     bench/cluster/run.py --scale 12 --graphx-scale 10 --runs 1 --supersteps 100

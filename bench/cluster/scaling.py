@@ -13,10 +13,10 @@ from cluster.servers import Input, Sample
 from harness import Study, kernels, measure, product, tables
 from systems import mpi
 
-#: Loading is measured with the first.
+#: The runs of the first kernel measure loading.
 KERNELS = ("pagerank", "wcc", "bfs")
 PROCESSES = (1, 2, 4)
-#: Measured before, by others' programs on a machine of two cores, for Kron20; never in a column.
+#: Other systems' times on another machine of two cores, for Kron20. They stand in a note, not in a column.
 ANCHORS = (
     "for orientation, not of this run: on another machine with 2 cores libgrape-lite took 0.12, 0.17 "
     "and 0.19 s an iteration of PageRank on Kron20 with 1, 2 and 4 processes, PowerGraph 0.64, 0.67 and 1.1"
@@ -47,7 +47,7 @@ def section(study: Study) -> None:
 
 
 def _rivals(chosen: argparse.Namespace, given: Input) -> tuple[Rivals, list[str]]:
-    """Those that were given and can run; why others cannot."""
+    """Systems whose folders were given and that can run, and the reasons why others cannot."""
     found: Rivals = []
     notes: list[str] = []
     makers: list[Callable[[], mpi.Grape | mpi.Gemini]] = []
@@ -77,7 +77,7 @@ def measured(
     rivals: Rivals,
     notes: list[str],
 ) -> dict[str, dict[Place, Sample]]:
-    """All systems at all places, turn by turn; answers are compared in the first round."""
+    """Runs all systems at all places, turn by turn, and compares the answers of the first round."""
     answer = chosen.work / f"cluster-{kernel}.tsv"
     servers.run(kernel, given, 2, out=answer)
     samples: dict[str, dict[Place, Sample]] = {}
@@ -118,7 +118,7 @@ def _kernel(
     samples: dict[str, dict[Place, Sample]],
     notes: list[str],
 ) -> None:
-    """Seconds, and how many times those of the same system at the first place that it knows."""
+    """Adds seconds, and their ratio to those of the same system at its first place."""
     parts = kernels.ITERATIONS if kernel == "pagerank" else 1
     unit = "s an iteration" if parts > 1 else "s"
     head = ["Processes and threads of each"]
@@ -153,7 +153,7 @@ def _loading(
     samples: dict[str, dict[Place, Sample]],
     seconds: float,
 ) -> None:
-    """What comes before the first superstep, in the runs of PageRank, and the largest process."""
+    """Adds the time before the first superstep in the runs of PageRank, and the largest process."""
     head = ["Processes and threads of each"]
     rows = [[_named(place)] for place in samples["Nakshi"]]
     for name, of in samples.items():

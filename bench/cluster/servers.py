@@ -12,7 +12,7 @@ from harness import graphs, measure, product
 from harness.graphs import Graph
 from harness.kernels import ITERATIONS
 
-#: How the command line is told to start servers on this machine.
+#: Option that starts servers on this machine.
 LOCAL = "--local"
 TINY = 10
 """Scale of a graph that takes next to no time and memory."""
@@ -27,12 +27,12 @@ class Input:
 
     @property
     def vertices(self) -> int:
-        """That have an edge."""
+        """Number of vertices, all of which have an edge."""
         return int(product.info(self.store)["vertices"])
 
 
 def prepared(chosen: argparse.Namespace, scale: int) -> Input:
-    """A Kronecker graph of Nakshi's generator; both directions of each edge, no vertex without one."""
+    """A Kronecker graph of Nakshi's generator, undirected, without isolated vertices."""
     graph = graphs.kronecker(scale, chosen.work, None, product.NAKSHI, None)
     store = chosen.work / f"{graph.folder.name}-cluster.nakshi"
     return Input(graph, product.ensure(store, graph.edges, False, [], chosen.threads))
@@ -43,7 +43,7 @@ PHASES = ("computation", "communication")
 
 @dataclass(frozen=True)
 class Run:
-    """What the servers of one run report: ``servers`` of `nakshi cluster run --json`."""
+    """The servers' report of one run: ``servers`` of `nakshi cluster run --json`."""
 
     servers: dict[str, Any]
 
@@ -88,7 +88,7 @@ class Run:
 
     @property
     def load(self) -> float:
-        """Seconds to connect, read the store and tell subscriptions."""
+        """Seconds to connect, read the store and exchange subscriptions."""
         return float(self.servers["load"])
 
     @property
@@ -108,7 +108,7 @@ def run(kernel: str, given: Input, processes: int, threads: int = 1, **how: Any)
 
 
 def said(words: list[str], threads: int) -> tuple[Run, dict[str, Any]]:
-    """Runs a command line of :func:`call`: what the servers report, and the summary of the result."""
+    """Runs a command line of :func:`call`; returns the servers' report and the summary of the result."""
     found = json.loads(measure.run(words, threads=threads).stdout)
     return Run(found["servers"]), found["result"]
 
@@ -123,7 +123,7 @@ def call(
     out: Path | None = None,
     text: bool = False,
 ) -> list[str]:
-    """The command line of a run, on the store or on the text it was made of."""
+    """The command line of a run, on the store or on the text that the store was made of."""
     graph = [given.graph.edges, "--undirected"] if text else [given.store]
     words: list[object] = [*product.NAKSHI, "cluster", "run", kernel, *graph, "--json"]
     words += [LOCAL, processes, "--threads", threads, "--no-progress"]
@@ -137,7 +137,7 @@ def call(
 
 
 def plan(given: Input, servers: list[int]) -> list[dict[str, Any]]:
-    """What `nakshi cluster plan` says of so many servers, for values of 8 bytes."""
+    """Rows of `nakshi cluster plan` for these numbers of servers and values of 8 bytes."""
     numbers = ",".join(map(str, servers))
     rows: list[dict[str, Any]] = product.nakshi(
         "cluster", "plan", given.store, "--servers", numbers, "--value-bytes", 8
@@ -147,14 +147,14 @@ def plan(given: Input, servers: list[int]) -> list[dict[str, Any]]:
 
 @dataclass
 class Sample:
-    """What a system took for one kernel on so many processes, over all runs."""
+    """All runs of one kernel by one system on a number of processes."""
 
     seconds: list[float] = field(default_factory=list)
     load: list[float] = field(default_factory=list)
     peak: int = 0
 
     def add(self, seconds: float, load: float | None, peak: int) -> None:
-        """Another run."""
+        """Adds a run."""
         self.seconds.append(seconds)
         if load is not None:
             self.load.append(load)
@@ -162,5 +162,5 @@ class Sample:
 
     @property
     def median(self) -> float:
-        """Of the seconds of the run."""
+        """Median of the seconds."""
         return measure.median(self.seconds)

@@ -1,4 +1,4 @@
-"""The same graph for every system: text, gapbs's binary form, arrays, a store.
+"""Input graphs in every system's format: text, gapbs's binary form, arrays.
 
 A graph is a folder of files that are made once: ``edges.tsv`` (`u v`, each undirected edge once),
 ``weighted.tsv`` (`u v w`), ``graph.sg`` and ``graph.wsg`` where gapbs is there, ``u.npy``,
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Graph:
-    """One input graph. ``source`` is where traversals start."""
+    """One input graph. Traversals start at ``source``."""
 
     name: str
     folder: Path
@@ -35,7 +35,7 @@ class Graph:
 
     @property
     def nodes(self) -> Path:
-        """Every vertex, because an edge list does not name the isolated ones."""
+        """File with all vertices; an edge list does not name isolated ones."""
         return self.folder / "nodes.txt"
 
     @property
@@ -47,7 +47,7 @@ class Graph:
         return self.folder / "graph.wsg"
 
     def facts(self) -> dict[str, int]:
-        """Vertices and edges as the conversion counted them."""
+        """Numbers of vertices and edges, which the conversion counted."""
         return json.loads((self.folder / "facts.json").read_text())
 
 
@@ -59,7 +59,7 @@ def convert(*arguments: object) -> None:
 def kronecker(
     scale: int, work: Path, gapbs: Path | None, nakshi: list[str], source: int | None
 ) -> Graph:
-    """Graph500's Kronecker graph: gapbs's own where it is given, else Nakshi's generator."""
+    """Graph500's Kronecker graph, by gapbs's generator where its folder is given, else by Nakshi's."""
     maker = "gapbs" if gapbs else "nakshi"
     folder = work / f"kron{scale}-{maker}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def from_edges(name: str, edges: Path, work: Path, gapbs: Path | None, directed:
 
 
 def binaries(graph: Graph, gapbs: Path) -> None:
-    """gapbs's own form of a graph's text, made once."""
+    """Converts a graph's text to gapbs's binary form, once."""
     symmetrize = [] if graph.directed else ["-s"]
     for text, ending, binary, flag in (
         (graph.edges, "el", graph.sg, "-b"),
@@ -113,7 +113,7 @@ def start(folder: Path, wanted: int | None) -> int:
 
 
 def _save(folder: Path, u, v, w, vertices: int, directed: bool) -> None:  # type: ignore[no-untyped-def]
-    """Text and arrays of one edge list, and its facts."""
+    """Writes text and arrays of one edge list, and its facts."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv
@@ -132,7 +132,7 @@ def _save(folder: Path, u, v, w, vertices: int, directed: bool) -> None:  # type
 
 
 def _unpack(folder: Path) -> None:
-    """gapbs's weighted binary graph as text and arrays, each undirected edge once."""
+    """Writes gapbs's weighted binary graph as text and arrays, each undirected edge once."""
     import numpy as np
 
     with open(folder / "graph.wsg", "rb") as file:
@@ -149,7 +149,7 @@ def _unpack(folder: Path) -> None:
 
 
 def _clean(folder: Path, edges: Path, directed: bool) -> None:
-    """Dense ids, no loops, each edge once; weights 1 to 255 from a fixed hash of the edge."""
+    """Writes a graph with dense ids, without loops, each edge once; weights of 1 to 255 are a hash of the edge."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv, parquet

@@ -1,4 +1,4 @@
-"""The six kernels of the comparison, and when two answers count as the same."""
+"""The six kernels by which systems are compared, and the comparison of two answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TITLES = {
 ITERATIONS = 20
 
 Digest = dict[str, Any]
-"""What a system says it found: counts (exact) and ``top`` (five vertices with their scores)."""
+"""Summary of a system's answer: counts (exact) and ``top`` (five vertices with their scores)."""
 
 
 @dataclass
 class Timing:
-    """What one system took for one kernel: seconds of each run, peak memory in bytes, its answer."""
+    """One system's runs of one kernel: seconds of each run, peak memory in bytes, the answer."""
 
     seconds: list[float]
     peak: int
@@ -31,7 +31,7 @@ class Timing:
 
 
 def disagreement(ours: Digest, theirs: Digest) -> str | None:
-    """Why two digests cannot come from the same graph; None if they agree on all they share."""
+    """Returns a reason why two digests cannot come from one graph; None if their common parts agree."""
     for name in sorted(set(ours) & set(theirs) - {"top"}):
         if ours[name] != theirs[name]:
             return f"{name} is {ours[name]} here and {theirs[name]} there"
@@ -41,10 +41,10 @@ def disagreement(ours: Digest, theirs: Digest) -> str | None:
 
 
 def _tops_differ(ours: list[list[float]], theirs: list[list[float]]) -> str | None:
-    """Scores relative to the best one, because systems scale them as they like.
+    """Compares scores relative to the best one, because systems scale scores differently.
 
-    Systems stop PageRank at different points of its convergence, so 2 % are allowed; the order of
-    vertices that are closer than that is free.
+    Systems stop PageRank at different points of its convergence, so scores may differ by 2 %, and
+    vertices that are closer than that may come in any order.
     """
     if not ours or not theirs or ours[0][1] <= 0 or theirs[0][1] <= 0:
         return "no scores"

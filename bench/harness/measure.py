@@ -1,4 +1,4 @@
-"""Runs a command cold, capped, on chosen threads, and says what it took.
+"""Runs a command cold, under a memory cap, on chosen threads, and measures it.
 
 Standard library only: the peak memory of a child starts at that of the process that forks it, so
 the program that measures stays small.
@@ -31,7 +31,7 @@ class Skipped(Exception):
 
 @dataclasses.dataclass
 class Ran:
-    """What one command printed and took."""
+    """Output, time and memory of one command."""
 
     stdout: str
     stderr: str
@@ -46,7 +46,7 @@ class Ran:
 
 
 def portable(words: Sequence[object]) -> str:
-    """A command line without the folders of this machine: absolute paths by their last part."""
+    """A command line without the folders of this machine: only the last part of absolute paths."""
     parts = (Path(word).name if word.startswith("/") else word for word in map(str, words))
     return " ".join(parts)
 
@@ -86,11 +86,11 @@ class Cap:
                 time.sleep(0.02)
 
     def enter(self) -> None:
-        """Moves the calling process into the group; called in the child before it executes."""
+        """Moves the calling process into the group; the child calls it before it executes its program."""
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
     def peak(self) -> int | None:
-        """The most that was charged, page cache included."""
+        """Most bytes that the group was charged, page cache included."""
         try:
             return int((self.path / self._peak).read_text())
         except OSError:
@@ -107,7 +107,7 @@ class SlowDisk:
     def __enter__(self) -> SlowDisk:
         try:
             self.path.mkdir()
-            # The throttle knows whole disks only.
+            # The throttle takes whole disks, not partitions.
             major, minor = os.major(self.device), os.minor(self.device)
             whole = Path(f"/sys/dev/block/{major}:{minor}")
             if (whole / "partition").exists():
@@ -135,7 +135,7 @@ def drop_caches() -> bool:
 
 
 def _raise_priority() -> None:
-    """Gives the new session the processor before its neighbours, where root may."""
+    """Raises the priority of the new session above other sessions, where root may."""
     try:
         Path("/proc/self/autogroup").write_text("-20")
     except OSError:
@@ -235,19 +235,19 @@ def _wait(
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value; a table never shows a mean."""
+    """The median; tables show no means of times."""
     return statistics.median(values)
 
 
 def repeats(first_seconds: float, wanted: int | None) -> int:
-    """How often to run: five times, three where a run takes over 20 s, one over 200 s."""
+    """Number of runs: five, three where a run takes over 20 s, one where it takes over 200 s."""
     if wanted:
         return wanted
     return 5 if first_seconds <= 20 else 3 if first_seconds <= 200 else 1
 
 
 def repeat(once: Callable[[], T], seconds: Callable[[T], float], wanted: int | None) -> list[T]:
-    """All results of ``once``, called as often as :func:`repeats` says of the first one's seconds."""
+    """Results of ``once``, called as often as :func:`repeats` asks for by the seconds of the first call."""
     results = [once()]
     while len(results) < repeats(seconds(results[0]), wanted):
         results.append(once())

@@ -62,7 +62,7 @@ def spans(
     that shows them; each step has its least, middle and greatest."""
     figure, axes = _axes(ticks)
     for number, (legend, values) in enumerate(series.items()):
-        # Bars of several series would hide each other.
+        # The shift keeps the bars of several series apart.
         shift = 0.08 * (number - (len(series) - 1) / 2)
         middles = [middle for _, middle, _ in values]
         down = [middle - least for least, middle, _ in values]
@@ -101,7 +101,7 @@ def _axes(ticks: Sequence[str] | None) -> tuple[Any, Any]:
     import matplotlib
 
     matplotlib.use("svg")
-    # Ids in the file are random otherwise.
+    # Without a salt the ids in the file are random.
     matplotlib.rcParams["svg.hashsalt"] = "nakshi"
     from matplotlib import pyplot
 
@@ -120,6 +120,6 @@ def _save(figure: Any, axes: Any, out: Path, name: str, label: str) -> str:
         axes.legend(frameon=False, fontsize="small")
     out.mkdir(parents=True, exist_ok=True)
     figure.savefig(out / f"{name}.svg", metadata={"Date": None})
-    # pyplot keeps every figure otherwise.
+    # pyplot keeps every figure until it is closed.
     pyplot.close(figure)
     return f"![{label}]({name}.svg)"

@@ -16,13 +16,13 @@ from .kernels import ITERATIONS, Digest
 
 NAKSHI = [sys.executable, "-m", "nakshi"]
 INTERPRETER = 24 * measure.MIB
-"""What Python and the program text take of a cap beside the budget given by --memory."""
+"""Bytes of a cap that Python and the program text take beside the budget of ``--memory``."""
 
 
 def nakshi(
     *words: object, threads: int = 2, cap: int | None = None, cold: bool = False
 ) -> dict[str, Any]:
-    """What a command says with ``--json``."""
+    """Runs a command of Nakshi and returns the object that it prints with ``--json``."""
     call = [*NAKSHI, *map(str, words), "--json"]
     found: dict[str, Any] = json.loads(
         measure.run(call, threads=threads, cap=cap, cold=cold).stdout
@@ -52,7 +52,7 @@ class Result:
 
 
 def options(kernel: str, graph: Graph) -> list[str]:
-    """What the kernel needs to know, as the other systems are told."""
+    """Options of a kernel; the other systems get the same."""
     source = str(graph.source)
     return {
         "bfs": ["--source", source],
@@ -65,7 +65,7 @@ def options(kernel: str, graph: Graph) -> list[str]:
 
 
 def arguments(kernel: str, store: Path, graph: Graph, threads: int) -> list[str]:
-    """What `nakshi run` and `nakshi estimate` are told of a run."""
+    """Arguments of a kernel for `nakshi run` and `nakshi estimate`."""
     return [kernel, str(store), "--threads", str(threads), *options(kernel, graph)]
 
 
@@ -86,7 +86,7 @@ def import_store(
 
 
 def ensure(store: Path, edges: Path, directed: bool, extra: list[str], threads: int) -> Path:
-    """Imports once."""
+    """Imports the edges unless the store exists."""
     if not store.exists():
         import_store(edges, store, directed=directed, extra=extra, threads=threads)
     return store
@@ -103,7 +103,7 @@ def run(
     wanted: int | None = None,
     extra: list[str] | None = None,
 ) -> Result:
-    """Cold runs in processes of their own; a first one, not counted, writes the answer."""
+    """Cold runs in processes of their own, after a first one that writes the answer and is not counted."""
     result = Result(cap=cap)
     told = [*arguments(kernel, store, graph, threads), "--engine", engine]
     call = [*NAKSHI, "run", *told, "--json", "--no-progress", *(extra or [])]
@@ -134,7 +134,7 @@ def run(
 
 
 def digest(kernel: str, answer: Path) -> Digest:
-    """Counts what a per-vertex answer says; read line by line, as it may be large."""
+    """Summary of a per-vertex answer. The file may be large, and is read line by line."""
     reached = 0
     components: set[str] = set()
     best: list[tuple[float, int]] = []
@@ -162,7 +162,7 @@ def edge_file_bytes(store: Path) -> int:
 
 
 def index_bytes(store: Path) -> int:
-    """Memory of the index, as an estimate of PageRank tells it."""
+    """Bytes of the index in memory, from an estimate of PageRank."""
     return int(nakshi("estimate", "pagerank", store, threads=1)["parts"]["index"])
 
 
@@ -172,5 +172,5 @@ def minimum(arguments: list[str]) -> int:
 
 
 def info(store: Path) -> dict[str, Any]:
-    """What `nakshi info --json` says."""
+    """Description of a store by `nakshi info --json`."""
     return nakshi("info", store, threads=1)

@@ -67,7 +67,7 @@ def options(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def medians(runs: int | None) -> str:
-    """How many runs the figures of a page stand for."""
+    """Condition of a page: the number of runs behind each figure."""
     if runs:
         return f"medians of {runs} run(s)"
     return "medians of 5 runs, of 3 where one takes over 20 s"

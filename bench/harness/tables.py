@@ -1,4 +1,4 @@
-"""Markdown tables that say which command made them."""
+"""Pages of Markdown tables, each with the command that made it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from . import measure
 
 
 def seconds(value: float | None) -> str:
-    """Three significant digits, as a time is quoted."""
+    """Seconds with three significant digits."""
     return "" if value is None else f"{value:.3g}"
 
 
 def size(value: float | None) -> str:
-    """Bytes in the unit that reads best."""
+    """Bytes in kB, MB or GB, with three significant digits."""
     if value is None:
         return ""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -29,12 +29,12 @@ def size(value: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """`1.25x`."""
+    """A ratio such as ``1.25x``."""
     return "" if value is None else f"{value:.2f}x"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Text to the left, the rest to the right."""
+    """A table in Markdown: first column to the left, the others to the right."""
     lines = [
         "| " + " | ".join(head) + " |",
         "| " + " | ".join(["---"] + ["---:"] * (len(head) - 1)) + " |",
@@ -83,14 +83,14 @@ class Page:
         self.sections = 0
 
     def section(self, heading: str, command: str, body: str, notes: Sequence[str] = ()) -> None:
-        """One table under its heading, with its command and what to know when reading it."""
+        """Adds a table under its heading, with its command and with notes."""
         self.sections += 1
         self.parts += [f"## {heading}", f"Command: `{command}`", body]
         if notes:
             self.parts.append("\n".join(f"- {note}" for note in notes))
 
     def write(self, path: Path, *, keep: str = "") -> None:
-        """Writes the page with the sections of the page ``keep``, of which its own take the places."""
+        """Writes the page. Sections of the page ``keep`` stay unless the page has one of the same heading."""
         path.parent.mkdir(parents=True, exist_ok=True)
         head, *own = wrapped("\n\n".join(self.parts)).rstrip().split("\n\n## ")
         sections = keep.rstrip().split("\n\n## ")[1:]

@@ -187,7 +187,7 @@ def utilisation(runs: Runs) -> None:
     rows, user, system, disk = [], [], [], []
     for application, title in APPLICATIONS.items():
         sample = runs.sample(application, memory=runs.minimum(application))
-        # Less what the interpreter takes to start, which is the larger part of a short run.
+        # The start of the interpreter, which is most of a short run, is subtracted.
         busy = (sample.seconds + sample.open_seconds) * runs.options.threads
         io = sample.report["io"]
         user.append(min(1.0, max(0.0, sample.user - start.user_seconds) / busy))
@@ -213,7 +213,7 @@ def utilisation(runs: Runs) -> None:
 
 
 def scheduling(runs: Runs) -> None:
-    """Figure 12: what running vertices in order, and merging their requests, is worth.
+    """Figure 12: the gain from running vertices in order and merging their requests.
 
     Vertex programs run through the example `schedule`, which prints one JSON object a run.
     """

@@ -31,9 +31,9 @@ from nakshi.cli import workloads
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB, "400 KB": 400 * KIB}
-#: Bytes of all blocks at most; with larger ones there are fewer users.
+#: Most bytes of all blocks together; larger blocks leave room for fewer users.
 ROOM = 1 << 30
-#: Of blocks of more bytes, so many users are asked for: a list of friends is megabytes then.
+#: Blocks of more than LARGE bytes are read for FEW users only: a list of friends is megabytes then.
 LARGE, FEW = 4096, 100
 PARCOM: dict[str, Any] = {"order": "bondhu-parcom", "communities": 64}
 ORDERS: dict[str, dict[str, Any]] = {
@@ -51,7 +51,7 @@ FETCHED = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB}
 
 
 class Users:
-    """Some users of a graph and their friendships, in stores of any order and size of blocks."""
+    """The users of a graph and their friendships, in stores of any order and size of blocks."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -61,7 +61,7 @@ class Users:
         self.edges = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
 
     def some(self, count: int) -> np.ndarray:
-        """Friendships among so many users, those that a search from the most popular meets first."""
+        """Friendships among the first users that a search from the most popular one meets."""
         ends, starts = np.unique(self.edges[:, 0], return_index=True)
         if count >= len(ends):
             return self.edges
@@ -81,7 +81,8 @@ class Users:
         return self.edges[kept]
 
     def store(self, sizes: int | Callable[[int], int]) -> Path:
-        """A store in the order of the ids; blocks have `sizes` bytes, or by the number of friends."""
+        """A store in the order of the ids. ``sizes`` is the size of a block, or a function of the number of
+        friends that returns it."""
         whole = len(np.unique(self.edges))
         edges = self.some(whole if callable(sizes) else max(500, ROOM // sizes))
         ids, friends = np.unique(edges[:, 0], return_counts=True)
@@ -103,7 +104,7 @@ class Users:
         return path
 
     def listed(self, original: Path, order: dict[str, Any], **request: Any) -> dict[str, Any]:
-        """What listing friends takes in an order of the store."""
+        """Measures lists of friends in an order of the store."""
         path = original
         if order["order"] != "original":
             path = self.options.work / "friends-ordered.nakshi"
@@ -137,7 +138,7 @@ class Study(harness.Study):
 
 
 def less(found: dict[str, Any], other: dict[str, Any]) -> float:
-    """How much less time a request takes, median over users."""
+    """Share of the time that a request saves, median over users."""
     return statistics.median(
         1 - a / b for a, b in zip(found["micros"], other["micros"], strict=True)
     )
@@ -178,7 +179,7 @@ def by_size(
 
 
 def sizes(study: Study) -> None:
-    """Figure 5.2."""
+    """Figure 5.2: size of blocks, cold."""
     by_size(study, "Figure 5.2: size of blocks, cold", SIZES, lambda _: {})
 
 
@@ -193,7 +194,7 @@ def cached(study: Study) -> None:
 
 
 def correlation(study: Study) -> None:
-    """Figures 5.3 and 5.5: who gains in cost gains in time."""
+    """Figures 5.3 and 5.5: correlation of gains in cost and in time."""
     rows = []
     for name in ("40 B", "4 KB"):
         original = study.users.store(SIZES[name])
@@ -268,7 +269,7 @@ def orders(study: Study) -> None:
 
 
 def models(study: Study) -> None:
-    """Figure 5.9: layouts by one model of who reads whom, requests by another."""
+    """Figure 5.9: layouts by one model of requests, requests by another."""
     original = study.users.store(SIZES["4 KB"])
     rows = []
     layouts_ = {"original": ORDERS["original"], **{m: {**PARCOM, "model": m} for m in MODELS}}
@@ -288,7 +289,7 @@ def models(study: Study) -> None:
 
 
 def unequal(study: Study) -> None:
-    """Figure 6 of the article: blocks as large as users have friends, of which X bytes are read; and
+    """Figure 6 of the article: parts of blocks whose size is in proportion to the number of friends, and
     4 KB of blocks of 4 MB."""
     rows = []
     tried: list[tuple[str, int | Callable[[int], int], dict[str, int]]] = [
@@ -310,7 +311,7 @@ def unequal(study: Study) -> None:
 
 
 def access(study: Study) -> None:
-    """Figures 3.1 and 5.1: where on disk the blocks of friends are."""
+    """Figures 3.1 and 5.1: offsets on disk of the blocks of friends."""
     original = study.users.store(SIZES["40 KB"])
     wanted = {"users": 150, "runs": 1, "trace": True}
     for name, order in (("3.1: original", ORDERS["original"]), ("5.1: ParCom 64", PARCOM)):

@@ -1,4 +1,4 @@
-"""Orders of the vertices: what they cost and how long they take to compute.
+"""Orders of the vertices: their costs, and the time of computing them.
 
     bench/papers/layouts.py --data DIR                       # all of GRAPHS
     bench/papers/layouts.py --data DIR --graphs rutgers89    # a small try
@@ -153,7 +153,7 @@ def bondhu(page: Study, layouts: Layouts) -> None:
 
 
 def evolution(page: Study, layouts: Layouts) -> None:
-    """Figure 5.10, and incremental layouts: an order of less of the graph, used for all of it."""
+    """Figure 5.10, and incremental layouts: an order of a part of the graph is extended to all of it."""
     edges, draw = layouts.edges(), np.random.default_rng(1)
     chance = layouts.measure("random")["linear_arrangement"]
     rows = []
@@ -189,7 +189,7 @@ def evolution(page: Study, layouts: Layouts) -> None:
 def _extended(
     layouts: Layouts, less: np.ndarray, order: str, parameters: dict[str, int]
 ) -> dict[str, Any]:
-    """The graph in the order that some of its edges were laid out in."""
+    """Measures the graph in an order that was computed from some of its edges and then extended."""
     old, laid = (layouts.work / f"{layouts.name}-{name}.nakshi" for name in ("old", "laid"))
     for path in (old, laid):
         shutil.rmtree(path, ignore_errors=True)

@@ -38,21 +38,21 @@ PARTS = (128, 64, 32, 16)
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A store and what it is called."""
+    """A store and its name."""
 
     name: str
     store: Path
     directed: bool
     source: int = 0
-    """Where searches begin."""
+    """Vertex at which searches begin."""
 
     @property
     def file(self) -> str:
-        """The name in names of pictures."""
+        """The name as a part of file names."""
         return self.name.lower().replace(", ", "-").replace(" ", "-")
 
     def in_degrees(self) -> np.ndarray:
-        """Of every id, those without an in-edge too."""
+        """In-degree of every id, 0 included."""
         edges = self.store.with_suffix(".parquet")
         nakshi.export(self.store, edges, progress=False)
         table = pq.read_table(edges)
@@ -75,7 +75,7 @@ class Study(harness.Study):
         super().__init__("lfgraph", title, options, conditions)
 
     def made(self, name: str, kind: str, directed: bool, **parameters: int) -> Input:
-        """A generated graph. Searches begin where its first edge does, that is, by out-degree."""
+        """A generated graph. Searches begin at the source of its first edge, which is drawn by out-degree."""
         work = self.options.work
         text = work / f"lfgraph-{kind}-{'-'.join(map(str, parameters.values()))}.tsv"
         if not text.exists():
@@ -88,25 +88,25 @@ class Study(harness.Study):
 
     @functools.cached_property
     def directed(self) -> Input:
-        """In place of Twitter."""
+        """The directed graph, in place of Twitter."""
         scale = self.options.scale
         return self.made(f"Kron{scale}, directed", "kronecker", True, scale=scale)
 
     @functools.cached_property
     def undirected(self) -> Input:
-        """The same edges in both directions (4.2.7)."""
+        """The undirected graph, with the same edges in both directions (4.2.7)."""
         scale = self.options.scale
         return self.made(f"Kron{scale}, undirected", "kronecker", False, scale=scale)
 
     @functools.cached_property
     def small(self) -> Input:
-        """For triangles, whose values are lists of neighbours."""
+        """A smaller graph for triangles, whose values are lists of neighbours."""
         scale = self.options.triangle_scale or max(4, self.options.scale - 2)
         return self.made(f"Kron{scale}, undirected", "kronecker", False, scale=scale)
 
     @functools.cached_property
     def tiny(self) -> Input:
-        """So small that a superstep is its overhead."""
+        """A graph so small that a superstep is all overhead."""
         return self.made("Kron4, undirected", "kronecker", False, scale=4)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""LFGraph's analysis, sections 2.4 and 2.5 of the thesis: what a hash partition sends and computes."""
+"""LFGraph's analysis, sections 2.4 and 2.5 of the thesis: messages and work of a hash partition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(graph: Input) -> list[dict[str, Any]]:
 
 
 def communication(study: Study) -> None:
-    """Figure 2.3, and what the equation is worth: the counts beside it."""
+    """Figure 2.3: communication by the equations, beside the counts of a hash partition."""
     for graph in study.analysed:
         found = rows(graph)
         series = {
@@ -57,7 +57,7 @@ def communication(study: Study) -> None:
 
 
 def synthetic(study: Study) -> None:
-    """Figure 2.4: in-degrees drawn from a power law, as many vertices as the thesis has."""
+    """Figure 2.4: balance of in-degrees that are drawn from a power law."""
     draw = np.random.default_rng(1)
     vertices = 10 << study.options.scale
     series = {}
@@ -78,14 +78,14 @@ SHOWN = "greatest over mean (least over mean)"
 
 
 def computation(study: Study) -> None:
-    """Figure 2.5."""
+    """Figure 2.5: balance of in-edges."""
     series = {graph.name: _spans(rows(graph), "computation") for graph in study.analysed}
     note = f"in-edges of a server; {SHOWN}"
     _spread(study, "2.5: computation balance", "2-5", series, "in-edges", note)
 
 
 def degrees(study: Study) -> None:
-    """Figure 2.6: whether one vertex is a load for a server, and how the high in-degrees differ."""
+    """Figure 2.6: the largest in-degree against a server's load, and the spread of the high in-degrees."""
     cells, series, last = [], {}, SERVERS[-1]
     for graph in study.analysed:
         found = graph.in_degrees()
@@ -109,14 +109,14 @@ def degrees(study: Study) -> None:
 
 
 def pairs(study: Study) -> None:
-    """Figure 2.7."""
+    """Figure 2.7: balance of the values between pairs of servers."""
     series = {graph.name: _spans(rows(graph), "pairs") for graph in study.analysed}
     note = f"values from one server to another; {SHOWN}"
     _spread(study, "2.7: communication balance", "2-7", series, "values", note)
 
 
 def recommended(study: Study) -> None:
-    """What `nakshi cluster plan` says of each graph, and how far equation 2.7 is from the counts."""
+    """Recommendation of `nakshi cluster plan` for each graph, and the error of equation 2.7."""
     cells = []
     for graph in study.analysed:
         found = rows(graph)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ITERATIONS = 10
 #: Bytes of a value of PageRank.
 VALUE = 8
-#: How far ranks of several servers may be from those of one machine, which rounds what a vertex gives to
-#: 32 bits where there are many: absolutely, and relatively.
+#: Absolute and relative difference that ranks of several servers may have from those of one machine,
+#: which rounds contributions to 32 bits on large graphs.
 NEAR, ROUNDED = 1e-9, 2e-7
 MIB = 1 << 20
 
@@ -41,7 +41,7 @@ def alone(graph: Input, algorithm: str, threads: int) -> nakshi.Result:
 
 
 def check(graph: Input, algorithm: str, found: nakshi.Result) -> None:
-    """Ends everything if servers have found something else than one machine."""
+    """Ends the program if servers and one machine have different answers."""
     want = alone(graph, algorithm, 1)
     if algorithm == "triangles":
         same = found.summary["triangles"] == want.summary["triangles"]
@@ -63,7 +63,7 @@ def named(count: int, what: str) -> str:
 
 
 def sample(study: Study, graph: Input, algorithm: str, count: int, threads: int = 0) -> Run:
-    """The run of the median among several."""
+    """The run of median time."""
     threads = threads or study.options.threads
     return _sample(graph, algorithm, count, threads, study.options.runs)
 
@@ -102,7 +102,7 @@ def totals(run: Run, name: str) -> np.ndarray:
 
 @functools.cache
 def planned(graph: Input, counts: tuple[int, ...]) -> dict[int, dict[str, Any]]:
-    """What a plan says of numbers of servers, values having 8 bytes."""
+    """Rows of a plan by the number of servers, for values of 8 bytes."""
     rows = cluster.plan(graph.store, counts, value_bytes=VALUE, progress=False)
     return {row["servers"]: row for row in rows}
 
@@ -138,7 +138,7 @@ def runtime(study: Study, graph: Input, algorithm: str, title: str, name: str) -
 
 
 def loading(study: Study, graph: Input, algorithm: str, title: str, name: str) -> None:
-    """Figures 4.2 and 4.12: run time with loading and partition, which is what partition costs here."""
+    """Figures 4.2 and 4.12: run time with loading, which includes the partition."""
     counts = study.options.servers
     runs = [sample(study, graph, algorithm, count) for count in counts]
     rows = [
@@ -164,11 +164,11 @@ def loading(study: Study, graph: Input, algorithm: str, title: str, name: str) -
 
 
 def memory(study: Study, graph: Input, title: str, name: str) -> None:
-    """Figures 4.3 and 4.10: most memory of a server, beside what a plan predicts for its part."""
+    """Figures 4.3 and 4.10: largest memory of a server, beside the plan's prediction for its part."""
     counts = study.options.servers
     rows, series = [], {"above an empty one": [], "predicted": []}
     for count in counts:
-        # What a process takes without a graph.
+        # The peak of a process without a graph.
         base = min(sample(study, study.tiny, "pagerank", count).peaks)
         most = max(sample(study, graph, "pagerank", count).peaks)
         part = planned(graph, tuple(counts))[count]["memory"]["greatest"]
@@ -185,7 +185,7 @@ def memory(study: Study, graph: Input, title: str, name: str) -> None:
 
 
 def traffic(study: Study, graph: Input, title: str, name: str) -> None:
-    """Figures 4.4 and 4.9: bytes that a server sends in an iteration, and what PowerGraph would."""
+    """Figures 4.4 and 4.9: bytes that a server sends in an iteration, beside PowerGraph's by equation."""
     counts = study.options.servers
     rows, series = [], {"LFGraph, on the wire": [], "PowerGraph, by equation 2.5": []}
     vertices = nakshi.open(graph.store).num_vertices
@@ -253,8 +253,8 @@ def balance(study: Study, graph: Input, title: str, name: str) -> None:
 
 
 def split(study: Study, graph: Input, title: str, name: str) -> None:
-    """Figures 4.6 and 4.7: where a run's time goes. Of PowerGraph's only that part which follows from
-    what it sends: in the thesis, too, its time of communication is in proportion to the bytes."""
+    """Figures 4.6 and 4.7: shares of computation and communication in a run. PowerGraph's time of
+    communication is computed in proportion to its bytes, which holds in the thesis too."""
     counts = study.options.servers
     phases: dict[str, list[float]] = {phase: [] for phase in PHASES}
     rows = []
@@ -325,7 +325,7 @@ def workers(study: Study) -> None:
 
 
 def overhead(study: Study) -> None:
-    """What a superstep takes without work, which is what more servers cost."""
+    """Time of a superstep without work: the cost of more servers."""
     rows = []
     for count in study.options.servers:
         ran = sample(study, study.tiny, "pagerank", count)
@@ -381,7 +381,7 @@ def _apart(study: Study, graph: Input, algorithm: str, count: int, link: apart.L
 
 
 def _of(figure: Callable[..., None], graph: str, *words: str) -> Callable[[Study], None]:
-    """A figure of one of the study's graphs, which is made when the figure is."""
+    """A figure of one of the study's graphs. The graph is made when the figure is measured."""
     return lambda study: figure(study, getattr(study, graph), *words)
 
 

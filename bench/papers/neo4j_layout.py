@@ -57,7 +57,7 @@ def exported(store: Path, folder: Path, parameters: list[str]) -> None:
 
 
 def add_texts(folder: Path, letters: int) -> None:
-    """Gives every node a text, as users have a profile; the same in every order."""
+    """Gives every node a text, such as a user's profile. A node has the same text in every order."""
     draw = random.Random(1)
     with (folder / "nodes.csv").open() as lines:
         head, *nodes = csv.reader(lines)
@@ -71,7 +71,7 @@ def add_texts(folder: Path, letters: int) -> None:
 
 def tile(folder: Path) -> None:
     """Orders relationships by the squares in which both of their ends lie, the later end first, so
-    that what leads to a node lies beside what leads from it."""
+    that relationships to a node lie beside those from it."""
     ids = np.loadtxt(folder / "nodes.csv", delimiter=",", skiprows=1, usecols=0, dtype=np.int64)
     place = np.empty(ids.max() + 1, dtype=np.int64)
     place[ids] = np.arange(len(ids))
@@ -86,7 +86,7 @@ def tile(folder: Path) -> None:
 
 
 def measured(neo4j: Neo4j, home: Path, chosen: argparse.Namespace) -> dict[str, float]:
-    """Medians of what a friend list takes."""
+    """Medians of the reads and times of a friend list."""
     runs = []
     for seed in range(chosen.runs):
         told = [f"queries={chosen.queries}", f"seed={seed + 1}", f"cache={CACHE}", "direct=true"]

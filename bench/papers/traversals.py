@@ -1,4 +1,4 @@
-"""What the studies of orders and caches share: a page, graphs in any order, selective runs.
+"""Base of the studies of orders and caches: a page, graphs in any order, selective runs.
 
 Runs are cold, read selected pages only and count bytes, which do not depend on how fast this
 machine's disk is; where time is the question, a blkio throttle makes the disk slow.
@@ -93,7 +93,7 @@ class Graph:
         return nakshi.open(path)
 
     def memory(self, store: nakshi.Graph, algorithm: str, share: float) -> int:
-        """The least that works, and this share of the lists that the algorithm reads."""
+        """Bytes of the least budget that works, and of this share of the lists that the algorithm reads."""
         given = settings(algorithm, self.sources)[0]
         needed = store.estimate(algorithm, threads=self.options.threads, selective=True, **given)
         return int(needed["minimum"]) + int(share * needed["lists"])
@@ -108,7 +108,7 @@ class Graph:
         memory: int | None = None,
         sources: Sequence[int] = (),
     ) -> Sample:
-        """Selective runs in this process with `share` of the lists as memory, or as much as said."""
+        """Selective runs in this process with ``share`` of the lists as memory, or with ``memory`` bytes."""
         memory = memory or self.memory(store, algorithm, share)
         samples = []
         for _ in range(self.options.runs):
@@ -131,7 +131,7 @@ class Graph:
     def run_slowly(
         self, store: nakshi.Graph, algorithm: str, share: float, static: bool = False
     ) -> Sample:
-        """As :meth:`run`, each in its own process, from a disk of :data:`SLOW` bytes a second."""
+        """Does the runs of :meth:`run` in processes of their own, from a disk of :data:`SLOW` bytes a second."""
         memory = self.memory(store, algorithm, share)
         call = [*product.NAKSHI, "run", algorithm, store.path, "--engine", "ssd", "--selective"]
         call += ["--json", "--no-progress", "--memory", str(memory)]
@@ -176,14 +176,14 @@ def _sample(stats: dict[str, Any]) -> Sample:
 
 
 def _one(samples: list[Sample], middle: Callable[[list[float]], float]) -> Sample:
-    """Field by field; the utilisation of the last."""
+    """Combines samples field by field, and takes the utilisation of the last."""
     fields = [field.name for field in dataclasses.fields(Sample) if field.name != "utilisation"]
     values = {name: middle([getattr(sample, name) for sample in samples]) for name in fields}
     return Sample(**values, utilisation=samples[-1].utilisation)
 
 
 def change(share: float) -> str:
-    """A share of something as what it is more or less."""
+    """A share as its difference from 1, in percent."""
     return f"{share - 1:+.0%}"
 
 

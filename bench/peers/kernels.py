@@ -29,7 +29,7 @@ def top(scores):
 
 
 def reached(distances):
-    """How many vertices have a finite distance; unreachable ones are inf, negative or huge."""
+    """Number of vertices at a finite distance; an unreachable one is at inf, or negative, or huge."""
     distances = np.asarray(distances, dtype=float)
     return {"reached": int(((distances >= 0) & (distances < 1e18)).sum())}
 

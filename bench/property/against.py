@@ -1,4 +1,4 @@
-"""The same workloads on another system, in the same run: each of Nakshi's is followed by one of its."""
+"""The same workloads on another system in the same run; runs of Nakshi and of that system alternate."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness import Study, measure, product, tables
 from property import ours
 from property.rivals import TYPES, Rival
 
-#: Nodes whose answers are compared, and changes after which they are compared again.
+#: Number of nodes whose answers are compared, and of changes after which they are compared again.
 COMPARED = 500
 CHANGES = 300
 
 
 def answer(graph: nakshi.Graph, id: int) -> dict[str, Any] | None:
-    """What a rival's answer has to be; lists in any order."""
+    """Nakshi's answer for a node, with which a rival's is compared; lists may have any order."""
     found = graph.tao.obj_get(id)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def compare(rival: Rival, store: Path, ids: list[int]) -> None:
 
 
 def changes(store: Path, ids: list[int]) -> Iterator[list[object]]:
-    """Changes of some nodes and their edges, drawn."""
+    """Draws changes of some nodes and their edges."""
     draw, graph = random.Random(2), nakshi.open(store)
     added = [2**61 + number for number in range(10)]
     yield from (["append_node", id, f"added {id}"] for id in added)
@@ -72,7 +72,7 @@ def changes(store: Path, ids: list[int]) -> Iterator[list[object]]:
 
 
 def apply(store: Path, made: list[list[object]]) -> None:
-    """Makes the changes in a store; one of a node that is gone changes nothing."""
+    """Makes the changes in a store. A change of a deleted node is skipped."""
     graph = nakshi.open(store)
     for name, id, *rest in made:
         data: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Nakshi's own part: tables by ZipG's rules, what their stores take, and how fast those answer."""
+"""Nakshi's own figures: tables by ZipG's rules, sizes of their stores, and rates of queries and changes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WRITERS = 16
 HEAD = ["Query, alone on one thread", "ops/s", "p50, us", "p99, us", "p99.9, us", "results"]
 WORKLOADS = {"tao": "TAO", "graph-search": "Graph Search"}
 LATENCIES = ("p50", "p99", "p999")
-#: Edges a vertex that are drawn.
+#: Edges that are drawn for each vertex.
 EDGE_FACTOR = 12
 
 
 @dataclasses.dataclass
 class Loaded:
-    """A store, and what its import took."""
+    """A store, and the time and memory of its import."""
 
     store: Path
     seconds: float
@@ -73,7 +73,7 @@ def imported(
 
 
 def size(study: Study, loaded: Loaded, title: str) -> None:
-    """What a store takes."""
+    """Adds the size of a store and the cost of its import."""
     rows = [
         ["nodes, edges", f"{loaded.nodes:,}, {loaded.edges:,}"],
         ["tables as text", tables.size(loaded.raw)],
@@ -120,7 +120,7 @@ def kinds_of(runs: list[dict[str, Any]], part: str = "classes") -> list[list[str
 
 
 def copied(store: Path, name: str) -> Path:
-    """A copy to be changed, beside the store."""
+    """Copies a store, so that the copy can be changed."""
     copy = store.with_name(f"{store.stem}-{name}.nakshi")
     shutil.rmtree(copy, ignore_errors=True)
     product.nakshi("backup", store, copy)

@@ -1,4 +1,4 @@
-"""Property graphs: what a store of ZipG's data set takes, and how fast it answers.
+"""Property graphs: the size of a store of ZipG's data set, and the rates of queries and changes.
 
     bench/property/run.py                                 # scale 17: 85,089 nodes, 1.5 million edges
     bench/property/run.py --scale 12 --runs 1             # a small try
@@ -84,7 +84,7 @@ def zipg(study: Study) -> None:
 
 
 def beside_rivals(study: Study) -> None:
-    """The other systems that were asked for; one that cannot run is left out with its reason."""
+    """The other systems that the options name. A system that cannot run is left out with its reason."""
     options = study.options
     for name in [name for name in ("neo4j", "duckdb", "ladybug") if getattr(options, name)]:
         try:
@@ -106,7 +106,7 @@ PARTS: dict[str, Callable[[Study], None]] = {
     "limited": limited.section,
     "rivals": beside_rivals,
 }
-#: It takes long, and runs only where it is named.
+#: A part that takes long, and runs only where it is named.
 LONG = "limited"
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-#: By so much ranks may differ, of their size: they are added up in other orders.
+#: Relative difference that ranks may have; systems add them up in different orders.
 CLOSE = 1e-9
 
 
 def export(folder: Path) -> None:
-    """Made once: ``both.tsv`` and ``both.bin`` with each edge in both directions, ``once.bin``, and
-    ``grape.v`` with the vertices that have an edge. The binary ones are pairs of 32-bit ids."""
+    """Writes, once, ``both.tsv`` and ``both.bin`` with each edge in both directions, ``once.bin``, and
+    ``grape.v`` with the vertices that have an edge. The binary files are pairs of 32-bit ids."""
     if (folder / "grape.v").exists():
         return
     once = np.stack([np.load(folder / f"{name}.npy").astype(np.uint32) for name in "uv"], axis=1)
@@ -34,24 +34,24 @@ def export(folder: Path) -> None:
 
 
 def read(place: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices ascending and their values, from a file or all files of a folder: a pair a line,
-    separated by a tab, a space, or as a tuple of Scala."""
+    """Reads vertices, ascending, and their values from a file or from all files of a folder. A line has a
+    pair, separated by a tab or a space, or as a tuple of Scala."""
     files = sorted(place.glob("[!._]*")) if place.is_dir() else [place]
     clean = {ord(letter): " " for letter in "(),\t"}
     words = " ".join(file.read_text().translate(clean) for file in files).split()
-    # Labels are ids: a double has them exactly.
+    # Labels are ids, which a double represents exactly.
     pairs = np.array(words, dtype=np.float64).reshape(-1, 2)
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     return pairs[:, 0].astype(np.int64), pairs[:, 1]
 
 
 def difference(kernel: str, ours: Path, theirs: Path) -> str | None:
-    """Why the answers cannot be to the same question; None if they agree."""
+    """Returns a reason why two answers differ; None if they agree."""
     (vertices, a), (others, b) = read(ours), read(theirs)
     if not np.array_equal(vertices, others):
         return f"{len(vertices):,} vertices here and {len(others):,} there, or others"
     if kernel == "pagerank":
-        # Some add up to 1, some to the number of vertices.
+        # Some systems scale ranks to a sum of 1, others to the number of vertices.
         a, b = a / a.sum(), b / b.sum()
         worst = int(np.argmax(np.abs(a - b) / a))
         if abs(a[worst] - b[worst]) > CLOSE * a[worst]:
@@ -61,7 +61,7 @@ def difference(kernel: str, ours: Path, theirs: Path) -> str | None:
         if not pairs == len(np.unique(a)) == len(np.unique(b)):
             return f"{len(np.unique(a))} components here and {len(np.unique(b))} there, or others"
     else:
-        # What was not reached is infinite, or the largest number of some type.
+        # An unreached vertex is at infinity, or at the largest number of some type.
         a, b = (np.where(levels < 2**31, levels, -1) for levels in (a, b))
         if not np.array_equal(a, b):
             worst = int(np.argmax(a != b))
@@ -70,8 +70,8 @@ def difference(kernel: str, ours: Path, theirs: Path) -> str | None:
 
 
 def mirrors(folder: Path, servers: int) -> int:
-    """Replicas less one of all vertices, expected (equation 2.5), where both directions of an edge are
-    edges on a server each, as an edge list of both gives them to PowerGraph."""
+    """Expected number of PowerGraph's mirrors (equation 2.5) where the two directions of an edge are two
+    edges, each placed on its own, as PowerGraph reads them from an edge list of both."""
     ends = np.concatenate([np.load(folder / f"{name}.npy") for name in "uv"])
     edges = 2.0 * np.bincount(ends)
     replicas = servers * (1 - (1 - 1 / servers) ** edges)
@@ -79,7 +79,7 @@ def mirrors(folder: Path, servers: int) -> int:
 
 
 def run(*words: object) -> str:
-    """Runs this program; what it says."""
+    """Runs this program and returns its output."""
     call = [sys.executable, __file__, *map(str, words)]
     return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -70,7 +70,7 @@ def run(
 
 
 def _configured(text: str, settings: dict[str, str]) -> str:
-    """The folder's configuration with our threads and cache; a key's last line counts."""
+    """The folder's configuration with other threads and cache; the last line of a key counts."""
     return "\n".join([text, *(f"{key}={value}" for key, value in settings.items()), ""])
 
 
@@ -84,7 +84,7 @@ def _words(folder: Path, conf: Path, name: str, algorithm: str, options: list[st
 
 
 def engine_seconds(text: str) -> float:
-    """Sum of the engine's runs; betweenness has one for each of its phases."""
+    """Sum of the seconds of the engine's runs; betweenness has a run for each of its phases."""
     found = re.findall(r"^The graph engine takes ([0-9.]+) seconds", text, re.MULTILINE)
     if not found:
         raise measure.Skipped("FlashGraph printed no time")
@@ -92,7 +92,7 @@ def engine_seconds(text: str) -> float:
 
 
 def _components(folder: Path, conf: Path, name: str, threads: int) -> Digest:
-    """Counts what `wcc` writes in a run that is not timed, because `cc` says nothing of its answer.
+    """Counts the components that `wcc` writes in a run that is not timed, because `cc` prints no answer.
 
     A vertex without edges has the largest id for its component.
     """

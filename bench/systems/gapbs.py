@@ -20,7 +20,7 @@ PROGRAMS = {
 
 
 def command(folder: Path, kernel: str, graph: Graph, trials: int) -> list[str]:
-    """The call as gapbs's own reference run makes it; PageRank runs all its iterations."""
+    """The call of gapbs's own reference run; PageRank runs all its iterations."""
     options = {
         "bfs": ["-r", str(graph.source)],
         "pagerank": ["-i", str(ITERATIONS), "-t", "0"],
@@ -40,7 +40,7 @@ def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | Non
         raise measure.Skipped("gapbs counts triangles of undirected graphs only")
     first = measure.run(command(folder, kernel, graph, 1), threads=threads)
     trials = measure.repeats(trial_times(first.stdout)[0], wanted)
-    # One more than is counted: the first run warms up.
+    # The first trial warms up and is not counted.
     words = command(folder, kernel, graph, trials + 1)
     ran = measure.run(words, threads=threads) if trials > 1 else first
     seconds = trial_times(ran.stdout)
@@ -49,7 +49,7 @@ def run(folder: Path, kernel: str, graph: Graph, threads: int, wanted: int | Non
 
 
 def trial_times(text: str) -> list[float]:
-    """Seconds of each trial as gapbs prints them."""
+    """Seconds of each trial, which gapbs prints."""
     seconds = [float(value) for value in re.findall(r"Trial Time:\s+([0-9.]+)", text)]
     if not seconds:
         raise measure.Skipped("gapbs printed no trial time")
@@ -72,6 +72,6 @@ def _digest(kernel: str, text: str, source: int) -> Digest:
         for vertex, score in re.findall(r"^(\d+):([0-9.e+-]+)$", text, re.MULTILINE)
     ]
     if kernel == "bc":
-        # gapbs counts the source's own dependency, which betweenness leaves out.
+        # gapbs counts the dependency of the source itself, which betweenness leaves out.
         top = [entry for entry in top if entry[0] != source]
     return {"top": top}

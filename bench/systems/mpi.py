@@ -20,7 +20,7 @@ LONGEST = 900
 
 @dataclass
 class Ran:
-    """Seconds of the run and of loading, where that is told; peak memory of the largest process."""
+    """Seconds of the run and of loading, where the system reports them; peak memory of the largest process."""
 
     seconds: float
     load: float | None
@@ -31,7 +31,7 @@ def mpirun(processes: int, command: list[str], threads: int) -> measure.Ran:
     """Runs a program on so many processes of this machine, however few its cores are."""
     if shutil.which("mpirun") is None:
         raise measure.Skipped("there is no mpirun")
-    # It ends its processes itself: killed, it would leave them behind.
+    # mpirun ends its processes itself; killed, it would leave them behind.
     call = ["mpirun", "--timeout", str(LONGEST), "-n", str(processes)]
     call += ["--oversubscribe", "--bind-to", "none"]
     if os.geteuid() == 0:
@@ -40,7 +40,7 @@ def mpirun(processes: int, command: list[str], threads: int) -> measure.Ran:
 
 
 class Grape:
-    """run_app of libgrape-lite, whose applications come in two forms."""
+    """run_app of libgrape-lite, whose applications have a plain and an optimised form."""
 
     def __init__(self, folder: Path, graph: Graph, optimised: bool) -> None:
         self.program, self.graph = folder / "run_app", graph
@@ -53,7 +53,7 @@ class Grape:
     def run(
         self, kernel: str, processes: int, threads: int, answer: Path | None = None
     ) -> Ran | None:
-        """One run; `answer` is a file with what Nakshi found, with which the first one is compared."""
+        """One run. ``answer`` is the file of Nakshi's answer, with which this run's is compared."""
         told = {
             "pagerank": ["--pr_mr", str(ITERATIONS)],
             "wcc": [],
@@ -107,7 +107,7 @@ class Gemini:
         return Ran(measure.median(seconds[1:] or seconds), None, ran.peak_rss)
 
     def _check(self, kernel: str, answer: Path, text: str) -> None:
-        """It prints one number of what it finds."""
+        """Compares the one number that Gemini prints with Nakshi's answer."""
         ours = product.digest(kernel, answer)
         if kernel == "pagerank":
             best, score = re.findall(r"pr\[(\d+)\]=([0-9.]+)", text)[0]
@@ -117,7 +117,7 @@ class Gemini:
         else:
             name = {"wcc": "components", "bfs": "found_vertices"}[kernel]
             count = int(re.findall(rf"{name} = (\d+)", text)[0])
-            # Vertices without an edge are components for it, and no vertices for Nakshi.
+            # Gemini counts a vertex without edges as a component; Nakshi's graph lacks the vertex.
             alone = self.graph.facts()["vertices"] - len(answer.read_text().splitlines())
             wanted = ours["components"] + alone if kernel == "wcc" else ours["reached"]
             agreed = count == wanted

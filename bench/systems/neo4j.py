@@ -1,4 +1,4 @@
-"""Neo4j 5 embedded, from the jars of Maven Central: built, imported into, asked.
+"""Neo4j 5 embedded, from the jars of Maven Central: building, imports, queries.
 
 Needs Java 17 and Maven. Nothing of it is part of the product.
 """
@@ -15,14 +15,14 @@ from typing import Any
 
 from harness import measure
 
-#: Its programs in Java, which Maven compiles.
+#: Programs in Java that use Neo4j; Maven compiles them.
 PROGRAMS = Path(__file__).resolve().parent.parent / "neo4j"
 HEAP = "4g"
 
 
 @dataclass
 class Imported:
-    """What the importer took."""
+    """Time and memory of an import."""
 
     seconds: float
     peak_rss: int
@@ -43,7 +43,7 @@ class Neo4j:
         if done.returncode:
             raise measure.Skipped(f"Maven failed: {done.stdout.strip()[-300:]}")
         self.classes = f"{folder / 'classes'}:{path.read_text().strip()}"
-        # What the import.sh of an export calls.
+        # The script import.sh of an export calls this program.
         self.bin = folder / "bin"
         self.bin.mkdir(exist_ok=True)
         admin = self.bin / "neo4j-admin"
@@ -52,7 +52,7 @@ class Neo4j:
         admin.chmod(0o755)
 
     def version(self) -> str:
-        """Of the jars."""
+        """Version of the jars."""
         names = (Path(jar).name for jar in self.classes.split(":"))
         kernel = next(name for name in names if name.startswith("neo4j-kernel-5"))
         return kernel.removeprefix("neo4j-kernel-").removesuffix(".jar")

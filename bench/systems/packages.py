@@ -29,7 +29,7 @@ TITLES = {
 
 
 class Environment:
-    """A venv for the peers; what does not install is skipped with pip's own reason."""
+    """A virtual environment of packages. A package that does not install is skipped with pip's reason."""
 
     def __init__(self, folder: Path, packages: dict[str, str] = PACKAGES) -> None:
         self.python = folder / "bin" / "python"
@@ -44,14 +44,14 @@ class Environment:
 
     def _install(self, package: str) -> str | None:
         pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        # Wheels only: a peer that would have to be compiled here for an hour is skipped.
+        # Wheels are preferred: some peers take an hour to compile.
         done = subprocess.run([*pip, "--prefer-binary", package], capture_output=True, text=True)
         if done.returncode == 0:
             return None
         return (done.stderr.strip().splitlines() or ["pip failed"])[-1][:200]
 
     def version(self, package: str) -> str:
-        """Of an installed package."""
+        """Version of an installed package."""
         ask = f"import importlib.metadata as m; print(m.version({package!r}))"
         return subprocess.run(
             [self.python, "-c", ask], check=True, capture_output=True, text=True
