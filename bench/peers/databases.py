@@ -1,4 +1,4 @@
-"""DuckDB and LadybugDB with one property graph: what ``workloads.py`` asks them, and how they change.
+"""DuckDB and LadybugDB with one property graph: the queries and the changes of ``workloads.py``.
 
 Both read the files of ``nakshi export --neo4j``.
 """
@@ -99,7 +99,7 @@ class DuckdbClient:
         ]
 
     def change(self, *statements):
-        """One transaction, again after a conflict; rows that the last statement changed."""
+        """Runs one transaction, again after a conflict; returns the rows that the last statement changed."""
         while True:
             try:
                 self.cursor.begin()
@@ -231,7 +231,7 @@ class LadybugClient:
         return [row[0] for row in self.rows(query, x=x, y=y)]
 
     def change(self, *statements):
-        """One transaction."""
+        """Runs one transaction."""
         with self.writing:
             self.rows("BEGIN TRANSACTION")
             for query, values in statements:
@@ -269,12 +269,12 @@ def gone(type, ends):
 
 
 def edge(end, time, text, data):
-    """As answers have it."""
+    """An edge as a row of an answer."""
     values = {"text": text, "data": data}
     return [end, time, {name: value for name, value in values.items() if value is not None}]
 
 
 def types_of(edges):
-    """Of the edges in a file."""
+    """Types of the edges in a file."""
     column = tables.ConvertOptions(include_columns=[":TYPE"])
     return tables.read_csv(edges, convert_options=column).column(0).unique().to_pylist()

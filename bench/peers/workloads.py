@@ -41,7 +41,7 @@ SEARCH = dict.fromkeys(
     ],
     20.0,
 )
-#: As in crates/nakshi-workloads/src/changes.rs, where they are explained.
+#: LinkBench's numbers; crates/nakshi-workloads/src/changes.rs explains them.
 LINKBENCH = {
     "get_link_list": 50.7119145,
     "get_node": 12.9326683,
@@ -59,7 +59,7 @@ LINKS, HISTORY = 10_000, 0.003
 
 
 class Loaded:
-    """What was loaded, in memory, for draws: nodes with properties, and lists of edges."""
+    """The loaded graph in memory, for draws: nodes with properties, and lists of edges."""
 
     def __init__(self, files):
         self.files = files
@@ -89,7 +89,7 @@ class Loaded:
         return table.rename_columns([name.split(":")[0] for name in table.column_names])
 
     def list(self, id, type):
-        """Where its edges lie in ``ends`` and ``times``."""
+        """Range of the list's edges in ``ends`` and ``times``."""
         return self.lists.get(id * len(self.types) + type, (0, 0))
 
 
@@ -198,7 +198,7 @@ def workload(graph, options):
 
 
 def together(work, threads):
-    """Seconds that all threads take; what one of them raises is raised."""
+    """Seconds that all threads take; raises the exception of a thread that fails."""
     failed = []
 
     def guarded(number):
@@ -237,7 +237,7 @@ class Linkbench:
         return self.ids[min(bisect.bisect(law, draw.random() * law[-1]), len(law) - 1)]
 
     def request(self, client, draw):
-        """Runs one; its name and its number of results."""
+        """Makes a request; returns its name and its number of results."""
         at = bisect.bisect(self.bounds, draw.random() * self.bounds[-1])
         name = list(LINKBENCH)[min(at, len(LINKBENCH) - 1)]
         type = draw.randrange(len(self.loaded.types))
@@ -302,7 +302,7 @@ def linkbench(graph, options):
 
 
 def answers(graph, options):
-    """What is compared before anything is timed."""
+    """Answers that are compared before anything is timed."""
     client, found = graph.client(), []
     for id in map(int, options["ids"].split(",")):
         object = client.object(id)
@@ -320,7 +320,7 @@ def answers(graph, options):
 
 
 def change(graph, options):
-    """Makes the changes of a file, one a line: their names and arguments."""
+    """Makes the changes of a file; each line has the name of a change and its arguments."""
     client = graph.client()
     with open(options["changes"]) as lines:
         for name, *words in csv.reader(lines, delimiter="\t"):
