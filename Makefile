@@ -71,7 +71,7 @@ bench: build ## comparison with other systems; writes docs/benchmarks.md (BENCH=
 
 .PHONY: bench-papers
 bench-papers: build ## the figures of the FlashGraph paper, in kind; writes docs/results/
-	@$(PYTHON) bench/papers/run.py $(BENCH)
+	@$(PYTHON) bench/papers/flashgraph.py $(BENCH)
 
 .PHONY: bench-growth
 bench-growth: build ## time per edge and memory per vertex while the graph grows

@@ -23,14 +23,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import measure
-import product
-import tables
-from kernels import KERNELS, TITLES
-from product import NAKSHI
+from harness import measure, product, tables
+from harness.kernels import KERNELS, TITLES
+from harness.product import NAKSHI
 
 HERE = Path(__file__).resolve().parent
-#: Seconds of a call that never ends.
+#: Seconds after which a call is ended.
 TIMEOUT = 1800.0
 ENGINES = ("memory", "ssd")
 

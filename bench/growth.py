@@ -16,14 +16,10 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import gapbs
-import graphs
-import measure
-import product
-import tables
-from product import NAKSHI
+from harness import Study, graphs, measure, product, study, tables
+from harness.product import NAKSHI
+from systems import gapbs
 
-ROOT = Path(__file__).resolve().parent.parent
 KERNELS = {"bfs": "BFS", "pagerank": "PageRank, 1 it.", "wcc": "WCC"}
 CAP = 1 << 30
 
@@ -44,17 +40,12 @@ class Row:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = study.parser(__doc__)
     parser.add_argument("--from", dest="first", type=int, default=20)
     parser.add_argument("--to", dest="last", type=int, default=25)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=int, help="default: 5, 3 where one takes over 20 s")
     parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs")
     parser.add_argument("--gapbs-to", type=int, default=25, help="largest scale for gapbs")
-    parser.add_argument("--work", type=Path, default=ROOT / "target" / "bench")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results" / "growth.md")
-    options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
+    options = study.options(parser)
     rows = [grow(scale, options) for scale in range(options.first, options.last + 1)]
     write(rows, options)
 
@@ -100,14 +91,18 @@ def _analyse(
     arguments = [kernel, str(store), *chosen.get(kernel, [])]
     call = [*NAKSHI, "run", *arguments, "--engine", "ssd", "--json", "--no-progress"]
     call += ["--threads", str(options.threads), "--memory", str(product.minimum(arguments))]
-    seconds: list[float] = []
-    trials = 1
-    while len(seconds) < trials:
-        ran = measure.run(call, threads=options.threads, cap=CAP, cold=True)
-        seconds.append(json.loads(ran.stdout)["seconds"]["run"])
-        row.peaks[kernel] = max(row.peaks.get(kernel, 0), ran.peak_rss)
-        trials = measure.repeats(seconds[0], options.runs)
-    row.runs[kernel] = measure.median(seconds)
+    runs = measure.repeat(
+        lambda: measure.run(call, threads=options.threads, cap=CAP, cold=True),
+        _seconds,
+        options.runs,
+    )
+    row.runs[kernel] = measure.median([_seconds(ran) for ran in runs])
+    row.peaks[kernel] = max(ran.peak_rss for ran in runs)
+
+
+def _seconds(ran: measure.Ran) -> float:
+    """Seconds of the run that a command reports."""
+    return float(json.loads(ran.stdout)["seconds"]["run"])
 
 
 def _anchor(row: Row, options: argparse.Namespace) -> None:
@@ -131,44 +126,41 @@ def _anchor(row: Row, options: argparse.Namespace) -> None:
 
 def write(rows: list[Row], options: argparse.Namespace) -> None:
     """One table of sizes, one of times."""
-    command = tables.invocation("bench/growth.py")
     conditions = [
         f"threads: {options.threads}; generate, import and run each in a cgroup of 1 GiB",
         "runs are cold, with the smallest budget that `nakshi estimate` allows; gapbs holds its "
         "own graph of the same generator and scale in memory and picks its own sources",
-        "n: 5 runs, 3 where a run takes over 20 s, or the number that --runs gives",
     ]
-    page = tables.Page("Growth", command, conditions)
-    body = tables.table(
+    page = Study("growth", "Growth", options, conditions)
+    head = [
+        "Graph",
+        "vertices",
+        "edges",
+        "generate, s",
+        "import, s",
+        "import, edges/s",
+        "import peak",
+    ]
+    cells = [
         [
-            "Graph",
-            "vertices",
-            "edges",
-            "generate, s",
-            "import, s",
-            "import, edges/s",
-            "import peak",
-        ],
-        [
-            [
-                f"Kron{row.scale}",
-                f"{row.vertices:,}",
-                f"{row.edges:,}",
-                tables.seconds(row.generate),
-                tables.seconds(row.load),
-                f"{row.edges / row.load / 1e6:.2f} M",
-                tables.size(row.load_peak),
-            ]
-            for row in rows
-        ],
-    )
-    page.section("Import", command, body)
+            f"Kron{row.scale}",
+            f"{row.vertices:,}",
+            f"{row.edges:,}",
+            tables.seconds(row.generate),
+            tables.seconds(row.load),
+            f"{row.edges / row.load / 1e6:.2f} M",
+            tables.size(row.load_peak),
+        ]
+        for row in rows
+    ]
+    page.section("Import", head, cells)
     for kernel, title in KERNELS.items():
-        page.section(title, command, _kernel_table(rows, kernel))
-    page.write(options.out)
+        _kernel(page, rows, kernel, title)
+    page.write()
 
 
-def _kernel_table(rows: list[Row], kernel: str) -> str:
+def _kernel(page: Study, rows: list[Row], kernel: str, title: str) -> None:
+    """The table of one kernel."""
     cells = []
     for row in rows:
         anchor = row.anchor.get(kernel)
@@ -184,7 +176,7 @@ def _kernel_table(rows: list[Row], kernel: str) -> str:
             ]
         )
     head = ["Graph", "run, s", "per edge", "gapbs, s", "ratio", "peak", "peak per vertex"]
-    return tables.table(head, cells)
+    page.section(title, head, cells)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long it takes, and how much memory, until a text file is a graph that can be analysed."""
+"""Time and memory of turning a text file into a graph that can be analysed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import measure
-import product
-from graphs import Graph
+from harness import measure, product
+from harness.graphs import Graph
 
 MEMORY = 512 * measure.MIB
 
@@ -40,20 +39,19 @@ def compare(work: Path, graph: Graph, options: argparse.Namespace) -> list[Inges
 def _nakshi(
     ingest: Ingest, work: Path, edges: Path, extra: list[str], options: argparse.Namespace
 ) -> None:
-    """Median of fresh imports, each cold."""
+    """Measures imports into a new store, each cold."""
     store = work / "imported.nakshi"
-    seconds, peak = [], 0
-    trials = 1
-    while len(seconds) < trials:
+
+    def once() -> measure.Ran:
         shutil.rmtree(store, ignore_errors=True)
         measure.drop_caches()
-        ran = product.import_store(edges, store, extra=extra, threads=options.threads)
-        seconds.append(ran.seconds)
-        peak = max(peak, ran.peak_rss)
-        trials = measure.repeats(seconds[0], options.runs)
+        return product.import_store(edges, store, extra=extra, threads=options.threads)
+
+    runs = measure.repeat(once, lambda ran: ran.seconds, options.runs)
+    seconds, peak = measure.median([ran.seconds for ran in runs]), max(r.peak_rss for r in runs)
     call = f"nakshi import {edges.name} STORE --undirected " + " ".join(extra)
     size = sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
-    ingest.rows.append((f"Nakshi (n = {trials})", measure.median(seconds), peak, call.strip()))
+    ingest.rows.append((f"Nakshi (n = {len(runs)})", seconds, peak, call.strip()))
     ingest.notes.append(
         f"{edges.stat().st_size / 1e6:.0f} MB of text became {size / 1e6:.0f} MB of store"
     )
@@ -61,7 +59,7 @@ def _nakshi(
 
 
 def _gapbs(ingest: Ingest, graph: Graph, options: argparse.Namespace) -> None:
-    """gapbs reads the same lines and builds its graph in memory; one BFS at the end."""
+    """Measures gapbs, which reads the same lines, builds its graph in memory and runs one BFS."""
     link = graph.folder / "import.el"
     if not link.exists():
         link.symlink_to(graph.edges.name)
@@ -83,7 +81,7 @@ def _gapbs(ingest: Ingest, graph: Graph, options: argparse.Namespace) -> None:
 
 
 def _strings(work: Path, options: argparse.Namespace) -> Ingest:
-    """Strings as ids: an R-MAT graph of scale 18 whose vertices have names."""
+    """Measures imports of an R-MAT graph of scale 18 whose vertices have names."""
     lines = 1_926_279 if options.scale >= 20 else 50_000
     edges = work / f"names-{lines}.tsv"
     if not edges.exists():
@@ -94,7 +92,7 @@ def _strings(work: Path, options: argparse.Namespace) -> Ingest:
 
 
 def _write_names(edges: Path, lines: int) -> None:
-    """R-MAT edges (Graph500's quarters) between `user-…` names of 8 to 22 characters."""
+    """Writes R-MAT edges (Graph500's quarters) between `user-…` names of 8 to 22 characters."""
     import numpy as np
 
     random = np.random.default_rng(7)

@@ -13,28 +13,25 @@ import argparse
 import sys
 from pathlib import Path
 
-import gapbs
-import graphs
 import imports
-import measure
-import product
-import rivals
 import sections
-import tables
-from graphs import Graph
-from kernels import KERNELS
+from harness import graphs, measure, product, study
+from harness.graphs import Graph
+from harness.kernels import KERNELS, Timing
 from sections import Measured
+from systems import flashgraph, gapbs, packages
 
-ROOT = Path(__file__).resolve().parent.parent
 SHARE = 0.25
 
 
 def arguments() -> argparse.Namespace:
-    """The options that the benchmark programs share, and its own."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    common_options(parser)
+    """Reads the command line."""
+    parser = study.parser(__doc__)
+    parser.add_argument("--scale", type=int, default=22, help="of the Kronecker graph")
+    parser.add_argument("--source", type=int, help="default: the vertex of the largest degree")
+    parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs")
     parser.add_argument("--kernels", default=",".join(KERNELS), help="default: %(default)s")
-    parser.add_argument("--peers", default=",".join(rivals.PACKAGES), help="default: %(default)s")
+    parser.add_argument("--peers", default=",".join(packages.PACKAGES), help="default: %(default)s")
     parser.add_argument(
         "--peer-graphs", help="graphs for the peers, such as facebook100; default: all"
     )
@@ -42,29 +39,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder with facebook100 and cnr-2000")
     parser.add_argument("--no-import", action="store_true", help="leave out the import tables")
     parser.add_argument("--peer-timeout", type=float, default=300, help="seconds a kernel")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
-    return parser.parse_args()
-
-
-def common_options(parser: argparse.ArgumentParser) -> None:
-    """Graph, threads, repetitions, folders."""
-    parser.add_argument("--scale", type=int, default=22, help="of the Kronecker graph")
-    parser.add_argument("--source", type=int, help="default: the vertex of the largest degree")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=int, help="default: 5, 3 where one takes over 20 s")
-    parser.add_argument("--gapbs", type=Path, help="folder of gapbs's programs")
-    parser.add_argument("--work", type=Path, default=ROOT / "target" / "bench")
+    parser.set_defaults(out=study.ROOT / "docs")
+    return study.options(parser)
 
 
 class Bench:
-    """One comparison: what ran, and why something did not."""
+    """One comparison: the systems that run, and the graphs."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.work: Path = options.work
-        self.work.mkdir(parents=True, exist_ok=True)
         self.peers: list[str] = [peer for peer in options.peers.split(",") if peer]
-        self.environment = rivals.Environment(self.work / "peers-venv") if self.peers else None
+        self.environment = packages.Environment(self.work / "peers-venv") if self.peers else None
 
     def compare(self, graph: Graph) -> Measured:
         """Every system on every kernel of one graph."""
@@ -102,7 +88,7 @@ class Bench:
             measured.attempt(peer, kernel, lambda peer=peer: self._peer(peer, kernel, graph))
 
     def _cap(self, measured: Measured, kernel: str, store: Path) -> int:
-        """A quarter of gapbs's peak; of Nakshi's own in memory where gapbs is not there.
+        """The memory cap: a quarter of gapbs's peak, or of Nakshi's peak in memory where gapbs is missing.
 
         On a small graph that is less than a Python process with any graph takes: there the cap is
         the smallest with which, after `nakshi estimate`, the run works.
@@ -112,8 +98,6 @@ class Bench:
         return max(int(SHARE * anchor.peak), product.minimum(arguments) + product.INTERPRETER)
 
     def _flashgraph(self, measured: Measured, kernel: str) -> None:
-        import flashgraph
-
         options = self.options
         measured.attempt(
             "flashgraph",
@@ -128,7 +112,7 @@ class Bench:
             ),
         )
 
-    def _peer(self, peer: str, kernel: str, graph: Graph) -> gapbs.Result:
+    def _peer(self, peer: str, kernel: str, graph: Graph) -> Timing:
         assert self.environment is not None
         runs = self.options.runs or 3
         return self.environment.run(
@@ -159,8 +143,7 @@ def main() -> None:
     inputs = bench.inputs()
     measured = [bench.compare(graph) for graph in inputs]
     ingested = None if options.no_import else imports.compare(bench.work, inputs[0], options)
-    command = tables.invocation("bench/run.py")
-    sections.write(options.out, command, options, measured, ingested)
+    sections.write(options, measured, ingested)
     disagreements = [line for one in measured for line in one.disagreements()]
     for line in disagreements:
         print(f"answers differ: {line}", file=sys.stderr)

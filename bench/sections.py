@@ -6,16 +6,13 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-import measure
-import product
-import tables
-from gapbs import Result as OtherResult
-from graphs import Graph
+from harness import Study, measure, product
+from harness.graphs import Graph
+from harness.kernels import KERNELS, TITLES, Timing, disagreement
+from harness.product import Result
+from harness.tables import ratio, seconds, size
 from imports import Ingest
-from kernels import KERNELS, TITLES, disagreement
-from product import Result
-from rivals import TITLES as PEERS
-from tables import ratio, seconds, size
+from systems.packages import TITLES as PEERS
 
 NAMES = {
     "gapbs": "gapbs (in memory)",
@@ -29,16 +26,16 @@ FLASHGRAPH = {"bfs": 24.0, "wcc": 18.0, "pagerank": 7.6, "bc": 3.1}
 
 
 class Measured:
-    """Everything that ran on one graph."""
+    """All runs on one graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.store: Path | None = None
-        self.results: dict[tuple[str, str], Result | OtherResult] = {}
+        self.results: dict[tuple[str, str], Result | Timing] = {}
         self.skipped: dict[tuple[str, str], str] = {}
 
-    def attempt(self, system: str, kernel: str, work: Callable[[], Result | OtherResult]) -> None:
-        """Keeps the result, or the reason why there is none."""
+    def attempt(self, system: str, kernel: str, work: Callable[[], Result | Timing]) -> None:
+        """Keeps the result of ``work``, or the reason why it was skipped."""
         try:
             self.results[(system, kernel)] = work()
         except measure.Skipped as reason:
@@ -76,34 +73,29 @@ class Measured:
 
 
 def write(
-    path: Path,
-    command: str,
-    options: argparse.Namespace,
-    measured: list[Measured],
-    ingested: list[Ingest] | None,
+    options: argparse.Namespace, measured: list[Measured], ingested: list[Ingest] | None
 ) -> None:
     """The whole page."""
     conditions = [
-        f"threads: {options.threads}; medians of n runs after a warm-up, n in brackets",
+        f"threads: {options.threads}; times after a warm-up, the number of runs in brackets",
         "cold: page cache dropped before each semi-external run, O_DIRECT where the file system allows",
         "peak: largest resident set of the process; time is `run`, `open` is shown beside",
         "answers of all systems are compared before a time is written",
     ]
-    page = tables.Page("Benchmarks", command, conditions)
-    _verdict(page, command, measured[0], ingested)
+    study = Study("benchmarks", "Benchmarks", options, conditions)
+    _verdict(study, measured[0], ingested)
     for one in measured:
-        _systems(page, command, one)
-        _semi_external(page, command, one)
-        _store(page, command, one)
+        _systems(study, one)
+        _semi_external(study, one)
+        _store(study, one)
     for ingest in ingested or []:
         rows = [[n, seconds(s), size(peak), f"`{c}`"] for n, s, peak, c in ingest.rows]
-        body = tables.table(["System", "seconds", "peak", "call"], rows)
         title = f"Import: {ingest.lines:,} lines, {ingest.title}"
-        page.section(title, command, body, ingest.notes)
-    page.write(path)
+        study.section(title, ["System", "seconds", "peak", "call"], rows, *ingest.notes)
+    study.write()
 
 
-def _systems(page: tables.Page, command: str, one: Measured) -> None:
+def _systems(study: Study, one: Measured) -> None:
     """Seconds (ratio to gapbs) of every system on every kernel."""
     rows = []
     for system in one.systems():
@@ -126,11 +118,11 @@ def _systems(page: tables.Page, command: str, one: Measured) -> None:
     notes += [f"ANSWERS DIFFER: {line}" for line in differ] or ["all answers agree"]
     facts = one.graph.facts()
     title = f"{one.graph.name}: {facts['vertices']:,} vertices, {facts['edges']:,} edges, source {one.graph.source}"
-    page.section(title, command, tables.table(head, rows), notes)
+    study.section(title, head, rows, *notes)
 
 
-def _semi_external(page: tables.Page, command: str, one: Measured) -> None:
-    """What a quarter of the memory costs."""
+def _semi_external(study: Study, one: Measured) -> None:
+    """Adds the runs with a quarter of the memory."""
     rows = []
     for kernel in one.kernels():
         found = one.results.get(("ssd", kernel))
@@ -155,7 +147,7 @@ def _semi_external(page: tables.Page, command: str, one: Measured) -> None:
     head += ["share of own in-memory speed", "read", "requests"]
     notes = ["charged: the cgroup's own peak, which counts the page cache as well"]
     notes += ["calls, in the cgroup: " + "; ".join(f"`{c}`" for c in _commands(one))]
-    page.section(f"{one.graph.name}: semi-external", command, tables.table(head, rows), notes)
+    study.section(f"{one.graph.name}: semi-external", head, rows, *notes)
 
 
 def _commands(one: Measured) -> list[str]:
@@ -163,7 +155,7 @@ def _commands(one: Measured) -> list[str]:
     return [result.command for result in found if result]
 
 
-def _store(page: tables.Page, command: str, one: Measured) -> None:
+def _store(study: Study, one: Measured) -> None:
     """Bytes on disk and in memory."""
     if one.store is None:
         return
@@ -185,7 +177,7 @@ def _store(page: tables.Page, command: str, one: Measured) -> None:
         rows.append(["read by BFS", size(bfs.bytes_read), f"{share:.3f} of the edge file"])
     head = ["What", "size", "relative"]
     note = "an edge is one list entry: undirected edges count twice"
-    page.section(f"{one.graph.name}: bytes", command, tables.table(head, rows), [note])
+    study.section(f"{one.graph.name}: bytes", head, rows, note)
 
 
 def _index_each(one: Measured) -> float | None:
@@ -196,8 +188,8 @@ def _index_each(one: Measured) -> float | None:
     return product.index_bytes(one.store) / one.graph.facts()["vertices"] / directions
 
 
-def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Ingest] | None) -> None:
-    """Each figure that the project promised, as measured."""
+def _verdict(study: Study, one: Measured, ingested: list[Ingest] | None) -> None:
+    """Adds each figure that the project promised, beside the measured one."""
     rows: list[list[str]] = []
 
     def judge(what: str, value: float | None, must: float, aim: float, unit: str = "x") -> None:
@@ -249,6 +241,4 @@ def _verdict(page: tables.Page, command: str, one: Measured, ingested: list[Inge
         "derived: where FlashGraph did not run here, its time / gapbs of November 2026 on this kind of "
         "machine (24, 18, 7.6 and 3.1) is divided by Nakshi's semi-external time / gapbs of this run"
     ]
-    page.section(
-        f"Promised and measured, {one.graph.name}", command, tables.table(head, rows), notes
-    )
+    study.section(f"Promised and measured, {one.graph.name}", head, rows, *notes)

@@ -1,4 +1,4 @@
-"""What Nakshi does, in one table: a graph is imported once and analysed in memory and from the SSD.
+"""Nakshi in one table: a graph is imported once and analysed in memory and from the SSD.
 
 make demo                                        # a Kronecker graph of scale 20
 make demo DEMO="--graph edges.tsv --undirected"  # your own edge list
@@ -36,7 +36,7 @@ def nakshi(*words: object) -> dict[str, Any]:
 
 
 def size(count: float) -> str:
-    """Bytes as people read them."""
+    """Bytes with a unit."""
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
@@ -68,7 +68,7 @@ def prepare(options: argparse.Namespace) -> tuple[Path, bool]:
 
 
 def build(edges: Path, undirected: bool, work: Path) -> Path:
-    """Imports into a fresh store and says what it took."""
+    """Imports into a new store and prints its time and memory."""
     store = work / "demo.nakshi"
     shutil.rmtree(store, ignore_errors=True)
     print(f"importing {edges.name} ...")
@@ -85,7 +85,7 @@ def build(edges: Path, undirected: bool, work: Path) -> Path:
 
 
 def hub(store: Path, work: Path) -> str:
-    """Where the traversals start: the vertex with the highest rank."""
+    """The vertex with the highest rank, where traversals start."""
     out = work / "ranks.tsv"
     nakshi("run", "pagerank", store, "--iterations", "3", "--out", out, "--no-progress")
     with open(out) as lines:
@@ -109,7 +109,7 @@ def analyse(algorithm: str, store: Path, source: str, engine: str, work: Path) -
 
 def main() -> None:
     options = arguments()
-    # Each line appears when it is true, on a terminal or in a log.
+    # Each line appears at once, on a terminal or in a log.
     sys.stdout.reconfigure(line_buffering=True)
     options.work.mkdir(parents=True, exist_ok=True)
     edges, undirected = prepare(options)

@@ -1,4 +1,4 @@
-"""The examples of the README and of the guide run as they stand, each page by itself."""
+"""Runs the examples of the README and of the guide unchanged, each page by itself."""
 
 from __future__ import annotations
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import files
-import kernels
-import measure
-import rivals
-import servers
-import tables
-from servers import Input, Run, Sample
+from cluster import servers
+from cluster.servers import Input, Run, Sample
+from harness import Study, kernels, measure, tables
+from systems import files
+from systems.packages import PROGRAMS, Environment
 
-WORKER = Path(__file__).resolve().parent.parent / "peers" / "graphx.py"
 KERNELS = ("pagerank", "wcc", "triangles")
-#: Processes of Nakshi, one thread each: what `local[2]` has.
+#: Processes of Nakshi, one thread each; together they have the threads of `local[2]`.
 PROCESSES = 2
 
 
@@ -27,40 +23,23 @@ PROCESSES = 2
 class GraphX:
     """Spark on so many threads of this machine."""
 
-    python: Path
-    version: str
+    environment: Environment
     chosen: argparse.Namespace
     given: Input
 
     def run(self, kernel: str, ours: Path, triangles: int) -> Sample:
-        """Runs in one process, after one that warms up; the answer is compared with ours."""
+        """Runs a kernel in one process, after a run that warms up, and compares the answer with Nakshi's."""
         folder, chosen = self.given.graph.folder, self.chosen
         file = self.given.graph.edges if kernel == "triangles" else folder / "both.tsv"
         out = chosen.work / f"graphx-{kernel}"
         shutil.rmtree(out, ignore_errors=True)
-        words = [self.python, WORKER, kernel, file, out, kernels.ITERATIONS]
+        words = [PROGRAMS / "graphx.py", kernel, file, out, kernels.ITERATIONS]
         words += [chosen.threads, chosen.runs, chosen.heap]
-        limit = {
-            "NAKSHI_BENCH_SECONDS": str(chosen.peer_timeout / 3),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
-        ran = measure.run(
-            list(map(str, words)),
-            threads=chosen.threads,
-            timeout=chosen.peer_timeout,
-            env=limit,
-            check=False,
-        )
-        if ran.status == -9:
-            raise measure.Skipped(f"stopped after {chosen.peer_timeout:.0f} s")
-        if ran.status != 0:
-            lines = ran.stderr.strip().splitlines() or [f"status {ran.status}"]
-            raise measure.Skipped(lines[-1][:200])
+        said, _ = self.environment.ask(words, chosen.threads, chosen.peer_timeout)
         if kernel != "triangles":
             files.same(kernel, ours, out, "GraphX")
         elif int(files.run("total", out)) != 3 * triangles:
             sys.exit(f"answers differ, triangles of Nakshi and GraphX: {triangles:,} here")
-        said = json.loads(ran.stdout.strip().splitlines()[-1])
         return Sample(said["seconds"], [said["load"]], said["peak"])
 
 
@@ -69,15 +48,16 @@ def prepared(chosen: argparse.Namespace, given: Input) -> GraphX:
     if shutil.which("java") is None:
         raise measure.Skipped("there is no Java")
     packages = {"graphx": "pyspark"}
-    environment = rivals.Environment(chosen.work / "spark-venv", packages)
+    environment = Environment(chosen.work / "spark-venv", packages)
     if environment.missing:
         raise measure.Skipped(f"does not install: {environment.missing['graphx']}")
     files.run("export", given.graph.folder)
-    return GraphX(environment.python, environment.version("pyspark"), chosen, given)
+    return GraphX(environment, chosen, given)
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
-    """PageRank, components and triangles beside ours on two processes."""
+def section(study: Study) -> None:
+    """PageRank, components and triangles, beside Nakshi on two processes."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.graphx_scale)
     rows, notes = [], []
     try:
@@ -113,24 +93,24 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
     head = [f"Kron{chosen.graphx_scale}", "Nakshi, s", "GraphX, s", "GraphX against Nakshi"]
     head += ["Nakshi, load s", "GraphX, load s", "Nakshi, peak of a process", "GraphX, peak"]
     told = [
-        f"GraphX of Spark {rival.version}, local[{chosen.threads}], heap {chosen.heap}, called from Scala "
+        f"GraphX of Spark {rival.environment.version('pyspark')}, local[{chosen.threads}], heap {chosen.heap}, called from Scala "
         "through PySpark; one process, one run before those that count",
         f"Nakshi: {PROCESSES} processes, one thread each, until results are collected; {chosen.runs} run(s)",
         "load: Nakshi from a store, GraphX from text",
         *notes,
     ]
-    page.section("Beside GraphX", command, tables.table(head, rows), told)
+    study.section("Beside GraphX", head, rows, *told)
 
 
 def skipped_cell(reason: str) -> str:
-    """What stands for a time that was not had."""
+    """Cell of a time that could not be measured."""
     return reason if reason.startswith("stopped after") else "does not run"
 
 
 def on_nakshi(chosen: argparse.Namespace, given: Input, kernel: str) -> tuple[list[Run], Path, int]:
-    """Runs, the file with the answer, and how many triangles were found."""
+    """Nakshi's runs, the file with the answer, and the number of triangles."""
     answer = chosen.work / f"graphx-ours-{kernel}.tsv"
     out = None if kernel == "triangles" else answer
-    found = servers.run(kernel, given, PROCESSES, out=out).said["result"]
+    _, found = servers.said(servers.call(kernel, given, PROCESSES, out=out), 1)
     runs = [servers.run(kernel, given, PROCESSES) for _ in range(chosen.runs)]
     return runs, answer, int(found.get("triangles", 0))

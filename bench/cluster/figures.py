@@ -1,4 +1,4 @@
-"""What only Nakshi's servers are asked: values and bytes sent, a superstep's overhead, memory; and
+"""Figures of Nakshi's servers alone: values and bytes sent, overhead of a superstep, memory; and
 PageRank beside gapbs."""
 
 from __future__ import annotations
@@ -7,36 +7,32 @@ import argparse
 import sys
 from statistics import mean
 
-import files
-import gapbs
-import graphs
-import kernels
-import measure
-import product
-import servers
-import tables
-from servers import Input
+from cluster import servers
+from cluster.servers import Input
+from harness import Study, graphs, kernels, measure, product, tables
+from systems import files, gapbs
 
 SERVERS = [2, 4, 8]
-#: Iterations where every one sends the same.
+#: Iterations of runs in which every iteration sends the same values.
 FEW = 5
-#: Bytes of a value that is sent.
+#: Bytes of a value.
 VALUE = 8
 
 
-def values(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
-    """Values sent in each superstep of PageRank, which must be those that the plan counts."""
+def values(study: Study) -> None:
+    """Values sent in each superstep of PageRank, which must be as many as the plan counts."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     vertices = given.vertices
     rows = []
     for planned in servers.plan(given, SERVERS):
         count, told = planned["servers"], planned["communication"]
         exact = round(told["exact"] * vertices)
-        steps = servers.run("pagerank", given, count, iterations=FEW).steps
-        sent = [round(sum(server["sent"] for server in step)) for step in steps]
+        run = servers.run("pagerank", given, count, iterations=FEW)
+        sent = [round(sum(step)) for step in zip(*run.of("sent", first=0))]
         if set(sent) != {exact}:
             sys.exit(f"{count} servers sent {sent} values a superstep, the plan says {exact}")
-        moved = measure.median([sum(server["bytes"] for server in step) for step in steps])
+        moved = measure.median([sum(step) for step in zip(*run.of("bytes", first=0))])
         off = abs(exact / vertices / told["lfgraph"] - 1)
         equation = round(told["powergraph"] * vertices)
         both = 2 * int(files.run("mirrors", given.graph.folder, count))
@@ -64,11 +60,12 @@ def values(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
         "PowerGraph's values: two for each mirror, expected by equation 2.5 where an edge is on one server; "
         "with both directions: where each direction is an edge of its own, placed on its own",
     ]
-    page.section("Values sent by PageRank", command, tables.table(head, rows), notes)
+    study.section("Values sent by PageRank", head, rows, *notes)
 
 
-def overhead(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
-    """What a superstep takes where there is next to nothing to do."""
+def overhead(study: Study) -> None:
+    """Time of a superstep on a tiny graph."""
+    chosen = study.options
     given = servers.prepared(chosen, servers.TINY)
     rows = []
     for processes in (1, 2, 4, 8):
@@ -77,7 +74,7 @@ def overhead(page: tables.Page, chosen: argparse.Namespace, command: str) -> Non
         for _ in range(chosen.runs):
             run = servers.run("pagerank", given, processes, iterations=chosen.supersteps)
             each += run.step_seconds[1:]
-            whole.append(run.collected / len(run.steps))
+            whole.append(run.collected / (run.supersteps + 1))
         each.sort()
         late = each[int(0.99 * len(each))]
         milliseconds = [measure.median(each), late, measure.median(whole)]
@@ -88,11 +85,12 @@ def overhead(page: tables.Page, chosen: argparse.Namespace, command: str) -> Non
         f"{chosen.supersteps:,} supersteps, computation and communication of the slowest server",
         "one thread each; the processes share the cores of this machine",
     ]
-    page.section("Overhead of a superstep", command, tables.table(head, rows), notes)
+    study.section("Overhead of a superstep", head, rows, *notes)
 
 
-def memory(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+def memory(study: Study) -> None:
     """Peak memory above that of the same process with a tiny graph, beside the plan."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     tiny = servers.prepared(chosen, servers.TINY)
     rows = []
@@ -124,11 +122,12 @@ def memory(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
         "server from its start to its end, loading included",
         f"base: the mean peak of as many servers with Kron{servers.TINY}; subtracted",
     ]
-    page.section("Memory of a server", command, tables.table(head, rows), notes)
+    study.section("Memory of a server", head, rows, *notes)
 
 
-def pagerank(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+def pagerank(study: Study) -> None:
     """One process on all threads, turn by turn with gapbs where it is given."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     ours, theirs = servers.Sample(), servers.Sample()
     notes = [f"{_size(chosen, given)}; {kernels.ITERATIONS} iterations"]
@@ -163,7 +162,7 @@ def pagerank(page: tables.Page, chosen: argparse.Namespace, command: str) -> Non
         "all supersteps, by iterations; turn by turn, a new process each time; gapbs: its trials, without "
         "the first of each process, which warms up"
     )
-    page.section("PageRank on one server", command, tables.table(head, rows), notes)
+    study.section("PageRank on one server", head, rows, *notes)
 
 
 def _size(chosen: argparse.Namespace, given: Input) -> str:

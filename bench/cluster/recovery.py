@@ -1,9 +1,8 @@
-"""A worker that is killed or frozen in the middle of PageRank: what its replacement takes, and what
-checkpoints cost a run that loses nobody."""
+"""A worker that is killed in the middle of PageRank: the time of its replacement, and the cost of
+checkpoints in a run that loses no worker."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -15,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import measure
-import servers
-import tables
-from servers import Input
+from cluster import servers
+from cluster.servers import Input
+from harness import Study, measure, tables
 
 PROCESSES = 4
 ITERATIONS = 60
@@ -29,16 +27,17 @@ EVERY = 10
 class Loss:
     """One run that lost a worker."""
 
-    #: Seconds from when the front-end noticed until all workers were asked to go on.
+    #: Seconds from the front-end's notice of the loss until all workers were told to continue.
     replaced: float
-    #: Seconds from then until a superstep was over that had not been over before.
+    #: Seconds from the notice until a superstep ended that had not ended before the loss.
     beyond: float
     #: Supersteps that were run again.
     again: int
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
-    """Losses, and the cost of being ready for them."""
+def section(study: Study) -> None:
+    """Recovery times, and the cost of checkpoints."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     draw = random.Random(1)
     rows = []
@@ -75,13 +74,12 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         "replaced: from the notice of the loss until another process has started; beyond: until a "
         "superstep ends that had not ended before the loss, which includes loading the lost part of the graph",
     ]
-    page.section("A lost worker", command, tables.table(head, rows), notes)
+    study.section("A lost worker", head, rows, *notes)
 
 
 def _undisturbed(given: Input, words: list[Any]) -> float:
     call = servers.call("pagerank", given, PROCESSES, iterations=ITERATIONS)
-    text = measure.run([*call, *map(str, words)], threads=PROCESSES).stdout
-    return servers.Run(json.loads(text)).seconds
+    return servers.said([*call, *map(str, words)], PROCESSES)[0].seconds
 
 
 def _lost(given: Input, words: list[Any], at: int, number: signal.Signals) -> Loss:
@@ -107,7 +105,7 @@ def _lost(given: Input, words: list[Any], at: int, number: signal.Signals) -> Lo
 
 
 def _told(front: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
-    """Supersteps and losses, as they happen; the front-end also says them in words."""
+    """Supersteps and losses as the front-end reports them in JSON; its other lines are skipped."""
     for line in front.stderr or []:
         if line.startswith("{"):
             yield json.loads(line)

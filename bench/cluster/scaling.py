@@ -8,18 +8,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import kernels
-import measure
-import mpi
-import product
-import servers
-import tables
-from servers import Input, Sample
+from cluster import servers
+from cluster.servers import Input, Sample
+from harness import Study, kernels, measure, product, tables
+from systems import mpi
 
-#: Loading is measured with the first.
+#: The runs of the first kernel measure loading.
 KERNELS = ("pagerank", "wcc", "bfs")
 PROCESSES = (1, 2, 4)
-#: Measured before, by others' programs on a machine of two cores, for Kron20; never in a column.
+#: Other systems' times on another machine of two cores, for Kron20. They stand in a note, not in a column.
 ANCHORS = (
     "for orientation, not of this run: on another machine with 2 cores libgrape-lite took 0.12, 0.17 "
     "and 0.19 s an iteration of PageRank on Kron20 with 1, 2 and 4 processes, PowerGraph 0.64, 0.67 and 1.1"
@@ -29,8 +26,9 @@ Place = tuple[int, int]
 """Processes, and threads of each."""
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
+def section(study: Study) -> None:
     """A table for each algorithm, and one of loading and memory."""
+    chosen = study.options
     given = servers.prepared(chosen, chosen.scale)
     rivals, notes = _rivals(chosen, given)
     places = [(count, 1) for count in PROCESSES]
@@ -41,15 +39,15 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         samples = measured(chosen, given, kernel, places, rivals, notes)
         if kernel == "pagerank":
             loads = samples
-        _kernel(page, command, kernel, samples, notes)
+        _kernel(study, kernel, samples, notes)
     if not loads:
         return
     texts = from_text(chosen, given, places)
-    _loading(page, command, {"Nakshi, from text": texts, **loads}, imported(given, chosen))
+    _loading(study, {"Nakshi, from text": texts, **loads}, imported(given, chosen))
 
 
 def _rivals(chosen: argparse.Namespace, given: Input) -> tuple[Rivals, list[str]]:
-    """Those that were given and can run; why others cannot."""
+    """Systems whose folders were given and that can run, and the reasons why others cannot."""
     found: Rivals = []
     notes: list[str] = []
     makers: list[Callable[[], mpi.Grape | mpi.Gemini]] = []
@@ -79,7 +77,7 @@ def measured(
     rivals: Rivals,
     notes: list[str],
 ) -> dict[str, dict[Place, Sample]]:
-    """All systems at all places, turn by turn; answers are compared in the first round."""
+    """Runs all systems at all places, turn by turn, and compares the answers of the first round."""
     answer = chosen.work / f"cluster-{kernel}.tsv"
     servers.run(kernel, given, 2, out=answer)
     samples: dict[str, dict[Place, Sample]] = {}
@@ -115,13 +113,12 @@ def from_text(chosen: argparse.Namespace, given: Input, places: list[Place]) -> 
 
 
 def _kernel(
-    page: tables.Page,
-    command: str,
+    study: Study,
     kernel: str,
     samples: dict[str, dict[Place, Sample]],
     notes: list[str],
 ) -> None:
-    """Seconds, and how many times those of the same system at the first place that it knows."""
+    """Adds seconds, and their ratio to those of the same system at its first place."""
     parts = kernels.ITERATIONS if kernel == "pagerank" else 1
     unit = "s an iteration" if parts > 1 else "s"
     head = ["Processes and threads of each"]
@@ -148,16 +145,15 @@ def _kernel(
         "of 1 process: time / that of the system's first row; against it: Nakshi's time / the system's",
         *notes,
     ]
-    page.section(f"{title} by processes", command, tables.table(head, rows), told)
+    study.section(f"{title} by processes", head, rows, *told)
 
 
 def _loading(
-    page: tables.Page,
-    command: str,
+    study: Study,
     samples: dict[str, dict[Place, Sample]],
     seconds: float,
 ) -> None:
-    """What comes before the first superstep, in the runs of PageRank, and the largest process."""
+    """Adds the time before the first superstep in the runs of PageRank, and the largest process."""
     head = ["Processes and threads of each"]
     rows = [[_named(place)] for place in samples["Nakshi"]]
     for name, of in samples.items():
@@ -170,7 +166,7 @@ def _loading(
         f"Nakshi loads from a store, which `nakshi import` made of the text in {seconds:.3g} s, or from "
         "the text; libgrape-lite loads the text each time; Gemini loads binary edges and reports no time",
     ]
-    page.section("Loading by processes", command, tables.table(head, rows), notes)
+    study.section("Loading by processes", head, rows, *notes)
 
 
 def _named(place: Place) -> str:

@@ -16,14 +16,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import tables  # noqa: E402
-import traversals  # noqa: E402
-from traversals import ALGORITHMS, THREE, Sample, Study, change  # noqa: E402
+import nakshi
+import numpy as np
+import traversals
+from harness import tables
+from traversals import ALGORITHMS, THREE, Sample, Study, change
 
 SELECTIONS = ["levels", "gvs", "lowd", "highd", "random"]
 CACHE, CHOSEN = 0.05, 0.20
@@ -37,7 +36,7 @@ CONDITIONS = [
 
 
 def hit_ratios(study: Study, algorithms: Sequence[str] = tuple(ALGORITHMS)) -> None:
-    """Figure 2."""
+    """Figure 2: hits of the page cache by its size."""
     shares = [0.05, 0.10, 0.15, 0.20, 0.25, 0.30]
     rows = []
     for graph in study.graphs:
@@ -55,7 +54,7 @@ def hit_ratios(study: Study, algorithms: Sequence[str] = tuple(ALGORITHMS)) -> N
 
 
 def sizes(study: Study, chosen: Sequence[float] = (0.10, 0.20, 0.40)) -> None:
-    """Figure 6, and the figure that must hold."""
+    """Figure 6: bytes read by the choice of lists."""
     for page, encoding in ((4096, "packed"), (512, "packed"), (8192, "raw")):
         rows, series = [], {name: [] for name in SELECTIONS}
         chosen_sizes = chosen if (page, encoding) == (4096, "packed") else [CHOSEN]
@@ -81,7 +80,7 @@ def sizes(study: Study, chosen: Sequence[float] = (0.10, 0.20, 0.40)) -> None:
 
 
 def shares_of_one_size(study: Study) -> None:
-    """Figure 7."""
+    """Figure 7: bytes read by the share of the memory that chosen lists take."""
     whole, parts = 0.20, [0.0, 0.25, 0.5, 0.8]
     rows, series = [], {}
     for graph in study.graphs:
@@ -102,7 +101,7 @@ def shares_of_one_size(study: Study) -> None:
 
 
 def utilisation(study: Study) -> None:
-    """Figure 8."""
+    """Figure 8: utilisation of the page cache by the choice of lists."""
     rows = []
     for graph in study.graphs:
         store = graph.store()
@@ -122,7 +121,7 @@ def _used(sample: Sample) -> str:
 
 
 def slow_disk(study: Study) -> None:
-    """The times of Figure 6 where the disk is what a run waits for."""
+    """The times of Figure 6 on a slow disk."""
     rows, ratios = [], []
     for graph in study.graphs:
         store = graph.store()
@@ -174,7 +173,7 @@ def a_month(study: Study, graphs: int = 2) -> None:
 
 
 def _another_day(edges: np.ndarray, draw_from: np.random.Generator) -> np.ndarray:
-    """0.2 % of the edges changed: ends are drawn from the edges, that is by degree."""
+    """Changes 0.2 % of the edges. Ends of new edges are drawn from the edges, that is, by degree."""
     changes = max(10, int(len(edges) * DAILY))
     gone = draw_from.choice(len(edges), changes // 5, replace=False)
     sources, targets = draw_from.integers(0, len(edges), (2, changes * 4 // 5))
@@ -183,7 +182,7 @@ def _another_day(edges: np.ndarray, draw_from: np.random.Generator) -> np.ndarra
 
 
 def iterations(study: Study, counts: Sequence[int] = ITERATIONS) -> None:
-    """Figure 10 and Table 2: seconds of the choice, what it buys, and when it has paid."""
+    """Figure 10 and Table 2: seconds of the choice, its gain, and the runs that repay it."""
     rows = []
     for graph in study.graphs:
         store = graph.store()
@@ -247,10 +246,6 @@ FIGURES = {
 }
 
 
-def main() -> None:
-    study = Study(__doc__, "basc", "A static cache beside the page cache", CONDITIONS)
-    traversals.run(study, FIGURES)
-
-
 if __name__ == "__main__":
-    main()
+    TITLE = "A static cache beside the page cache"
+    Study(__doc__, "basc", TITLE, CONDITIONS, FIGURES).measure(FIGURES)

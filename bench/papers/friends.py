@@ -15,26 +15,25 @@ import argparse
 import shutil
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import layouts  # noqa: E402
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import pictures  # noqa: E402
-import pyarrow as pa  # noqa: E402
-import tables  # noqa: E402
+import harness
+import layouts
+import nakshi
+import numpy as np
+import pyarrow as pa
+from harness import pictures, tables
+from nakshi.cli import workloads
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB, "400 KB": 400 * KIB}
-#: Bytes of all blocks at most; with larger ones there are fewer users.
+#: Most bytes of all blocks together; larger blocks leave room for fewer users.
 ROOM = 1 << 30
-#: Of blocks of more bytes, so many users are asked for: a list of friends is megabytes then.
+#: Blocks of more than LARGE bytes are read for FEW users only: a list of friends is megabytes then.
 LARGE, FEW = 4096, 100
 PARCOM: dict[str, Any] = {"order": "bondhu-parcom", "communities": 64}
 ORDERS: dict[str, dict[str, Any]] = {
@@ -52,7 +51,7 @@ FETCHED = {"4 B": 4, "40 B": 40, "400 B": 400, "4 KB": 4096, "40 KB": 40 * KIB}
 
 
 class Users:
-    """Some users of a graph and their friendships, in stores of any order and size of blocks."""
+    """The users of a graph and their friendships, in stores of any order and size of blocks."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -62,7 +61,7 @@ class Users:
         self.edges = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
 
     def some(self, count: int) -> np.ndarray:
-        """Friendships among so many users, those that a search from the most popular meets first."""
+        """Friendships among the first users that a search from the most popular one meets."""
         ends, starts = np.unique(self.edges[:, 0], return_index=True)
         if count >= len(ends):
             return self.edges
@@ -82,7 +81,8 @@ class Users:
         return self.edges[kept]
 
     def store(self, sizes: int | Callable[[int], int]) -> Path:
-        """A store in the order of the ids; blocks have `sizes` bytes, or by the number of friends."""
+        """A store in the order of the ids. ``sizes`` is the size of a block, or a function of the number of
+        friends that returns it."""
         whole = len(np.unique(self.edges))
         edges = self.some(whole if callable(sizes) else max(500, ROOM // sizes))
         ids, friends = np.unique(edges[:, 0], return_counts=True)
@@ -104,17 +104,14 @@ class Users:
         return path
 
     def listed(self, original: Path, order: dict[str, Any], **request: Any) -> dict[str, Any]:
-        """What listing friends takes in an order of the store."""
+        """Measures lists of friends in an order of the store."""
         path = original
         if order["order"] != "original":
             path = self.options.work / "friends-ordered.nakshi"
             shutil.rmtree(path, ignore_errors=True)
             nakshi.open(original).relayout(path, **order, progress=False)
-        with nakshi.open(path) as store:
-            wanted = {"users": self.options.users, "runs": 6, "property": "data", **request}
-            found = store.bench_list_friends(progress=False, **wanted)
-            found["order"] = self._order(path)
-        return found
+        wanted = {"users": self.options.users, "runs": 6, "property": "data", **request}
+        return workloads.friends(str(path), False, **wanted) | {"order": self._order(path)}
 
     def _order(self, path: Path) -> list[int]:
         """Ids in the order of a store."""
@@ -122,12 +119,11 @@ class Users:
             return [int(id) for id in store.get_node_ids()]
 
 
-class Study:
-    """The page, and what its figures share."""
+class Study(harness.Study):
+    """The page, and the users that its figures share."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.users = options, Users(options)
-        self.command = tables.invocation("bench/papers/friends.py")
+        self.users = Users(options)
         conditions = [
             f"graph: {options.graphs}, {len(np.unique(self.users.edges)):,} users, "
             f"{len(self.users.edges) // 2:,} friendships; from blocks of 40 KB on, only as many "
@@ -137,21 +133,12 @@ class Study:
             "pages of 4 KiB, O_DIRECT where the file system allows",
             "less: medians over users of the time saved against the other order",
         ]
-        self.page = tables.Page(
-            "Listing friends, by the order of their blocks", self.command, conditions
-        )
-
-    def section(self, title: str, head: Sequence[str], rows: list[list[str]], *notes: str) -> None:
-        """One table under its heading."""
-        self.page.section(title, self.command, tables.table(head, rows), notes)
-
-    def picture(self, text: str) -> None:
-        """Below the last section."""
-        self.page.parts.append(text)
+        title = "Listing friends, by the order of their blocks"
+        super().__init__("friends", title, options, conditions)
 
 
 def less(found: dict[str, Any], other: dict[str, Any]) -> float:
-    """How much less time a request takes, median over users."""
+    """Share of the time that a request saves, median over users."""
     return statistics.median(
         1 - a / b for a, b in zip(found["micros"], other["micros"], strict=True)
     )
@@ -186,16 +173,13 @@ def by_size(
     head = ["Block", *[f"{order}, {what}" for order in ORDERS for what in ("us", "reads")]]
     head += ["ParCom against original", "against random", "bisection against original"]
     study.section(title, head, rows, "reads: of the first run, mean over users")
-    name = "friends-" + title.split(":")[0].lower().replace(" ", "-").replace(".", "-")
-    series = {"ParCom": drawn}
-    out = study.options.out
-    study.picture(
-        pictures.lines(out, name, list(sizes), series, "less time than original, %", steps="block")
-    )
+    name = title.split(":")[0].lower().replace(" ", "-").replace(".", "-")
+    label = "less time than original, %"
+    study.picture(pictures.lines, name, list(sizes), {"ParCom": drawn}, label, steps="block")
 
 
 def sizes(study: Study) -> None:
-    """Figure 5.2."""
+    """Figure 5.2: size of blocks, cold."""
     by_size(study, "Figure 5.2: size of blocks, cold", SIZES, lambda _: {})
 
 
@@ -210,7 +194,7 @@ def cached(study: Study) -> None:
 
 
 def correlation(study: Study) -> None:
-    """Figures 5.3 and 5.5: who gains in cost gains in time."""
+    """Figures 5.3 and 5.5: correlation of gains in cost and in time."""
     rows = []
     for name in ("40 B", "4 KB"):
         original = study.users.store(SIZES[name])
@@ -236,7 +220,7 @@ def correlation(study: Study) -> None:
         "correlation over users between ParCom's gains in linear arrangement and in time, against original",
     )
     label = ("less cost, %", "less time, %")
-    study.picture(pictures.points(study.options.out, "friends-figure-5-3", points, *label))
+    study.picture(pictures.points, "figure-5-3", points, *label)
 
 
 def _costs(edges: np.ndarray, listed: dict[str, Any]) -> np.ndarray:
@@ -278,21 +262,14 @@ def orders(study: Study) -> None:
     levels = {name: 100 * gains[name] for name in ("organ pipe", "bisection")}
     ticks = list(map(str, COMMUNITIES))
     label = "less time than original, %"
-    out = study.options.out
-    picture = pictures.lines(
-        out,
-        "friends-figure-5-6",
-        ticks,
-        {"ParCom": values},
-        label,
-        steps="communities",
-        levels=levels,
+    series = {"ParCom": values}
+    study.picture(
+        pictures.lines, "figure-5-6", ticks, series, label, steps="communities", levels=levels
     )
-    study.picture(picture)
 
 
 def models(study: Study) -> None:
-    """Figure 5.9: layouts by one model of who reads whom, requests by another."""
+    """Figure 5.9: layouts by one model of requests, requests by another."""
     original = study.users.store(SIZES["4 KB"])
     rows = []
     layouts_ = {"original": ORDERS["original"], **{m: {**PARCOM, "model": m} for m in MODELS}}
@@ -312,7 +289,7 @@ def models(study: Study) -> None:
 
 
 def unequal(study: Study) -> None:
-    """Figure 6 of the article: blocks as large as users have friends, of which X bytes are read; and
+    """Figure 6 of the article: parts of blocks whose size is in proportion to the number of friends, and
     4 KB of blocks of 4 MB."""
     rows = []
     tried: list[tuple[str, int | Callable[[int], int], dict[str, int]]] = [
@@ -334,20 +311,19 @@ def unequal(study: Study) -> None:
 
 
 def access(study: Study) -> None:
-    """Figures 3.1 and 5.1: where on disk the blocks of friends are."""
+    """Figures 3.1 and 5.1: offsets on disk of the blocks of friends."""
     original = study.users.store(SIZES["40 KB"])
     wanted = {"users": 150, "runs": 1, "trace": True}
     for name, order in (("3.1: original", ORDERS["original"]), ("5.1: ParCom 64", PARCOM)):
         found = study.users.listed(original, order, **wanted)
         reads = np.array([(at / 1e6, offset / MIB) for _, at, offset, _ in found["trace"]])
-        file = "friends-figure-" + name.split(":")[0].replace(".", "-")
+        file = "figure-" + name.split(":")[0].replace(".", "-")
         points = {name: (reads[:, 0], reads[:, 1])}
-        picture = pictures.points(study.options.out, file, points, "seconds", "offset, MiB")
         steps = np.abs(np.diff(reads[:, 1]))
         rows = [[f"{len(reads):,}", f"{steps.mean():.1f}", f"{np.median(steps):.2f}"]]
         head = ["Reads", "mean distance to the last, MiB", "median"]
         study.section(f"Figure {name}, blocks of 40 KB", head, rows)
-        study.picture(picture)
+        study.picture(pictures.points, file, points, "seconds", "offset, MiB")
 
 
 FIGURES = {
@@ -362,20 +338,9 @@ FIGURES = {
 
 
 def main() -> None:
-    parser = layouts.parser(__doc__ or "", "rutgers89")
+    parser = layouts.parser(__doc__, "rutgers89", repeated=False, parts=FIGURES)
     parser.add_argument("--users", type=int, default=1500, help="default: %(default)s")
-    parser.add_argument("--only", help="figures, separated by commas; default: all")
-    options = parser.parse_args()
-    for folder in (options.work, options.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    study = Study(options)
-    path = options.out / "friends.md"
-    old = path.read_text() if options.only and path.exists() else ""
-    for name in (options.only or ",".join(FIGURES)).split(","):
-        began = time.perf_counter()
-        FIGURES[name](study)
-        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-        study.page.write(path, keep=old)
+    Study(harness.study.options(parser)).measure(FIGURES)
 
 
 if __name__ == "__main__":

@@ -11,25 +11,14 @@ Writes docs/results/large.md and large-*.svg.
 from __future__ import annotations
 
 import functools
-import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-import basc  # noqa: E402
-import layouts  # noqa: E402
-import norder  # noqa: E402
-import traversals  # noqa: E402
-from traversals import ALGORITHMS, THREE, Study  # noqa: E402
+import basc
+import layouts
+import norder
+from traversals import ALGORITHMS, THREE, Study
 
 SHUFFLED = [0.0, 0.1, 0.8]
 ORDERS = ["original", "random", "degree", "norder", "bisection"]
-CONDITIONS = [
-    "shares are of the lists that an algorithm reads, beyond the least memory; loading chosen "
-    "lists is not counted",
-    "pages of 4 KiB unless stated otherwise",
-]
 
 
 def computed(study: Study) -> None:
@@ -37,7 +26,7 @@ def computed(study: Study) -> None:
     orders = [order for order in layouts.ORDERS if order != "bondhu-modcom"]
     for graph in study.graphs:
         if graph.name not in layouts.GRAPHS:
-            layouts.orders(study.page, graph.layouts, study.command, orders)
+            layouts.orders(study, graph.layouts, orders)
 
 
 def orders(study: Study) -> None:
@@ -78,11 +67,6 @@ FIGURES = {
 }
 
 
-def main() -> None:
-    title = "Orders and a static cache on larger graphs"
-    study = Study(__doc__, "large", title, CONDITIONS, "facebook100,kron22")
-    traversals.run(study, FIGURES)
-
-
 if __name__ == "__main__":
-    main()
+    TITLE, GRAPHS = "Orders and a static cache on larger graphs", "facebook100,kron22"
+    Study(__doc__, "large", TITLE, basc.CONDITIONS, FIGURES, GRAPHS).measure(FIGURES)

@@ -1,11 +1,11 @@
-"""Orders of the vertices: what they cost and how long they take to compute.
+"""Orders of the vertices: their costs, and the time of computing them.
 
     bench/papers/layouts.py --data DIR                       # all of GRAPHS
     bench/papers/layouts.py --data DIR --graphs rutgers89    # a small try
 
 In kind: Bondhu's cost against the number of communities (I. Hoque's thesis, Figure 5.6a), levels of
 merging (5.7a), organ pipe (5.8) and models (5.9); Norder's Table 3 (USENIX ATC 2019). Writes
-docs/results/layouts.md and .svg.
+docs/results/layouts.md and layouts-*.svg.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import pictures  # noqa: E402
-import product  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-import tables  # noqa: E402
+import nakshi
+import numpy as np
+import pyarrow.parquet as pq
+from harness import Study, pictures, product, study, tables
 
 GRAPHS = {
     "rutgers89": ("rutgers89.edges.tsv.zst", False),
@@ -87,9 +84,7 @@ class Layouts:
         return {**costs, "seconds": made["seconds"]["order"]}
 
 
-def orders(
-    page: tables.Page, layouts: Layouts, command: str, tried: Sequence[str] = tuple(ORDERS)
-) -> None:
+def orders(page: Study, layouts: Layouts, tried: Sequence[str] = tuple(ORDERS)) -> None:
     """Orders of a graph in one table."""
     rows, chance = [], None
     for order in tried:
@@ -115,14 +110,14 @@ def orders(
     notes = [
         "linear arrangement: equation 3.2 of the thesis; Norder's cost: equation 1 of its paper"
     ]
-    page.section(layouts.name, command, tables.table(head, rows), notes)
+    page.section(layouts.name, head, rows, *notes)
 
 
 def _share(found: dict[str, Any], chance: dict[str, Any], measure: str) -> str:
     return f"{found[measure] / chance[measure]:.3f}"
 
 
-def bondhu(page: tables.Page, layouts: Layouts, command: str, out: Path) -> None:
+def bondhu(page: Study, layouts: Layouts) -> None:
     """Communities, levels and models of Bondhu on one graph, and a picture of the first."""
     chance = layouts.measure("random")
     rows, costs = [], []
@@ -143,22 +138,22 @@ def bondhu(page: tables.Page, layouts: Layouts, command: str, out: Path) -> None
         found = layouts.measure(order)
         share = found["linear_arrangement"] / chance["linear_arrangement"]
         levels[order.replace("-", " ")] = share
-    picture = pictures.lines(
-        out,
-        "layouts",
+    title = f"Bondhu on {layouts.name}: communities, levels, models"
+    note = "the thesis: a steep gain up to 32 communities, flat from 64; levels and models alike"
+    page.section(title, head, rows, note)
+    page.picture(
+        pictures.lines,
+        "bondhu",
         list(map(str, COMMUNITIES)),
         {"ParCom": costs[: len(COMMUNITIES)]},
         "linear arrangement / random",
         steps="communities",
         levels=levels,
     )
-    title = f"Bondhu on {layouts.name}: communities, levels, models"
-    notes = ["the thesis: a steep gain up to 32 communities, flat from 64; levels and models alike"]
-    page.section(title, command, tables.table(head, rows) + "\n\n" + picture, notes)
 
 
-def evolution(page: tables.Page, layouts: Layouts, command: str) -> None:
-    """Figure 5.10, and incremental layouts: an order of less of the graph, used for all of it."""
+def evolution(page: Study, layouts: Layouts) -> None:
+    """Figure 5.10, and incremental layouts: an order of a part of the graph is extended to all of it."""
     edges, draw = layouts.edges(), np.random.default_rng(1)
     chance = layouts.measure("random")["linear_arrangement"]
     rows = []
@@ -188,13 +183,13 @@ def evolution(page: tables.Page, layouts: Layouts, command: str) -> None:
         "their neighbours (--order extend); the last row: the order of all, and its seconds",
     ]
     title = f"Figure 5.10: a graph that grows, {layouts.name}"
-    page.section(title, command, tables.table(head, rows), notes)
+    page.section(title, head, rows, *notes)
 
 
 def _extended(
     layouts: Layouts, less: np.ndarray, order: str, parameters: dict[str, int]
 ) -> dict[str, Any]:
-    """The graph in the order that some of its edges were laid out in."""
+    """Measures the graph in an order that was computed from some of its edges and then extended."""
     old, laid = (layouts.work / f"{layouts.name}-{name}.nakshi" for name in ("old", "laid"))
     for path in (old, laid):
         shutil.rmtree(path, ignore_errors=True)
@@ -204,32 +199,25 @@ def _extended(
     return layouts.measure("extend", "--like", laid)
 
 
-def parser(text: str, graphs: str) -> argparse.ArgumentParser:
-    """The arguments that every study of orders takes."""
-    root = HERE.parent.parent
-    made = argparse.ArgumentParser(description=text.splitlines()[0])
+def parser(text: str | None, graphs: str, **shared: Any) -> argparse.ArgumentParser:
+    """The options that every study of orders takes; ``shared`` is for ``study.parser``."""
+    made = study.parser(text, **shared)
     made.add_argument("--data", type=Path, required=True, help="folder with the graphs")
     made.add_argument("--graphs", default=graphs, help="default: %(default)s")
-    made.add_argument("--threads", type=int, default=2)
-    made.add_argument("--work", type=Path, default=root / "target" / "bench")
-    made.add_argument("--out", type=Path, default=root / "docs" / "results")
     return made
 
 
 def main() -> None:
-    options = parser(__doc__, ",".join(GRAPHS)).parse_args()
-    for folder in (options.work, options.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    command = tables.invocation("bench/papers/layouts.py")
+    options = study.options(parser(__doc__, ",".join(GRAPHS), repeated=False))
     conditions = [f"threads: {options.threads}; Gorder uses one"]
-    page = tables.Page("Orders of the vertices", command, conditions)
+    page = Study("layouts", "Orders of the vertices", options, conditions)
     for name in options.graphs.split(","):
         layouts = Layouts(name, options.data, options.work, options.threads)
-        orders(page, layouts, command)
+        orders(page, layouts)
         if name == "rutgers89":
-            bondhu(page, layouts, command, options.out)
-            evolution(page, layouts, command)
-    page.write(options.out / "layouts.md")
+            bondhu(page, layouts)
+            evolution(page, layouts)
+    page.write()
 
 
 if __name__ == "__main__":

@@ -15,22 +15,20 @@ import argparse
 import dataclasses
 import functools
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import clusters  # noqa: E402
-import layouts  # noqa: E402
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import plans  # noqa: E402
-import product  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-import tables  # noqa: E402
-from servers import Link  # noqa: E402
+import harness
+import layouts
+import lfgraph_plans
+import lfgraph_runs
+import nakshi
+import numpy as np
+import pyarrow.parquet as pq
+from cluster.namespaces import Link
+from harness import product
 
 #: Graphs of --data whose plans are drawn; the undirected ones are in both directions.
 REAL = ["facebook100", "ego-twitter", "cnr-2000"]
@@ -40,21 +38,21 @@ PARTS = (128, 64, 32, 16)
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A store and what it is called."""
+    """A store and its name."""
 
     name: str
     store: Path
     directed: bool
     source: int = 0
-    """Where searches begin."""
+    """Vertex at which searches begin."""
 
     @property
     def file(self) -> str:
-        """The name in names of pictures."""
+        """The name as a part of file names."""
         return self.name.lower().replace(", ", "-").replace(" ", "-")
 
     def in_degrees(self) -> np.ndarray:
-        """Of every id, those without an in-edge too."""
+        """In-degree of every id, 0 included."""
         edges = self.store.with_suffix(".parquet")
         nakshi.export(self.store, edges, progress=False)
         table = pq.read_table(edges)
@@ -63,24 +61,21 @@ class Input:
         return np.bincount(np.concatenate(ends))
 
 
-class Study:
+class Study(harness.Study):
     """The page, and the graphs, each made when a figure first wants it."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
-        self.command = tables.invocation("bench/papers/lfgraph.py")
         conditions = [
             f"servers are processes of this machine, started for every run; computation workers of each: "
             f"{options.threads}; the store is in the page cache",
-            "times of a run of the median among 5, of 3 where one takes over 20 s"
-            if not options.runs
-            else f"times of the median of {options.runs} run(s)",
+            "a time is that of the run of the median",
             "answers are compared with those of one machine before a time is written",
         ]
-        self.page = tables.Page("LFGraph: servers, messages and balance", self.command, conditions)
+        title = "LFGraph: servers, messages and balance"
+        super().__init__("lfgraph", title, options, conditions)
 
     def made(self, name: str, kind: str, directed: bool, **parameters: int) -> Input:
-        """A generated graph. Searches begin where its first edge does, that is, by out-degree."""
+        """A generated graph. Searches begin at the source of its first edge, which is drawn by out-degree."""
         work = self.options.work
         text = work / f"lfgraph-{kind}-{'-'.join(map(str, parameters.values()))}.tsv"
         if not text.exists():
@@ -93,25 +88,25 @@ class Study:
 
     @functools.cached_property
     def directed(self) -> Input:
-        """In place of Twitter."""
+        """The directed graph, in place of Twitter."""
         scale = self.options.scale
         return self.made(f"Kron{scale}, directed", "kronecker", True, scale=scale)
 
     @functools.cached_property
     def undirected(self) -> Input:
-        """The same edges in both directions (4.2.7)."""
+        """The undirected graph, with the same edges in both directions (4.2.7)."""
         scale = self.options.scale
         return self.made(f"Kron{scale}, undirected", "kronecker", False, scale=scale)
 
     @functools.cached_property
     def small(self) -> Input:
-        """For triangles, whose values are lists of neighbours."""
+        """A smaller graph for triangles, whose values are lists of neighbours."""
         scale = self.options.triangle_scale or max(4, self.options.scale - 2)
         return self.made(f"Kron{scale}, undirected", "kronecker", False, scale=scale)
 
     @functools.cached_property
     def tiny(self) -> Input:
-        """So small that a superstep is its overhead."""
+        """A graph so small that a superstep is all overhead."""
         return self.made("Kron4, undirected", "kronecker", False, scale=4)
 
     @functools.cached_property
@@ -134,53 +129,25 @@ class Study:
                 found.append(Input(name, graph.store, graph.directed))
         return found
 
-    def section(self, title: str, head: list[str], rows: list[list[str]], *notes: str) -> None:
-        """One table under its heading."""
-        self.page.section(title, self.command, tables.table(head, rows), notes)
 
-    def picture(self, draw: Callable[..., str], name: str, *values: object, **how: object) -> None:
-        """A picture below the last section, by one of the functions of `pictures`."""
-        self.page.parts.append(draw(self.options.out, f"lfgraph-figure-{name}", *values, **how))
+FIGURES: dict[str, Callable[[Study], None]] = {**lfgraph_plans.FIGURES, **lfgraph_runs.FIGURES}
 
 
-FIGURES: dict[str, Callable[[Study], None]] = {**plans.FIGURES, **clusters.FIGURES}
-
-
-def parse() -> argparse.Namespace:
-    root = HERE.parent.parent
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = harness.study.parser(__doc__, threads=1, parts=FIGURES)
     parser.add_argument("--data", type=Path, help="folder with real graphs; default: none")
     parser.add_argument("--scale", type=int, default=20, help="of the Kronecker graph")
     parser.add_argument(
         "--triangle-scale", type=int, help="of the one for triangles; default: 2 less"
     )
-    parser.add_argument("--threads", type=int, default=1, help="computation workers of a server")
     parser.add_argument("--servers", default="1,2,4,8", help="default: %(default)s")
-    parser.add_argument("--runs", type=int, help="default: 5, 3 where one takes over 20 s")
-    parser.add_argument("--only", help="figures, separated by commas; default: all")
     parser.add_argument("--namespaces", action="store_true", help="run on links of their own, too")
     parser.add_argument("--rate", default="1gbit", help="of a namespace's link, for tc [1gbit]")
     parser.add_argument("--delay", default="", help="of it, such as 0.1ms; needs netem [none]")
-    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
-    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
-    options = parser.parse_args()
+    options = harness.study.options(parser)
     options.servers = [int(count) for count in options.servers.split(",")]
     options.link = Link(options.rate, options.delay)
-    for folder in (options.work, options.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    return options
-
-
-def main() -> None:
-    options = parse()
-    study = Study(options)
-    path = options.out / "lfgraph.md"
-    old = path.read_text() if options.only and path.exists() else ""
-    for name in options.only.split(",") if options.only else FIGURES:
-        began = time.perf_counter()
-        FIGURES[name](study)
-        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-        study.page.write(path, keep=old)
+    Study(options).measure(FIGURES)
 
 
 if __name__ == "__main__":

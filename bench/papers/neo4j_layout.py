@@ -18,14 +18,11 @@ import string
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "neo4j")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import measure  # noqa: E402
-import numpy as np  # noqa: E402
-import product  # noqa: E402
-import tables  # noqa: E402
-from embedded import Neo4j  # noqa: E402
+import numpy as np
+from harness import Study, measure, product, study, tables
+from systems.neo4j import Neo4j
 
 #: Title and parameters of each order.
 ORDERS: dict[str, tuple[str, list[str]]] = {
@@ -42,25 +39,15 @@ TILED = "-tiles"
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
-    root = HERE.parent.parent
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """Reads the command line."""
+    parser = study.parser(__doc__, threads=None, runs=5)
     parser.add_argument("--data", type=Path, required=True, help="folder of the graph")
     parser.add_argument("--graph", default="ego-twitter-dir.edges.tsv.zst")
-    parser.add_argument(
-        "--orders",
-        default=",".join([*ORDERS, f"bondhu-parcom{TILED}", f"bisection{TILED}"]),
-        help="default: %(default)s",
-    )
+    orders = ",".join([*ORDERS, f"bondhu-parcom{TILED}", f"bisection{TILED}"])
+    parser.add_argument("--orders", default=orders, help="default: %(default)s")
     parser.add_argument("--text", type=int, default=240, help="letters of a user; default: 240")
     parser.add_argument("--queries", type=int, default=10_000, help="friend lists a run")
-    parser.add_argument("--runs", type=int, default=5, help="medians of so many; default: 5")
-    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
-    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
-    chosen = parser.parse_args()
-    for folder in (chosen.work, chosen.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    return chosen
+    return study.options(parser)
 
 
 def exported(store: Path, folder: Path, parameters: list[str]) -> None:
@@ -70,7 +57,7 @@ def exported(store: Path, folder: Path, parameters: list[str]) -> None:
 
 
 def add_texts(folder: Path, letters: int) -> None:
-    """Gives every node a text, as users have a profile; the same in every order."""
+    """Gives every node a text, such as a user's profile. A node has the same text in every order."""
     draw = random.Random(1)
     with (folder / "nodes.csv").open() as lines:
         head, *nodes = csv.reader(lines)
@@ -84,7 +71,7 @@ def add_texts(folder: Path, letters: int) -> None:
 
 def tile(folder: Path) -> None:
     """Orders relationships by the squares in which both of their ends lie, the later end first, so
-    that what leads to a node lies beside what leads from it."""
+    that relationships to a node lie beside those from it."""
     ids = np.loadtxt(folder / "nodes.csv", delimiter=",", skiprows=1, usecols=0, dtype=np.int64)
     place = np.empty(ids.max() + 1, dtype=np.int64)
     place[ids] = np.arange(len(ids))
@@ -99,7 +86,7 @@ def tile(folder: Path) -> None:
 
 
 def measured(neo4j: Neo4j, home: Path, chosen: argparse.Namespace) -> dict[str, float]:
-    """Medians of what a friend list takes."""
+    """Medians of the reads and times of a friend list."""
     runs = []
     for seed in range(chosen.runs):
         told = [f"queries={chosen.queries}", f"seed={seed + 1}", f"cache={CACHE}", "direct=true"]
@@ -109,7 +96,6 @@ def measured(neo4j: Neo4j, home: Path, chosen: argparse.Namespace) -> dict[str, 
 
 def main() -> None:
     chosen = options()
-    command = tables.invocation("bench/papers/neo4j_layout.py")
     neo4j = Neo4j(chosen.work / "neo4j")
     store = chosen.work / "neo4j-layout.nakshi"
     shutil.rmtree(store, ignore_errors=True)
@@ -148,9 +134,8 @@ def main() -> None:
         f"{chosen.queries:,} friend lists of uniform users a run, after as many to warm up, one thread: "
         f"all relationships of a user, both ways, and id and text ({chosen.text} letters) of the node at "
         "the other end of each",
-        f"medians of {chosen.runs} run(s)",
     ]
-    page = tables.Page("Neo4j in the order of a layout", command, conditions)
+    page = Study("neo4j-layout", "Neo4j in the order of a layout", chosen, conditions)
     first = chosen.orders.split(",")[0]
     head = [
         "Order",
@@ -166,8 +151,8 @@ def main() -> None:
         "relationships lie in the order of their sources",
         f"in tiles: the same relationships, sorted by this program into squares of {TILE} by {TILE} nodes",
     ]
-    page.section("Reads of a friend list", command, tables.table(head, rows), notes)
-    page.write(chosen.out / "neo4j-layout.md")
+    page.section("Reads of a friend list", head, rows, *notes)
+    page.write()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import nakshi
 import numpy as np
-import traversals
 from traversals import ALGORITHMS, THREE, Graph, Study
 
 CACHE, CHOSEN = 0.05, 0.20
@@ -29,7 +28,7 @@ CONDITIONS = [
 
 
 def references(study: Study) -> None:
-    """Figure 1: how often the list of a vertex is asked for, by in-degree."""
+    """Figure 1: requests of a vertex's list, by in-degree."""
     rows, bands = [], [(1, 1), (2, 3), (4, 7), (8, 15), (16, 63), (64, 255), (256, None)]
     for graph in study.graphs:
         edges, store = graph.edges(), graph.store()
@@ -53,7 +52,7 @@ def references(study: Study) -> None:
 
 
 def random_and_gorder(study: Study) -> None:
-    """Figure 3."""
+    """Figure 3: Gorder against a random order."""
     rows = []
     for graph in study.graphs:
         gorder = [graph.run(graph.store("gorder"), name, 0.25) for name in THREE]
@@ -118,7 +117,7 @@ def orders(study: Study, algorithms: Sequence[str] = tuple(ALGORITHMS)) -> None:
 
 
 def predicted(study: Study) -> None:
-    """What ``--order auto`` goes by, against what traversals read."""
+    """The measure that ``--order auto`` minimises, against the bytes that traversals read."""
     rows = []
     for graph in study.graphs:
         path = graph.options.work / f"{graph.name}-auto.nakshi"
@@ -144,7 +143,7 @@ def together(
     page: int = 4096,
     encoding: str = "packed",
 ) -> None:
-    """Figure 12: caches and orders, and the figure that must hold."""
+    """Figure 12: caches and orders together."""
     rows: list[list[str]] = []
     means: dict[str, list[float]] = {}
     for graph in study.graphs:
@@ -188,10 +187,5 @@ FIGURES = {
 }
 
 
-def main() -> None:
-    study = Study(__doc__, "norder", "Orders under traversals", CONDITIONS)
-    traversals.run(study, FIGURES)
-
-
 if __name__ == "__main__":
-    main()
+    Study(__doc__, "norder", "Orders under traversals", CONDITIONS, FIGURES).measure(FIGURES)

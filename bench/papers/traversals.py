@@ -1,4 +1,4 @@
-"""What the studies of orders and caches share: a page, graphs in any order, selective runs.
+"""Base of the studies of orders and caches: a page, graphs in any order, selective runs.
 
 Runs are cold, read selected pages only and count bytes, which do not depend on how fast this
 machine's disk is; where time is the question, a blkio throttle makes the disk slow.
@@ -11,21 +11,16 @@ import dataclasses
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import layouts  # noqa: E402
-import measure  # noqa: E402
-import nakshi  # noqa: E402
-import numpy as np  # noqa: E402
-import pictures  # noqa: E402
-import product  # noqa: E402
-import tables  # noqa: E402
+import layouts
+import nakshi
+import numpy as np
+from harness import measure, pictures, product, study
 
 #: The paper's names of its six algorithms.
 ALGORITHMS = {
@@ -98,7 +93,7 @@ class Graph:
         return nakshi.open(path)
 
     def memory(self, store: nakshi.Graph, algorithm: str, share: float) -> int:
-        """The least that works, and this share of the lists that the algorithm reads."""
+        """Bytes of the least budget that works, and of this share of the lists that the algorithm reads."""
         given = settings(algorithm, self.sources)[0]
         needed = store.estimate(algorithm, threads=self.options.threads, selective=True, **given)
         return int(needed["minimum"]) + int(share * needed["lists"])
@@ -113,7 +108,7 @@ class Graph:
         memory: int | None = None,
         sources: Sequence[int] = (),
     ) -> Sample:
-        """Selective runs in this process with `share` of the lists as memory, or as much as said."""
+        """Selective runs in this process with ``share`` of the lists as memory, or with ``memory`` bytes."""
         memory = memory or self.memory(store, algorithm, share)
         samples = []
         for _ in range(self.options.runs):
@@ -136,7 +131,7 @@ class Graph:
     def run_slowly(
         self, store: nakshi.Graph, algorithm: str, share: float, static: bool = False
     ) -> Sample:
-        """As :meth:`run`, each in its own process, from a disk of :data:`SLOW` bytes a second."""
+        """Does the runs of :meth:`run` in processes of their own, from a disk of :data:`SLOW` bytes a second."""
         memory = self.memory(store, algorithm, share)
         call = [*product.NAKSHI, "run", algorithm, store.path, "--engine", "ssd", "--selective"]
         call += ["--json", "--no-progress", "--memory", str(memory)]
@@ -181,38 +176,50 @@ def _sample(stats: dict[str, Any]) -> Sample:
 
 
 def _one(samples: list[Sample], middle: Callable[[list[float]], float]) -> Sample:
-    """Field by field; the utilisation of the last."""
+    """Combines samples field by field, and takes the utilisation of the last."""
     fields = [field.name for field in dataclasses.fields(Sample) if field.name != "utilisation"]
     values = {name: middle([getattr(sample, name) for sample in samples]) for name in fields}
     return Sample(**values, utilisation=samples[-1].utilisation)
 
 
 def change(share: float) -> str:
-    """A share of something as what it is more or less."""
+    """A share as its difference from 1, in percent."""
     return f"{share - 1:+.0%}"
 
 
-class Study:
-    """The graphs of one study, and the page that its figures go to."""
+class Study(study.Study):
+    """The page of one paper, and the graphs on which its figures are measured.
+
+    Args:
+        text: docstring of the program.
+        name: name of the page.
+        title: heading of the page.
+        conditions: conditions that the paper's figures have beside those of all traversals.
+        figures: functions that measure the figures, by name.
+        graphs: default of ``--graphs``.
+    """
 
     def __init__(
-        self, text: str, name: str, title: str, conditions: Sequence[str], graphs: str = SMALL
+        self,
+        text: str | None,
+        name: str,
+        title: str,
+        conditions: Sequence[str],
+        figures: Mapping[str, Callable[[Study], None]],
+        graphs: str = SMALL,
     ) -> None:
-        self.name, self.options = name, _options(text, graphs)
-        self.command = tables.invocation(f"bench/papers/{name}.py")
-        self.graphs = [Graph(graph, self.options) for graph in self.options.graphs.split(",")]
+        parser = layouts.parser(text, graphs, runs=1, parts=figures)
+        parser.add_argument(
+            "--sources", type=int, default=4, help="of each search; default: %(default)s"
+        )
+        options = study.options(parser)
         shared = [
-            f"threads: {self.options.threads}; cold, O_DIRECT where the file system allows; "
-            "selective reads",
-            f"BFS, BC and SP: means over {self.options.sources} sources, of which one is the vertex with most "
+            f"threads: {options.threads}; cold, O_DIRECT where the file system allows; selective reads",
+            f"BFS, BC and SP: means over {options.sources} sources, of which one is the vertex with most "
             "out-edges and the others are drawn by degree",
-            f"medians of {self.options.runs} run(s)",
         ]
-        self.page = tables.Page(title, self.command, [*shared, *conditions])
-
-    def section(self, title: str, head: list[str], rows: list[list[str]], *notes: str) -> None:
-        """One table under its heading."""
-        self.page.section(title, self.command, tables.table(head, rows), notes)
+        super().__init__(name, title, options, [*shared, *conditions])
+        self.graphs = [Graph(graph, options) for graph in options.graphs.split(",")]
 
     def draw(
         self,
@@ -224,33 +231,4 @@ class Study:
         bars: bool = False,
     ) -> None:
         """Lines or bars over named steps, below the last section."""
-        shape = pictures.bars if bars else pictures.lines
-        picture = shape(self.options.out, f"{self.name}-{name}", ticks, series, label)
-        self.page.parts.append(picture)
-
-
-def run(study: Study, figures: Mapping[str, Callable[[Study], None]]) -> None:
-    """Measures the figures that were asked for and writes the page."""
-    path, only = study.options.out / f"{study.name}.md", study.options.only
-    # Other figures stay as they are.
-    old = path.read_text() if only and path.exists() else ""
-    for name in (only or ",".join(figures)).split(","):
-        began = time.perf_counter()
-        figures[name](study)
-        print(f"figure {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
-        study.page.write(path, keep=old)
-
-
-def _options(text: str, graphs: str) -> argparse.Namespace:
-    parser = layouts.parser(text, graphs)
-    parser.add_argument(
-        "--sources", type=int, default=4, help="of each search; default: %(default)s"
-    )
-    parser.add_argument("--only", help="figures, separated by commas; default: all")
-    parser.add_argument(
-        "--runs", type=int, default=1, help="medians of so many; default: %(default)s"
-    )
-    chosen = parser.parse_args()
-    for folder in (chosen.work, chosen.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    return chosen
+        self.picture(pictures.bars if bars else pictures.lines, name, ticks, series, label)

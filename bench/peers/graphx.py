@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 
 
 def started(threads: str, heap: str):
-    """Spark in this process, on so many threads, reached by nobody else."""
+    """Starts Spark in this process, on so many threads, listening on the loopback only."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.master(f"local[{threads}]")
     settings = {
         "spark.driver.memory": heap,
@@ -42,7 +43,7 @@ def kernels(jvm, graph, tag, iterations):
 
 
 def peak(spark):
-    """Most memory of Spark's own process, in bytes: this one only waits for it."""
+    """Peak memory of Spark's own process in bytes. This process only waits for it."""
     with open(f"/proc/{spark._gateway.proc.pid}/status") as status:
         (line,) = (line for line in status if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
@@ -56,7 +57,7 @@ def main():
     tag = getattr(getattr(jvm, "scala.reflect.ClassTag$"), "MODULE$").Int()
     level = spark._getJavaStorageLevel(StorageLevel.MEMORY_AND_DISK)
     began = time.perf_counter()
-    # Triangles want each edge once, from the lower id to the higher.
+    # TriangleCount takes each edge once, from the lower id to the higher.
     canonical = kernel == "triangles"
     loader = jvm.org.apache.spark.graphx.GraphLoader
     graph = loader.edgeListFile(spark._jsc.sc(), file, canonical, int(threads), level, level)

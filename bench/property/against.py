@@ -1,66 +1,26 @@
-"""The same workloads on another system, in the same run: each of Nakshi's is followed by one of its."""
+"""The same workloads on another system in the same run; runs of Nakshi and of that system alternate."""
 
 from __future__ import annotations
 
-import argparse
 import random
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import measure
 import nakshi
-import ours
-import product
-import tables
+from harness import Study, measure, product, tables
+from property import ours
+from property.rivals import TYPES, Rival
 
-#: Nodes whose answers are compared, and changes after which they are compared again.
+#: Number of nodes whose answers are compared, and of changes after which they are compared again.
 COMPARED = 500
 CHANGES = 300
-TYPES = [f"type{number}" for number in range(5)]
-
-
-class Rival(Protocol):
-    """Another system with what a store holds."""
-
-    title: str
-    #: Its name in the columns of a table.
-    name: str
-    #: Seconds of the import with all indexes, and of the import alone, if that is known.
-    seconds: float
-    import_seconds: float | None
-    size: int
-    #: What to know of its import, and of its queries.
-    notes: list[str]
-    query_notes: list[str]
-    #: Queries of each kind and requests of LinkBench, so that it ends today.
-    queries: int
-    requests: int
-
-    def answers(self, ids: list[int]) -> list[Any]:
-        """Properties, friends, edges by type, and the nodes with the first two values, of each node."""
-
-    def change(self, file: Path) -> None:
-        """Makes the changes of a file."""
-
-    def workload(self, name: str, seed: int) -> dict[str, Any]:
-        """A run, as `nakshi bench --json` tells it."""
-
-    def linkbench(self, threads: int, seed: int) -> dict[str, Any]:
-        """A run of LinkBench."""
-
-
-def exported(store: Path, folder: Path) -> Path:
-    """The store as CSV, which all others load."""
-    shutil.rmtree(folder, ignore_errors=True)
-    product.nakshi("export", store, folder, "--neo4j")
-    return folder
 
 
 def answer(graph: nakshi.Graph, id: int) -> dict[str, Any] | None:
-    """What a rival's answer has to be; lists in any order."""
+    """Nakshi's answer for a node, with which a rival's is compared; lists may have any order."""
     found = graph.tao.obj_get(id)
     if found is None:
         return None
@@ -90,7 +50,7 @@ def compare(rival: Rival, store: Path, ids: list[int]) -> None:
 
 
 def changes(store: Path, ids: list[int]) -> Iterator[list[object]]:
-    """Changes of some nodes and their edges, drawn."""
+    """Draws changes of some nodes and their edges."""
     draw, graph = random.Random(2), nakshi.open(store)
     added = [2**61 + number for number in range(10)]
     yield from (["append_node", id, f"added {id}"] for id in added)
@@ -112,7 +72,7 @@ def changes(store: Path, ids: list[int]) -> Iterator[list[object]]:
 
 
 def apply(store: Path, made: list[list[object]]) -> None:
-    """Makes the changes in a store; one of a node that is gone changes nothing."""
+    """Makes the changes in a store. A change of a deleted node is skipped."""
     graph = nakshi.open(store)
     for name, id, *rest in made:
         data: dict[str, Any] = {}
@@ -126,21 +86,16 @@ def apply(store: Path, made: list[list[object]]) -> None:
     graph.close()
 
 
-def sections(
-    page: tables.Page,
-    chosen: argparse.Namespace,
-    command: str,
-    loaded: ours.Loaded,
-    rival: Rival,
-) -> None:
+def sections(study: Study, loaded: ours.Loaded, rival: Rival) -> None:
     """The tables of a rival beside Nakshi."""
+    chosen = study.options
     graph = nakshi.open(loaded.store)
     all = [int(id) for id in graph.get_node_ids()]
     graph.close()
     ids = random.Random(1).sample(all, min(COMPARED, len(all)))
     compare(rival, loaded.store, ids)
     title = f"Against {rival.title} in the same run"
-    _size(page, command, loaded, rival, title)
+    _size(study, loaded, rival, title)
     notes = [
         f"answers for {len(ids)} random nodes were compared first: properties, friends, all edges with "
         "theirs, and the nodes with two values of each; both return external ids, edges newest first",
@@ -153,9 +108,9 @@ def sections(
             print(f"{rival.name}, {label} {run}", file=sys.stderr, flush=True)
             pairs.append((ours.bench(name, loaded.store, chosen), rival.workload(name, run + 1)))
         rows = compared_rows(pairs, f"mix on {chosen.threads} threads")
-        body = tables.table(_head("Query, alone on one thread", rival), rows)
-        page.section(f"{title}: {label}", command, body, notes)
-    _linkbench(page, chosen, command, loaded.store, rival, ids)
+        head = _head("Query, alone on one thread", rival)
+        study.section(f"{title}: {label}", head, rows, *notes)
+    _linkbench(study, loaded.store, rival, ids)
 
 
 def _head(first: str, rival: Rival) -> list[str]:
@@ -166,7 +121,7 @@ def _head(first: str, rival: Rival) -> list[str]:
     ]
 
 
-def _size(page: tables.Page, command: str, loaded: ours.Loaded, rival: Rival, title: str) -> None:
+def _size(study: Study, loaded: ours.Loaded, rival: Rival, title: str) -> None:
     seconds, size = loaded.seconds, loaded.size
     rows = [
         [
@@ -180,18 +135,12 @@ def _size(page: tables.Page, command: str, loaded: ours.Loaded, rival: Rival, ti
     if rival.import_seconds is not None:
         rows.insert(1, ["of them the import, s", "", tables.seconds(rival.import_seconds), ""])
     head = ["", "Nakshi", rival.name, f"{rival.name} / Nakshi"]
-    page.section(f"{title}: import and size", command, tables.table(head, rows), rival.notes)
+    study.section(f"{title}: import and size", head, rows, *rival.notes)
 
 
-def _linkbench(
-    page: tables.Page,
-    chosen: argparse.Namespace,
-    command: str,
-    store: Path,
-    rival: Rival,
-    ids: list[int],
-) -> None:
+def _linkbench(study: Study, store: Path, rival: Rival, ids: list[int]) -> None:
     """LinkBench on 2 and 16 threads, after the same changes have led to the same answers."""
+    chosen = study.options
     copy, file = ours.copied(store, "against"), chosen.work / "changes.tsv"
     made = list(changes(store, ids))
     file.write_text("".join("\t".join(map(str, change)) + "\n" for change in made))
@@ -215,7 +164,7 @@ def _linkbench(
             *rival.query_notes,
         ]
         title = f"Against {rival.title} in the same run: LinkBench, {threads} threads"
-        page.section(title, command, tables.table(_head("Request", rival), rows), notes)
+        study.section(title, _head("Request", rival), rows, *notes)
     shutil.rmtree(copy)
 
 

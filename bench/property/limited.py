@@ -1,7 +1,7 @@
-"""What is left of the rate when memory is short: each process in a cgroup of part of the text.
+"""Rates with little memory: each process runs in a cgroup whose limit is a part of the text's size.
 
-The limit holds for the whole process, its heap and the page cache that its reads are charged for, and
-no page of the store is in memory when it starts.
+The limit covers the heap of the process and the page cache that its reads are charged for. No page of
+the store is in memory when a process starts.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-import measure
-import ours
-import product
-import tables
-from on_neo4j import OnNeo4j
+from harness import Study, measure, product, tables
+from property import ours
+from property.rivals import EmbeddedNeo4j
 
-#: What Python, the drawn queries and their results take beside the property files.
+#: Bytes that Python, the drawn queries and their results take beside the property files.
 BESIDE = product.INTERPRETER + 72 * measure.MIB
-#: Shares of a limit for Neo4j's heap and page cache; the best of them counts. The rest is for the JVM.
+#: Shares of a limit for Neo4j's heap and page cache, of which the best counts. The rest is for the JVM.
 SPLITS = [(0.3, 0.4), (0.4, 0.3), (0.25, 0.25)]
-#: Seconds after which a process with too little memory is given up.
+#: Seconds after which a process with too little memory is stopped.
 LONGEST = 1800.0
 Run = Callable[[str, int | None], float]
 
@@ -39,7 +37,7 @@ def on_nakshi(chosen: argparse.Namespace, loaded: ours.Loaded) -> Run:
     return run
 
 
-def on_neo4j(rival: OnNeo4j) -> Run:
+def on_neo4j(rival: EmbeddedNeo4j) -> Run:
     """Rates of mixes under a limit, or none."""
 
     def run(name: str, cap: int | None) -> float:
@@ -61,15 +59,16 @@ def on_neo4j(rival: OnNeo4j) -> Run:
     return run
 
 
-def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
-    """Rates with parts of the text as memory, and what share of the own rate without a limit they are."""
+def section(study: Study) -> None:
+    """Rates with limits, and their shares of the same system's rate without a limit."""
+    chosen = study.options
     files = ours.generated(
         chosen.work, chosen.limited_scale, edge_factor=chosen.limited_edge_factor
     )
     loaded = ours.imported(chosen, files)
     systems = {"Nakshi": (on_nakshi(chosen, loaded), loaded.size)}
     if chosen.neo4j:
-        rival = OnNeo4j(chosen, loaded.store)
+        rival = EmbeddedNeo4j(chosen, loaded.store)
         systems[rival.title] = (on_neo4j(rival), rival.size)
     fractions = [float(part) for part in chosen.fractions.split(",")]
     rows, failed = [], []
@@ -99,4 +98,4 @@ def section(page: tables.Page, chosen: argparse.Namespace, command: str) -> None
         + ", ".join(f"{heap:.0%} heap and {cache:.0%} page cache" for heap, cache in SPLITS),
         *failed,
     ]
-    page.section("With little memory", command, tables.table(head, rows), notes)
+    study.section("With little memory", head, rows, *notes)

@@ -1,4 +1,4 @@
-"""Nakshi's own part: tables by ZipG's rules, what their stores take, and how fast those answer."""
+"""Nakshi's own figures: tables by ZipG's rules, sizes of their stores, and rates of queries and changes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import measure
-import product
-import tables
+from harness import Study, measure, product, tables
 
 #: Threads of LinkBench, most of which wait for the disk.
 WRITERS = 16
 HEAD = ["Query, alone on one thread", "ops/s", "p50, us", "p99, us", "p99.9, us", "results"]
 WORKLOADS = {"tao": "TAO", "graph-search": "Graph Search"}
 LATENCIES = ("p50", "p99", "p999")
-#: Edges a vertex that are drawn.
+#: Edges that are drawn for each vertex.
 EDGE_FACTOR = 12
 
 
 @dataclasses.dataclass
 class Loaded:
-    """A store, and what its import took."""
+    """A store, and the time and memory of its import."""
 
     store: Path
     seconds: float
@@ -74,8 +72,8 @@ def imported(
     return Loaded(store, middle, peak, report["nodes"], report["edges"], raw)
 
 
-def size(page: tables.Page, command: str, loaded: Loaded, title: str) -> None:
-    """What a store takes."""
+def size(study: Study, loaded: Loaded, title: str) -> None:
+    """Adds the size of a store and the cost of its import."""
     rows = [
         ["nodes, edges", f"{loaded.nodes:,}, {loaded.edges:,}"],
         ["tables as text", tables.size(loaded.raw)],
@@ -84,7 +82,7 @@ def size(page: tables.Page, command: str, loaded: Loaded, title: str) -> None:
         ["import, s", tables.seconds(loaded.seconds)],
         ["import, peak RSS", tables.size(loaded.peak)],
     ]
-    page.section(title, command, tables.table(["", ""], rows), [])
+    study.section(title, ["", ""], rows)
 
 
 def bench(name: str, store: Path, chosen: argparse.Namespace, *words: object) -> dict[str, Any]:
@@ -93,20 +91,13 @@ def bench(name: str, store: Path, chosen: argparse.Namespace, *words: object) ->
     return product.nakshi("bench", name, store, *told, threads=chosen.threads)
 
 
-def workload(
-    page: tables.Page,
-    chosen: argparse.Namespace,
-    command: str,
-    store: Path,
-    name: str,
-    title: str,
-    *words: object,
-) -> None:
+def workload(study: Study, store: Path, name: str, title: str, *words: object) -> None:
     """One workload: each kind of query alone, then the mix."""
+    chosen = study.options
     runs = [bench(name, store, chosen, *words) for _ in range(chosen.runs)]
     rows = kinds_of(runs)
     rows.append([f"mix on {chosen.threads} threads", f"{rate_of(runs):,.0f}", "", "", "", ""])
-    page.section(title, command, tables.table(HEAD, rows), [])
+    study.section(title, HEAD, rows)
 
 
 def rate_of(runs: list[dict[str, Any]]) -> float:
@@ -129,15 +120,16 @@ def kinds_of(runs: list[dict[str, Any]], part: str = "classes") -> list[list[str
 
 
 def copied(store: Path, name: str) -> Path:
-    """A copy to be changed, beside the store."""
+    """Copies a store, so that the copy can be changed."""
     copy = store.with_name(f"{store.stem}-{name}.nakshi")
     shutil.rmtree(copy, ignore_errors=True)
     product.nakshi("backup", store, copy)
     return copy
 
 
-def changes(page: tables.Page, chosen: argparse.Namespace, command: str, store: Path) -> None:
+def changes(study: Study, store: Path) -> None:
     """Durable changes, on copies of the store."""
+    chosen = study.options
     mixes, appends = [], []
     for _ in range(chosen.runs):
         copy = copied(store, "changed")
@@ -147,8 +139,8 @@ def changes(page: tables.Page, chosen: argparse.Namespace, command: str, store: 
         shutil.rmtree(copy)
     rows = kinds_of(mixes)
     rows.append([f"mix on {WRITERS} threads", f"{rate_of(mixes):,.0f}", "", "", "", ""])
-    notes = ["every change is durable before it is acknowledged; each kind within the mix"]
-    page.section("LinkBench", command, tables.table(HEAD, rows), notes)
+    note = "every change is durable before it is acknowledged; each kind within the mix"
+    study.section("LinkBench", HEAD, rows, note)
     rows = []
     for runs in zip(*appends, strict=True):
         rate, syncs = (measure.median([run[key] for run in runs]) for key in ("rate", "syncs"))
@@ -157,11 +149,12 @@ def changes(page: tables.Page, chosen: argparse.Namespace, command: str, store: 
         rows.append([who, f"{rate:,.0f}", f"{syncs:,.0f}", f"{part:.2f}"])
     head = ["Writers, commits in flight of each", "durable appends/s"]
     head += ["fdatasync/s of the disk", "appends / (writers x fdatasync)"]
-    page.section("Durable appends", command, tables.table(head, rows), [])
+    study.section("Durable appends", head, rows)
 
 
-def compaction(page: tables.Page, chosen: argparse.Namespace, command: str, store: Path) -> None:
+def compaction(study: Study, store: Path) -> None:
     """Reads before, during and after a compaction of a store with many changes."""
+    chosen = study.options
     changed = copied(store, "changed")
     requests = 20 * chosen.queries
     product.nakshi("bench", "linkbench", changed, "--queries", requests, "--threads", WRITERS)
@@ -187,4 +180,4 @@ def compaction(page: tables.Page, chosen: argparse.Namespace, command: str, stor
         f"there are cores, takes {tables.seconds(measure.median(seconds))} s",
         "a thread sends a query when it has the answer to its last one",
     ]
-    page.section("Reads while a compaction runs", command, tables.table(head, rows), notes)
+    study.section("Reads while a compaction runs", head, rows, *notes)

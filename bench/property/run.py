@@ -1,4 +1,4 @@
-"""Property graphs: what a store of ZipG's data set takes, and how fast it answers.
+"""Property graphs: the size of a store of ZipG's data set, and the rates of queries and changes.
 
     bench/property/run.py                                 # scale 17: 85,089 nodes, 1.5 million edges
     bench/property/run.py --scale 12 --runs 1             # a small try
@@ -14,139 +14,115 @@ left out stay as they are.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "neo4j")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import against  # noqa: E402
-import limited  # noqa: E402
-import measure  # noqa: E402
-import ours  # noqa: E402
-import tables  # noqa: E402
-from on_neo4j import OnNeo4j  # noqa: E402
-from on_peers import OnPeer  # noqa: E402
+import harness
+from harness import measure, study
+from property import against, limited, ours, rivals
 
-#: Parts of the page, in their order; limited is another, which takes long. The systems of rivals have
-#: options of their own.
-PARTS = ["columns", "zipf", "changes", "compaction", "unique", "zipg", "rivals"]
 EXPONENT = 0.99
 
 
-def options() -> argparse.Namespace:
-    """What the command line says."""
-    root = HERE.parent.parent
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--scale", type=int, default=17, help="default: %(default)s")
-    parser.add_argument("--runs", type=int, default=5, help="medians of so many; default: 5")
-    parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--neo4j", action="store_true", help="the same on Neo4j in the same run")
-    parser.add_argument("--duckdb", action="store_true", help="and on DuckDB")
-    parser.add_argument("--ladybug", action="store_true", help="and on LadybugDB")
-    parts = ",".join(PARTS)
-    parser.add_argument(
-        "--parts", default=parts, help=f"of {parts},limited; default: all but the last"
-    )
-    parser.add_argument("--limited-scale", type=int, default=19, help="of limited; default: 19")
-    parser.add_argument("--limited-edge-factor", type=int, default=18, help="default: 18")
-    parser.add_argument("--fractions", default="0.5", help="of the text, as memory; default: 0.5")
-    parser.add_argument("--work", type=Path, default=root / "target" / "bench")
-    parser.add_argument("--out", type=Path, default=root / "docs" / "results")
-    chosen = parser.parse_args()
-    chosen.parts = chosen.parts.split(",")
-    unknown = set(chosen.parts) - {*PARTS, "limited"}
-    if unknown:
-        parser.error(f"no part is called {', '.join(unknown)}")
-    chosen.work = chosen.work.resolve()
-    for folder in (chosen.work, chosen.out):
-        folder.mkdir(parents=True, exist_ok=True)
-    return chosen
+class Study(harness.Study):
+    """The page, and the stores that its parts share."""
 
+    def __init__(self, options: argparse.Namespace) -> None:
+        conditions = [
+            "Kronecker graph, 12 edges a vertex; 40 properties of 16 bytes a node, each one of 856 "
+            "values; 5 types, times and 128 bytes of distinct text an edge",
+            f"queries in process, warm, {options.queries:,} of each kind; nodes and types uniform, "
+            "drawn again until the list has an edge; at most 1,000 edges a list",
+        ]
+        super().__init__("property", "Property graphs", options, conditions)
 
-def own(page: tables.Page, chosen: argparse.Namespace, command: str, loaded: ours.Loaded) -> None:
-    """The parts that need the store in columns."""
-    if "columns" in chosen.parts:
-        ours.size(page, command, loaded, "Size and import")
+    @functools.cached_property
+    def files(self) -> list[Path]:
+        """Tables of edges and nodes."""
+        return ours.generated(self.options.work, self.options.scale)
+
+    @functools.cached_property
+    def columns(self) -> ours.Loaded:
+        """The store in columns."""
+        return ours.imported(self.options, self.files, runs=self.options.runs)
+
+    def mixes(self, loaded: ours.Loaded, suffix: str, *words: object) -> None:
+        """TAO and Graph Search on a store."""
         for name, title in ours.WORKLOADS.items():
-            ours.workload(page, chosen, command, loaded.store, name, title)
-    if "zipf" in chosen.parts:
-        words = ["--access", "zipf", "--exponent", EXPONENT]
-        for name, title in ours.WORKLOADS.items():
-            title += f", nodes by Zipf's law, exponent {EXPONENT}"
-            ours.workload(page, chosen, command, loaded.store, name, title, *words)
-    if "changes" in chosen.parts:
-        ours.changes(page, chosen, command, loaded.store)
-    if "compaction" in chosen.parts:
-        ours.compaction(page, chosen, command, loaded.store)
+            ours.workload(self, loaded.store, name, title + suffix, *words)
 
 
-def rivals(
-    page: tables.Page, chosen: argparse.Namespace, command: str, loaded: ours.Loaded
-) -> None:
-    """The other systems that were asked for; one that cannot run is left out with its reason."""
-    wanted = [name for name in ("neo4j", "duckdb", "ladybug") if getattr(chosen, name)]
-    for name in wanted:
+def columns(study: Study) -> None:
+    """Size, TAO and Graph Search of the store in columns."""
+    ours.size(study, study.columns, "Size and import")
+    study.mixes(study.columns, "")
+
+
+def zipf(study: Study) -> None:
+    """TAO and Graph Search where some nodes are asked for more often than others."""
+    suffix = f", nodes by Zipf's law, exponent {EXPONENT}"
+    study.mixes(study.columns, suffix, "--access", "zipf", "--exponent", EXPONENT)
+
+
+def unique(study: Study) -> None:
+    """Size, TAO and Graph Search where no two nodes share a text."""
+    files = ours.generated(study.options.work, study.options.scale, unique=True)
+    loaded = ours.imported(study.options, files, runs=study.options.runs)
+    ours.size(study, loaded, "Size and import, unique texts")
+    study.mixes(loaded, ", unique texts")
+
+
+def zipg(study: Study) -> None:
+    """Size, TAO and Graph Search in the layout of ZipG's paper."""
+    loaded = ours.imported(study.options, study.files, "zipg", runs=study.options.runs)
+    ours.size(study, loaded, "Size and import, layout zipg")
+    study.mixes(loaded, ", layout zipg")
+
+
+def beside_rivals(study: Study) -> None:
+    """The other systems that the options name. A system that cannot run is left out with its reason."""
+    options = study.options
+    for name in [name for name in ("neo4j", "duckdb", "ladybug") if getattr(options, name)]:
         try:
-            rival: against.Rival
-            if name == "neo4j":
-                rival = OnNeo4j(chosen, loaded.store)
-            else:
-                rival = OnPeer(name, chosen, loaded.store)
-            against.sections(page, chosen, command, loaded, rival)
+            rival = rivals.wanted(options, name, study.columns.store)
+            against.sections(study, study.columns, rival)
         except measure.Skipped as skipped:
             print(f"{name} is left out: {skipped}", file=sys.stderr)
 
 
+#: Parts of the page, in their order. Rivals come last: this process opens stores to compare answers,
+#: and the peak memory of a child would begin at that.
+PARTS: dict[str, Callable[[Study], None]] = {
+    "columns": columns,
+    "zipf": zipf,
+    "changes": lambda study: ours.changes(study, study.columns.store),
+    "compaction": lambda study: ours.compaction(study, study.columns.store),
+    "unique": unique,
+    "zipg": zipg,
+    "limited": limited.section,
+    "rivals": beside_rivals,
+}
+#: A part that takes long, and runs only where it is named.
+LONG = "limited"
+
+
 def main() -> None:
-    chosen = options()
-    command = tables.invocation("bench/property/run.py")
-    conditions = [
-        "Kronecker graph, 12 edges a vertex; 40 properties of 16 bytes a node, each one of 856 "
-        "values; 5 types, times and 128 bytes of distinct text an edge",
-        f"queries in process, warm, {chosen.queries:,} of each kind; nodes and types uniform, "
-        "drawn again until the list has an edge; at most 1,000 edges a list",
-        f"medians of {chosen.runs} run(s)",
-    ]
-    page = tables.Page("Property graphs", command, conditions)
-    path = chosen.out / "property.md"
-    keep = path.read_text() if path.exists() and not set(PARTS) <= set(chosen.parts) else ""
-    try:
-        measured(page, chosen, command)
-    finally:
-        # What was measured before a failure is not lost.
-        page.write(path, keep=keep)
-
-
-def measured(page: tables.Page, chosen: argparse.Namespace, command: str) -> None:
-    """All parts that were asked for. Rivals come last: stores are opened here to compare answers, and the
-    peak memory of a child would begin at that."""
-    files = ours.generated(chosen.work, chosen.scale)
-    loaded = None
-    if set(chosen.parts) - {"unique", "zipg", "limited"}:
-        loaded = ours.imported(chosen, files, runs=chosen.runs)
-        own(page, chosen, command, loaded)
-    if "unique" in chosen.parts:
-        unique = ours.generated(chosen.work, chosen.scale, unique=True)
-        other = ours.imported(chosen, unique, runs=chosen.runs)
-        titled(page, chosen, command, other, ", unique texts")
-    if "zipg" in chosen.parts:
-        other = ours.imported(chosen, files, "zipg", runs=chosen.runs)
-        titled(page, chosen, command, other, ", layout zipg")
-    if "limited" in chosen.parts:
-        limited.section(page, chosen, command)
-    if loaded is not None and "rivals" in chosen.parts:
-        rivals(page, chosen, command, loaded)
-
-
-def titled(
-    page: tables.Page, chosen: argparse.Namespace, command: str, loaded: ours.Loaded, suffix: str
-) -> None:
-    """Size, TAO and Graph Search of another store."""
-    ours.size(page, command, loaded, f"Size and import{suffix}")
-    for name, title in ours.WORKLOADS.items():
-        ours.workload(page, chosen, command, loaded.store, name, title + suffix)
+    parser = study.parser(__doc__, runs=5, parts=PARTS)
+    usual = ",".join(name for name in PARTS if name != LONG)
+    parser.set_defaults(only=usual)
+    parser.add_argument("--scale", type=int, default=17, help="default: %(default)s")
+    parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
+    parser.add_argument("--neo4j", action="store_true", help="the same on Neo4j in the same run")
+    parser.add_argument("--duckdb", action="store_true", help="and on DuckDB")
+    parser.add_argument("--ladybug", action="store_true", help="and on LadybugDB")
+    parser.add_argument("--limited-scale", type=int, default=19, help="of limited; default: 19")
+    parser.add_argument("--limited-edge-factor", type=int, default=18, help="default: 18")
+    parser.add_argument("--fractions", default="0.5", help="of the text, as memory; default: 0.5")
+    Study(study.options(parser)).measure(PARTS)
 
 
 if __name__ == "__main__":

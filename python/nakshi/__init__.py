@@ -6,7 +6,8 @@
 
 - :func:`open`, :func:`build`: a :class:`Graph` from a store, a store from edges.
 - :class:`Graph`: the algorithms. :class:`Result`: what they return.
-- :func:`contains`: a part of a property, where its value may stand in queries.
+- :func:`contains`, :func:`starts`, :func:`gt`, :func:`between`, :func:`one_of`, :func:`is_null` and
+  others: conditions, where a value may stand in queries.
 - :func:`generate`, :func:`check`, :func:`backup`, :func:`export`: what the command line also offers.
 - :class:`NakshiError`: the root of all exceptions, which are listed in ``nakshi.errors``.
 """
@@ -37,8 +38,8 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._core import __version__ as __version__
+    from .conditions import between, contains, equals, ge, gt, is_null, le, lt, one_of, starts
     from .graph import Graph
-    from .property import contains
     from .result import Result
     from .stores import algorithms, backup, build, check, export, generate
     from .stores import open_store as open
@@ -65,12 +66,21 @@ __all__ = [
     "UnsupportedError",
     "algorithms",
     "backup",
+    "between",
     "build",
     "check",
     "contains",
+    "equals",
     "export",
+    "ge",
     "generate",
+    "gt",
+    "is_null",
+    "le",
+    "lt",
+    "one_of",
     "open",
+    "starts",
 ]
 
 # The compiled half is loaded at first use: `nakshi --help` and `import nakshi` stay light.
@@ -79,12 +89,21 @@ _LAZY = {
     "Result": ("result", "Result"),
     "algorithms": ("stores", "algorithms"),
     "backup": ("stores", "backup"),
+    "between": ("conditions", "between"),
     "build": ("stores", "build"),
     "check": ("stores", "check"),
-    "contains": ("property", "contains"),
+    "contains": ("conditions", "contains"),
+    "equals": ("conditions", "equals"),
     "export": ("stores", "export"),
+    "ge": ("conditions", "ge"),
     "generate": ("stores", "generate"),
+    "gt": ("conditions", "gt"),
+    "is_null": ("conditions", "is_null"),
+    "le": ("conditions", "le"),
+    "lt": ("conditions", "lt"),
+    "one_of": ("conditions", "one_of"),
     "open": ("stores", "open_store"),
+    "starts": ("conditions", "starts"),
     "__version__": ("_core", "__version__"),
 }
 

@@ -7,13 +7,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from .benches import Benches
 from .declared import DECLARATIONS, with_implied
 from .errors import ParameterError
 from .methods import Algorithms
 from .orders import Order
 from .progress import ProgressArgument, reporting
-from .property import Id
+from .property import Id, Writable
 from .result import Result
 from .units import parse_share, parse_size
 
@@ -57,7 +56,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Algorithms, Benches):
+class Graph(Algorithms, Writable):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several

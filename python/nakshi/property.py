@@ -8,12 +8,12 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 from ._core import EdgeRecord, Properties, Store
-from .errors import StoreError, StoreLockedError
+from .conditions import Condition, Property, asked
+from .errors import ParameterError, StoreError, StoreLockedError
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -26,7 +26,6 @@ __all__ = [
     "Batch",
     "Changes",
     "Condition",
-    "Contains",
     "EdgeData",
     "Id",
     "Property",
@@ -34,7 +33,6 @@ __all__ = [
     "Search",
     "Snapshot",
     "Tao",
-    "contains",
 ]
 
 #: Type that a write returns.
@@ -42,33 +40,6 @@ Written = TypeVar("Written")
 
 Id = int | str | bytes
 """Id of a vertex, as in the imported edges."""
-Scalar = str | bytes | int | float | bool
-Property = Scalar | Sequence[Scalar] | None
-"""A value of a property. Times are milliseconds since 1970-01-01 00:00 UTC."""
-
-
-@dataclass(frozen=True)
-class Contains:
-    """A condition that :func:`contains` returns."""
-
-    pattern: str | bytes
-
-
-Condition = Property | Contains
-"""A condition on a property: a value, or :func:`contains`. A list matches if any of its items matches."""
-
-
-def contains(pattern: str | bytes) -> Contains:
-    """Condition that a text contains a pattern: ``g.get_node_ids({"bio": nakshi.contains("rust")})``.
-
-    Upper and lower case differ. Properties that were built ``searchable``, and all properties with
-    ``layout="zipg"``, search their compressed text; for others a search reads every value.
-
-    Args:
-        pattern: text for a property of strings, bytes for a property of bytes. Every value contains
-            the empty pattern; a node or an edge without a value never matches.
-    """
-    return Contains(pattern)
 
 
 class EdgeData(NamedTuple):
@@ -143,24 +114,65 @@ class Queries:
         """
         return self._queries.read_node_property(id, property, offset, length)
 
-    def get_node_ids(self, properties: Mapping[str, Condition] | None = None) -> list[Id]:
+    def get_node_ids(
+        self,
+        properties: Mapping[str, Condition] | None = None,
+        *,
+        order_by: str | None = None,
+        descending: bool = False,
+        limit: int | None = None,
+    ) -> list[Id]:
         """Nodes that meet all conditions; all nodes for ``None``.
 
         Args:
-            properties: conditions by name: a value, or :func:`nakshi.contains`. A list matches if
-                any of its items matches.
+            properties: conditions by name: a value, or a condition such as
+                :func:`nakshi.contains`, :func:`nakshi.gt` or :func:`nakshi.one_of`. A list matches
+                if any of its items matches.
+            order_by: property by which the nodes are sorted; nodes without it come last. By default
+                they have the order of the store.
+            descending: begin with the greatest value.
+            limit: most nodes to return.
 
         Raises:
-            ParameterError: a property is unknown, has another type, or is no text that could
-                contain a pattern.
+            ParameterError: a property is unknown, has another type, is no text that could contain
+                or start with a pattern, or is a list, which has no order.
         """
-        return self._queries.get_node_ids(_asked(properties))
+        return self._queries.get_node_ids(
+            asked(properties), order_by=order_by, descending=descending, limit=_limit(limit)
+        )
+
+    @overload
+    def count(
+        self, properties: Mapping[str, Condition] | None = None, *, by: None = None
+    ) -> int: ...
+    @overload
+    def count(
+        self, properties: Mapping[str, Condition] | None = None, *, by: str
+    ) -> dict[Any, int]: ...
+    def count(
+        self, properties: Mapping[str, Condition] | None = None, *, by: str | None = None
+    ) -> int | dict[Any, int]:
+        """Number of nodes that meet all conditions, or their counts by the value of a property.
+
+        Args:
+            properties: conditions, as for :meth:`get_node_ids`; all nodes for ``None``.
+            by: property, such as ``"city"`` or ``"labels"``. Nodes without it count as ``None``, and
+                a node with a list counts for each of its items.
+
+        Returns:
+            The number, or with ``by`` a dictionary, the most frequent value first.
+        """
+        if by is None:
+            return self._queries.count_nodes(asked(properties))
+        return dict(self._queries.count_nodes_by(asked(properties), by))
 
     def get_neighbor_ids(
         self,
         id: Id,
         edge_type: str | int | None = None,
         properties: Mapping[str, Condition] | None = None,
+        *,
+        limit: int | None = None,
     ) -> list[Id]:
         """Destinations of a node's edges of a type that meet all conditions.
 
@@ -168,11 +180,13 @@ class Queries:
             id: id of the node.
             edge_type: type of the edges; ``None`` for all.
             properties: conditions on the neighbours, as for :meth:`get_node_ids`.
+            limit: most neighbours to return.
 
         Returns:
             Each neighbour once, in the order of types and times.
         """
-        return self._queries.get_neighbor_ids(id, _type(edge_type), _asked(properties))
+        found = self._queries.get_neighbor_ids(id, _type(edge_type), asked(properties))
+        return found[: _limit(limit)]
 
     @overload
     def get_edge_record(self, id: Id, edge_type: str | int) -> EdgeRecord: ...
@@ -201,13 +215,16 @@ class Queries:
         """Destination, time and properties of the edge at a position of a record, 0 the oldest."""
         return EdgeData(*self._queries.get_edge_data(record, place))
 
-    def find_edges(self, properties: Mapping[str, Condition]) -> list[tuple[Id, str, EdgeData]]:
+    def find_edges(
+        self, properties: Mapping[str, Condition], *, limit: int | None = None
+    ) -> list[tuple[Id, str, EdgeData]]:
         """Edges that meet all conditions: source, type, and the rest of each.
 
         Args:
             properties: conditions on the edges, as for :meth:`get_node_ids`.
+            limit: most edges to return.
         """
-        found = self._queries.find_edges(_asked(properties))
+        found = self._queries.find_edges(asked(properties))[: _limit(limit)]
         return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
 
     @property
@@ -711,11 +728,11 @@ class Search:
 
     def friends_with(self, id: Id, properties: Mapping[str, Condition]) -> list[Id]:
         """GS2: the friends that meet all conditions."""
-        return self._core.get_neighbor_ids(id, None, _asked(properties))
+        return self._core.get_neighbor_ids(id, None, asked(properties))
 
     def find(self, properties: Mapping[str, Condition]) -> list[Id]:
         """GS3: the nodes that meet all conditions."""
-        return self._core.get_node_ids(_asked(properties))
+        return self._core.get_node_ids(asked(properties))
 
     def friends_by(self, id: Id, edge_type: str) -> list[Id]:
         """GS4: the destinations of a node's edges of one type."""
@@ -735,9 +752,7 @@ def _type(edge_type: str | int | None) -> str | None:
     return None if edge_type is None else str(edge_type)
 
 
-def _asked(properties: Mapping[str, Condition] | None) -> list[tuple[str, Property, bool]]:
-    """Name and value of each condition, and whether the value is a pattern to be contained."""
-    return [
-        (name, one.pattern, True) if isinstance(one, Contains) else (name, one, False)
-        for name, one in (properties or {}).items()
-    ]
+def _limit(limit: int | None) -> int | None:
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise ParameterError(f"limit={limit!r} cannot work; give a number of rows")
+    return limit

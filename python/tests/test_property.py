@@ -11,6 +11,8 @@ from pathlib import Path
 import nakshi
 import pyarrow as pa
 import pytest
+from nakshi.cli import workloads
+from nakshi.conditions import Condition
 from nakshi.errors import (
     BudgetError,
     InputError,
@@ -125,8 +127,64 @@ def test_parts_of_values(graph: nakshi.Graph) -> None:
         graph.get_node_ids({"age": contains("3")})
     with pytest.raises(ParameterError, match="string"):
         graph.get_node_ids({"city": contains(b"hac")})
-    with pytest.raises(TypeError, match="Contains"):
+    with pytest.raises(TypeError, match="Where"):
         graph.append_node("fay", {"city": contains("x")})  # type: ignore[dict-item]
+
+
+def test_conditions(graph: nakshi.Graph) -> None:
+    """In every layout, before and after a compaction; the Rust tests compare with a filter."""
+    graph.append_node("eve", {"age": 40, "name": "Eve"})
+    for _ in range(2):
+        cases: list[tuple[Condition, str]] = [
+            (nakshi.gt(28), "ann eve"),
+            (nakshi.ge(28) & nakshi.lt(40), "ann bob"),
+            (nakshi.le(28), "bob"),
+            (nakshi.between(28, 31), "ann bob"),
+            (nakshi.one_of([40, 28, 7]), "bob eve"),
+            (nakshi.one_of([]), ""),
+            (nakshi.is_null(), "cid dan"),
+            (~nakshi.is_null(), "ann bob eve"),
+            (~nakshi.equals(28), "ann cid dan eve"),
+            (nakshi.equals(28) | nakshi.is_null(), "bob cid dan"),
+        ]
+        for condition, expected in cases:
+            found = sorted(map(str, graph.get_node_ids({"age": condition})))
+            assert found == expected.split(), condition
+            assert graph.count({"age": condition}) == len(found)
+        assert graph.get_node_ids({"name": nakshi.starts("Ci")}) == ["cid"]
+        assert graph.get_node_ids({"tags": nakshi.starts("a")}) == ["ann"]
+        assert graph.get_node_ids({"age": nakshi.gt(28), "city": nakshi.starts("I")}) == ["ann"]
+        assert graph.get_neighbor_ids("ann", "follows", {"age": ~nakshi.gt(30)}) == ["cid", "bob"]
+        assert graph.get_neighbor_ids("ann", "follows", limit=1) == ["cid"]
+        edges = graph.find_edges({"note": nakshi.is_null()})
+        assert sorted((source, edge.destination) for source, _, edge in edges) == [
+            ("ann", "cid"),
+            ("bob", "dan"),
+        ]
+        assert len(graph.find_edges({"note": nakshi.is_null()}, limit=1)) == 1
+        assert graph.search.find({"age": nakshi.ge(40)}) == ["eve"]
+        assert graph.get_node_ids(order_by="age")[:3] == ["bob", "ann", "eve"]
+        first = graph.get_node_ids(order_by="age", descending=True, limit=2)
+        assert first == ["eve", "ann"]
+        assert graph.count() == 5
+        assert graph.count(by="city") == {"Ithaca": 2, None: 2, "Oslo": 1}
+        assert graph.count({"age": nakshi.gt(28)}, by="tags") == {None: 1, "a": 1, "b": 1}
+        graph.compact()
+    with pytest.raises(ParameterError, match="no order"):
+        graph.get_node_ids(order_by="tags")
+    with pytest.raises(ParameterError, match="limit"):
+        graph.get_node_ids(limit=-1)
+    with pytest.raises(ParameterError, match="int"):
+        graph.get_node_ids({"age": nakshi.gt("old")})
+    with pytest.raises(TypeError, match="&"):
+        bool(nakshi.gt(3) and nakshi.lt(5))
+    with pytest.raises(TypeError, match="equals"):
+        nakshi.gt(3) | 5  # type: ignore[operator]
+    deep = nakshi.is_null()
+    for _ in range(100):
+        deep = ~deep
+    with pytest.raises(ParameterError, match="levels"):
+        graph.get_node_ids({"age": deep})
 
 
 def test_what_is_searchable(tmp_path: Path) -> None:
@@ -178,6 +236,17 @@ def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
     assert run_cli("find", store, "name~nn", "name~").out.split() == ["ann"]
     assert run_cli("find", store, "name~A=~").out == ""
     assert run_cli("find", store, "city=Itha").out == ""
+    assert run_cli("find", store, "age>=28", "age<31").out.split() == ["bob"]
+    assert run_cli("find", store, "age>28").out.split() == ["ann"]
+    assert run_cli("find", store, "age<=28").out.split() == ["bob"]
+    assert sorted(run_cli("find", store, "!age").out.split()) == ["cid", "dan"]
+    assert sorted(run_cli("find", store, "city!=Ithaca").out.split()) == ["bob", "dan"]
+    assert run_cli("find", store, "name^=Ci").out.split() == ["cid"]
+    assert run_cli("find", store, "--order-by", "age", "--limit", "2").out.split() == ["bob", "ann"]
+    assert run_cli("find", store, "--count", "city=Ithaca").out.split() == ["2"]
+    counted = run_cli("find", store, "--count-by", "city", "--json").out
+    assert {"value": "Ithaca", "nodes": 2} in json.loads(counted)["counts"]
+    assert run_cli("neighbors", store, "ann", "--where", "age<30").out.split() == ["bob"]
     assert run_cli("neighbors", store, "ann", "--where", "age=28").out.split() == ["bob"]
     assert run_cli("neighbors", store, "ann", "--where", "city~slo").out.split() == ["bob"]
     shown = run_cli("neighbors", store, "ann", "--type", "follows", "--edges").out.splitlines()
@@ -255,17 +324,15 @@ def test_files_that_stay_on_disk(tmp_path: Path) -> None:
             assert graph.get_node_ids({"note": notes[77]}) == [77]
             graph.update_node(7, {"note": "new"})
             assert graph.get_node_properties([7, 8], "note")[0] == {"note": "new"}
-    with nakshi.open(tmp_path / "blocks") as graph:
-        found = graph.bench_list_friends(users=20, runs=2, trace=True)
-        assert len(found["users"]) == 20 and min(found["reads"]) > 0
-        assert sum(found["reads"]) == len(found["trace"])
-        one = graph.bench_list_friends(
-            users=5, runs=1, requests=10, access="overlap", part=8, property="note"
-        )
-        assert len(one["micros"]) == 5
+    listed = partial(workloads.friends, str(tmp_path / "blocks"), False)
+    found = listed(users=20, runs=2, trace=True)
+    assert len(found["users"]) == 20 and min(found["reads"]) > 0
+    assert sum(found["reads"]) == len(found["trace"])
+    one = listed(users=5, runs=1, requests=10, access="overlap", part=8, property="note")
+    assert len(one["micros"]) == 5
     told = run_cli("get", tmp_path / "blocks", 123, "--json").json
     assert told["properties"] == {"note": notes[123]}
     refused = run_cli("find", tmp_path / "blocks", "note=x", "--memory", "1KiB")
     assert refused.code == 1 and "are needed" in refused.err
-    listed = run_cli("bench", "list-friends", tmp_path / "blocks", "--json")
-    assert len(listed.json["users"]) == 1500
+    measured = run_cli("bench", "list-friends", tmp_path / "blocks", "--json")
+    assert len(measured.json["users"]) == 1500

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import nakshi
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from nakshi.cli import nakshi as program
+from nakshi.cli import workloads
 
 
 @pytest.fixture
@@ -179,11 +181,11 @@ def test_changes_are_measured(store: Path) -> None:
     done = CliRunner().invoke(program, ["bench", "tao", str(store), "--queries", "100", "--json"])
     assert json.loads(done.output)["rate"] > 0, done.output
     graph = nakshi.open(store)
-    found = graph.bench("linkbench", queries=300, threads=4, progress=False)
+    found = workloads.linkbench(graph._queries, workloads.Mix(queries=300, threads=4), False)
     assert found["queries"] == 300 and len(found["classes"]) == 10
     assert sum(kind["share"] for kind in found["classes"]) == pytest.approx(100)
     before = graph.snapshot().num_nodes
-    appends = graph.bench_appends(writers=3, in_flight=4, seconds=0.2, progress=False)
+    appends = workloads.appends(graph._queries, False, writers=3, in_flight=4, seconds=0.2)
     assert appends["rate"] > 0 and appends["syncs"] > 0
     assert graph.snapshot().num_nodes > before
     assert sorted(entry.name for entry in store.iterdir() if "sync" in entry.name) == []
@@ -193,22 +195,17 @@ def test_reads_are_measured_by_access_and_while_a_compaction_runs(store: Path) -
     """Seen red with access and exponent left out of what the workload is told."""
     graph = nakshi.open(store)
     graph.append_node(4, {"name": "Di"})
-    told = {"queries": 100, "progress": False}
-    found = graph.bench("graph-search", access="zipf", exponent=1.5, **told)
-    assert found["rate"] > 0
-    wrong = [
-        ({"access": "zipf", "exponent": 0.0}, "exponent"),
-        ({"exponent": 0.9}, "access='zipf'"),
-    ]
-    for told_wrong, mention in wrong:
-        with pytest.raises(nakshi.ParameterError, match=mention):
-            graph.bench("tao", **told_wrong, **told)
-    with pytest.raises(nakshi.ParameterError, match="laws of access of its own"):
-        graph.bench("linkbench", access="zipf", **told)
+    zipf = partial(workloads.Mix, queries=100, access="zipf")
+    searches = zipf(mix="graph-search", exponent=1.5)
+    assert workloads.queries(graph._queries, searches, False)["rate"] > 0
+    with pytest.raises(nakshi.ParameterError, match="exponent"):
+        workloads.queries(graph._queries, zipf(exponent=0.0), False)
+    with pytest.raises(nakshi.ParameterError, match="by Zipf's law"):
+        workloads.Mix(exponent=0.9)
     with pytest.raises(nakshi.ParameterError, match="seconds"):
-        graph.bench_compaction(seconds=-1.0, **told)
+        workloads.compaction(graph._queries, zipf(), False, seconds=-1.0)
     assert graph.log_bytes > 0
-    found = graph.bench_compaction(seconds=0.2, compacting=1, access="zipf", **told)
+    found = workloads.compaction(graph._queries, zipf(), False, seconds=0.2, compacting=1)
     assert [phase["name"] for phase in found["phases"]] == ["before", "during", "after"]
     assert all(phase["rate"] > 0 and phase["results"] > 0 for phase in found["phases"])
     assert found["compaction"]["nodes"] == 4 and found["compaction"]["log_bytes"] > 0

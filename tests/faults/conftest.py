@@ -1,4 +1,4 @@
-"""What the whole-process fault tests share: test graphs and mounts."""
+"""Test graphs and mounts of the whole-process fault tests."""
 
 from __future__ import annotations
 

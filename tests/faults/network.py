@@ -23,9 +23,9 @@ import pytest
 TUNSETIFF = 0x400454CA
 IFF_TUN = 0x0001
 IFF_NO_PI = 0x1000
-#: Of RFC 2544, for trials: no network has these addresses. Other processes have others.
+#: Addresses of RFC 2544, which are for tests: no real network has them. Each process takes its own.
 ADDRESS = f"198.18.{os.getpid() % 256}.{{}}"
-#: The test's own number; hosts count from 1.
+#: Number of the test itself; hosts count from 1.
 FRONT = 0
 
 
@@ -36,7 +36,7 @@ def _ip(*words: str) -> None:
 
 
 class Network:
-    """So many hosts; use as a context, which skips where namespaces or TUN devices are refused."""
+    """A number of hosts. As a context it skips the test where namespaces or TUN devices are refused."""
 
     def __init__(self, hosts: int, seed: int = 1) -> None:
         self._name = f"nakshi{os.getpid()}"
@@ -57,7 +57,7 @@ class Network:
         return ADDRESS.format(host + 1)
 
     def wrap(self, host: int) -> list[str]:
-        """What goes in front of a command that runs on a host."""
+        """Prefix of a command that runs on a host."""
         return ["ip", "netns", "exec", self._namespace(host)]
 
     def link(self, host: int, state: str) -> None:
@@ -103,7 +103,7 @@ class Network:
         _ip(*here, "link", "set", device, "up")
 
     def _remove(self) -> None:
-        # Devices go with the files that hold them.
+        # Closing the file of a device removes the device.
         for end in self._ends.values():
             os.close(end)
         for namespace in self._made:
@@ -120,7 +120,7 @@ class Network:
                 try:
                     packet = os.read(key.fd, 1 << 16)
                 except OSError:
-                    # Its link has been set down.
+                    # The host's link was set down.
                     continue
                 to = numbers.get(packet[16:20])
                 if to is None or frozenset((key.data, to)) in self.cut:
@@ -131,7 +131,7 @@ class Network:
                 try:
                     os.write(self._ends[to], packet)
                 except OSError:
-                    # A link that is down loses what comes.
+                    # A link that is down loses its packets.
                     self.lost += 1
         known.close()
 

@@ -21,7 +21,7 @@ import pytest
 # The cgroup caps and cold runs of the benchmarks serve here as well.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-import measure  # noqa: E402
+from harness import measure  # noqa: E402
 
 NAKSHI = [sys.executable, "-m", "nakshi"]
 SCALE = max(1, int(os.environ.get("NAKSHI_TEST_SCALE", "1")))
@@ -67,16 +67,16 @@ class CommandLine:
         return ran, json.loads(ran.stdout)
 
     def content_hash(self, store: Path) -> str:
-        """Hash of what the store says, which its UUID and its checksums do not touch."""
+        """Hash of the store's content, without its UUID and its checksums."""
         return self.json("info", store)["content_hash"]
 
     def assert_sound(self, store: Path) -> None:
-        """`check` reads every page and finds nothing."""
+        """Asserts that `check` reads every page and finds no problem."""
         done = self.run("check", store)
         assert done.returncode == 0, done.stderr
 
     def assert_clean_error(self, done: subprocess.CompletedProcess[str], *mentions: str) -> None:
-        """Exit code 1 and one line on standard error that names what it must."""
+        """Asserts exit code 1, and one line on standard error with the given words."""
         assert done.returncode == 1, f"exit code {done.returncode}: {done.stderr}"
         lines = [line for line in done.stderr.splitlines() if line.startswith("nakshi:")]
         assert len(lines) == 1, done.stderr
@@ -86,12 +86,12 @@ class CommandLine:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """Names in a folder that an import made for itself."""
+    """Names of temporary files of an import in a folder."""
     return sorted(entry.name for entry in folder.iterdir() if ".importing" in entry.name)
 
 
 def wait_until(happened: Callable[[], bool], what: str) -> None:
-    """Polls, because a busy machine takes its time; fails after half a minute."""
+    """Polls until a condition holds, since a busy machine may be slow; fails after half a minute."""
     deadline = time.monotonic() + 30
     while not happened():
         assert time.monotonic() < deadline, f"never came: {what}"
@@ -99,7 +99,7 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
 
 
 def reads_lists(process: subprocess.Popen[str]) -> bool:
-    """Whether a run has its edge lists open or its workers started; asserts that it still runs."""
+    """Returns true once a run has opened its edge lists or started its workers; asserts that it still runs."""
     assert process.poll() is None, process.communicate()
     proc = Path(f"/proc/{process.pid}")
     try:

@@ -1,4 +1,4 @@
-"""Servers of a cluster that tests disturb, and what must hold afterwards."""
+"""Servers of a cluster that tests disturb, and assertions on the disturbed runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import numpy as np
 from nakshi.placement import LocalWorkers
 from rig import CommandLine
 
-#: With parameters for which a run has some hundred supersteps on a graph of `banded`; in PageRank all
-#: values change in each, in the others few.
+#: Algorithms with parameters for which a run has some hundred supersteps on a graph of `banded`. All
+#: values change in a superstep of PageRank, and few in a superstep of the others.
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "pagerank": {"iterations": 400},
     "sssp": {"source": 1},
@@ -29,12 +29,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 EVERY = 10
 #: Seconds after which a run that hangs is an error.
 LIMIT = 90.0
-#: Seconds in which servers that are lost must be replaced once that is noticed.
+#: Most seconds from the notice of a loss until the lost servers are replaced.
 REPLACED = 10.0
 
 
 def banded(path: Path, vertices: int, seed: int = 1) -> Path:
-    """A store of a weighted graph with edges between near ids only, in which ways are long."""
+    """A store of a weighted graph with edges between near ids only, whose paths are long."""
     draw = np.random.default_rng(seed)
     ends = draw.integers(0, vertices, 4 * vertices)
     others = np.clip(ends + draw.integers(-15, 16, ends.size), 0, vertices - 1)
@@ -68,7 +68,7 @@ class Servers(LocalWorkers):
             os.kill(self.pid(server), number)
 
     def kill(self, *servers: int) -> None:
-        # All at once: none of them has time to say that it has lost another one.
+        # All are killed at once, so that none reports the loss of another one.
         self.send(signal.SIGSTOP, *servers)
         self.send(signal.SIGKILL, *servers)
 
@@ -84,11 +84,11 @@ class Listening:
 
     @property
     def known(self) -> dict[str, Any]:
-        """Arguments of a run on them."""
+        """Arguments of a run on these workers."""
         return {"hosts": self.addresses, "token": self.token}
 
     def start(self, listen: str = "127.0.0.1:0", allow: Path | None = None, **options: Any) -> None:
-        """One to which front-ends may name what is below a folder; without, all temporary files."""
+        """Starts a worker to which front-ends may name files below a folder; by default all temporary files."""
         words = ["worker", "--listen", listen, "--json", "--until-eof", "--token-file", "-"]
         words += ["--allow", str(allow or tempfile.gettempdir())]
         process = self._nakshi.start(*words, stdin=subprocess.PIPE, **options)
@@ -111,7 +111,7 @@ class Listening:
 
 @dataclass
 class Strikes:
-    """As `watch` of a run: does the next thing once a superstep is over, one thing for each start."""
+    """A `watch` of a run that strikes when a superstep is over: one strike for each start of the servers."""
 
     todo: list[tuple[int, Callable[[], object]]]
     done: int = 0
@@ -128,7 +128,7 @@ class Strikes:
 
 
 def assert_same(found: nakshi.Result, wanted: nakshi.Result) -> None:
-    """To the bit, with every superstep of every server counted once."""
+    """Asserts results equal to the bit, with every superstep of every server counted once."""
     for ours, theirs in zip(found.to_numpy(), wanted.to_numpy(), strict=True):
         assert ours.dtype == theirs.dtype and ours.tobytes() == theirs.tobytes()
     assert found.summary == wanted.summary
@@ -144,8 +144,8 @@ def assert_taken_up(
     slack: int = 0,
     replaced: float = REPLACED,
 ) -> None:
-    """These servers were lost, in this order, and each time the run lost at most the supersteps since the
-    last checkpoint and `slack` more; all of them without any."""
+    """Asserts that these servers were lost in this order, and that each loss cost at most the supersteps
+    since the last checkpoint and `slack` more, or all supersteps where there are no checkpoints."""
     recoveries = found.stats["servers"]["recoveries"]
     assert [set(recovery["lost"]) for recovery in recoveries] == list(lost), recoveries
     for recovery in recoveries:

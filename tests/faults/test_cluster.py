@@ -36,11 +36,11 @@ from servers import (
     workers_left,
 )
 
-#: Where checkpoints are.
+#: Places of checkpoints.
 PLACES = ("nowhere", "buddy", "folder")
-#: For each of these and each of two algorithms.
+#: Kills for each place and each of two algorithms.
 KILLS = 1 if SCALE == 1 else 2 * SCALE
-#: Seconds after which a worker that says nothing is lost, where it is frozen.
+#: Seconds of silence after which a frozen worker is lost.
 SILENCE = 1.5
 
 Undisturbed = Callable[[str], package.Result]
@@ -53,13 +53,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One whose loading, and the gathering of whose results, take a while."""
+    """A store that takes a while to load, and whose results take a while to gather."""
     return banded(tmp_path_factory.mktemp("cluster") / "large.nakshi", 200_000)
 
 
 @pytest.fixture(scope="module")
 def edges(large: Path) -> Path:
-    """The same as text."""
+    """The edges of `large` as text."""
     path = large.with_name("edges.tsv")
     package.export(large, path, progress=False)
     return path
@@ -77,7 +77,7 @@ def undisturbed(store: Path) -> Undisturbed:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """For checkpoints, of which none is left in it."""
+    """A folder for checkpoints; asserts that none is left in it."""
     made = tmp_path / "checkpoints"
     made.mkdir()
     yield made
@@ -86,7 +86,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Servers]]:
-    """The servers of the next run: `start(3)`; none of any run is left."""
+    """Starts the servers of the next run: `start(3)`; asserts that no server of any run is left."""
 
     def servers(count: int) -> Servers:
         placed = Servers(count)
@@ -108,7 +108,7 @@ def disturbed(store: Path, algorithm: str, watch: Strikes | None, **options: Any
 
 
 def kept(place: str, folder: Path) -> dict[str, Any]:
-    """Arguments for checkpoints there."""
+    """Arguments of a run whose checkpoints are at a place."""
     if place == "nowhere":
         return {}
     return {"checkpoint_every": EVERY, "checkpoints": folder if place == "folder" else None}
@@ -117,7 +117,7 @@ def kept(place: str, folder: Path) -> dict[str, Any]:
 def until_hit(
     run: Callable[[int], package.Result], hit: Callable[[package.Result], bool], times: int = 1
 ) -> list[package.Result]:
-    """Runs that a strike has hit in time, so many: on a busy machine a run may be over before it."""
+    """Repeats runs until a strike has hit so many in time: on a busy machine a run may end before it."""
     hits: list[package.Result] = []
     for attempt in range(10 * times):
         found = run(attempt)
@@ -142,7 +142,7 @@ def test_a_worker_killed_at_a_random_superstep(
     place: str,
     algorithm: str,
 ) -> None:
-    """Each server in turn, the first included. Seen red with checkpoints that nobody is told to make."""
+    """Kills each server in turn, the first included. Seen red with checkpoints that no server is told to make."""
     wanted = undisturbed(algorithm)
     first = PLACES.index(place)
 
@@ -152,7 +152,7 @@ def test_a_worker_killed_at_a_random_superstep(
         step, pause = draw.randrange(1, wanted.stats["iterations"] // 3), draw.random() * 0.002
 
         def strike() -> None:
-            # In the middle of something else than what the front-end is told of.
+            # Some kills fall between two reports to the front-end.
             time.sleep(pause)
             servers.kill(lost)
 
@@ -177,8 +177,8 @@ def test_two_workers_killed_at_once(
     place: str,
     killed: tuple[int, int],
 ) -> None:
-    """Of four. Checkpoints outlive them, but for one in the memory of a buddy that is killed as well:
-    that run begins anew."""
+    """Two of four workers are killed. Checkpoints outlive them, except one in the memory of a buddy that is
+    killed as well: that run begins anew."""
     wanted, neighbours = undisturbed("wcc"), killed == (1, 2) and place == "buddy"
 
     def run(_: int) -> package.Result:
@@ -190,7 +190,7 @@ def test_two_workers_killed_at_once(
 
     (found,) = until_hit(run, lost_one)
     every = None if neighbours else EVERY
-    # What a server that was killed has last said may be all that is known of a checkpoint.
+    # The last report of a killed server may be all that is known of a checkpoint.
     assert_taken_up(found, set(killed), every=every, slack=EVERY)
 
 
@@ -204,7 +204,7 @@ def test_killed_while_loading(
     place: str,
     source: str,
 ) -> None:
-    """Before any superstep: the run begins anew, on the graph as far as it is loaded."""
+    """A worker is killed before any superstep: the run begins anew, on the part of the graph that is loaded."""
     few, large = {"iterations": 11}, request.getfixturevalue(source)
     wanted = cluster.run(large, "pagerank", local=3, progress=False, **few)
 
@@ -234,12 +234,12 @@ def test_killed_while_loading(
 
 
 def opened(servers: Servers, server: int, store: Path) -> bool:
-    """Whether a server has a file of the store, or that of edges, open."""
+    """Returns true if a server has a file of the store, or the file of edges, open."""
     try:
         links = list(Path(f"/proc/{servers.pid(server)}/fd").iterdir())
         return any(os.readlink(link).startswith(str(store)) for link in links)
     except (OSError, IndexError):
-        # Not started yet, or closed meanwhile.
+        # The server has not started yet, or has closed the file meanwhile.
         return False
 
 
@@ -247,7 +247,7 @@ def opened(servers: Servers, server: int, store: Path) -> bool:
 def test_killed_while_results_are_gathered(
     large: Path, start: Callable[[int], Servers], tmp_path: Path, place: str
 ) -> None:
-    """After the last superstep, while values are on their way.
+    """A worker is killed after the last superstep, while values are sent.
 
     A worker that is killed when all is said leaves its checkpoints: see below.
     """
@@ -273,7 +273,7 @@ def test_killed_while_results_are_gathered(
 def test_killed_twice_in_one_run(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers], folder: Path, place: str
 ) -> None:
-    """The second time when new checkpoints are there again."""
+    """A worker is killed again after new checkpoints were made."""
     wanted = undisturbed("pagerank")
 
     def run(_: int) -> package.Result:
@@ -290,7 +290,7 @@ def test_killed_twice_in_one_run(
 def test_neighbours_killed_one_after_the_other(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers]
 ) -> None:
-    """Within one interval: the second is lost when the first has been replaced, not at the same time."""
+    """Neighbours are killed within one interval: the second one after the first has been replaced."""
     wanted = undisturbed("pagerank")
 
     def run(_: int) -> package.Result:
@@ -307,8 +307,8 @@ def test_neighbours_killed_one_after_the_other(
 def test_killed_after_it_has_lost_another_one(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers], folder: Path
 ) -> None:
-    """Server 1 has said what it can go on with, and is gone before it is told to; server 2 is not lost
-    for that, nor waited for."""
+    """Server 1 reports its checkpoint and is killed before it is told to continue. Server 2 is neither lost
+    for that reason, nor waited for."""
     wanted = undisturbed("pagerank")
 
     def run(_: int) -> package.Result:
@@ -316,7 +316,7 @@ def test_killed_after_it_has_lost_another_one(
 
         def strike() -> None:
             servers.kill(0)
-            # The front-end, which waits for this call, hears all that happens meanwhile afterwards.
+            # The front-end waits for this call, and learns of these events afterwards.
             time.sleep(0.3)
             servers.kill(1)
 
@@ -332,7 +332,7 @@ def test_killed_after_it_has_lost_another_one(
 
 
 def test_killed_too_often(store: Path, start: Callable[[int], Servers]) -> None:
-    """Once more than `restarts`: an error that names the server. Seen red with `restarts` not passed on."""
+    """One loss more than `restarts` is an error that names the server. Seen red with `restarts` not passed on."""
     servers = start(3)
     strikes = Strikes([(15, lambda: servers.kill(1)), (35, lambda: servers.kill(2))])
     with pytest.raises(ClusterError, match="server 2 was lost"):
@@ -343,7 +343,7 @@ def test_killed_too_often(store: Path, start: Callable[[int], Servers]) -> None:
 def test_a_run_that_fails_leaves_no_checkpoints(
     store: Path, start: Callable[[int], Servers], tmp_path: Path, end: str
 ) -> None:
-    """Whatever it ends with."""
+    """Checkpoints are removed, whichever error ends the run."""
     servers = start(3)
 
     def strike() -> None:
@@ -361,7 +361,7 @@ def test_a_run_that_fails_leaves_no_checkpoints(
 def test_frozen(
     store: Path, undisturbed: Undisturbed, start: Callable[[int], Servers], folder: Path
 ) -> None:
-    """A worker that says nothing is ended, and replaced as one that was killed.
+    """A silent worker is ended, and replaced as a killed one is.
 
     Seen red with the old worker not ended.
     """
@@ -391,8 +391,8 @@ def test_frozen(
 def test_frozen_and_woken_again(
     nakshi: CommandLine, store: Path, undisturbed: Undisturbed, folder: Path, place: str
 ) -> None:
-    """A worker on another host, which goes on where it was when it is called anew: its late frames count
-    nowhere."""
+    """A worker on another host continues where it was when it is called anew; its late frames are not
+    counted."""
     wanted = undisturbed("pagerank")
 
     def run(_: int) -> package.Result:
@@ -411,7 +411,7 @@ def test_frozen_and_woken_again(
             found = disturbed(store, "pagerank", Strikes([(95, strike)]), **given)
             woken.cancel()
             assert_same(found, wanted)
-            # It has heard that it is not needed any more, and can be called again.
+            # The worker knows that its run is over, and can be called again.
             again = cluster.run(store, "pagerank", iterations=400, **workers.known)
             assert_same(again, wanted)
         return found
@@ -427,7 +427,7 @@ def test_no_room_for_checkpoints(
     mount: Callable[..., Path],
     filled: str,
 ) -> None:
-    """An error that says so, as soon as one cannot be written."""
+    """A checkpoint that cannot be written is an error at once."""
     start(3)
     full = mount("tmpfs", "-o", "size=1m")
     ballast = full / "ballast"
@@ -448,7 +448,7 @@ def test_no_room_for_checkpoints(
 def test_no_folder_for_checkpoints(
     nakshi: CommandLine, store: Path, tmp_path: Path, mount: Callable[..., Path]
 ) -> None:
-    """One that is not there, a file, and one that is read-only: an error in one line, and no processes."""
+    """A missing folder, a file and a read-only folder are errors in one line, before processes start."""
     (tmp_path / "file").touch()
     wrong = {tmp_path / "nowhere": "No such file", tmp_path / "file" / "in": "Not a directory"}
     if os.geteuid() == 0:
@@ -461,7 +461,7 @@ def test_no_folder_for_checkpoints(
 
 
 def with_environment(entry: str) -> list[str]:
-    """Processes that have this in their environment, as children of a command have."""
+    """Processes with this entry in their environment, which children of a command inherit."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -481,7 +481,7 @@ def test_a_port_that_is_taken(nakshi: CommandLine) -> None:
 def test_a_store_that_workers_cannot_read(
     nakshi: CommandLine, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A path that leads elsewhere for them: an error with that path, and workers that can be called again.
+    """A path that means another file on the workers is an error with that path; workers can be called again.
 
     Seen red with workers for which it leads to the store.
     """
@@ -499,7 +499,7 @@ def test_a_store_that_workers_cannot_read(
 def test_files_of_edges_that_differ(
     nakshi: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers that see other edges under the same path: an error, and no result of parts of two graphs."""
+    """Workers that see different edges under one path are an error; no result mixes two graphs."""
     path = Path("/proc/self/cwd") / "edges.tsv"
     monkeypatch.chdir(tmp_path)
     Path("edges.tsv").write_text("1\t2\n")

@@ -18,11 +18,11 @@ from network import Network, left_over
 from rig import SCALE, CommandLine, wait_until
 from servers import EVERY, Listening, Strikes, assert_same, assert_taken_up, banded
 
-#: Seconds after which a worker that says nothing, or a host that does not answer, is lost.
+#: Seconds after which a silent worker, or a host that does not answer, is lost.
 SILENCE = 2.0
-#: Seconds for which a worker that is lost is called again, and for which workers call each other.
+#: Seconds for which a lost worker is called again, and for which workers call each other.
 CALLING = 20.0
-#: Seconds for what else a busy machine does.
+#: Seconds that a busy machine may add.
 SLACK = 10.0
 STEPS = 400
 
@@ -57,7 +57,7 @@ def ranks(store: Path, iterations: int, **options: object) -> package.Result:
 def exact_or_lost(
     run: Callable[[], package.Result], wanted: package.Result, seconds: float
 ) -> package.Result | None:
-    """What came out, if something did; within so many seconds."""
+    """Result of a run, or `None` if it ended with a loss; fails after so many seconds."""
     began, found = time.monotonic(), None
     try:
         found = run()
@@ -75,7 +75,7 @@ def exact_or_lost(
 def test_packets_are_lost(
     store: Path, network: Network, workers: Listening, loss: float, silence: float
 ) -> None:
-    """A connection that gets through in time is as good as any; TCP may be silent for long in between."""
+    """Runs that lose packets end with the right result, or with a lost worker; TCP may be silent for long."""
     wanted = ranks(store, 10, local=3)
     network.loss = loss
     options = {**workers.known, "silence": silence, "restarts": 0}
@@ -89,7 +89,7 @@ def test_packets_are_lost(
 def test_a_host_that_is_cut_off_for_a_while(
     store: Path, network: Network, workers: Listening, tmp_path: Path
 ) -> None:
-    """It is lost, and called again until it answers; the run goes on from a checkpoint."""
+    """The host is lost, and called again until it answers; the run continues from a checkpoint."""
     wanted = ranks(store, STEPS, local=3)
     back = threading.Timer(SILENCE + 3, network.link, [2, "up"])
 
@@ -118,7 +118,7 @@ def test_a_host_that_is_cut_off_for_good(store: Path, network: Network, workers:
     with pytest.raises(ClusterError, match=f"server 1 was lost: {workers.addresses[1]}"):
         ranks(store, STEPS, watch=Strikes([(45, strike)]), **options)
     assert time.monotonic() - began[0] < 2 * SILENCE + CALLING + SLACK
-    # The others have heard of it.
+    # The other workers know of the loss.
     rest = [workers.addresses[0], workers.addresses[2]]
     known = {**workers.known, "hosts": rest}
     assert_same(ranks(store, 10, **known), ranks(store, 10, local=2))
@@ -128,7 +128,7 @@ def test_a_host_that_is_cut_off_for_good(store: Path, network: Network, workers:
 def test_two_hosts_that_do_not_reach_each_other(
     store: Path, network: Network, workers: Listening, back: float | None
 ) -> None:
-    """The front-end reaches both. No barrier passes without what one has sent to the other.
+    """The front-end reaches both hosts. No barrier passes without the frames from one to the other.
 
     Seen red with `silence` not passed on: the hosts reach each other again before anybody is lost.
     """
@@ -142,7 +142,7 @@ def test_two_hosts_that_do_not_reach_each_other(
 
     options = {**workers.known, "silence": SILENCE}
     strikes = Strikes([(45, strike)])
-    # Each waits for the other to call, then a busy one for its end.
+    # Each waits for the other's call; a busy worker then waits for the end of its run.
     bound = 3 * CALLING + SLACK
     found = exact_or_lost(lambda: ranks(store, STEPS, watch=strikes, **options), wanted, bound)
     assert (found is not None) == (back is not None)

@@ -38,7 +38,7 @@ def content(out: Path) -> list[bytes]:
 def test_an_export_killed_or_failing_at_the_nth_operation(
     nakshi: CommandLine, store: Path, operation: str, layout: bool, tmp_path: Path
 ) -> None:
-    """Every kind of operation on files by its number."""
+    """Kills the export at every kind of operation on files, by its number."""
     nakshi.json(*words(store, tmp_path / "whole", layout))
     expected = content(tmp_path / "whole")
     ends = 0

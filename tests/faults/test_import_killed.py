@@ -14,7 +14,7 @@ OPERATIONS = ("write", "rename", "fsync")
 
 
 def verify(nakshi: CommandLine, edges: Path, store: Path, expected: str) -> None:
-    """Absent or complete now; complete and equal after a rerun; nothing left beside it."""
+    """Asserts that the store is absent or complete, and complete and equal after a rerun that leaves no files."""
     if store.exists():
         nakshi.assert_sound(store)
         assert nakshi.content_hash(store) == expected
@@ -52,7 +52,7 @@ def test_killed_at_the_nth_operation(
             break
         assert done.returncode == -signal.SIGKILL, done.stderr
         kills += 1
-        # Every operation by hand; each time a larger step within the minute of the fast tests.
+        # Larger scales test every operation; the fast tests skip more and more of them.
         step = 1 if SCALE >= 10 else step + 3
         nth += step
     assert kills > 0, f"the fault never came: does {operation} pass through the seam?"

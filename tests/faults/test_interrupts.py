@@ -1,4 +1,4 @@
-"""Ctrl-C in every long call: how long until the exception, at worst.
+"""Ctrl-C in every long call: the longest time until the exception.
 
 A process of its own makes the calls, one after the other, and sends itself SIGINT at moments spread
 over each call; the time is from the signal to the exception. `NAKSHI_TEST_SCALE=20` takes 20 moments
@@ -26,9 +26,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: What every call must keep to, in seconds, and what tests allow on a machine that is busy with others.
+#: Seconds within which every call must end, and seconds that tests allow on a busy machine.
 MUST, ALLOWED = 0.5, 1.0
-#: Signals come within so many seconds, or within the call if it is shorter.
+#: Seconds over which signals are spread; less where the call is shorter.
 LONGEST = 3.0
 ORDERS = (
     "auto original random degree pagerank norder gorder organ-pipe bondhu-parcom bondhu-modcom "
@@ -69,7 +69,7 @@ class Calls:
 
     def with_properties(self) -> Path:
         if not self.properties.exists():
-            # A fourth of the other graph: rows have properties of some hundred bytes.
+            # A fourth of the size of the other graph, since rows have some hundred bytes of properties.
             self.nakshi.generate(
                 "kronecker",
                 self.tables,
@@ -86,12 +86,12 @@ class Calls:
         )
 
     def fresh(self) -> None:
-        """Before a call: nothing is left of the last one."""
+        """Removes the files of the last call."""
         for path in self.folder.glob("new*"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def append(self) -> None:
-        """Another process's commit that `refresh` has to read."""
+        """Commits from another process, for `refresh` to read."""
         if self.live is None:
             path = self.folder / "live.nakshi"
             if not path.exists():
@@ -104,7 +104,7 @@ class Calls:
                 batch.append_node(10_000_000 + before + node, {"text": "a node that is new"})
 
     def all(self) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-        """By name, what comes before each call, and the call."""
+        """Calls by name, each with its preparation."""
         nakshi, graph, new = self.nakshi, self.graph, self.new
         quiet: dict[str, Any] = {"progress": False}
         calls: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {}
@@ -181,7 +181,7 @@ class Calls:
         self.nakshi.open(self.properties).load_properties(progress=False)
 
     def write_back(self) -> None:
-        # The result is made here: it ranks the nodes of the files.
+        # The result is computed before the call: it ranks the nodes of the files.
         self.writer.write_back(self.writer.wcc(progress=False), "component")
 
 
@@ -194,7 +194,7 @@ def interrupted(
     while len(late) < moments and tries < 2 * moments + 8:
         tries += 1
         before()
-        # The golden ratio spreads moments evenly, however many there are.
+        # Multiples of the golden ratio spread any number of moments evenly.
         delay = max(0.002, span * (0.618034 * tries % 1.0))
         sent: list[float] = []
 
@@ -226,7 +226,7 @@ def main(folder: str, scale: str, moments: str, *names: str) -> None:
     for name in names or known:
         late = interrupted(*known[name], int(moments))
         print(json.dumps([name, len(late), max(late, default=0.0)]), flush=True)
-    # The interpreter and the graph live on.
+    # The interpreter and the graph still work.
     assert calls.graph.bfs(source=0, progress=False).summary["reached"] > 1
 
 

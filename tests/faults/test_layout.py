@@ -19,11 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import measure
 import nakshi as package
 import numpy as np
 import pyarrow as pa
 import pytest
+from harness import measure
 from pyarrow import parquet
 from rig import MIB, NAKSHI, SCALE, TIMEOUT, CommandLine, leftovers
 
@@ -74,7 +74,7 @@ class Killed:
         self.lasts = time.monotonic() - began
         self.expected = nakshi.content_hash(folder / "whole.nakshi")
         assert self.expected == whole["content_hash"]
-        # The hash has the order in it: what is the same as in the source shows on the way back.
+        # The hash covers the order, so stores are compared after a layout back to the source's order.
         nakshi.json(
             "layout", folder / "whole.nakshi", folder / "back.nakshi", "--order", "original"
         )
@@ -84,7 +84,7 @@ class Killed:
         return ["layout", self.source, new, "--order", self.order]
 
     def verify(self, new: Path) -> None:
-        """Absent or complete now; complete after a rerun; nothing left beside it."""
+        """Asserts that the store is absent or complete, and complete after a rerun that leaves no files."""
         assert contents(self.source) == self.before
         assert leftovers(self.source.parent) == []
         if not new.exists():
@@ -100,7 +100,7 @@ class Killed:
 def test_layout_killed_at_a_random_moment(
     nakshi: CommandLine, source: Path, order: str, tmp_path: Path
 ) -> None:
-    """The new store is absent or complete, the source as it was, and a rerun mends all."""
+    """The new store is absent or complete, the source is unchanged, and a rerun succeeds."""
     killed = Killed(nakshi, source, order, tmp_path)
     moments = random.Random(13)
     for attempt in range(4 * SCALE):
@@ -116,7 +116,7 @@ def test_layout_killed_at_a_random_moment(
 def test_layout_killed_at_the_nth_operation(
     nakshi: CommandLine, small: Path, operation: str, tmp_path: Path
 ) -> None:
-    """As at a random moment, with every kind of operation on files by its number."""
+    """The same holds where every kind of operation on files, by its number, is the last one."""
     killed = Killed(nakshi, small, "degree", tmp_path)
     kills, nth, step = 0, 0, 1
     while True:
@@ -128,7 +128,7 @@ def test_layout_killed_at_the_nth_operation(
             break
         assert done.returncode == -signal.SIGKILL, done.stderr
         kills += 1
-        # Every operation by hand; each time a larger step within the minute of the fast tests.
+        # Larger scales test every operation; the fast tests skip more and more of them.
         step = 1 if SCALE >= 10 else step + 8
         nth += step
     assert kills > 0, f"the fault never came: does {operation} pass through the seam?"
@@ -151,13 +151,13 @@ class Planned:
         assert self.old != self.new
 
     def prepare(self, planned: bool) -> None:
-        """The store with the old plan, or with none."""
+        """Makes the store with the old plan, or without a plan."""
         self.plan.unlink(missing_ok=True)
         if planned:
             self.plan.write_bytes(self.old)
 
     def verify(self, planned: bool) -> None:
-        """The plan is what it was or the new one; a rerun makes it and leaves nothing else."""
+        """Asserts that the plan is the old or the new one, and that a rerun makes the new one and leaves no files."""
         run = self.nakshi.json("run", "bfs", self.store, *BFS)
         assert run["result"] == self.levels
         if self.plan.exists():
@@ -179,7 +179,7 @@ class Planned:
 def test_cache_plan_killed_at_a_random_moment(
     nakshi: CommandLine, source: Path, tmp_path: Path
 ) -> None:
-    """With an older plan and without: never half a plan, and the store runs as before."""
+    """A killed `cache-plan` leaves no partial plan, with an older plan and without, and the store still runs."""
     planned = Planned(nakshi, copy(source, tmp_path))
     moments = random.Random(17)
     for attempt in range(4 * SCALE):
@@ -195,7 +195,7 @@ def test_cache_plan_killed_at_a_random_moment(
 def test_cache_plan_killed_at_the_nth_operation(
     nakshi: CommandLine, small: Path, action: str, tmp_path: Path
 ) -> None:
-    """As at a random moment, at every operation on files; `tear` dies within a write."""
+    """The same holds at every operation on files; `tear` dies within a write."""
     planned = Planned(nakshi, copy(small, tmp_path))
     nth = 0
     while True:
@@ -218,9 +218,9 @@ child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
 _, status, usage = os.wait4(child, 0)
 print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, file=sys.stderr)
 """
-"""A child's peak starts at the memory of the process that starts it, so a small one does."""
+"""Starts a command: a child's peak begins at the memory of its parent, so the parent is small."""
 SLACK = 2 * MIB
-"""Of the allocator, of file tables, and what the interpreter's own size differs by."""
+"""Bytes of the allocator and of file tables, and differences of the interpreter's own size."""
 
 
 def peak_of(*words: object, cap: int | None = None, env: dict[str, str] | None = None) -> Any:
@@ -250,7 +250,7 @@ class Sparse:
         self.nakshi, self.folder = nakshi, folder
 
     def store(self, vertices: int, kind: str) -> Path:
-        """The directed one in the order of ids, the undirected one by degree: ids are apart."""
+        """Makes a directed store in the order of ids, or an undirected one by degree."""
         store = self.folder / f"{kind}-{vertices}.nakshi"
         if not store.exists():
             source = np.random.default_rng(5)
@@ -264,7 +264,7 @@ class Sparse:
         return store
 
     def baseline(self, store: Path) -> int:
-        """The interpreter, the program text and a store that is opened."""
+        """Bytes of the interpreter, the program text and an opened store."""
         status, errors, peak = peak_of("info", store)
         assert status == 0, errors
         return peak
@@ -284,7 +284,7 @@ ORDERS = [
         for order in ("original", "random", "degree", "pagerank", "organ-pipe")
     ),
     pytest.param("degree", "undirected", MANY, True),
-    # With the smallest cache it reads page by page.
+    # With the smallest cache the order reads page by page.
     pytest.param("norder", "directed", FEW, True),
     pytest.param("norder", "undirected", SOME, True),
     pytest.param("gorder", "directed", SOME, False),
@@ -346,7 +346,7 @@ def test_layout_under_a_limit(
 def test_the_told_memory_works(
     nakshi: CommandLine, source: Path, order: str, tmp_path: Path
 ) -> None:
-    """Whoever gives the memory that the first refusal asks for is not refused again."""
+    """The memory that the first refusal asks for is enough."""
     words = ["layout", source, tmp_path / "new.nakshi", "--order", order]
     refused = nakshi.run(*words, "--memory", "4KiB")
     done = nakshi.run(*words, "--memory", told(refused.stderr))
@@ -357,7 +357,7 @@ def test_the_told_memory_works(
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *mentions: str) -> None:
-    """Neither success nor signal; one line that names what it must."""
+    """Asserts an exit code of failure, without a signal, and one line with the given words."""
     assert done.returncode in (1, 2), f"exit code {done.returncode}: {done.stderr}"
     (line,) = done.stderr.splitlines()
     assert line.startswith("nakshi: ") and done.stdout == ""
@@ -387,7 +387,7 @@ BAD_ORDERS = [
 def test_orders_that_cannot_be(
     nakshi: CommandLine, small: Path, words: str, mention: str, tmp_path: Path
 ) -> None:
-    """Refused in one line; nothing is made and the source stays as it was."""
+    """Wrong input is refused in one line; no files are made and the source is unchanged."""
     assert nakshi.json("info", small)["vertices"] <= 3000
     before = contents(small)
     done = nakshi.run("layout", small, tmp_path / "new.nakshi", *words.split(), cwd=tmp_path)
@@ -397,7 +397,7 @@ def test_orders_that_cannot_be(
 
 
 def test_destinations_that_cannot_be(nakshi: CommandLine, small: Path, tmp_path: Path) -> None:
-    """What is there already stays, and folders are not made."""
+    """Existing files stay, and folders are not made."""
     store = copy(small, tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
@@ -446,7 +446,7 @@ def test_folders_that_cannot_be_written(
 
 @pytest.mark.parametrize("size", ["101%", "-5%", "nan%", "inf%", "20", "much", ""])
 def test_sizes_that_cannot_be(nakshi: CommandLine, small: Path, size: str, tmp_path: Path) -> None:
-    """Refused in one line; an older plan stays."""
+    """A wrong plan is refused in one line; an older plan stays."""
     store = copy(small, tmp_path)
     (store / "cache.plan").write_bytes(b"older")
     before = contents(store)
@@ -455,7 +455,7 @@ def test_sizes_that_cannot_be(nakshi: CommandLine, small: Path, size: str, tmp_p
 
 
 def test_no_memory_for_a_plan(nakshi: CommandLine, small: Path, tmp_path: Path) -> None:
-    """The refusal tells what is needed; that is enough."""
+    """The memory that the refusal names is enough."""
     store = copy(small, tmp_path)
     before = contents(store)
     refused = nakshi.run("cache-plan", store, "--memory", "4KiB")
@@ -465,7 +465,7 @@ def test_no_memory_for_a_plan(nakshi: CommandLine, small: Path, tmp_path: Path) 
 
 
 def test_a_plan_of_another_store(nakshi: CommandLine, small: Path, tmp_path: Path) -> None:
-    """Refused where it is asked for, in the way of nothing else, and replaced by a plan."""
+    """The plan of another store is refused where a run uses it, disturbs no other run, and is replaced."""
     store, other = copy(small, tmp_path), tmp_path / "other.nakshi"
     nakshi.json("layout", store, other, "--order", "degree")
     nakshi.json("cache-plan", other)

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import measure
 import nakshi as package
 import pytest
+from harness import measure
 from rig import MIB, NAKSHI, SCALE, CommandLine, leftovers
 
-#: What the interpreter and the program text take beside the budget, and what allocators round up.
+#: Bytes that the interpreter and the program text take beside the budget, and that allocators round up.
 SLACK = 24 * MIB
 
 
@@ -61,7 +61,7 @@ def work(request: pytest.FixtureRequest, tables: Path, changed: Path) -> Work:
 
 
 def verify(nakshi: CommandLine, work: Work, store: Path, expected: str) -> None:
-    """Absent or complete now; complete after a rerun; nothing left beside it."""
+    """Asserts that the store is absent or complete, and complete after a rerun that leaves no files."""
     if not store.exists():
         nakshi.json(*work(store))
     assert leftovers(store.parent) == []
@@ -89,7 +89,7 @@ def test_killed_at_a_random_moment(nakshi: CommandLine, work: Work, tmp_path: Pa
 def test_killed_at_the_nth_operation(
     nakshi: CommandLine, work: Work, operation: str, tmp_path: Path
 ) -> None:
-    """As at a random moment, with every kind of operation on files by its number. Seen red with a
+    """The same holds where every kind of operation on files, by its number, is the last one. Seen red with a
     temporary store of a new order beside the new store."""
     nakshi.json(*work(tmp_path / "whole"))
     expected = nakshi.content_hash(tmp_path / "whole")
@@ -111,7 +111,7 @@ def test_killed_at_the_nth_operation(
 def test_a_load_on_a_disk_that_fails(
     nakshi: CommandLine, tables: Path, operation: str, tmp_path: Path
 ) -> None:
-    """An error in one line, and nothing is left; the next load succeeds."""
+    """A full disk is an error in one line and leaves no files; the next load succeeds."""
     for nth in (0, 3):
         store = tmp_path / f"{operation}-{nth}"
         fault = {"NAKSHI_FAULT": f"{operation}:{nth}:eio"}
@@ -150,8 +150,8 @@ def assert_within(call: list[object], memory: int) -> None:
 def test_a_load_stays_within_its_memory(
     nakshi: CommandLine, tables: Path, big: Path, tmp_path: Path
 ) -> None:
-    """Too little is refused with what works, and that is enough. Seen red with sorters that take
-    half of the memory each."""
+    """Too little memory is refused with the memory that works. Seen red with sorters that take half of the
+    memory each."""
     needed = refused(nakshi, words(tables, tmp_path / "g"))
     assert not (tmp_path / "g").exists()
     assert_within(words(big, tmp_path / "big.nakshi"), needed)
@@ -160,13 +160,13 @@ def test_a_load_stays_within_its_memory(
 def test_another_order_stays_within_its_memory(
     nakshi: CommandLine, big: Path, tmp_path: Path
 ) -> None:
-    """As a load, with the properties of the old store on top. Seen red with all of the memory for the
-    new store."""
+    """Another order keeps to its memory as a load does, with the properties of the old store on top. Seen
+    red with all of the memory for the new store."""
     old, new = tmp_path / "old.nakshi", tmp_path / "new.nakshi"
     nakshi.json(*words(big, old))
     call: list[object] = ["layout", old, new, "--order", "norder", "--no-progress"]
     needed = refused(nakshi, call)
-    # The second refusal knows the properties, the first the order.
+    # The first refusal counts the order, the second the properties.
     done = nakshi.run(*call, "--memory", needed)
     if done.returncode != 0:
         needed = int(done.stderr.split(": ")[1].split()[0])

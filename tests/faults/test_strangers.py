@@ -1,4 +1,4 @@
-"""Strangers at a worker's ports: those that say nothing, those that babble, those without the token.
+"""Strangers at a worker's ports: silent ones, babbling ones, and front-ends without the token.
 
 A run among them ends with the same result, without a delay; and a worker ends at once when it is told to,
 whoever is connected.
@@ -24,7 +24,7 @@ from nakshi import ClusterError, cluster
 from rig import CommandLine
 from servers import Listening, assert_same, banded, workers_left
 
-#: Connections at once.
+#: Connections of strangers at a time.
 STRANGERS = 1000
 #: Seconds by which strangers may delay a run; the rest of a bound is for a busy machine.
 DELAY = 1.0
@@ -38,7 +38,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workers(nakshi: CommandLine) -> Iterator[Listening]:
-    """Two that have served nobody yet."""
+    """Two workers that have not served a run yet."""
     with Listening(nakshi) as started:
         started.start()
         started.start()
@@ -46,8 +46,8 @@ def workers(nakshi: CommandLine) -> Iterator[Listening]:
 
 
 class Strangers:
-    """Connections to some addresses, which are kept at their number while this is entered: a third of them
-    says nothing, a third a byte from time to time, a third whatever comes to its mind."""
+    """Connections to some addresses, which are replaced when they end: a third of them sends nothing, a
+    third sends a byte from time to time, and a third sends random bytes."""
 
     def __init__(self, addresses: list[str], count: int = STRANGERS) -> None:
         self._places = [
@@ -126,7 +126,7 @@ def test_a_run_among_strangers(store: Path, workers: Listening) -> None:
 
 
 def test_strangers_that_come_while_it_runs(store: Path, workers: Listening) -> None:
-    """Those that come before a lost server is called anew delay that neither."""
+    """Strangers that connect before a lost server is called anew do not delay the call."""
     wanted = ranks(store, local=2)
     with ExitStack() as stack:
         began = []
@@ -144,7 +144,7 @@ def test_strangers_that_come_while_it_runs(store: Path, workers: Listening) -> N
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_worker_ends_among_strangers(workers: Listening, number: signal.Signals) -> None:
-    """Seen red with a worker that reads what the first caller says before it looks at anything else."""
+    """Seen red with a worker that reads the first caller's greeting before it looks for signals."""
     with Strangers(workers.addresses, 100):
         time.sleep(0.2)
         for process in workers.processes:
@@ -156,7 +156,8 @@ def test_a_worker_ends_among_strangers(workers: Listening, number: signal.Signal
 def test_another_token(
     nakshi: CommandLine, store: Path, workers: Listening, tmp_path: Path
 ) -> None:
-    """One line that says so; the worker serves the next one. Seen red with a token that is not compared."""
+    """A wrong token is an error in one line, and the worker serves the next front-end. Seen red with a token
+    that is not compared."""
     with pytest.raises(ClusterError, match="another token"):
         ranks(store, hosts=workers.addresses, token="another secret than theirs")
     hosts, token = tmp_path / "hosts", tmp_path / "token"
@@ -170,13 +171,13 @@ def test_another_token(
 
 
 def test_a_worker_that_other_machines_reach(nakshi: CommandLine) -> None:
-    """It needs a token. Seen red with a worker that listens anyway."""
+    """A worker that other machines reach needs a token. Seen red with a worker that listens anyway."""
     done = nakshi.run("worker", "--listen", "0.0.0.0:0")
     nakshi.assert_clean_error(done, "--token-file", "openssl rand")
 
 
 def test_the_token_of_a_user(nakshi: CommandLine, store: Path, tmp_path: Path) -> None:
-    """On this machine a worker and a front-end of one user know each other; nobody else reads their token."""
+    """A worker and a front-end of one user share a token on this machine, which no other user can read."""
     environment = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
     worker = nakshi.start("worker", "--listen", "127.0.0.1:0", "--allow", store, env=environment)
     try:
@@ -197,7 +198,7 @@ def test_the_token_of_a_user(nakshi: CommandLine, store: Path, tmp_path: Path) -
 
 
 def test_the_token_is_nobodys_to_see(store: Path) -> None:
-    """Neither words of a command nor an environment have it. Seen red with a token in it."""
+    """No command line and no environment contains the token. Seen red with a token in one of them."""
     seen = []
 
     def watch(_: dict[str, Any]) -> None:
@@ -228,7 +229,8 @@ def test_the_token_is_nobodys_to_see(store: Path) -> None:
 def test_files_that_are_not_allowed(
     nakshi: CommandLine, store: Path, tmp_path: Path, workers: Listening
 ) -> None:
-    """A store, a file and a folder elsewhere, by whatever way: one line with the path and what is allowed.
+    """A store, a file or a folder outside the allowed folders is an error in one line with the path
+    and the allowed folders.
 
     Seen red with paths compared as they are named, and with checkpoints that are not compared.
     """
@@ -266,7 +268,7 @@ def test_files_that_are_not_allowed(
 
 
 def test_checkpoints_are_all_that_is_removed(store: Path, tmp_path: Path) -> None:
-    """Files of other runs and of others stay, whatever their names begin and end with."""
+    """Files of other runs and of other programs stay, even with names like those of checkpoints."""
     others = ["nakshi-0123456789abcdef.10.0", "nakshi-notes.1", ".new", "mine.0"]
     for name in others:
         (tmp_path / name).write_text("mine")
@@ -284,7 +286,7 @@ def test_checkpoints_are_all_that_is_removed(store: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("files", [16, 24, 32, 64])
 def test_few_files(store: Path, files: int) -> None:
-    """A worker that may open few files: the right result, or one line, strangers or not."""
+    """A worker that may open few files has the right result or an error in one line, with and without strangers."""
     wanted = ranks(store, local=2)
     limit = ["prlimit", f"--nofile={files}"]
     known: dict[str, Any] = {"token": "a secret of few files"}

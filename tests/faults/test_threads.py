@@ -29,12 +29,12 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graphs]:
 def holds(cases: list[Case], limits: dict[str, list[int]], folder: Path) -> None:
     counts, wrong = table(cases, lambda case: limits[case.name], folder)
     assert not wrong, "\n".join(wrong)
-    # Neither all of the limits nor none of them suffices, or nothing was tried.
+    # Some limits suffice and some do not; otherwise the test has tried nothing.
     assert counts["right"] and counts["refused"], counts
 
 
 def test_commands(graphs: Graphs, tmp_path: Path) -> None:
-    """Each command under few threads, of which the number goes round from command to command.
+    """Runs each command under a limit of few threads; the limit changes from command to command.
 
     Seen red with threads that a scope starts (``generate``, ``import`` and ``layout`` panic with
     "please report it").
@@ -42,7 +42,7 @@ def test_commands(graphs: Graphs, tmp_path: Path) -> None:
     cases = list(single(graphs, THREADS))
     most = THREADS + 4
     if SCALE == 1:
-        # A third of them, one of each kind.
+        # A third of the commands, with one of each kind.
         cases = cases[::3]
     limits = {
         case.name: [2 + (k + step * 3) % most for step in range(SCALE)]

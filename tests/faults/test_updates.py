@@ -26,7 +26,7 @@ from rig import SCALE, CommandLine
 
 THREADS = 4
 FIRST = 1_000_000
-#: EXT4_IOC_SHUTDOWN, and its argument: nothing is flushed, not even the journal.
+#: EXT4_IOC_SHUTDOWN, and its argument that flushes nothing, not even the journal.
 SHUTDOWN, NO_FLUSH = 0x8004587D, 2
 
 WRITER = f"""
@@ -69,12 +69,12 @@ class Writer:
         )
 
     def first_commit(self) -> bytes:
-        """Waits for it; what was read of the pipe."""
+        """Waits for the process; returns the output that was read of the pipe."""
         assert self.process.stdout is not None
         return self.process.stdout.readline()
 
     def end(self, read: bytes) -> list[int]:
-        """Kills it; how many commits of each thread were acknowledged, as far as this run knows."""
+        """Kills the process; returns the number of acknowledged commits of each thread, as read so far."""
         self.process.kill()
         assert self.process.stdout is not None
         read += self.process.stdout.read()
@@ -88,7 +88,7 @@ class Writer:
 
 
 def verify(nakshi: CommandLine, store: Path, acknowledged: list[int]) -> list[int]:
-    """Every acknowledged commit is there, and every commit is whole; how many there are."""
+    """Asserts that every acknowledged commit is there and every commit is whole; returns their number."""
     counts = []
     with package.open(store) as graph:
         snapshot = graph.snapshot()
@@ -121,7 +121,7 @@ def cycle(nakshi: CommandLine, store: Path, last: list[int], moment: float, cut:
     if cut:
         remount(store.parent)
     counts = verify(nakshi, store, acknowledged)
-    # Recovery has changed nothing: another one finds the same.
+    # A second recovery finds the same state.
     assert verify(nakshi, store, acknowledged) == counts
     return counts
 
@@ -163,7 +163,7 @@ def power_cut(mount: Path) -> None:
 
 
 def remount(mount: Path) -> None:
-    """What the disk holds, after the journal was replayed."""
+    """Mounts the file system again, which replays its journal."""
     image = mount.with_suffix(".img")
     subprocess.run(["umount", mount], check=True)
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
@@ -196,7 +196,7 @@ def test_a_power_cut_while_a_graph_is_loaded(nakshi: CommandLine, disk: Path) ->
     there = 0
     for attempt in range(5 * SCALE):
         process = nakshi.start(*call)
-        # The first as soon as it has ended: what is said to be there is.
+        # The first power cut comes right after the command has ended: a reported store is durable.
         if attempt == 0:
             process.communicate()
         else:

@@ -1,4 +1,4 @@
-"""Every command under a limit on threads and processes, and what came of it.
+"""Every command under a limit on threads and processes, with a verdict on its result.
 
     .venv/bin/python tests/faults/threads.py                 # all commands, all limits from 2 to 64
     .venv/bin/python tests/faults/threads.py --limits 2..64 --step 4 --only cluster
@@ -53,12 +53,12 @@ RUNS = [
     ("lcc", "lcc", []),
 ]
 SUMMARY_ONLY = ("diameter", "apsp")
-"""These have no column of values."""
+"""Algorithms without a column of values."""
 PROGRAMS = ["pagerank", "sssp", "bfs", "wcc", "cdlp", "triangles", "coloring", "matching"]
 
 
 class Skipped(Exception):
-    """This machine limits no processes; the message is the reason."""
+    """This machine cannot limit processes; the message is the reason."""
 
 
 class Limit:
@@ -84,7 +84,7 @@ class Limit:
         (self._folder / "pids.max").write_text("max" if most is None else str(most))
 
     def enter(self) -> None:
-        """Moves the calling process into the group; called in the child before it executes."""
+        """Moves the calling process into the group; the child calls it before it executes its program."""
         (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def clear(self) -> bool:
@@ -108,9 +108,9 @@ class Case:
     name: str
     words: tuple[str, ...]
     answer: Callable[[Path, str], object]
-    """Its answer, from its folder and its output."""
+    """Function that reads the answer of the command from its folder and its output."""
     copies: Path | None = None
-    """A store that it changes: a copy of it is ``{out}/copy.nakshi``."""
+    """Store that the command changes; the command gets the copy ``{out}/copy.nakshi``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Ended:
     stderr: str
     answer: object
     clean: bool
-    """It has left neither processes nor half of a result."""
+    """True if the command left neither processes nor a partial result."""
 
 
 def start(case: Case, out: Path, limit: Limit | None) -> Ended:
@@ -152,7 +152,7 @@ def start(case: Case, out: Path, limit: Limit | None) -> Ended:
 
 
 def verdict(ended: Ended, expected: object) -> str:
-    """``right``, ``refused``, or what went wrong."""
+    """Verdict: ``right``, ``refused``, or a description of the fault."""
     if ended.status is None:
         return "HANG"
     for word in ("panicked", "please report", "Traceback", "report it"):
@@ -170,7 +170,7 @@ def verdict(ended: Ended, expected: object) -> str:
 
 
 def alike(a: object, b: object) -> bool:
-    """Equal, floats but for rounding."""
+    """Returns true if two answers are equal, floats up to rounding."""
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-12)
     if isinstance(a, list) and isinstance(b, list):
@@ -205,7 +205,7 @@ def files(out: Path, _: str) -> object:
 
 
 def nothing(_: Path, __: str) -> object:
-    """For commands whose answer is a time."""
+    """No answer, for commands that measure times."""
     return None
 
 
@@ -326,7 +326,7 @@ def table(
     folder: Path,
     tell: Callable[[str, collections.Counter[str]], None] = lambda name, counts: None,
 ) -> tuple[collections.Counter[str], list[str]]:
-    """Runs every case under its limits; the counts of verdicts, and what went wrong."""
+    """Runs every case under its limits; returns counts of verdicts, and descriptions of faults."""
     expected = expect(cases, folder)
     total: collections.Counter[str] = collections.Counter()
     wrong: list[str] = []

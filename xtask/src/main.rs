@@ -1,4 +1,4 @@
-//! Project chores: `cargo xtask tidy` checks the rules of the house, `cargo xtask tally LOG...`
+//! Project chores: `cargo xtask tidy` checks the rules of the project, `cargo xtask tally LOG...`
 //! adds up what the test runners printed.
 
 use std::path::Path;

@@ -61,7 +61,7 @@ impl Tally {
     }
 }
 
-/// Whether every part of a would-be pytest line reads `NUMBER WORD`.
+/// Returns true if every part of a possible line of pytest reads `NUMBER WORD`.
 fn is_pytest(counts: &str) -> bool {
     counts.split(',').all(|part| {
         part.trim().split_once(' ').is_some_and(|(number, _)| number.parse::<u64>().is_ok())

@@ -7,7 +7,7 @@ use nakshi_io::{BlockReader, CancelToken, IoStats};
 
 use super::log::{Change, Changes};
 use super::logstore::{EdgeKey, NodeChange};
-use super::row::RowValues;
+use super::row::{RowKind, RowValues};
 use super::schema::{self, EncodedProperties};
 use super::state::{GraphState, NodeRow};
 use super::timeline::LogEdge;
@@ -172,7 +172,8 @@ impl GraphState {
             Change::AppendEdge { source, edge_type, destination, timestamp, properties } => {
                 let (source, end) = (self.node(source)?, self.node(destination)?);
                 let ty = schema::edge_type(&mut self.schema, edge_type)?;
-                let values = schema::row(&schema::encode_edge(&mut self.schema, properties)?);
+                let values =
+                    schema::row(&schema::encode(&mut self.schema, RowKind::Edges, properties)?);
                 self.put_edge((source, ty, end), *timestamp, &values.into(), lookups)?;
                 Ok(true)
             }
@@ -235,7 +236,7 @@ impl GraphState {
                 v
             }
         };
-        let values = schema::encode_node(&mut self.schema, properties)?;
+        let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         self.set_values(v, &values, true);
         self.log.more_nodes += 1;
         Ok(true)
@@ -253,7 +254,7 @@ impl GraphState {
         merge: bool,
     ) -> Result<bool> {
         let v = self.node(id)?;
-        let mut values = schema::encode_node(&mut self.schema, properties)?;
+        let mut values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         if merge {
             let named = properties.iter().filter_map(|(name, _)| self.schema.nodes.find(name).ok());
             let named: Vec<u32> = named.map(|(number, _)| number).collect();

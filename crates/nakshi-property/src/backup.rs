@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nakshi_io::write::WriteFs;
 use nakshi_store::import::Hooks;
-use nakshi_store::{BackupReport, Manifest, Result, backup_with};
+use nakshi_store::{BackupReport, Manifest, Result};
 
 use crate::log::logs;
 
@@ -21,5 +21,5 @@ pub fn backup(
     hooks: &Hooks,
 ) -> Result<BackupReport> {
     let open = |path: &Path, manifest: &Manifest| logs(path, manifest, &hooks.cancel);
-    backup_with(fs, source, destination, hooks, &open)
+    nakshi_store::backup(fs, source, destination, hooks, &open)
 }

@@ -215,20 +215,13 @@ impl BlockRows {
         found.ok_or_else(|| self.cut_short(range.start))
     }
 
-    /// Appends the part `part` of the value of a node's property, as far as the value goes, without
-    /// reading the rest; false if it is null.
-    pub(super) fn get_part(
-        &self,
-        row: u64,
-        property: u32,
-        part: Range<u64>,
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
-        let Some(value) = self.locate(&self.block(row)?, property)? else { return Ok(false) };
+    /// Bytes `part` of the value of a node's property, as far as the value goes, without reading the
+    /// rest; `None` if it is null.
+    pub(super) fn part(&self, row: u64, id: u32, part: Range<u64>) -> Result<Option<Vec<u8>>> {
+        let Some(value) = self.locate(&self.block(row)?, id)? else { return Ok(None) };
         let at = |offset: u64| value.start.saturating_add(offset).min(value.end);
         let part = at(part.start)..at(part.end.max(part.start));
-        self.read(&part, |bytes| out.extend_from_slice(bytes))?;
-        Ok(true)
+        self.read(&part, <[u8]>::to_vec).map(Some)
     }
 
     /// Range of the value of a property in the block of a node, found by the lengths of the values
@@ -316,7 +309,7 @@ impl BlockRows {
             let values = self.values(block).ok_or_else(|| self.cut_short(at))?;
             let fits = |(property, wanted): &(u32, Predicate)| {
                 let value = RowValues(values.0).find(|(number, _)| number == property);
-                value.is_some_and(|(_, value)| wanted.fits(value))
+                wanted.fits(value.map(|(_, value)| value))
             };
             if wanted.iter().all(fits) {
                 found.push(row);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nakshi_io::CancelToken;
-use nakshi_store::{CheckReport, OpenOptions, Result, SectionCheck, Store, check_with};
+use nakshi_store::{CheckReport, OpenOptions, Result, SectionCheck, Store};
 
 use crate::{Base, PropertyEntry, PropertyGraph};
 
@@ -18,7 +18,7 @@ pub fn check(
     options: &OpenOptions,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CheckReport> {
-    check_with(path, options, &[&PropertyCheck], progress)
+    nakshi_store::check(path, options, &[&PropertyCheck], progress)
 }
 
 /// Checks the property section.

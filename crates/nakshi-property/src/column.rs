@@ -1,15 +1,17 @@
 //! Columns: the values of one property for a group of rows, by the codec that takes fewest bytes.
 
 use std::collections::HashMap;
+use std::ops::Bound;
 
 use nakshi_io::CancelToken;
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::compressed_text::TextExtent;
-use super::condition::Predicate;
+use super::condition::{Predicate, above, below};
 use super::elias_fano::EliasFano;
 use super::packed::{Packed, width_of};
+use super::row::common;
 use super::searchable::{self, Searchable};
 use super::texts::{DecodedStrings, Symbols, Texts};
 use nakshi_store::Result;
@@ -52,6 +54,17 @@ enum ColumnCodec {
     Searchable { text: TextExtent, marks: EliasFano },
 }
 
+/// The codec that a writer asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodecChoice {
+    /// The codec that takes fewest bytes.
+    Smallest,
+    /// A frame of reference, for numbers of eight bytes.
+    Numbers,
+    /// A text in which substrings are found.
+    Searchable,
+}
+
 /// The values of one property in the order of rows, before they are encoded.
 #[derive(Debug, Default)]
 pub(super) struct ColumnBuilder {
@@ -72,21 +85,6 @@ impl ColumnBuilder {
         self.rows.is_empty()
     }
 
-    /// Appends the column of `rows` rows as a frame of reference, if all have a value of eight
-    /// bytes.
-    pub(super) fn write_frame(
-        &self,
-        rows: u32,
-        cancel: &CancelToken,
-        out: &mut Vec<u8>,
-    ) -> Result<ColumnLayout> {
-        let values = self.values();
-        match frame(&values, out) {
-            Some(values) => Ok(ColumnLayout { present: None, order: None, values }),
-            None => self.write(rows, cancel, out),
-        }
-    }
-
     fn values(&self) -> Vec<&[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let range = |(from, to): (usize, &usize)| self.bytes.get(from..*to).unwrap_or_default();
@@ -102,27 +100,27 @@ impl ColumnBuilder {
         })
     }
 
-    /// Appends the column of `rows` rows as a text in which substrings are found.
-    pub(super) fn write_searchable(
-        &self,
-        rows: u32,
-        cancel: &CancelToken,
-        out: &mut Vec<u8>,
-    ) -> Result<ColumnLayout> {
-        let present = self.write_present(rows, out);
-        let (text, marks) = searchable::write(&self.values(), cancel, out)?;
-        Ok(ColumnLayout { present, order: None, values: ColumnCodec::Searchable { text, marks } })
-    }
-
-    /// Appends the column of `rows` rows by the codec that takes fewest bytes.
+    /// Appends the column of `rows` rows. [`CodecChoice::Numbers`] is for columns whose rows all have
+    /// a value of eight bytes; other values fall back on the smallest codec.
     pub(super) fn write(
         &self,
         rows: u32,
+        codec: CodecChoice,
         cancel: &CancelToken,
         out: &mut Vec<u8>,
     ) -> Result<ColumnLayout> {
         let values = self.values();
+        if codec == CodecChoice::Numbers
+            && let Some(values) = frame(&values, out)
+        {
+            return Ok(ColumnLayout { present: None, order: None, values });
+        }
         let present = self.write_present(rows, out);
+        if codec == CodecChoice::Searchable {
+            let (text, marks) = searchable::write(&values, cancel, out)?;
+            let values = ColumnCodec::Searchable { text, marks };
+            return Ok(ColumnLayout { present, order: None, values });
+        }
         let mut numbers: HashMap<&[u8], u64> = HashMap::new();
         for value in &values {
             numbers.entry(value).or_insert(0);
@@ -379,12 +377,54 @@ impl EncodedColumn {
         }
     }
 
-    /// Rows whose value matches, ascending.
-    pub(super) fn find(&self, blob: &Blob, wanted: &Predicate) -> Result<Vec<u64>> {
+    /// Rows that match, ascending; `rows` is the number of rows of the group.
+    pub(super) fn find(&self, blob: &Blob, rows: u64, wanted: &Predicate) -> Result<Vec<u64>> {
+        Ok(match wanted {
+            Predicate::Null => complement(rows, &self.rows_with_values(blob, rows)?),
+            Predicate::Not(one) => complement(rows, &self.find(blob, rows, one)?),
+            Predicate::All(all) => {
+                let mut found: Option<Vec<u64>> = None;
+                for one in all {
+                    let more = self.find(blob, rows, one)?;
+                    found = Some(found.map_or_else(|| more.clone(), |found| common(&found, &more)));
+                }
+                found.unwrap_or_else(|| (0..rows).collect())
+            }
+            Predicate::Any(all) => {
+                let mut found = Vec::new();
+                for one in all {
+                    found.extend(self.find(blob, rows, one)?);
+                }
+                found.sort_unstable();
+                found.dedup();
+                found
+            }
+            _ => self.find_values(blob, wanted)?,
+        })
+    }
+
+    fn rows_with_values(&self, blob: &Blob, rows: u64) -> Result<Vec<u64>> {
+        match &self.layout.present {
+            None => Ok((0..rows).collect()),
+            Some(present) => present.from(blob, 0)?.collect(),
+        }
+    }
+
+    /// Rows whose value matches a predicate that null never matches, ascending.
+    fn find_values(&self, blob: &Blob, wanted: &Predicate) -> Result<Vec<u64>> {
         let mut rows = Vec::new();
-        if let (Some(order), Predicate::Equal(value)) = (&self.layout.order, wanted) {
-            self.find_in_order(blob, order, value, &mut rows)?;
-            return Ok(rows);
+        match (&self.layout.order, wanted) {
+            (Some(order), Predicate::Equal(value)) => {
+                let bound = Bound::Included(value.clone());
+                self.find_in_order(blob, order, &bound, &bound, &mut rows)?;
+                return Ok(rows);
+            }
+            (Some(order), Predicate::Range(low, high)) => {
+                self.find_in_order(blob, order, low, high, &mut rows)?;
+                rows.sort_unstable();
+                return Ok(rows);
+            }
+            _ => {}
         }
         match (&self.layout.values, wanted) {
             (ColumnCodec::Frame { least, bytes, distances }, Predicate::Equal(value)) => {
@@ -406,6 +446,17 @@ impl EncodedColumn {
                 if let Some(code) = code {
                     self.rows_of(blob, code, &mut rows)?;
                 }
+            }
+            (ColumnCodec::Dictionary { distinct, .. }, Predicate::Range(low, high)) => {
+                let code = |code: u64, value: &mut Vec<u8>| {
+                    distinct.get(blob, self.symbols.as_deref(), code, value)
+                };
+                let first = first_not(distinct.len(), code, |value| below(value, low))?;
+                let end = first_not(distinct.len(), code, |value| !above(value, high))?;
+                for code in first..end {
+                    self.rows_of(blob, code, &mut rows)?;
+                }
+                rows.sort_unstable();
             }
             (ColumnCodec::Dictionary { distinct, .. }, _) => {
                 for code in fitting(distinct.len(), wanted, |code, value| {
@@ -445,7 +496,8 @@ impl EncodedColumn {
         let (mut found, mut value) = (Vec::new(), Vec::new());
         for row in rows {
             value.clear();
-            if self.get(blob, *row, &mut value)? && wanted.fits(&value) {
+            let there = self.get(blob, *row, &mut value)?;
+            if wanted.fits(there.then_some(value.as_slice())) {
                 found.push(*row);
             }
         }
@@ -454,8 +506,15 @@ impl EncodedColumn {
 
     /// Estimated number of values that [`EncodedColumn::find`] reads.
     pub(super) fn reads(&self, blob: &Blob, wanted: &Predicate) -> Result<u64> {
+        let sorted = self.layout.order.is_some()
+            || matches!(self.layout.values, ColumnCodec::Dictionary { .. });
         match (&self.layout.values, wanted, &self.searchable) {
-            (_, Predicate::Equal(_), _) => Ok(0),
+            (_, Predicate::Equal(_) | Predicate::Null, _) => Ok(0),
+            (_, Predicate::Range(..), _) if sorted => Ok(0),
+            (_, Predicate::Not(one), _) => self.reads(blob, one),
+            (_, Predicate::All(all) | Predicate::Any(all), _) => {
+                all.iter().try_fold(0, |sum, one| Ok(self.reads(blob, one)?.saturating_add(sum)))
+            }
             (_, Predicate::Contains(pattern), Some(searchable)) => {
                 Ok(searchable.count(blob, pattern)?.min(self.len()))
             }
@@ -464,28 +523,24 @@ impl EncodedColumn {
         }
     }
 
+    /// Appends the rows whose values are within bounds, in the order of the values.
     fn find_in_order(
         &self,
         blob: &Blob,
         order: &Packed,
-        wanted: &[u8],
+        low: &Bound<Vec<u8>>,
+        high: &Bound<Vec<u8>>,
         rows: &mut Vec<u64>,
     ) -> Result<()> {
+        let get = |at: u64, value: &mut Vec<u8>| self.value(blob, order.get(blob, at)?, value);
         let mut value = Vec::new();
-        let (mut low, mut high) = (0, order.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            self.value(blob, order.get(blob, middle)?, &mut value)?;
-            if value.as_slice() < wanted { low = middle + 1 } else { high = middle }
-        }
-        while low < order.len() {
-            let i = order.get(blob, low)?;
+        for at in first_not(order.len(), get, |value| below(value, low))?..order.len() {
+            let i = order.get(blob, at)?;
             self.value(blob, i, &mut value)?;
-            if value != wanted {
+            if above(&value, high) {
                 break;
             }
             rows.push(self.row(blob, i)?);
-            low += 1;
         }
         Ok(())
     }
@@ -591,11 +646,40 @@ fn fitting(
     for i in 0..count {
         bytes.clear();
         value(i, &mut bytes)?;
-        if wanted.fits(&bytes) {
+        if wanted.fits(Some(bytes.as_slice())) {
             found.push(i);
         }
     }
     Ok(found)
+}
+
+/// The first of `count` sorted values that is not `before`; `value` appends one to its second argument.
+fn first_not(
+    count: u64,
+    value: impl Fn(u64, &mut Vec<u8>) -> Result<()>,
+    before: impl Fn(&[u8]) -> bool,
+) -> Result<u64> {
+    let (mut low, mut high, mut bytes) = (0, count, Vec::new());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        bytes.clear();
+        value(middle, &mut bytes)?;
+        if before(&bytes) { low = middle + 1 } else { high = middle }
+    }
+    Ok(low)
+}
+
+/// The rows below `rows` that are not in the ascending list `found`.
+fn complement(rows: u64, found: &[u64]) -> Vec<u64> {
+    let mut rest = found;
+    let mut others = Vec::new();
+    for row in 0..rows {
+        match rest.split_first() {
+            Some((first, more)) if *first == row => rest = more,
+            _ => others.push(row),
+        }
+    }
+    others
 }
 
 #[cfg(test)]
@@ -616,6 +700,11 @@ mod tests {
         prop_oneof![some(text.boxed()), some(number.boxed()), some(flag.boxed())]
     }
 
+    fn bounds(values: &[Vec<u8>]) -> Vec<Bound<Vec<u8>>> {
+        let both = |v: &Vec<u8>| [Bound::Included(v.clone()), Bound::Excluded(v.clone())];
+        values.iter().flat_map(both).chain([Bound::Unbounded]).collect()
+    }
+
     fn rows_where(values: &[Option<Vec<u8>>], has: impl Fn(&[u8]) -> bool) -> Vec<u64> {
         let rows = (0..).zip(values);
         rows.filter(|(_, v)| v.as_deref().is_some_and(&has)).map(|(row, _)| row).collect()
@@ -629,13 +718,14 @@ mod tests {
             builder.push(row, format!("\u{7}seven-{row}").as_bytes());
         }
         let mut bytes = Vec::new();
-        let layout = builder.write(9, &CancelToken::new(), &mut bytes).unwrap();
+        let codec = CodecChoice::Smallest;
+        let layout = builder.write(9, codec, &CancelToken::new(), &mut bytes).unwrap();
         let blob = Blob::of(&bytes).unwrap();
         let column = EncodedColumn::open(layout, &blob).unwrap();
         let item = Predicate::Item(b"seven-3".to_vec());
-        assert_eq!(column.find(&blob, &item).unwrap(), [3]);
+        assert_eq!(column.find(&blob, 9, &item).unwrap(), [3]);
         let part = Predicate::ItemContains(b"-5".to_vec());
-        assert_eq!(column.find(&blob, &part).unwrap(), [5]);
+        assert_eq!(column.find(&blob, 9, &part).unwrap(), [5]);
     }
 
     proptest! {
@@ -652,10 +742,8 @@ mod tests {
             }
             let mut bytes = Vec::new();
             let (rows, cancel) = (values.len() as u32, CancelToken::new());
-            let layout = match searchable {
-                true => builder.write_searchable(rows, &cancel, &mut bytes),
-                false => builder.write(rows, &cancel, &mut bytes),
-            };
+            let codec = if searchable { CodecChoice::Searchable } else { CodecChoice::Smallest };
+            let layout = builder.write(rows, codec, &cancel, &mut bytes);
             let layout = layout.unwrap().moved(before as u64);
             let told = serde_json::to_string(&layout).unwrap();
             prop_assert_eq!(serde_json::from_str::<ColumnLayout>(&told).unwrap(), layout);
@@ -668,17 +756,32 @@ mod tests {
             }
             for value in values.iter().flatten().take(20) {
                 let expected = rows_where(&values, |v| v == value);
-                prop_assert_eq!(column.find(&blob, &Predicate::Equal(value.clone())).unwrap(), expected);
+                prop_assert_eq!(column.find(&blob, rows.into(), &Predicate::Equal(value.clone())).unwrap(), expected);
                 let middle = value.get(value.len() / 3..value.len().div_ceil(2)).unwrap();
                 for part in [&[][..], &[0], b"a", b"ab", &value[value.len() / 2..], middle, value] {
                     let has = |v: &[u8]| part.is_empty() || v.windows(part.len()).any(|w| w == part);
                     let (expected, wanted) = (rows_where(&values, has), Predicate::Contains(part.to_vec()));
                     let all: Vec<u64> = (0..values.len() as u64).collect();
                     prop_assert_eq!(&column.among(&blob, &all, &wanted).unwrap(), &expected);
-                    prop_assert_eq!(column.find(&blob, &wanted).unwrap(), expected);
+                    prop_assert_eq!(column.find(&blob, rows.into(), &wanted).unwrap(), expected);
                 }
             }
-            prop_assert!(column.find(&blob, &Predicate::Equal(b"not there".to_vec())).unwrap().is_empty());
+            prop_assert!(column.find(&blob, rows.into(), &Predicate::Equal(b"not there".to_vec())).unwrap().is_empty());
+            let some: Vec<Vec<u8>> = values.iter().flatten().take(3).cloned().collect();
+            for low in bounds(&some) {
+                for high in bounds(&some) {
+                    let range = Predicate::Range(low.clone(), high);
+                    let not = Predicate::Not(Box::new(range.clone()));
+                    let either = Predicate::Any(vec![range.clone(), Predicate::Null]);
+                    let both = Predicate::All(vec![not.clone(), Predicate::Not(Box::new(Predicate::Null))]);
+                    for wanted in [range, not, either, both] {
+                        let all = (0..).zip(&values);
+                        let expected = all.filter(|(_, v)| wanted.fits(v.as_deref())).map(|(row, _)| row);
+                        let expected: Vec<u64> = expected.collect();
+                        prop_assert_eq!(column.find(&blob, rows.into(), &wanted).unwrap(), expected);
+                    }
+                }
+            }
             let mut problems = Vec::new();
             column.verify(&blob, &mut |what| problems.push(what.to_owned())).unwrap();
             prop_assert_eq!(problems, Vec::<String>::new());

@@ -1,6 +1,6 @@
 //! Queries of ZipG (Table 1) on nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::row::RowValues;
 use super::schema::Properties;
 use super::segment::SegmentRows;
 use super::state::{GraphState, NodeRow};
-use super::value::{PropertyType, Scalar, Value};
+use super::value::{PropertyType, Scalar, Value, items};
 use super::{PropertyEntry, PropertySpec};
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
 
@@ -40,6 +40,18 @@ pub struct EdgeData<'g> {
     pub timestamp: i64,
     /// Properties that are not null, by name.
     pub properties: Vec<(&'g str, Value)>,
+}
+
+/// Order and number of the nodes that a query returns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeOrder<'o> {
+    /// Property by whose values the nodes are sorted, without it last; by default the order of
+    /// internal ids.
+    pub by: Option<&'o str>,
+    /// True to begin with the greatest value.
+    pub descending: bool,
+    /// Most nodes to return; by default all.
+    pub limit: Option<usize>,
 }
 
 /// Location of the properties of a node or an edge.
@@ -237,20 +249,15 @@ impl PropertyGraph {
                 spec.ty
             )));
         }
-        let row = self.node_row(self.0.node(id)?)?;
-        let mut bytes = Vec::new();
-        let there = match row.ok_or_else(|| self.0.base.no_node(id))? {
-            RowRef::File(rows, row) => rows.get_part(row, property, part, &mut bytes)?,
-            row => {
-                let mut value = Vec::new();
-                let there = row.get(property, &mut value)?;
-                let at = |offset: u64| (offset as usize).min(value.len());
-                bytes
-                    .extend_from_slice(value.get(at(part.start)..at(part.end)).unwrap_or_default());
-                there
-            }
-        };
-        Ok(there.then_some(bytes))
+        let row = self.node_row(self.0.node(id)?)?.ok_or_else(|| self.0.base.no_node(id))?;
+        if let RowRef::File(SegmentRows::Blocks(blocks), row) = row {
+            return blocks.part(row, property, part);
+        }
+        let mut value = Vec::new();
+        let there = row.get(property, &mut value)?;
+        let at = |offset: u64| (offset as usize).min(value.len());
+        let part = value.get(at(part.start)..at(part.end)).unwrap_or_default();
+        Ok(there.then(|| part.to_vec()))
     }
 
     /// All properties of a node; none if it is deleted.
@@ -306,6 +313,94 @@ impl PropertyGraph {
     /// [`Error::Invalid`] for an unknown property, a value of another type, or substrings of a type
     /// that is no text; damage.
     pub fn get_node_ids(&self, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
+        self.find_nodes(properties, &NodeOrder::default())
+    }
+
+    /// Nodes that meet all conditions, as [`PropertyGraph::get_node_ids`], in another order or only
+    /// the first of them.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_ids`]; [`Error::Invalid`] for an order by a property of lists.
+    pub fn find_nodes(
+        &self,
+        properties: &[(&str, Condition)],
+        order: &NodeOrder<'_>,
+    ) -> Result<Vec<ExternalId>> {
+        let mut found = self.matching(properties)?;
+        if let Some(name) = order.by {
+            let (property, spec) = self.0.schema.nodes.find(name)?;
+            if spec.ty.list {
+                return Err(Error::Invalid(format!("'{name}' is {}, which has no order", spec.ty)));
+            }
+            let keyed = found.into_iter().map(|v| Ok((self.encoded(v, property)?, v)));
+            let mut keyed = keyed.collect::<Result<Vec<_>>>()?;
+            // Null is last in either direction; the sort is stable.
+            keyed.sort_by(|(a, _), (b, _)| match (a, b) {
+                (Some(a), Some(b)) if order.descending => b.cmp(a),
+                (Some(a), Some(b)) => a.cmp(b),
+                (a, b) => a.is_none().cmp(&b.is_none()),
+            });
+            found = keyed.into_iter().map(|(_, v)| v).collect();
+        }
+        found.truncate(order.limit.unwrap_or(usize::MAX));
+        found.into_iter().map(|v| self.0.external(v)).collect()
+    }
+
+    /// Number of nodes that meet all conditions.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_ids`].
+    pub fn count_nodes(&self, properties: &[(&str, Condition)]) -> Result<u64> {
+        Ok(self.matching(properties)?.len() as u64)
+    }
+
+    /// Counts of the nodes that meet all conditions, by the value of a property: the most frequent
+    /// first, ties by value. Nodes without the property count as null, and a node with a list counts
+    /// once for each item.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_ids`].
+    pub fn count_nodes_by(
+        &self,
+        properties: &[(&str, Condition)],
+        by: &str,
+    ) -> Result<Vec<(Value, u64)>> {
+        let (property, spec) = self.0.schema.nodes.find(by)?;
+        let mut counts = HashMap::<Option<Vec<u8>>, u64>::new();
+        for v in self.matching(properties)? {
+            let value = self.encoded(v, property)?;
+            match value.as_deref().filter(|_| spec.ty.list) {
+                None => *counts.entry(value).or_default() += 1,
+                Some(list) => {
+                    let items: BTreeSet<&[u8]> = items(list).collect();
+                    for item in items {
+                        *counts.entry(Some(item.to_vec())).or_default() += 1;
+                    }
+                }
+            }
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
+        let of = PropertyType::of(spec.ty.scalar);
+        let told = counts.into_iter().map(|(value, count)| {
+            Ok((value.map_or(Ok(Value::Null), |bytes| self.decode(of, &bytes))?, count))
+        });
+        told.collect()
+    }
+
+    /// The encoded value of a node's property.
+    fn encoded(&self, v: u64, property: u32) -> Result<Option<Vec<u8>>> {
+        let v = u32::try_from(v).map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
+        let mut bytes = Vec::new();
+        let there = match self.node_row(v)? {
+            Some(row) => row.get(property, &mut bytes)?,
+            None => false,
+        };
+        Ok(there.then_some(bytes))
+    }
+
+    /// Internal ids of the nodes that meet all conditions, ascending.
+    fn matching(&self, properties: &[(&str, Condition)]) -> Result<Vec<u64>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
         let log = &self.0.log;
         let mut found = match wanted.is_empty() {
@@ -320,7 +415,7 @@ impl PropertyGraph {
             }
         }
         found.sort_unstable();
-        found.into_iter().map(|v| self.0.external(v)).collect()
+        Ok(found)
     }
 
     fn find_in_files(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
@@ -379,7 +474,8 @@ impl RowRef<'_> {
         let mut bytes = Vec::new();
         for (property, wanted) in wanted {
             bytes.clear();
-            if !self.get(*property, &mut bytes)? || !wanted.fits(&bytes) {
+            let there = self.get(*property, &mut bytes)?;
+            if !wanted.fits(there.then_some(bytes.as_slice())) {
                 return Ok(false);
             }
         }

@@ -80,7 +80,7 @@ pub use compact::CompactReport;
 pub use condition::Condition;
 pub use entry::{PropertyEntry, PropertyLayout, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
-pub use graph::{EdgeData, PropertyGraph};
+pub use graph::{EdgeData, NodeOrder, PropertyGraph};
 pub(crate) use import::TIME;
 pub use import::{LoadOptions, LoadReport, Reorder, Table, TableRows, load, load_with};
 pub use log::Change;

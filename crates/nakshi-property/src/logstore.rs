@@ -244,12 +244,12 @@ impl<K: Ord + Copy> ValueIndex<K> {
         }
     }
 
-    /// Keys that may meet all conditions; `None` if all conditions are about substrings, which have
-    /// no index.
+    /// Keys that may meet all conditions; `None` if none of them is an equality, because only those have
+    /// an index.
     fn candidates(&self, wanted: &[(u32, Predicate)]) -> Option<BTreeSet<K>> {
         let known = wanted.iter().filter_map(|(property, wanted)| match wanted {
             Predicate::Equal(value) | Predicate::Item(value) => Some((*property, value)),
-            Predicate::Contains(_) | Predicate::ItemContains(_) => None,
+            _ => None,
         });
         let keys = known.map(|(property, value)| {
             self.with(property, value, |keys, hash| keys.get(&hash).cloned().unwrap_or_default())

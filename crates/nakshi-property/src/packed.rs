@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use nakshi_store::Result;
+use nakshi_store::codec::pack_bits;
 
 /// Location of such integers in a [`Blob`]: `len` of them, `width` bits each, from byte `at` on,
 /// lowest bits first.
@@ -28,20 +29,8 @@ impl Packed {
         out: &mut Vec<u8>,
     ) -> Packed {
         let at = out.len() as u64;
-        let (mut len, mut held, mut bits) = (0, 0u128, 0);
-        for value in values {
-            len += 1;
-            held |= u128::from(value) << bits;
-            bits += u32::from(width);
-            while bits >= 8 {
-                out.push((held & 0xff) as u8);
-                held >>= 8;
-                bits -= 8;
-            }
-        }
-        if bits > 0 {
-            out.push((held & 0xff) as u8);
-        }
+        let mut len = 0;
+        pack_bits(values.into_iter().inspect(|_| len += 1), width, out);
         Packed { at, width, len }
     }
 

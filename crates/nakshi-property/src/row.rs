@@ -2,6 +2,13 @@
 
 use nakshi_store::varint;
 
+/// The two kinds of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowKind {
+    Nodes,
+    Edges,
+}
+
 /// Most rows of a group.
 pub(super) const GROUP: u32 = 1 << 20;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
-use super::row::RowValues;
+use super::row::{RowKind, RowValues};
 use super::spec::PropertySpec;
 use super::value::{PropertyType, Scalar, Value};
 use nakshi_store::{Error, Result};
@@ -49,7 +49,7 @@ impl Properties {
     pub(super) fn wanted(&self, conditions: &[(&str, Condition)]) -> Result<Vec<(u32, Predicate)>> {
         let wanted = |(name, condition): &(&str, Condition)| {
             let (property, spec) = self.find(name)?;
-            let wanted = condition.wanted(spec.ty).map_err(|error| of_property(name, error))?;
+            let wanted = condition.predicate(spec.ty).map_err(|error| of_property(name, error))?;
             Ok((property, wanted))
         };
         conditions.iter().map(wanted).collect()
@@ -154,6 +154,13 @@ impl Schema {
         self.types.get(ty as usize).map_or("", String::as_str)
     }
 
+    fn properties(&self, kind: RowKind) -> &Properties {
+        match kind {
+            RowKind::Nodes => &self.nodes,
+            RowKind::Edges => &self.edges,
+        }
+    }
+
     /// The number of an edge type, which is added if it is unknown.
     fn add_type(&mut self, name: &str) -> Result<u64> {
         if let Some(number) = self.type_numbers.get(name) {
@@ -184,27 +191,21 @@ impl Schema {
     }
 }
 
-/// The properties of a node, those that are new made known. A schema that is shared is copied only
-/// then.
-pub(super) fn encode_node(
+/// Encodes the properties of a node or of an edge, and adds new ones to the schema. A shared schema is
+/// copied only then.
+pub(super) fn encode(
     schema: &mut Arc<Schema>,
+    kind: RowKind,
     properties: &[(String, Value)],
 ) -> Result<EncodedProperties> {
-    if !schema.nodes.knows(properties) {
-        Arc::make_mut(schema).nodes.add(properties)?;
+    if !schema.properties(kind).knows(properties) {
+        let schema = Arc::make_mut(schema);
+        match kind {
+            RowKind::Nodes => schema.nodes.add(properties)?,
+            RowKind::Edges => schema.edges.add(properties)?,
+        }
     }
-    schema.nodes.encode(properties)
-}
-
-/// As [`encode_node`], of an edge.
-pub(super) fn encode_edge(
-    schema: &mut Arc<Schema>,
-    properties: &[(String, Value)],
-) -> Result<EncodedProperties> {
-    if !schema.edges.knows(properties) {
-        Arc::make_mut(schema).edges.add(properties)?;
-    }
-    schema.edges.encode(properties)
+    schema.properties(kind).encode(properties)
 }
 
 /// The number of an edge type, which is added if it is unknown. A shared schema is copied only

@@ -206,25 +206,6 @@ impl SegmentRows {
         }
     }
 
-    /// Appends the part `part` of the value of a property to `out`, as far as the value goes; false
-    /// if it is null.
-    pub(super) fn get_part(
-        &self,
-        row: u64,
-        property: u32,
-        part: Range<u64>,
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
-        if let SegmentRows::Blocks(rows) = self {
-            return rows.get_part(row, property, part, out);
-        }
-        let mut value = Vec::new();
-        let found = self.get(row, property, &mut value)?;
-        let at = |offset: u64| (offset as usize).min(value.len());
-        out.extend_from_slice(value.get(at(part.start)..at(part.end)).unwrap_or_default());
-        Ok(found)
-    }
-
     /// Neighbouring edges with their properties, where reading them together is less work than one
     /// by one.
     pub(super) fn edges(&self, rows: Range<u64>) -> Result<Option<Vec<EdgeRow>>> {
@@ -273,25 +254,29 @@ impl ColumnRowGroup {
         self.columns.get(at).map(|(_, column)| column)
     }
 
-    /// Rows that meet all conditions, ascending.
-    fn find(&self, blob: &Blob, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
+    /// Rows of the group, which has `rows`, that meet all conditions, ascending.
+    fn find(&self, blob: &Blob, rows: u64, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let mut conditions = Vec::with_capacity(wanted.len());
         for (property, wanted) in wanted {
-            let Some(column) = self.column(*property) else { return Ok(Vec::new()) };
-            conditions.push((column.reads(blob, wanted)?, column, wanted));
+            match self.column(*property) {
+                Some(column) => conditions.push((column.reads(blob, wanted)?, column, wanted)),
+                // All rows of the group are null.
+                None if wanted.fits(None) => {}
+                None => return Ok(Vec::new()),
+            }
         }
         conditions.sort_by_key(|(reads, ..)| *reads);
         let mut all: Option<Vec<u64>> = None;
         for (reads, column, wanted) in conditions {
-            let rows = match all {
-                None => column.find(blob, wanted)?,
-                Some(rows) if rows.is_empty() => return Ok(rows),
-                Some(rows) if (rows.len() as u64) < reads => column.among(blob, &rows, wanted)?,
-                Some(rows) => common(&rows, &column.find(blob, wanted)?),
+            let found = match all {
+                None => column.find(blob, rows, wanted)?,
+                Some(some) if some.is_empty() => return Ok(some),
+                Some(some) if (some.len() as u64) < reads => column.among(blob, &some, wanted)?,
+                Some(some) => common(&some, &column.find(blob, rows, wanted)?),
             };
-            all = Some(rows);
+            all = Some(found);
         }
-        Ok(all.unwrap_or_default())
+        Ok(all.unwrap_or_else(|| (0..rows).collect()))
     }
 }
 
@@ -360,8 +345,9 @@ impl ColumnRows {
     /// Rows that meet all conditions, ascending.
     fn find(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
         let mut found = Vec::new();
-        for (group, start) in self.groups.iter().zip(&self.starts) {
-            let rows = group.find(&self.blob, wanted)?;
+        for (group, bounds) in self.groups.iter().zip(self.starts.windows(2)) {
+            let &[start, end] = bounds else { continue };
+            let rows = group.find(&self.blob, end.saturating_sub(start), wanted)?;
             found.extend(rows.into_iter().map(|row| row + start));
         }
         Ok(found)

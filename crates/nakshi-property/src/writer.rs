@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use nakshi_io::CancelToken;
 
 use super::blocks::{BlockDirectory, BlockWriter};
-use super::column::ColumnBuilder;
+use super::column::{CodecChoice, ColumnBuilder};
 use super::elias_fano::EliasFano;
 use super::flat::{FlatDirectory, FlatWriter};
 use super::packed::{Packed, width_of};
-use super::row::{EncodedEdge, GROUP, RowValues};
+use super::row::{EncodedEdge, GROUP, RowKind, RowValues};
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::{PropertyLayout, PropertySpec};
 use nakshi_store::Sink;
@@ -17,7 +17,7 @@ use nakshi_store::{Error, Result};
 
 /// Writer of a file of rows, by layout.
 #[derive(Debug)]
-enum RowWriter {
+pub(super) enum RowWriter {
     Columns(ColumnWriter),
     Flat(FlatWriter),
     Blocks(BlockWriter),
@@ -32,6 +32,27 @@ struct RowDirectory {
 }
 
 impl RowWriter {
+    /// Starts a file in `layout`, of nodes or of edges with the properties `specs`. A group has up to
+    /// `limit` bytes of values.
+    pub(super) fn create(
+        layout: PropertyLayout,
+        kind: RowKind,
+        specs: &[PropertySpec],
+        sink: Sink,
+        limit: usize,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        Ok(match layout {
+            PropertyLayout::Columns => {
+                RowWriter::Columns(ColumnWriter::new(specs, sink, limit, cancel))
+            }
+            PropertyLayout::Zipg => {
+                RowWriter::Flat(FlatWriter::create(sink, limit, cancel, kind, specs)?)
+            }
+            PropertyLayout::Blocks => RowWriter::Blocks(BlockWriter::new(sink, limit, cancel)),
+        })
+    }
+
     fn push(&mut self, values: RowValues<'_>) -> Result<()> {
         match self {
             RowWriter::Columns(rows) => rows.push(values),
@@ -73,7 +94,7 @@ impl RowWriter {
 
 /// Writer of a file of columns.
 #[derive(Debug)]
-struct ColumnWriter {
+pub(super) struct ColumnWriter {
     sink: Sink,
     /// Bytes of values up to which a group grows before it is encoded.
     limit: usize,
@@ -126,10 +147,11 @@ impl ColumnWriter {
         let (mut group, mut bytes) = (GroupDirectory::default(), Vec::new());
         group.rows = self.rows;
         for (property, column) in std::mem::take(&mut self.columns) {
-            let layout = match self.searchable.contains(&property) {
-                true => column.write_searchable(self.rows, &self.cancel, &mut bytes)?,
-                false => column.write(self.rows, &self.cancel, &mut bytes)?,
+            let codec = match self.searchable.contains(&property) {
+                true => CodecChoice::Searchable,
+                false => CodecChoice::Smallest,
             };
+            let layout = column.write(self.rows, codec, &self.cancel, &mut bytes)?;
             let layout = layout.moved(self.sink.len());
             group.columns.insert(property, layout);
             self.drain(&mut bytes)?;
@@ -140,7 +162,7 @@ impl ColumnWriter {
             group.ends = Some(ends.moved(self.sink.len()));
             self.drain(&mut bytes)?;
             let times = std::mem::take(&mut self.times);
-            let layout = times.write_frame(self.rows, &self.cancel, &mut bytes)?;
+            let layout = times.write(self.rows, CodecChoice::Numbers, &self.cancel, &mut bytes)?;
             let layout = layout.moved(self.sink.len());
             group.times = Some(layout);
             self.drain(&mut bytes)?;
@@ -172,22 +194,8 @@ pub(super) struct NodeWriter {
 }
 
 impl NodeWriter {
-    /// A file of the layout, for properties as `specs` has them.
-    pub(super) fn of(
-        layout: PropertyLayout,
-        specs: &[PropertySpec],
-        sink: Sink,
-        limit: usize,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
-        let rows = match layout {
-            PropertyLayout::Columns => {
-                RowWriter::Columns(ColumnWriter::new(specs, sink, limit, cancel))
-            }
-            PropertyLayout::Zipg => RowWriter::Flat(FlatWriter::nodes(sink, limit, cancel, specs)?),
-            PropertyLayout::Blocks => RowWriter::Blocks(BlockWriter::new(sink, limit, cancel)),
-        };
-        Ok(NodeWriter { rows, next: 0 })
+    pub(super) fn new(rows: RowWriter) -> Self {
+        NodeWriter { rows, next: 0 }
     }
 
     /// Appends the properties of `node`, which must be higher than all nodes before.
@@ -225,22 +233,8 @@ pub(super) struct EdgeWriter {
 }
 
 impl EdgeWriter {
-    /// A file of the layout, for properties as `specs` has them.
-    pub(super) fn of(
-        layout: PropertyLayout,
-        specs: &[PropertySpec],
-        sink: Sink,
-        limit: usize,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
-        let rows = match layout {
-            PropertyLayout::Columns => {
-                RowWriter::Columns(ColumnWriter::new(specs, sink, limit, cancel))
-            }
-            PropertyLayout::Zipg => RowWriter::Flat(FlatWriter::edges(sink, limit, cancel, specs)?),
-            PropertyLayout::Blocks => RowWriter::Blocks(BlockWriter::new(sink, limit, cancel)),
-        };
-        Ok(EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] })
+    pub(super) fn new(rows: RowWriter) -> Self {
+        EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] }
     }
 
     /// Appends the next edge, in the order of nodes, types, times and insertion.

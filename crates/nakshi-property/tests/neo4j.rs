@@ -1,4 +1,4 @@
-//! Export for Neo4j: what it writes is read back by our own loader, whose headers are Neo4j's.
+//! Export for Neo4j; Nakshi's own import, which knows Neo4j's headers, reads the files back.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -51,7 +51,7 @@ fn content(store: &Arc<Store>) -> Vec<String> {
     let mut lines = Vec::new();
     for id in graph.get_node_ids(&[]).unwrap() {
         let mut properties = graph.get_node_property(&id, None).unwrap();
-        // Neo4j wants a label, so that nodes without any have got one.
+        // Nodes without labels have got one, because Neo4j needs it.
         properties.retain(|(name, _)| *name != "labels");
         properties.sort_by_key(|(name, _)| *name);
         lines.push(format!("{id} {properties:?}"));
@@ -68,7 +68,7 @@ fn content(store: &Arc<Store>) -> Vec<String> {
     lines
 }
 
-/// A field in quotes, or nothing for null.
+/// A field in quotes; empty for null.
 fn field(value: Option<&str>) -> String {
     value.map_or(String::new(), |text| format!("\"{}\"", text.replace('"', "\"\"")))
 }

@@ -41,7 +41,7 @@ struct Model {
 }
 
 impl Model {
-    /// The edges that stay: the last of those with the same ends and type.
+    /// The edges that a load keeps: the last of those with the same ends and type.
     fn edges(&self, duplicates: Duplicates) -> Vec<Edge> {
         let key = |edge: &Edge| (edge.source, edge.ty.clone(), edge.target);
         let mut kept: Vec<Edge> = Vec::new();
@@ -163,11 +163,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Seen red with times left out of the order, with the first of equal edges kept, with shards
     /// that mix up nodes, with the upper bound of times left out, with rows that are found without
-    /// the groups before theirs, and, by the check, with lists of rows that have a wrong one. In the
-    /// flat layout with values that are not escaped, and with hits given to the edge before. In blocks
-    /// with the first blocks of a group for those that are asked for. Of parts of values, with those that
-    /// are not escaped in the flat layout, with the empty part found nowhere, and with a condition that is
-    /// not asked of the rows that another one has left.
+    /// the groups before theirs, and, by the check, with a wrong row in a list of rows. In the flat
+    /// layout, seen red with values that are not escaped, and with hits given to the edge before.
+    /// In blocks, seen red with the first blocks of a group in place of the right ones. For parts
+    /// of values, seen red with parts that are not escaped in the flat layout, with the empty part
+    /// found nowhere, and with a condition that is not applied to the rows that another condition
+    /// has found.
     #[test]
     fn queries_are_those_of_a_model(
         model in models(),
@@ -419,7 +420,7 @@ fn tables_that_cannot_be_are_refused() {
     }
 }
 
-/// Spaces of ids, labels and types by table; text ids; no edges at all.
+/// Id spaces, labels and types by table; text ids; a store without edges.
 #[test]
 fn tables_by_name() {
     let home = tempfile::tempdir().unwrap();
@@ -455,7 +456,7 @@ fn tables_by_name() {
     assert!(open(&empty).get_node_ids(&[]).unwrap().is_empty());
 }
 
-/// What is built does not depend on memory or threads, and too little memory is refused at once.
+/// The store depends neither on memory nor on threads, and too little memory is refused at once.
 #[test]
 fn memory_does_not_change_a_store() {
     let home = tempfile::tempdir().unwrap();
@@ -492,7 +493,7 @@ fn memory_does_not_change_a_store() {
     load(&home.path().join("g"), vec![], vec![], &options, &Hooks::default()).unwrap();
 }
 
-/// Bytes of property files that were flipped, and cut off, are found when they are loaded.
+/// Flipped bytes and missing ends of property files are found when the files are loaded.
 #[test]
 fn damage_is_found() {
     LAYOUTS.into_iter().for_each(damage_is_found_in);
@@ -551,7 +552,7 @@ fn larger(home: &Path, properties: PropertyLayout) -> Arc<Store> {
     Store::open(&path, &OpenOptions::default()).unwrap()
 }
 
-/// The least memory that a store can be asked with.
+/// The least memory with which a store can be queried.
 fn least(store: &Arc<Store>) -> u64 {
     let open = |memory| PropertyGraph::open(store, Some(memory), &CancelToken::new());
     let Err(Error::Budget { needed, .. }) = open(0) else { panic!() };
@@ -559,11 +560,11 @@ fn least(store: &Arc<Store>) -> u64 {
     needed
 }
 
-/// Files that do not fit into memory answer as those that do, to several threads, and a part of a long
-/// value does not read the rest.
+/// Files that do not fit into memory give the same answers as files that do, to several threads,
+/// and reading a part of a long value does not read the rest.
 ///
-/// Seen red with words that end at a page, with blocks given to the row before, and with the index of
-/// the first group for all.
+/// Seen red with words that end at a page, with blocks given to the row before, and with the index
+/// of the first group for all.
 #[test]
 fn a_graph_on_disk_answers_as_one_in_memory() {
     for properties in [PropertyLayout::Columns, PropertyLayout::Blocks] {
@@ -629,7 +630,7 @@ fn a_graph_on_disk_answers_as_one_in_memory() {
     }
 }
 
-/// Damage on disk is found when it is read, by whoever reads it, and the rest can be read on.
+/// Damage on disk is found by the read that meets it, and the rest stays readable.
 ///
 /// Seen red with pages of the cache that are not verified.
 #[test]
@@ -659,8 +660,8 @@ fn damage_on_disk_is_found_when_it_is_read() {
     assert!((0..200).any(|v| graph.get_node_property(&id(v), None).is_err()));
 }
 
-/// What is declared is said, of nodes and edges alike; what cannot be is refused, with nothing left.
-/// Seen red with a list taken for a string, and with names that are not looked up.
+/// Searchable properties are reported, of nodes and edges alike; impossible ones are refused, with
+/// nothing left. Seen red with a list taken for a string, and with names that are not looked up.
 #[test]
 fn only_strings_and_bytes_are_searchable() {
     let home = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The section of properties in the manifest: its bytes are those that version 0.1.0 wrote, and sections
-//! that this version does not know are kept, with their files.
+//! The property section of the manifest has the bytes that version 0.1.0 wrote, and sections that
+//! this version does not know are kept, with their files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/0.1.0").join(name)
 }
 
-/// A copy of the store with properties, which a test may change.
+/// A copy of the fixture store with properties, which a test may change.
 fn people(home: &Path) -> PathBuf {
     let path = home.join("people.nakshi");
     fs::create_dir(&path).unwrap();
@@ -33,7 +33,7 @@ fn manifest_of(path: &Path) -> (Vec<u8>, Manifest) {
     (bytes, manifest)
 }
 
-/// The hashes are those that version 0.1.0 told.
+/// The hashes are those that version 0.1.0 printed.
 #[test]
 fn manifests_of_before_are_written_back_byte_by_byte() {
     for (name, hash, files) in
@@ -75,7 +75,7 @@ fn sections_of_nobody_known_are_kept_with_their_files() {
     let home = tempfile::tempdir().unwrap();
     let path = people(home.path());
     let (_, mut manifest) = manifest_of(&path);
-    // A file whose name is that of another generation's, and whose bytes are another file's.
+    // A file that is named like a file of another generation, with the bytes of another file.
     let PropertyEntry { segments, .. } = PropertyEntry::of(&manifest).unwrap().unwrap();
     let file = FileEntry { name: "nodes-9.s0.prop".into(), ..segments.nodes[0].clone() };
     for end in ["", ".sum"] {
@@ -88,7 +88,7 @@ fn sections_of_nobody_known_are_kept_with_their_files() {
     fs::write(path.join("MANIFEST-1"), &bytes).unwrap();
     assert_eq!(manifest_of(&path), (bytes, manifest.clone()));
 
-    // The writer removes what a crash has left, and nothing that a section names.
+    // The writer removes files that a crash has left, but none that a section names.
     fs::write(path.join("nodes-8.s0.prop"), "of a compaction that was killed").unwrap();
     let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap();
     let node = Change::AppendNode { id: ExternalId::Text("zoe".into()), properties: Vec::new() };

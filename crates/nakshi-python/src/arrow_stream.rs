@@ -31,7 +31,7 @@ pub fn import(object: &Bound<'_, PyAny>) -> PyResult<BatchStream> {
 /// Wraps a reader in the capsule that `__arrow_c_stream__` returns.
 ///
 /// # Errors
-/// Only if Python is out of memory.
+/// Python is out of memory.
 pub fn export<'py>(py: Python<'py>, reader: BatchStream) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }

@@ -2,8 +2,10 @@
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
 //! - [`property`]: loading property graphs, and queries on them;
+//! - [`conditions`]: property values and conditions;
 //! - [`builders`]: functions that make, check and copy stores;
 //! - [`cluster`]: a server of a cluster, and runs on servers;
+//! - [`workloads`]: the measurements of `nakshi bench`;
 //! - [`call`]: long calls that can be stopped;
 //! - [`arrow_stream`], [`arrays`]: tables and NumPy arrays, as input and output;
 //! - [`errors`]: the exceptions of `nakshi.errors`.
@@ -14,10 +16,12 @@ mod arrow_stream;
 mod builders;
 mod call;
 mod cluster;
+mod conditions;
 mod errors;
 mod outcome;
 mod property;
 mod store;
+mod workloads;
 
 /// The compiled half of the `nakshi` package.
 #[pymodule]
@@ -34,6 +38,10 @@ mod _core {
     use crate::property::{PyProperties, Record, load};
     #[pymodule_export]
     use crate::store::Store;
+    #[pymodule_export]
+    use crate::workloads::{
+        measure_appends, measure_compaction, measure_friends, measure_linkbench, measure_queries,
+    };
 
     /// Version of the package.
     #[allow(non_upper_case_globals)] // Python's name for it.

@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use nakshi::property::{
-    Change, Condition, EdgeData, EdgeRecord, LoadOptions, Projection, PropertyGraph,
+    Change, EdgeData, EdgeRecord, LoadOptions, NodeOrder, Projection, PropertyGraph,
     PropertyLayout, PropertyStore, Table, TableRows, Value, load as load_tables, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::{Encoding, OpenOptions, import};
-use nakshi::{changes, friends, meanwhile, workload};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -18,6 +16,7 @@ use serde::Deserialize;
 
 use crate::builders::{Batches, hooks, layout, separator};
 use crate::call::long;
+use crate::conditions::{Asked, borrowed, value_of, wanted};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 
@@ -126,19 +125,13 @@ fn record(record: EdgeRecord) -> Record {
 }
 
 /// Options of a compaction.
-fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
+pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
     let usual = LoadOptions::default();
     LoadOptions {
         memory: memory.unwrap_or(usual.memory),
         threads: threads.unwrap_or(usual.threads),
         ..usual
     }
-}
-
-fn duration(seconds: f64) -> PyResult<Duration> {
-    let told =
-        |_| nakshi::store::Error::Invalid(format!("{seconds} seconds; say how long to measure"));
-    Ok(Duration::try_from_secs_f64(seconds).map_err(told).map_err(Failure::from)?)
 }
 
 fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
@@ -175,35 +168,6 @@ fn ids<'py>(py: Python<'py>, ids: &[ExternalId]) -> PyResult<Bound<'py, PyList>>
     Ok(list)
 }
 
-fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if object.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(flag) = object.cast::<PyBool>() {
-        return Ok(Value::Bool(flag.is_true()));
-    }
-    if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Value::String(text.to_str()?.to_owned()));
-    }
-    if let Ok(bytes) = object.cast::<PyBytes>() {
-        return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
-    }
-    if let Ok(float) = object.cast::<PyFloat>() {
-        return Ok(Value::Float(float.value()));
-    }
-    if object.hasattr("__index__")? {
-        return Ok(Value::Int(object.call_method0("__index__")?.extract()?));
-    }
-    if object.is_instance_of::<PyList>() || object.is_instance_of::<pyo3::types::PyTuple>() {
-        let items = object.try_iter()?.map(|item| value_of(&item?));
-        return Ok(Value::List(items.collect::<PyResult<_>>()?));
-    }
-    let name = object.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "a property is str, bytes, int, float, bool, or a list of these, not {name}"
-    )))
-}
-
 fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
@@ -235,31 +199,6 @@ fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'py>> {
 
 fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>>> {
     found.iter().map(|data| edge(py, data)).collect()
-}
-
-/// Name and value of a condition; true if the value is to be contained.
-type Asked<'py> = (String, Bound<'py, PyAny>, bool);
-
-/// Conditions, with Python values or with values as text.
-fn wanted(
-    graph: &PropertyGraph,
-    asked: Vec<Asked<'_>>,
-    text: bool,
-) -> PyResult<Vec<(String, Condition)>> {
-    let one = |(name, value, part): Asked<'_>| {
-        let value = match text {
-            true => {
-                graph.parse(&name, value.cast::<PyString>()?.to_str()?).map_err(Failure::from)?
-            }
-            false => value_of(&value)?,
-        };
-        Ok((name, if part { Condition::Contains(value) } else { Condition::Is(value) }))
-    };
-    asked.into_iter().map(one).collect()
-}
-
-fn borrowed(wanted: &[(String, Condition)]) -> Vec<(&str, Condition)> {
-    wanted.iter().map(|(name, condition)| (name.as_str(), condition.clone())).collect()
 }
 
 fn properties(object: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
@@ -320,7 +259,8 @@ enum PropertySource {
 }
 
 impl PyProperties {
-    fn graph(&self) -> PyResult<PropertyGraph> {
+    /// The graph after its last commit, or that of a snapshot.
+    pub fn graph(&self) -> PyResult<PropertyGraph> {
         match &self.0 {
             PropertySource::Store(..) => Ok(self.store()?.snapshot()),
             PropertySource::Snapshot(graph) => Ok(graph.clone()),
@@ -340,7 +280,7 @@ impl PyProperties {
     }
 
     /// The store as the only writer. It first reads the commits of others, which may take long.
-    fn writer(&self, py: Python<'_>) -> PyResult<Arc<PropertyStore>> {
+    pub fn writer(&self, py: Python<'_>) -> PyResult<Arc<PropertyStore>> {
         let store = self.store()?;
         if !store.is_writer() {
             long(py, None, |call| Ok(store.start_writing(&call.cancel)?))?;
@@ -477,90 +417,6 @@ impl PyProperties {
         Ok(serde_json::to_string(&report).map_err(Failure::from)?)
     }
 
-    /// Runs a workload; `config` is a JSON object. Returns the measurements, as JSON.
-    #[pyo3(signature = (config, *, progress = None))]
-    fn workload(
-        &self,
-        py: Python<'_>,
-        config: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let graph = self.graph()?;
-        let measured =
-            long(py, progress, |call| Ok(workload::run(&graph, &config, &call.cancel)?))?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Runs LinkBench's mix, which changes the store; `config` and result are those of `workload`.
-    #[pyo3(signature = (config, *, progress = None))]
-    fn linkbench(
-        &self,
-        py: Python<'_>,
-        config: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let store = self.writer(py)?;
-        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let measured =
-            long(py, progress, |call| Ok(changes::linkbench(&store, &config, &call.cancel)?))?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Compacts the store while threads read, and reads for `seconds` before and after. `config` is
-    /// that of `workload`; `memory` and `compacting` threads belong to the compaction. Returns the
-    /// measurements, as JSON.
-    #[pyo3(signature = (config, seconds, *, memory = None, compacting = None, progress = None))]
-    fn compaction(
-        &self,
-        py: Python<'_>,
-        config: &str,
-        seconds: f64,
-        memory: Option<u64>,
-        compacting: Option<usize>,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let (store, idle) = (self.writer(py)?, duration(seconds)?);
-        let config: workload::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let options = load_options(memory, compacting);
-        let measured = long(py, progress, |call| {
-            Ok(meanwhile::compaction(&store, &config, &options, idle, &call.cancel)?)
-        })?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Appends nodes to the store for some seconds; returns the measurements, as JSON.
-    #[pyo3(signature = (writers, in_flight, seconds, *, progress = None))]
-    fn appends(
-        &self,
-        py: Python<'_>,
-        writers: usize,
-        in_flight: usize,
-        seconds: f64,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let (store, lasts) = (self.writer(py)?, duration(seconds)?);
-        let measured = long(py, progress, |call| {
-            Ok(changes::appends(&store, writers, in_flight, lasts, &call.cancel)?)
-        })?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
-    /// Lists friends of users on cold or warm pages; `config` is a JSON object. Returns the
-    /// measurements, as JSON.
-    #[staticmethod]
-    #[pyo3(signature = (path, config, *, progress = None))]
-    fn list_friends(
-        py: Python<'_>,
-        path: PathBuf,
-        config: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
-        let config: friends::Config = serde_json::from_str(config).map_err(Failure::from)?;
-        let measured = long(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))?;
-        Ok(serde_json::to_string(&measured).map_err(Failure::from)?)
-    }
-
     /// Properties of a node, by name; all that it has if `names` is `None`.
     #[pyo3(signature = (id, names = None))]
     fn get_node_property<'py>(
@@ -611,18 +467,47 @@ impl PyProperties {
         Ok(found.map_err(Failure::from)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Nodes that meet all conditions.
-    #[pyo3(signature = (properties, *, text = false))]
+    /// Nodes that meet all conditions, sorted by a property if `order_by` names one.
+    #[pyo3(signature = (properties, *, text = false, order_by = None, descending = false, limit = None))]
     fn get_node_ids<'py>(
         &self,
         py: Python<'py>,
         properties: Vec<Asked<'py>>,
         text: bool,
+        order_by: Option<&str>,
+        descending: bool,
+        limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
-        let found = py.detach(|| graph.get_node_ids(&borrowed(&wanted)));
+        let order = NodeOrder { by: order_by, descending, limit };
+        let found = py.detach(|| graph.find_nodes(&borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
+    }
+
+    /// Number of nodes that meet all conditions.
+    #[pyo3(signature = (properties, *, text = false))]
+    fn count_nodes(&self, py: Python<'_>, properties: Vec<Asked<'_>>, text: bool) -> PyResult<u64> {
+        let graph = &self.graph()?;
+        let wanted = wanted(graph, properties, text)?;
+        let count = py.detach(|| graph.count_nodes(&borrowed(&wanted)));
+        Ok(count.map_err(Failure::from)?)
+    }
+
+    /// Counts of the nodes that meet all conditions, by the value of a property.
+    #[pyo3(signature = (properties, by, *, text = false))]
+    fn count_nodes_by<'py>(
+        &self,
+        py: Python<'py>,
+        properties: Vec<Asked<'py>>,
+        by: &str,
+        text: bool,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
+        let graph = &self.graph()?;
+        let wanted = wanted(graph, properties, text)?;
+        let counts = py.detach(|| graph.count_nodes_by(&borrowed(&wanted), by));
+        let counts = counts.map_err(Failure::from)?;
+        counts.iter().map(|(value, count)| Ok((of_value(py, value)?, *count))).collect()
     }
 
     /// Destinations of a node's edges that meet all conditions.

@@ -105,13 +105,13 @@ impl Store {
     #[getter]
     fn columns(&self) -> PyResult<Vec<String>> {
         let store = self.opened()?;
-        Ok(nakshi::describe::columns(&store))
+        Ok(nakshi::info::columns(&store))
     }
 
     /// Summary of the store, as JSON.
     fn info(&self) -> PyResult<String> {
         let store = self.opened()?;
-        let info = nakshi::describe::info(&store).map_err(Failure::from)?;
+        let info = nakshi::info::info(&store).map_err(Failure::from)?;
         Ok(serde_json::to_string(&info).map_err(Failure::from)?)
     }
 

@@ -27,21 +27,6 @@ pub struct BackupReport {
     pub log_bytes: u64,
 }
 
-/// Copies the store at `source` to the new store `destination`, in the state after one of its
-/// commits, while another process may be writing to it. Every page is compared with its checksum
-/// during the copy. Striped files are joined in the one directory of the copy.
-///
-/// # Errors
-/// Damage of the source; [`Error::Exists`]; read and write errors. Nothing is left then.
-pub fn backup(
-    fs: &Arc<dyn WriteFs>,
-    source: &Path,
-    destination: &Path,
-    hooks: &Hooks,
-) -> Result<BackupReport> {
-    backup_with(fs, source, destination, hooks, &|_, _| Ok(Vec::new()))
-}
-
 /// A log file that is held open, since a compaction may remove it.
 #[derive(Debug)]
 pub struct OpenLog {
@@ -55,13 +40,16 @@ pub struct OpenLog {
     pub len: u64,
 }
 
-/// Copies a store like [`backup`], together with the logs that `logs` opens: the files that its
-/// sections need and the manifest does not name. `logs` gets the path and the manifest of the
-/// store.
+/// Copies the store at `source` to the new store `destination`, in the state after one of its
+/// commits, while another process may be writing to it. Every page is compared with its checksum
+/// during the copy. Striped files are joined in the one directory of the copy.
+/// `logs` gets the path and the manifest of the store, and opens the log files that its sections
+/// need and the manifest does not name.
 ///
 /// # Errors
-/// Same as [`backup`], and the errors of `logs`.
-pub fn backup_with(
+/// Damage of the source; [`Error::Exists`]; read and write errors; errors of `logs`. Nothing is left
+/// then.
+pub fn backup(
     fs: &Arc<dyn WriteFs>,
     source: &Path,
     destination: &Path,

@@ -115,7 +115,7 @@ fn through_import(bytes: &[u8], name: &str, format: Format) {
     let opened = Store::open(&store, &OpenOptions::default()).expect("what was imported opens");
     assert_eq!(opened.num_vertices(), report.vertices);
     assert_eq!(opened.num_edges(), report.edges);
-    let checked = check(&store, &OpenOptions::default(), &mut |_, _| {});
+    let checked = check(&store, &OpenOptions::default(), &[], &mut |_, _| {});
     let checked = checked.expect("what was imported can be checked");
     assert!(checked.ok, "{:?}", checked.problems);
 }

@@ -16,9 +16,9 @@
 //! For the crates above that keep files of their own in a store, as `nakshi-property` does:
 //!
 //! - [`Section`], [`Manifest::section`], [`StoreBuilder::add_section`]: their part of the manifest;
-//!   [`SectionCheck`], [`check_with`], [`backup_with`]: their part of a check and of a backup;
-//! - [`Sink`], [`files`], [`varint`]: files with page checksums, names and identities, numbers of
-//!   any length;
+//!   [`SectionCheck`], [`OpenLog`]: their part of a check and of a backup;
+//! - [`Sink`], [`files`], [`varint`], [`codec::pack_bits`]: files with page checksums, names and
+//!   identities, numbers of any length and of one width;
 //! - [`sort`], [`import::read`], [`cast`], [`import::Budget`]: temporary files, opened inputs, their
 //!   columns in few types, shares of memory;
 //! - [`ListStream`], [`ResidentIds`], [`without_rows`]: all lists in order, ids in memory, the
@@ -61,10 +61,10 @@ pub mod varint;
 mod vertex;
 
 pub use adjacency::Adjacency;
-pub use backup::{BackupReport, OpenLog, backup, backup_with};
+pub use backup::{BackupReport, OpenLog, backup};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
 pub use cache_plan::{CachePlan, PlanInfo, PlanSide};
-pub use check::{CheckReport, SectionCheck, check, check_with};
+pub use check::{CheckReport, SectionCheck, check};
 pub use codec::{Encoding, Term};
 pub use column::{AttributeColumn, ColumnSlice, ColumnType, Number, NumberSlice};
 pub use error::{Error, Result};

@@ -29,7 +29,10 @@ fn a_failure_at_every_operation() -> Outcome {
         let result = sample::build(fs, &dest, 60, 4096);
         if dest.exists() {
             // only the very last step, the fsync of the parent, comes after the rename
-            assert!(check(&dest, &OpenOptions::default(), &mut |_, _| ())?.ok, "operation {nth}");
+            assert!(
+                check(&dest, &OpenOptions::default(), &[], &mut |_, _| ())?.ok,
+                "operation {nth}"
+            );
             assert_eq!(nth, operations - 1);
             std::fs::remove_dir_all(&dest)?;
         }
@@ -39,7 +42,7 @@ fn a_failure_at_every_operation() -> Outcome {
     }
     let again = sample::build(Arc::new(RealFs::new()), &dest, 60, 4096)?;
     assert_eq!(again.content_hash(), expected);
-    assert!(check(&dest, &OpenOptions::default(), &mut |_, _| ())?.ok);
+    assert!(check(&dest, &OpenOptions::default(), &[], &mut |_, _| ())?.ok);
     Ok(())
 }
 

@@ -46,7 +46,7 @@ fn refused_by(dest: &Path, file: &Path, page: Option<usize>, what: &str, deep: b
     if !deep {
         return;
     }
-    match check(dest, &OpenOptions::default(), &mut |_, _| ()) {
+    match check(dest, &OpenOptions::default(), &[], &mut |_, _| ()) {
         Err(error) => assert!(named(&error.to_string()), "{what}: {error}"),
         Ok(report) => {
             assert!(!report.ok);
@@ -269,7 +269,7 @@ fn readers_never_write() -> Outcome {
         fs::set_permissions(&file, permissions)?;
     }
     read_all(&dest)?;
-    assert!(check(&dest, &OpenOptions::default(), &mut |_, _| ())?.ok);
+    assert!(check(&dest, &OpenOptions::default(), &[], &mut |_, _| ())?.ok);
     assert_eq!((state(&dest), state(dir.path())), before);
     Ok(())
 }

@@ -29,7 +29,7 @@ fn build(dest: &Path, directed: bool, out: &[&[u32]], into: &[&[u32]]) -> Result
 }
 
 fn problems(dest: &Path) -> Result<String> {
-    Ok(check(dest, &OpenOptions::default(), &mut |_, _| ())?.problems.join("\n"))
+    Ok(check(dest, &OpenOptions::default(), &[], &mut |_, _| ())?.problems.join("\n"))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_sound_store_is_sound() -> Outcome {
     let dest = dir.path().join("g");
     let manifest = sample::plain(&dest, 3000)?;
     let mut last = (0, 0);
-    let report = check(&dest, &OpenOptions::default(), &mut |done, total| {
+    let report = check(&dest, &OpenOptions::default(), &[], &mut |done, total| {
         assert!(last.0 <= done && done <= total);
         last = (done, total);
     })?;
@@ -123,7 +123,7 @@ fn manifests_that_lie() -> Outcome {
         let mut manifest = truth.clone();
         change(&mut manifest);
         std::fs::write(dest.join("MANIFEST-1"), manifest.to_bytes()?).expect("writable");
-        match check(&dest, &OpenOptions::default(), &mut |_, _| ()) {
+        match check(&dest, &OpenOptions::default(), &[], &mut |_, _| ()) {
             Ok(report) => Ok(report.problems.join("\n")),
             Err(error) => Ok(error.to_string()),
         }

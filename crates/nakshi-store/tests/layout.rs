@@ -72,7 +72,7 @@ fn rewritten(folder: &Path, name: &str, store: &Store, order: &Permutation) -> R
 /// Source, target and weight of every edge, by the users' ids.
 fn exported(folder: &Path, store: &Store) -> Result<Vec<String>> {
     let file = folder.join("edges-out.tsv");
-    export::export(store, &file, &export::ExportOptions::default(), &Hooks::default())?;
+    export::export_edges(store, &file, &export::ExportOptions::default(), &Hooks::default())?;
     let text = std::fs::read_to_string(&file).map_err(|e| Error::io("read", &file, e))?;
     let undirected = !store.directed();
     let mut lines: Vec<String> = text
@@ -124,7 +124,7 @@ proptest! {
         let path = folder.join("back");
         let manifest = rewrite(&mixed, &path, &back, &options, &Hooks::default()).unwrap();
         prop_assert_eq!(manifest.content_hash(), plain.content_hash());
-        let report = check(&path, &OpenOptions::default(), &mut |_, _| ()).unwrap();
+        let report = check(&path, &OpenOptions::default(), &[], &mut |_, _| ()).unwrap();
         prop_assert!(report.ok, "{:?}", report.problems);
     }
 }
@@ -322,7 +322,8 @@ fn a_failed_rewrite_leaves_nothing() -> Outcome {
         if dest.exists() {
             // Only the very last step, the fsync of the parent, comes after the rename.
             assert!(
-                nth == operations - 1 && check(&dest, &OpenOptions::default(), &mut |_, _| ())?.ok
+                nth == operations - 1
+                    && check(&dest, &OpenOptions::default(), &[], &mut |_, _| ())?.ok
             );
             std::fs::remove_dir_all(&dest)?;
         }

@@ -1,21 +1,16 @@
 //! Graphs larger than memory: store, analyse, serve.
 //!
-//! The layers under one name:
+//! This crate gives the layers one name:
 //!
 //! - [`io`]: storage backends, page cache, checksummed page files;
 //! - [`store`]: the format on disk, import, external ids;
-//! - [`property`]: properties of nodes and edges, asked for and changed;
+//! - [`property`]: properties of nodes and edges: queries and changes;
 //! - [`engine`]: semi-external engine, vertex programs, algorithms;
-//!
-//! and what needs several of them at once, shared by the faces:
-//!
-//! - [`analysis`]: from the name of an algorithm to an answer in the users' ids;
-//! - [`cluster`]: the same on several servers, and what they would send and keep;
-//! - [`layout`]: from the name of an order to a store in that order;
-//! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
-//! - [`describe`]: what a store holds;
-//! - [`workload`], [`changes`], [`meanwhile`], [`friends`]: TAO's and Graph Search's queries, LinkBench and
-//!   durable appends, reads while a compaction runs, lists of friends on cold pages, measured.
+//! - [`analysis`], [`cluster`]: runs of an algorithm by its name, on one machine and on several;
+//! - [`layout`]: orders of vertices and plans of a static cache, by name;
+//! - [`table`], [`names`], [`files`], [`write_back`](write_back()): results by external id, as Arrow, as
+//!   files and as properties;
+//! - [`info`]: the description of a store.
 //!
 //! # Guide
 //!
@@ -41,10 +36,9 @@
 //! # }
 //! ```
 //!
-//! An algorithm runs by its name, with its parameters as JSON and the users' ids in them and
-//! in what comes back. An [estimate](analysis::estimate) tells the memory beforehand; less
-//! than its minimum is refused, and with less than it says for lists in memory they stay on
-//! the SSD.
+//! An algorithm runs by its name. Its parameters are JSON, and vertices have the users' ids in
+//! parameters and results. An [estimate](analysis::estimate) gives the memory of a run beforehand.
+//! A budget below its minimum is refused; edge lists that do not fit in the budget stay on the SSD.
 //!
 //! ```
 //! use nakshi::analysis;
@@ -80,8 +74,8 @@
 //! # }
 //! ```
 //!
-//! A [vertex program](engine::program) says what one vertex does; the engine runs it on all of
-//! them, with edge lists in memory or on the SSD. This one finds the largest number that
+//! A [vertex program](engine::program) defines what one vertex does; the engine runs it on all
+//! vertices, with edge lists in memory or on the SSD. This one finds the largest number that
 //! reaches a vertex.
 //!
 //! ```
@@ -107,12 +101,12 @@
 //!         vertex
 //!     }
 //!
-//!     /// Once an iteration for every active vertex: asks for its edge list.
+//!     /// Runs once an iteration for every active vertex, and asks for its edge list.
 //!     fn run(&self, _: &mut Vertex<Self>, cx: &mut RunContext<'_, Self>) {
 //!         cx.request_own(ListKind::OUT);
 //!     }
 //!
-//!     /// The list is here: tells the number to all neighbours.
+//!     /// Runs when the list has arrived, and sends the number to all neighbours.
 //!     fn run_on_vertex(
 //!         &self,
 //!         me: &mut Vertex<Self>,
@@ -122,7 +116,7 @@
 //!         cx.multicast_list(list, me.state)
 //!     }
 //!
-//!     /// Who hears of a larger number passes it on in the next iteration.
+//!     /// Takes a larger number over, and activates the vertex for the next iteration.
 //!     fn run_on_message(&self, state: &mut u32, heard: &u32, cx: &mut Signals<'_, Self>) {
 //!         if *heard > *state {
 //!             *state = *heard;
@@ -139,30 +133,15 @@
 //! # }
 //! ```
 
+pub use nakshi_commands::{
+    Error, Result, analysis, cluster, files, info, layout, names, table, write_back,
+};
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;
 pub use nakshi_property as property;
-
-pub mod analysis;
-pub mod changes;
-pub mod cluster;
-pub mod describe;
-mod draw;
-mod error;
-pub mod files;
-pub mod friends;
-pub mod layout;
-pub mod meanwhile;
-pub mod names;
-pub mod table;
-pub mod workload;
-mod write_back;
 
 /// The on-disk graph store: format, import, external ids. Its check, backup and export know properties too.
 pub mod store {
     pub use nakshi_property::{backup, check, export};
     pub use nakshi_store::*;
 }
-
-pub use error::{Error, Result};
-pub use write_back::write_back;

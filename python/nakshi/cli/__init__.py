@@ -6,7 +6,8 @@ memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``clusters`` (cluster, worker), ``queries`` (get,
-neighbors, find, bench), ``options`` (what they share), ``output`` (text, JSON).
+neighbors, find), ``benches`` (bench) on ``workloads``, ``options`` (what they share), ``output`` (text,
+JSON).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NoReturn
 import click
 
 from .algorithms import estimate, run
+from .benches import bench
 from .clusters import cluster, worker
 from .commands import (
     backup,
@@ -32,7 +34,7 @@ from .commands import (
     layout,
 )
 from .plots import plot
-from .queries import bench, find, get, neighbors
+from .queries import find, get, neighbors
 
 __all__ = ["main", "nakshi"]
 

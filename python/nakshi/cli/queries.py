@@ -1,10 +1,10 @@
-"""Queries of nodes and edges: ``get``, ``neighbors``, ``find``; ``bench`` times many of them."""
+"""Queries of nodes and edges: ``get``, ``neighbors``, ``find``."""
 
 from __future__ import annotations
 
 import re
-import statistics
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ _WHERE = click.option(
     "--where",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Only nodes that have this value, or with NAME~PART this part of it; once for each.",
+    help="Only nodes that meet this condition (see nakshi find); once for each.",
 )
 #: Default memory of a query for property files; larger files stay on disk.
 _MEMORY = 256 << 20
@@ -84,100 +84,45 @@ def neighbors(
 
 @click.command()
 @click.argument("store", type=options.STORE)
-@click.argument("where", nargs=-1, required=True, metavar="NAME=VALUE...")
+@click.argument("where", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--order-by", metavar="NAME", help="Sort by this property; nodes without it last.")
+@click.option("--descending", is_flag=True, help="Begin with the greatest value.")
+@click.option("--limit", type=click.IntRange(0), help="Most nodes to list.")
+@click.option("--count", is_flag=True, help="Print the number of nodes only.")
+@click.option("--count-by", metavar="NAME", help="Count the nodes by the value of this property.")
 @options.memory
 @options.as_json
-def find(store: str, where: tuple[str, ...], memory: int | None, as_json: bool) -> None:
-    """List the nodes of STORE that meet all conditions.
-
-    NAME~PART asks for text in which PART occurs.
-    """
-    graph = _open(store, memory)
-    _list(graph._queries.get_node_ids(_wanted(where), text=True), as_json)
-
-
-@click.command()
-@click.argument(
-    "workload",
-    type=click.Choice(["tao", "graph-search", "linkbench", "append", "compaction", "list-friends"]),
-)
-@click.argument("store", type=options.STORE)
-@click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
-@click.option(
-    "--access",
-    type=click.Choice(["uniform", "zipf"]),
-    help="tao, graph-search, compaction: which nodes are asked for how often [uniform].",
-)
-@click.option("--exponent", type=float, help="--access zipf: of Zipf's law [0.99].")
-@click.option(
-    "--compacting", type=click.IntRange(1), help="compaction: its threads; default: all cores."
-)
-@options.long_call
-def bench(
-    workload: str,
+def find(
     store: str,
-    queries: int,
-    seed: int,
-    access: Literal["uniform", "zipf"] | None,
-    exponent: float | None,
-    compacting: int | None,
-    as_json: bool,
-    progress: bool | None,
+    where: tuple[str, ...],
+    order_by: str | None,
+    descending: bool,
+    limit: int | None,
+    count: bool,
+    count_by: str | None,
     memory: int | None,
-    threads: int | None,
+    as_json: bool,
 ) -> None:
-    """Measure queries on STORE: each kind alone on one thread, then their mix on all.
+    """List the nodes of STORE that meet all conditions; all nodes without one.
 
-    TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
-    LinkBench reads and changes, with Zipf's laws of its own; append adds nodes from 8 threads;
-    compaction runs TAO's mix before, during and after a compaction. These change STORE, so take a
-    copy (nakshi backup). Every change is durable.
-    list-friends reads the properties of all neighbours of 1,500 nodes from disk, with as little memory
-    as works.
+    Conditions are NAME=VALUE, NAME!=VALUE, <, <=, > and >=, NAME~PART for text that contains
+    PART, NAME^=PREFIX for text that starts with PREFIX, and !NAME for nodes without the property.
     """
-    from ..graph import Graph
-
-    if workload in ("linkbench", "append") and (access or exponent is not None):
-        raise click.UsageError(
-            f"{workload} draws by laws of its own; leave out --access and --exponent"
-        )
-    graph = Graph(store)
-    if workload == "list-friends":
-        found = graph.bench_list_friends(memory=memory, seed=seed, progress=progress)
+    queries, wanted = _open(store, memory)._queries, _wanted(where)
+    if count_by is not None:
+        counts = queries.count_nodes_by(wanted, count_by, text=True)
         if as_json:
-            print_json({"store": store, "workload": workload, **found})
-            return
-        for name in ("friends", "micros", "reads", "bytes"):
-            click.echo(f"{name + ', median':<28}{statistics.median(found[name]):>12,.1f}")
-        return
-    graph.load_properties(memory=memory, progress=progress)
-    if workload == "append":
-        rows = [graph.bench_appends(in_flight=n, progress=progress) for n in (1, 64)]
-        if as_json:
-            print_json({"store": store, "workload": workload, "appends": rows})
-            return
-        for row in rows:
-            click.echo(
-                f"{row['writers']} writers, {row['in_flight']} in flight: {row['rate']:,.0f} "
-                f"durable appends/s; the disk alone: {row['syncs']:,.0f} fdatasync/s"
-            )
-        return
-    chosen: dict[str, Any] = {"queries": queries, "threads": threads, "seed": seed}
-    chosen |= {"access": access, "exponent": exponent, "progress": progress}
-    if workload == "compaction":
-        found = graph.bench_compaction(compacting=compacting, memory=memory, **chosen)
+            print_json({"counts": [{"value": _plain(v), "nodes": n} for v, n in counts]})
+        else:
+            print_pairs([(_shown(value), f"{nodes:,}") for value, nodes in counts[:limit]])
+    elif count:
+        nodes = queries.count_nodes(wanted, text=True)
+        print_json({"nodes": nodes}) if as_json else click.echo(nodes)
     else:
-        found = graph.bench(workload, **chosen)  # type: ignore[arg-type]
-    if as_json:
-        print_json({"store": store, "workload": workload, **found})
-        return
-    click.echo(f"{'':<28}{'ops/s':>12}{'p50':>9}{'p99':>9}{'p99.9':>9}{'results':>9}")
-    for one in found.get("phases") or found["classes"]:
-        times = "".join(f"{one[name]:>9.2f}" for name in ("p50", "p99", "p999"))
-        click.echo(f"{one['name']:<28}{one['rate']:>12,.0f}{times}{one['results']:>9.1f}")
-    if workload != "compaction":
-        click.echo(f"{'mix on ' + str(found['threads']) + ' threads':<28}{found['rate']:>12,.0f}")
+        found = queries.get_node_ids(
+            wanted, text=True, order_by=order_by, descending=descending, limit=limit
+        )
+        _list(found, as_json)
 
 
 def _open(store: str, memory: int | None) -> Graph:
@@ -194,16 +139,35 @@ def _open(store: str, memory: int | None) -> Graph:
     return graph
 
 
-def _wanted(where: tuple[str, ...]) -> list[tuple[str, str, bool]]:
-    """Name and value of each condition, and whether the value is a pattern to be contained."""
-    wanted = []
+def _wanted(where: tuple[str, ...]) -> list[tuple[str, tuple[Any, ...]]]:
+    """Name and parts of each condition."""
+    wanted: list[tuple[str, tuple[Any, ...]]] = []
     for condition in where:
-        found = re.match("([^=~]*)([=~])(.*)", condition, re.DOTALL)
+        if condition.startswith("!") and len(condition) > 1:
+            wanted.append((condition[1:], ("null",)))
+            continue
+        found = re.match(r"([^=~<>!^]+)(!=|>=|<=|\^=|[=~<>])(.*)", condition, re.DOTALL)
         if found is None:
-            raise click.UsageError(f"'{condition}' is no condition; write NAME=VALUE or NAME~PART")
+            raise click.UsageError(
+                f"'{condition}' is no condition; write NAME=VALUE, !=, <, <=, >, >=, NAME~PART, "
+                "NAME^=PREFIX, or !NAME for no value"
+            )
         name, sign, value = found.groups()
-        wanted.append((name, value, sign == "~"))
+        wanted.append((name, _SIGNS[sign](value)))
     return wanted
+
+
+#: Conditions by their sign, as in `nakshi.property`.
+_SIGNS: dict[str, Callable[[str], tuple[Any, ...]]] = {
+    "=": lambda value: ("is", value),
+    "!=": lambda value: ("not", ("is", value)),
+    "~": lambda value: ("contains", value),
+    "^=": lambda value: ("starts", value),
+    ">": lambda value: ("range", value, False, None, False),
+    ">=": lambda value: ("range", value, True, None, False),
+    "<": lambda value: ("range", None, False, value, False),
+    "<=": lambda value: ("range", None, False, value, True),
+}
 
 
 def _list(ids: list[Any], as_json: bool) -> None:

@@ -3,14 +3,16 @@
 use super::{Finding, Tree};
 
 /// The crates from the ground up, in the order of docs/ARCHITECTURE.md.
-const LAYERS: [&str; 8] = [
+const LAYERS: [&str; 10] = [
     "nakshi-io",
     "nakshi-succinct",
     "nakshi-store",
     "nakshi-property",
     "nakshi-engine",
     "nakshi-cluster",
+    "nakshi-commands",
     "nakshi",
+    "nakshi-workloads",
     "nakshi-python",
 ];
 

@@ -1,4 +1,4 @@
-//! Blanks out what is not code.
+//! Blanks out comments and literals.
 
 /// Rust source with comments, strings and character literals replaced by spaces; line breaks stay,
 /// so that line numbers and columns agree with the source.
@@ -19,7 +19,7 @@ pub fn code_only(source: &str) -> String {
     String::from_utf8_lossy(&code).into_owned()
 }
 
-/// Where the comment or literal that starts at `at` ends; `at` itself if none starts there.
+/// The end of the comment or literal that starts at `at`; `at` itself if none starts there.
 fn literal_end(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let in_word = at > 0 && is_word(bytes[at - 1]);

@@ -1,4 +1,4 @@
-//! The rules of the house as a program. What is inside:
+//! The rules of the project as a program:
 //!
 //! - [`layers`]: a crate uses only the crates above it;
 //! - [`modules`]: the modules of a crate use each other in the order of ARCHITECTURE, without circles;
@@ -70,7 +70,7 @@ impl Tree {
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// Whether a file or a folder of that path is tracked.
+    /// Returns true if a file or a folder of that path is tracked.
     fn contains(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         path.is_empty()

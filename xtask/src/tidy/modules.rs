@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const PAGE: &str = "docs/ARCHITECTURE.md";
 /// The header of the table.
 const HEADER: &str = "| Crate | Modules, each after those that it uses |";
-/// How many doors a path may lead through.
+/// Most doors that a path may lead through.
 const DOORS: usize = 8;
 
 /// A path of module names, and perhaps an item, from the root of a crate.
@@ -282,7 +282,7 @@ fn within(own: &Path, inner: &[Inline], line: usize) -> Path {
 struct Use<'a> {
     line: usize,
     public: bool,
-    /// What stands between `use` and the semicolon.
+    /// Text between `use` and the semicolon.
     tree: &'a str,
 }
 

@@ -3,7 +3,7 @@
 use super::lexer::code_only;
 use super::{Finding, Tree};
 
-/// What a module, file or folder of sources may not be called.
+/// Names that no module, file or folder of sources may have.
 const EMPTY: [&str; 8] =
     ["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
 

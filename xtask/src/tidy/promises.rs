@@ -1,4 +1,4 @@
-//! What is left open says why.
+//! TODOs and ignored tests have their reasons.
 
 use super::lexer::code_only;
 use super::{Finding, Tree};

@@ -3,7 +3,7 @@
 use super::lexer::code_only;
 use super::{Finding, Tree};
 
-/// The rooms made for it: system calls and aligned buffers; vector instructions beside a checked
+/// Places where `unsafe` may stand: system calls and aligned buffers; vector instructions beside a checked
 /// portable twin; disjoint writes to vertex state; the Arrow C stream handed over by Python; an allocator that
 /// counts, in a test.
 const PLACES: [&str; 6] = [
@@ -14,7 +14,7 @@ const PLACES: [&str; 6] = [
     "crates/nakshi-engine/src/shared.rs",
     "crates/nakshi-python/src/arrow_stream.rs",
 ];
-/// How far above `unsafe` its SAFETY comment may stand.
+/// Most lines between `unsafe` and its SAFETY comment.
 const REACH: usize = 8;
 
 /// Every Rust file of the workspace.

@@ -1,4 +1,4 @@
-//! Files and functions that still fit a reader's head.
+//! Lengths of files and functions.
 
 use super::lexer::code_only;
 use super::{Finding, Tree};

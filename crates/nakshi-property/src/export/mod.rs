@@ -19,12 +19,12 @@ use nakshi_store::export::{ExportSource, choose};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, Result, Store};
 
-/// Exports like [`nakshi_store::export::export`], and a store with properties as tables of nodes
+/// Exports as [`nakshi_store::export::export_edges`], and a store with properties as tables of nodes
 /// and edges with all of them. For Neo4j `path` is a directory, which must not exist. The
 /// properties are those after the last commit; they are read into memory, as they are on disk.
 ///
 /// # Errors
-/// As [`nakshi_store::export::export`]; [`Error::Invalid`] for a file of nodes beside files for
+/// As [`nakshi_store::export::export_edges`]; [`Error::Invalid`] for a file of nodes beside files for
 /// Neo4j.
 pub fn export(
     store: &Store,
@@ -32,34 +32,46 @@ pub fn export(
     options: &ExportOptions,
     hooks: &Hooks,
 ) -> Result<Exported> {
-    let format = choose(options.format, path);
-    if with_tables(store, format, options)? {
-        let manifest = store.manifest();
-        let needed = manifest.reading_memory().saturating_add(tables::need(manifest)?);
-        Error::afford(needed, options.memory)?;
-        let source = ExportSource { store, weight: None, hooks };
-        return tables::write(&source, path, options)
-            .map_err(|error| hooks.check().err().unwrap_or(error));
+    match own_form(store, path, options)? {
+        None => nakshi_store::export::export_edges(store, path, options, hooks),
+        Some(OwnForm::Tables) => {
+            let manifest = store.manifest();
+            let needed = manifest.reading_memory().saturating_add(tables::need(manifest)?);
+            Error::afford(needed, options.memory)?;
+            let source = ExportSource { store, weight: None, hooks };
+            tables::write(&source, path, options)
+                .map_err(|error| hooks.check().err().unwrap_or(error))
+        }
+        Some(OwnForm::Neo4j) => {
+            if options.memory.is_some() {
+                let lists = nakshi_store::export::need(store, ExportFormat::Neo4j)?;
+                let needed = lists.saturating_add(graph::need(store.manifest())?);
+                Error::afford(needed, options.memory)?;
+            }
+            let source = ExportSource::new(store, options.weight.as_deref(), hooks)?;
+            if options.nodes.is_some() {
+                return Err(Error::Invalid(
+                    "files for Neo4j have all nodes already; leave the file of nodes out".into(),
+                ));
+            }
+            neo4j::neo4j(&source, path)
+        }
     }
-    if format != ExportFormat::Neo4j {
-        return nakshi_store::export::export(store, path, options, hooks);
-    }
-    if options.memory.is_some() {
-        let lists = nakshi_store::export::need(store, format)?;
-        let needed = lists.saturating_add(graph::need(store.manifest())?);
-        Error::afford(needed, options.memory)?;
-    }
-    let source = ExportSource::new(store, options.weight.as_deref(), hooks)?;
-    if options.nodes.is_some() {
-        return Err(Error::Invalid(
-            "files for Neo4j have all nodes already; leave the file of nodes out".into(),
-        ));
-    }
-    neo4j::neo4j(&source, path)
 }
 
-/// Returns true if the export is tables with properties.
-fn with_tables(store: &Store, format: ExportFormat, options: &ExportOptions) -> Result<bool> {
-    let has = PropertyEntry::of(store.manifest())?.is_some();
-    Ok(has && !options.plain && tables::takes(format))
+/// The forms of files that this crate writes itself.
+enum OwnForm {
+    Tables,
+    Neo4j,
+}
+
+/// The form of an export; `None` for edges alone.
+fn own_form(store: &Store, path: &Path, options: &ExportOptions) -> Result<Option<OwnForm>> {
+    let format = choose(options.format, path);
+    if format == ExportFormat::Neo4j {
+        return Ok(Some(OwnForm::Neo4j));
+    }
+    let has_properties = PropertyEntry::of(store.manifest())?.is_some();
+    let tables = has_properties && !options.plain && tables::takes(format);
+    Ok(tables.then_some(OwnForm::Tables))
 }

@@ -217,6 +217,15 @@ impl PropertyLists<'_> {
                 escape(&bytes, &mut pattern);
             }
             Predicate::Contains(some) | Predicate::ItemContains(some) => escape(some, &mut pattern),
+            Predicate::All(all) => {
+                let patterns = all.iter().map(|one| self.pattern(rank, one));
+                pattern = patterns.max_by_key(Vec::len).unwrap_or_default();
+            }
+            Predicate::Range(..)
+            | Predicate::ItemRange(..)
+            | Predicate::Null
+            | Predicate::Not(_)
+            | Predicate::Any(_) => {}
         }
         pattern
     }

@@ -151,7 +151,13 @@ impl FlatRows {
         let lists = group.lists(&self.properties);
         let mut patterns = Vec::new();
         for (property, wanted) in wanted {
-            let Some(rank) = self.properties.rank(*property) else { return Ok(Vec::new()) };
+            let Some(rank) = self.properties.rank(*property) else {
+                // All rows of the file are null.
+                if wanted.fits(None) {
+                    continue;
+                }
+                return Ok(Vec::new());
+            };
             let pattern = lists.pattern(rank, wanted);
             if pattern.is_empty() {
                 continue;
@@ -183,7 +189,8 @@ impl FlatRows {
         let mut value = Vec::new();
         for (property, wanted) in wanted {
             value.clear();
-            if !self.get(row, *property, &mut value)? || !wanted.fits(&value) {
+            let there = self.get(row, *property, &mut value)?;
+            if !wanted.fits(there.then_some(value.as_slice())) {
                 return Ok(false);
             }
         }

@@ -3,7 +3,7 @@
 use nakshi_io::CancelToken;
 use nakshi_succinct::Options;
 
-use super::super::row::{EncodedEdge, GROUP, RowValues};
+use super::super::row::{EncodedEdge, GROUP, RowKind, RowValues};
 use super::super::value::plain_int;
 use super::delimiter::DelimitedProperties;
 use super::directory::{FlatDirectory, FlatGroup};
@@ -38,11 +38,12 @@ const EDGES: Options =
     Options { sa_rate: 128, isa_rate: 32, psi: nakshi_succinct::Psi::Runs, psi_block: 64 };
 
 impl FlatWriter {
-    /// Starts a NodeFile.
-    pub(crate) fn nodes(
+    /// Starts a NodeFile or an EdgeFile.
+    pub(crate) fn create(
         sink: Sink,
         limit: usize,
         cancel: &CancelToken,
+        kind: RowKind,
         specs: &[PropertySpec],
     ) -> Result<Self> {
         Ok(FlatWriter {
@@ -52,20 +53,9 @@ impl FlatWriter {
             properties: DelimitedProperties::of(specs)?,
             groups: Vec::new(),
             lists: PendingLists::default(),
-            edges: None,
+            edges: (kind == RowKind::Edges).then(PendingEdges::default),
             memory: 0,
         })
-    }
-
-    /// Starts an EdgeFile.
-    pub(crate) fn edges(
-        sink: Sink,
-        limit: usize,
-        cancel: &CancelToken,
-        specs: &[PropertySpec],
-    ) -> Result<Self> {
-        let nodes = Self::nodes(sink, limit, cancel, specs)?;
-        Ok(FlatWriter { edges: Some(PendingEdges::default()), ..nodes })
     }
 
     /// Appends the next row.

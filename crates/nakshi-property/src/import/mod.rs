@@ -27,7 +27,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nakshi_io::CancelToken;
 use nakshi_io::write::WriteFs;
 
 pub(crate) use header::TIME;
@@ -35,13 +34,11 @@ pub use options::LoadOptions;
 pub use reorder::Reorder;
 pub use table::{Table, TableRows};
 
-use super::row::{EncodedEdge, RowValues};
+use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
-use super::writer::{EdgeWriter, NodeWriter};
-use super::{
-    PropertyEntry, PropertyGraph, PropertyLayout, PropertySpec, SegmentDirectory, ShardDirectory,
-};
+use super::writer::{EdgeWriter, NodeWriter, RowWriter};
+use super::{PropertyEntry, PropertyGraph, PropertySpec, SegmentDirectory, ShardDirectory};
 use cell::InferredProperties;
 use feed::{Spooled, TableFeed, Tables};
 use nakshi_store::ListStream;
@@ -454,7 +451,8 @@ impl Load<'_> {
         entry: &PropertyEntry,
         rows: RowSorter<'_>,
     ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
-        let mut writers = self.writers(builder, "nodes", &entry.node_properties, NodeWriter::of)?;
+        let specs = &entry.node_properties;
+        let mut writers = self.writers(builder, RowKind::Nodes, specs, NodeWriter::new)?;
         let (mut last, mut values, mut count) = (None, Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ..] = *key;
@@ -480,7 +478,8 @@ impl Load<'_> {
         rows: RowSorter<'_>,
         replaced: &[u64],
     ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
-        let mut writers = self.writers(builder, "edges", &entry.edge_properties, EdgeWriter::of)?;
+        let specs = &entry.edge_properties;
+        let mut writers = self.writers(builder, RowKind::Edges, specs, EdgeWriter::new)?;
         let (mut values, mut count) = (Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ty, time, row] = *key;
@@ -510,13 +509,18 @@ impl Load<'_> {
     fn writers<W>(
         &self,
         builder: &mut StoreBuilder,
-        of: &str,
+        kind: RowKind,
         specs: &[PropertySpec],
-        writer: impl Fn(PropertyLayout, &[PropertySpec], Sink, usize, &CancelToken) -> Result<W>,
+        writer: fn(RowWriter) -> W,
     ) -> Result<Vec<W>> {
+        let name = match kind {
+            RowKind::Nodes => "nodes",
+            RowKind::Edges => "edges",
+        };
+        let (layout, group) = (self.options.properties, self.options.group);
         let one = |shard| {
-            let sink = builder.section_sink(of, &format!("s{shard}.prop"))?;
-            writer(self.options.properties, specs, sink, self.options.group, &self.hooks.cancel)
+            let sink = builder.section_sink(name, &format!("s{shard}.prop"))?;
+            RowWriter::create(layout, kind, specs, sink, group, &self.hooks.cancel).map(writer)
         };
         (0..self.options.shards).map(one).collect()
     }

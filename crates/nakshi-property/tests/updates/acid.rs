@@ -1,5 +1,5 @@
-//! The anomalies of the LDBC ACID test suite (Waudby et al., TPCTC 2020) that apply without transactions
-//! that read: many threads write and read the same few nodes, and no forbidden state is ever seen.
+//! The anomalies of the LDBC ACID test suite (Waudby et al., TPCTC 2020) that do not need read
+//! transactions: many threads write and read the same few nodes, and never see a forbidden state.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::{Flag, open};
 const COMMITS: u64 = 40;
 /// Nodes whose versions belong together.
 const PAIR: [u32; 2] = [0, 1];
-/// A version that only batches set which cannot be made.
+/// Version of the nodes that only impossible batches set.
 const ABORTED: i64 = -1;
 
 fn version(v: u32, version: i64) -> Change {
@@ -25,8 +25,8 @@ fn versions(graph: &PropertyGraph) -> [Value; 2] {
     PAIR.map(|v| graph.get_node_property(&id(v), Some(&["version"])).unwrap()[0].1.clone())
 }
 
-/// Both nodes of a pair get a version in each batch, an edge shows that it was made, and some batches set
-/// a version before they fail.
+/// Each batch sets a version of both nodes of a pair and adds an edge that proves the commit. Some
+/// batches set a version and then fail.
 fn write(store: &PropertyStore, thread: u32, seed: u64) {
     for i in 0..COMMITS {
         let number = i64::from(thread) * 1_000_000 + (i + seed) as i64;
@@ -56,9 +56,9 @@ fn read(store: &PropertyStore, stop: &Flag, reads: &AtomicU64) {
         let [a, b] = versions(&graph);
         assert_eq!(a, b, "G0, G1b, FR: half of a batch");
         assert_ne!(a, Value::Int(ABORTED), "G1a: a batch that failed");
-        // IMP, OTV: the same state gives the same answer, however long it is looked at.
+        // IMP, OTV: a snapshot gives the same answer every time.
         assert_eq!(versions(&graph), [a, b]);
-        // G1c: what is seen never goes back.
+        // G1c: a reader never sees an earlier state after a later one.
         let edges = graph.get_edge_record(&id(2), "made").unwrap().len();
         assert!(graph.commit() >= commit && edges >= made);
         (commit, made) = (graph.commit(), edges);
@@ -73,7 +73,7 @@ fn run(path: &Path, threads: u32, seed: u64) {
     std::thread::scope(|scope| {
         let readers = [(); 2].map(|()| scope.spawn(|| read(&store, &stop, &reads)));
         let _stop = stop.at_the_end();
-        // On busy cores all writers could end before a reader has begun.
+        // On busy cores, all writers could end before a reader begins.
         while reads.load(Ordering::Relaxed) == 0 && !readers.iter().any(|r| r.is_finished()) {
             std::thread::yield_now();
         }
@@ -86,7 +86,7 @@ fn run(path: &Path, threads: u32, seed: u64) {
     });
     assert!(reads.into_inner() > 0);
     drop(store);
-    // LU, C, RB: every commit has left its edge, and no failed one anything.
+    // LU, C, RB: every commit has left its edge, and failed batches have left nothing.
     let graph = open(path).snapshot();
     let commits = u64::from(threads) * COMMITS;
     assert_eq!(graph.get_edge_record(&id(2), "made").unwrap().len(), commits);

@@ -1,4 +1,4 @@
-//! File systems that fail on purpose, or that do not wait for the disk.
+//! File systems that fail on purpose, or that skip fsync.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ pub fn faulty(nth: u64, action: WriteAction) -> Arc<dyn WriteFs> {
     Arc::new(FaultyFs::new(Arc::new(Unsynced(RealFs::new())), vec![fault]))
 }
 
-/// The operating system's file system without waiting for the disk: nothing here survives a power cut,
-/// and hundreds of stores are made in seconds.
+/// The operating system's file system without fsync: hundreds of stores are made in seconds, and
+/// none of them has to survive a power cut.
 #[derive(Debug)]
 pub struct Unsynced(RealFs);
 
@@ -59,7 +59,7 @@ impl WriteFile for UnsyncedFile {
     }
 }
 
-/// A disk whose writing panics once, when a file whose name begins so is written.
+/// A file system that panics once, in a write to a file with this prefix.
 #[derive(Debug)]
 pub struct Panics {
     inner: Arc<dyn WriteFs>,
@@ -107,7 +107,7 @@ impl WriteFs for Panics {
 impl WriteFile for PanicsFile {
     fn append(&mut self, bytes: &[u8]) -> nakshi_io::Result<()> {
         if self.1.load(Ordering::Relaxed) {
-            // Others come to wait meanwhile.
+            // Other threads begin to wait in this time.
             std::thread::sleep(Duration::from_millis(100));
             self.1.store(false, Ordering::Relaxed);
             panic!("planted");

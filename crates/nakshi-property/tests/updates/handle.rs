@@ -1,4 +1,4 @@
-//! The handle itself: writers that break, threads that release and compact, calls that are cancelled.
+//! The handle of a store: writers that break, threads that release and compact, cancelled calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,8 +17,8 @@ fn append(v: u32) -> Change {
     Change::AppendNode { id: id(v), properties: Vec::new() }
 }
 
-/// A thread that panics while it writes strands nobody. Seen red without the guard: the others wait for
-/// ever.
+/// A thread that panics while it writes leaves no other thread waiting. Seen red without the guard:
+/// the others wait for ever.
 #[test]
 fn a_panic_while_writing_wakes_all_who_wait() {
     let home = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn a_panic_while_writing_wakes_all_who_wait() {
         assert!(again.to_string().contains(mention), "{again}");
     }
     assert_eq!(store.snapshot().num_nodes(), 9);
-    // Let go of, it lets others write, and stays broken itself.
+    // A broken handle that is released lets others write, and stays broken.
     store.release(&CancelToken::new()).unwrap();
     assert!(matches!(store.commit(&[append(40)]), Err(Error::Poisoned { .. })));
     open(&path).commit(&[append(40)]).unwrap();
@@ -117,8 +117,8 @@ fn threads_share_a_handle() {
     assert_eq!(found.problems, Vec::<String>::new());
 }
 
-/// Changes that come one by one, more than one commit holds; and a call that is cancelled leaves the
-/// handle as it was.
+/// A long iterator of changes makes more than one commit, and a cancelled call leaves the handle as
+/// it was.
 #[test]
 fn many_changes_come_one_by_one() {
     let home = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ fn many_changes_come_one_by_one() {
     let never = CancelToken::new();
     assert_eq!(store.commit_all((0..10).map(|i| Ok(update(i))), &never).unwrap(), 10);
     assert_eq!(store.snapshot().commit(), 1);
-    // 40 MB, and a commit is 32 MiB.
+    // 40 MB of changes; a commit has at most 32 MiB.
     assert_eq!(store.commit_all((0..400).map(|i| Ok(update(i))), &never).unwrap(), 400);
     assert_eq!(store.snapshot().commit(), 3);
     assert_eq!(store.commit_all(std::iter::empty(), &never).unwrap(), 0);
@@ -152,7 +152,7 @@ fn many_changes_come_one_by_one() {
     assert_eq!(open(&path).snapshot().commit(), 4);
 }
 
-/// Seen red with the log read without a look at the token.
+/// Seen red with the log read without a check of the token.
 #[test]
 fn a_long_log_can_be_interrupted() {
     let home = tempfile::tempdir().unwrap();
@@ -183,8 +183,8 @@ fn a_long_log_can_be_interrupted() {
     assert_eq!(watcher.snapshot().commit(), 1);
 }
 
-/// Edges of a record too long for a linear search are found by sorted lookups, and linearly where the
-/// memory has no room for those. Seen red with places of the record taken for rows of the file.
+/// Edges of a long record are found by sorted lookups, and by a linear search if the memory has no
+/// room for those. Seen red with positions in the record taken for rows of the file.
 #[test]
 fn lookups_are_right_within_any_memory() {
     let home = tempfile::tempdir().unwrap();
@@ -226,7 +226,7 @@ fn lookups_are_right_within_any_memory() {
             (8..208).filter(|target| !gone.contains(target)).map(|target| target.to_string());
         assert_eq!(ends.collect::<Vec<_>>(), left.collect::<Vec<_>>());
         assert_eq!(graph.num_edges(), before - 3);
-        // The next handle finds them again.
+        // The next handle finds them as well.
         for target in [207, 8, 100] {
             store.commit(&[hub(target)]).unwrap();
         }

@@ -1,9 +1,10 @@
-//! Changes of a property graph against a model that keeps everything in maps, over crashes, failures of
-//! the disk, compactions and other processes' eyes.
+//! Changes of a property graph, with a model of maps as oracle, over crashes, disk failures,
+//! compactions and readers in other processes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod acid;
+mod conditions;
 mod disk;
 mod handle;
 mod model;
@@ -32,9 +33,10 @@ fn options() -> LoadOptions {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Seen red with hidden rows counted before a time, with a node that gets its edges back with its
-    /// id, with old values found, with edges that lead to a deleted node, with parts of names not looked
-    /// for in the log, and with a compaction that forgets what is searchable.
+    /// Seen red with hidden rows counted before a time, with a deleted node that gets its edges
+    /// back when its id is added again, with old values found, with edges that lead to a deleted
+    /// node, with parts of names not searched for in the log, and with a compaction that loses the
+    /// searchable properties.
     #[test]
     fn changes_do_what_a_model_does(edges in prop::collection::vec(edge(), 0..40), steps in steps()) {
         let home = tempfile::tempdir().unwrap();
@@ -119,7 +121,7 @@ fn few() -> Vec<Step> {
 fn a_failure_loses_nothing_that_was_acknowledged() {
     let first = tempfile::tempdir().unwrap();
     let started = start(&first.path().join("g.nakshi"), &edges());
-    // A full disk fails where a broken one does; some of its places will do.
+    // A full disk fails in the same places as a broken one, so some of its places are enough.
     for (errno, step) in [(libc::EIO, 1), (libc::ENOSPC, 9)] {
         for nth in (0..).step_by(step) {
             let home = tempfile::tempdir().unwrap();
@@ -151,7 +153,7 @@ fn a_failure_loses_nothing_that_was_acknowledged() {
                     failed |= store.compact(&options, &Hooks::default()).is_err();
                     compare(&store.snapshot(), &model).unwrap();
                     if failed && maybe.is_none() {
-                        // A compaction that failed may be tried again, or leaves the store as it is.
+                        // A failed compaction can be repeated, or has left the store as it was.
                         break;
                     }
                 }
@@ -164,7 +166,7 @@ fn a_failure_loses_nothing_that_was_acknowledged() {
                 compare(&found, maybe.as_ref().unwrap()).unwrap();
                 model = maybe.unwrap();
             }
-            // The writer that comes next finds a store like any other.
+            // The next writer finds a sound store.
             again.commit(&[Change::AppendNode { id: id(15), properties: Vec::new() }]).unwrap();
             model.nodes.insert(15, Properties::new());
             compare(&again.snapshot(), &model).unwrap();
@@ -179,7 +181,7 @@ fn a_failure_loses_nothing_that_was_acknowledged() {
     }
 }
 
-/// Files that belong to no generation, or to another than the newest.
+/// Files of no generation, or of another one than the newest.
 fn orphans(path: &Path) -> Vec<String> {
     let names = std::fs::read_dir(path).unwrap();
     let names: Vec<String> =
@@ -191,7 +193,7 @@ fn orphans(path: &Path) -> Vec<String> {
     names.iter().filter(|name| !belongs(name)).cloned().collect()
 }
 
-/// Torn anywhere, the log is a prefix of what was committed; opening it a second time changes nothing.
+/// A log that is cut anywhere is a prefix of the commits; opening it a second time changes nothing.
 #[test]
 fn a_torn_log_is_a_prefix() {
     let home = tempfile::tempdir().unwrap();
@@ -208,7 +210,7 @@ fn a_torn_log_is_a_prefix() {
     }
     let log = path.join("log-1.0.wal");
     let mut whole = std::fs::read(&log).unwrap();
-    // What is reserved behind the last commit is zero.
+    // The space that is reserved behind the last commit is zero.
     whole.truncate(whole.iter().rposition(|byte| *byte != 0).unwrap() + 1);
     let mut last = models.len();
     for end in (0..=whole.len()).rev() {
@@ -250,7 +252,7 @@ fn there_is_one_writer() {
     let error = second.commit(&changes(&Step::Delete(2))).unwrap_err();
     assert!(matches!(error, Error::Locked(_)), "{error}");
     drop(first);
-    // It goes on where the other one ended.
+    // The second writer continues where the first one ended.
     second.commit(&changes(&Step::Delete(2))).unwrap();
     assert_eq!(second.snapshot().num_nodes(), 6);
 }
@@ -285,13 +287,14 @@ fn what_cannot_be_is_refused() {
         let error = store.commit(&[change]).unwrap_err().to_string();
         assert!(error.contains(mention), "{error}");
     }
-    // None of a batch is made.
+    // None of the changes of the batch is made.
     assert!(store.commit(&[node(20, vec![]), node(1, vec![])]).is_err());
     compare(&store.snapshot(), &model).unwrap();
     assert_eq!(store.log_bytes(), 0);
 }
 
-/// Inverse types are kept in one commit, whatever is asked for. Seen red with one edge of the two.
+/// A commit keeps inverse types in step, whichever change it makes. Seen red with one edge of the
+/// two.
 #[test]
 fn inverse_edges_come_and_go_together() {
     let home = tempfile::tempdir().unwrap();
@@ -319,8 +322,9 @@ fn inverse_edges_come_and_go_together() {
     assert!(store.commit(&[inverse("likes", "friend")]).is_err());
 }
 
-/// Writers and readers on many threads: every batch is seen whole or not at all, none is lost, and what
-/// a reader sees never goes back. Seen red with commits taken while a compaction ends.
+/// With writers and readers on many threads, every batch is seen as a whole or not at all, none is
+/// lost, and no reader sees an earlier state after a later one. Seen red with commits taken while a
+/// compaction ends.
 #[test]
 fn readers_see_whole_commits() {
     let home = tempfile::tempdir().unwrap();
@@ -381,7 +385,7 @@ fn readers_see_whole_commits() {
     assert_eq!(open(&path).snapshot().num_nodes(), nodes);
 }
 
-/// Raised when a test goes on or fails, so that no thread runs for ever.
+/// Raised when a test ends or fails, so that no thread runs for ever.
 #[derive(Default)]
 struct Flag(AtomicBool);
 
@@ -399,7 +403,8 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Seen red with the log read behind the files: it is gone then, and its commits with it.
+/// Seen red with the log read after the files: a compaction may have removed the log then, and its
+/// commits with it.
 #[test]
 fn a_compaction_during_a_backup_takes_nothing_from_it() {
     let home = tempfile::tempdir().unwrap();
@@ -432,8 +437,8 @@ fn a_compaction_during_a_backup_takes_nothing_from_it() {
     assert_eq!((graph.commit(), graph.num_nodes()), (1, 9));
 }
 
-/// A copy that is made while commits and a compaction go on is the state after one commit, sound, and a
-/// store that can be written to. Seen red with files copied without those of the log.
+/// A backup that is made during commits and a compaction has the state after one commit, is sound,
+/// and can be written to. Seen red with files copied without the log.
 #[test]
 fn a_backup_is_one_commit() {
     let home = tempfile::tempdir().unwrap();

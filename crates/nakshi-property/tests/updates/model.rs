@@ -1,4 +1,4 @@
-//! A property graph as maps and lists, and what happens to it.
+//! Model of a property graph: maps and lists, and the steps that change them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +11,7 @@ use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId};
 use proptest::prelude::*;
 
+use super::conditions::compare_conditions;
 use super::disk::unsynced;
 use super::options;
 
@@ -38,7 +39,7 @@ pub struct Model {
     pub edges: Vec<Edge>,
 }
 
-/// What happens to a store; ids are small, so that much meets.
+/// A step of a test. Ids are small, so that many steps meet the same nodes.
 #[derive(Clone, Debug)]
 pub enum Step {
     Append(u32, Properties),
@@ -47,14 +48,15 @@ pub enum Step {
     AppendEdge(Edge),
     DeleteEdge(u32, String, u32),
     ChangeType(u32, String, u32, String),
-    /// All of these or none.
+    /// Either all of these steps or none.
     Batch(Vec<Step>),
     Reopen,
     Compact,
 }
 
 impl Model {
-    /// Whether the step is possible, and how many of its changes changed something.
+    /// Applies a step; returns how many of its changes changed something, and `None` for an
+    /// impossible step.
     pub fn apply(&mut self, step: &Step) -> Option<u64> {
         match step {
             Step::Append(v, properties) => {
@@ -200,7 +202,8 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// Writes the store that changes begin with, and its model: some nodes with properties, some edges.
+/// Writes the store with which a test begins, some nodes with properties and some edges; returns
+/// its model.
 pub fn start(path: &Path, edges: &[Edge]) -> Model {
     let home = path.parent().unwrap();
     let mut model = Model::default();
@@ -230,7 +233,7 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
         std::fs::write(&path, text).unwrap();
         vec![Table { name: None, rows: TableRows::Path(path) }]
     };
-    // Every store keeps its properties in another way.
+    // The layout depends on the number of edges.
     let properties = match edges.len() % 3 {
         0 => PropertyLayout::Columns,
         1 => PropertyLayout::Zipg,
@@ -254,7 +257,7 @@ pub fn number(id: &ExternalId) -> u32 {
     id.to_string().parse().unwrap()
 }
 
-/// Everything that can be asked.
+/// Compares the answers to all queries.
 pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
     prop_assert_eq!(graph.num_nodes(), model.nodes.len() as u64);
     prop_assert_eq!(graph.num_edges(), model.edges.len() as u64);
@@ -299,6 +302,7 @@ pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError
         |p: &Properties| matches!(p.get("tags"), Some(Value::List(tags)) if tags.contains(&x));
     prop_assert_eq!(tagged.len(), model.nodes.values().filter(|p| has(p)).count());
     compare_parts(graph, model)?;
+    compare_conditions(graph, model)?;
     if graph.edge_properties().iter().any(|spec| spec.name == "age") {
         let found = graph.find_edges(&[("age", Value::Int(1).into())]).unwrap();
         let mut found: Vec<(u32, String, u32)> = found
@@ -319,7 +323,7 @@ pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// Nodes and edges by a part of their name.
+/// Compares nodes and edges by a part of their name.
 fn compare_parts(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
     for part in ["", "a", "ba"] {
         let contains = ("name", Condition::Contains(Value::String(part.to_owned())));

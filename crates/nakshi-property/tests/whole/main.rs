@@ -1,5 +1,5 @@
-//! Property graphs written once more as a whole, as tables and as stores in another order: what an import
-//! of the tables, and the new store, answer is what the old one does.
+//! Property graphs that are exported as tables or rewritten in another order: an import of the
+//! tables, and the new store, give the answers of the old store.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

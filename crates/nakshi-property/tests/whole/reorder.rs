@@ -52,7 +52,7 @@ fn snapshot(path: &Path) -> nakshi_property::PropertyGraph {
     PropertyStore::open(path, &OpenOptions::default()).unwrap().snapshot()
 }
 
-/// Writes a store once more.
+/// Rewrites a store in another order.
 fn reordered(
     fs: &Arc<dyn WriteFs>,
     from: &Path,
@@ -65,7 +65,7 @@ fn reordered(
     read.write(&order, ordering.name())
 }
 
-/// Its ids and its edges alone, in the order of the store.
+/// The ids and the plain edges of a store, in its order.
 fn lists(home: &Path, store: &Store) -> (Vec<ExternalId>, Vec<u8>) {
     let file = home.join("lists.parquet");
     let options = ExportOptions { plain: true, ..ExportOptions::default() };
@@ -95,8 +95,8 @@ fn real() -> Arc<dyn WriteFs> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10))]
-    /// Seen red with nodes of the log left out, rows in the order of the old store, inverses dropped,
-    /// and the order of a graph in which nodes are edges to themselves.
+    /// Seen red with nodes of the log left out, rows in the order of the old store, inverses
+    /// dropped, and the order of a graph in which nodes have edges to themselves.
     #[test]
     fn orders_change_no_answer(
         graph in graphs(true),
@@ -109,7 +109,7 @@ proptest! {
         let commit = snapshot(&old).commit();
         for (turn, ordering) in orders().iter().skip(seed % 3).step_by(3).enumerate() {
             let path = home.path().join(format!("{turn}.nakshi"));
-            // Of another layout of properties, which is not what counts.
+            // The options name another layout of properties, which has no effect.
             let manifest = reordered(&real(), &old, &path, ordering.as_ref(), &options(LAYOUTS[0]));
             let manifest = manifest.unwrap();
             prop_assert_eq!(&content(&path), &before);
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// A store of a circle with a few chords.
+/// A store of a cycle with a few chords.
 fn circle(home: &Path, layout: PropertyLayout) -> PathBuf {
     let mut edges = "source,target,type,timestamp,note\n".to_owned();
     for v in 0..40 {
@@ -147,7 +147,7 @@ fn circle(home: &Path, layout: PropertyLayout) -> PathBuf {
     path
 }
 
-/// Whatever operation fails, there is no new store, not even a part. Seen red with the temporary stores
+/// Whichever operation fails, no part of a new store is left. Seen red with the temporary stores
 /// beside the new one.
 #[test]
 fn a_failed_relayout_leaves_nothing() {

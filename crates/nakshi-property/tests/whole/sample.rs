@@ -1,4 +1,5 @@
-//! Graphs of odd ids, names and values, part of which is in the log; and all that a graph holds.
+//! Random graphs with odd ids, names and values, part of which is in the log; and the whole content
+//! of a graph as lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ pub const LAYOUTS: [PropertyLayout; 2] = [PropertyLayout::Columns, PropertyLayou
 
 type Properties = Vec<(String, Value)>;
 
-/// Nodes, and edges by the places of their ends. Whatever comes after `filed` is in the log.
+/// Nodes, and edges by the positions of their ends. Everything behind `filed` is in the log.
 #[derive(Clone, Debug)]
 pub struct Graph {
     nodes: Vec<(ExternalId, Properties)>,
@@ -24,7 +25,7 @@ pub struct Graph {
     deleted: [usize; 2],
 }
 
-/// Names that headers have a meaning for, or have to quote.
+/// Names with a meaning in headers, and names that need quotes there.
 const NODE: [&str; 7] = ["id", "a,b:c", "|d\t", " e ", "f\n\"", "labels", "g:ID"];
 const EDGE: [&str; 7] = ["timestamp", "source", "type:int", "x.id", "h;", ":TYPE", "i"];
 const TYPES: [&str; 3] = ["likes", "is,\"of\"", "a\nb"];
@@ -38,7 +39,7 @@ fn float() -> impl Strategy<Value = f64> {
     prop_oneof![any::<f64>(), prop::sample::select(odd.to_vec())]
 }
 
-/// A value of each property in turn; `loose` ones are more than text can hold.
+/// A value of each property in turn; text cannot hold all `loose` ones.
 fn value(property: usize, loose: bool) -> BoxedStrategy<Value> {
     let item = if loose { "[ab;]{0,3}" } else { "[ab,\"\n]{1,3}" };
     let items =
@@ -112,7 +113,7 @@ pub fn options(layout: PropertyLayout) -> LoadOptions {
     LoadOptions { threads: 1, memory: 500 << 20, properties: layout, ..LoadOptions::default() }
 }
 
-/// An id that makes a store take all ids of the kind of this one.
+/// An id that gives a store the same kind of ids as `of`.
 fn seed(of: &ExternalId) -> Vec<u8> {
     match of {
         ExternalId::I64(_) => i64::MIN.to_string().into_bytes(),
@@ -123,7 +124,7 @@ fn seed(of: &ExternalId) -> Vec<u8> {
     }
 }
 
-/// A store of the graph and one more node, with its log.
+/// Builds a store of the graph and one more node, with its log.
 pub fn built(home: &Path, graph: &Graph, layout: PropertyLayout) -> PathBuf {
     let (first, path) = (home.join("first.csv"), home.join("built.nakshi"));
     std::fs::write(&first, [b":ID\n", seed(&graph.nodes[0].0).as_slice(), b"\n"].concat()).unwrap();
@@ -171,7 +172,7 @@ pub fn built(home: &Path, graph: &Graph, layout: PropertyLayout) -> PathBuf {
     path
 }
 
-/// A value to the last bit.
+/// A value as text, exact to the last bit.
 fn shown(value: &Value) -> String {
     match value {
         Value::Float(v) => format!("{:#x}", v.to_bits()),
@@ -184,7 +185,8 @@ fn listed(mut properties: Vec<(&str, Value)>) -> Vec<String> {
     properties.iter().map(|(name, value)| format!("{name} {}", shown(value))).collect()
 }
 
-/// Names and types of all properties, and all nodes and edges, those of a record in their order.
+/// Lines with the names and types of all properties, and with all nodes and edges, those of a
+/// record in their order.
 pub fn content(path: &Path) -> Vec<String> {
     let store = PropertyStore::open(path, &OpenOptions::default()).unwrap();
     let graph = store.snapshot();

@@ -1,4 +1,4 @@
-//! Tables that are exported, and imported again.
+//! Tables that are exported and imported again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use super::sample::{LAYOUTS, built, content, graphs, options};
 
-/// Nodes and edges of a store in these files of a folder.
+/// Exports the nodes and edges of a store to two files.
 fn exported(store: &Path, nodes: &Path, edges: &Path) -> Result<Exported> {
     let store = Store::open(store, &OpenOptions::default())?;
     let options = ExportOptions { nodes: Some(nodes.to_path_buf()), ..ExportOptions::default() };
@@ -50,7 +50,8 @@ fn round(store: &Path, home: &Path, ending: &str, layout: PropertyLayout) {
         let manifest = Store::open(&path, &OpenOptions::default()).unwrap().manifest().clone();
         let entry = PropertyEntry::of(&manifest).unwrap().unwrap();
         assert_eq!((told.nodes, told.edges), (Some(entry.nodes), entry.edges));
-        // Nodes have the order of their ids after one turn, types that in which they occur after two.
+        // Nodes are in the order of their ids after one turn, types in the order in which they
+        // occur after two.
         let files = [nodes, edges].map(|path| fs::read(path).unwrap());
         if turn == 3 {
             assert!(last.as_ref() == Some(&files), "the same graph, other files");
@@ -93,7 +94,8 @@ proptest! {
         round(&store, home.path(), "parquet", layout);
     }
 
-    /// All nodes are vertices of a projection, by their ids. Seen red with a list of the nodes as text.
+    /// All nodes become vertices of a projection, by their ids. Seen red with a list of the nodes
+    /// as text.
     #[test]
     fn projections_keep_ids(graph in graphs(false)) {
         let home = tempfile::tempdir().unwrap();
@@ -119,7 +121,7 @@ proptest! {
     }
 }
 
-/// A store of two nodes and an edge, with these texts as tables.
+/// A store of two small tables.
 fn small(home: &Path, nodes: &str, edges: &str) -> PathBuf {
     let (n, e, path) = (home.join("n.csv"), home.join("e.csv"), home.join("small.nakshi"));
     fs::write(&n, nodes).unwrap();
@@ -128,8 +130,8 @@ fn small(home: &Path, nodes: &str, edges: &str) -> PathBuf {
     path
 }
 
-/// Nothing but quotes is an empty value of a property whose type has one, else null. Seen red with
-/// quotes that are not looked at.
+/// Empty quotes are an empty value if the type has one, else null. Seen red with quotes that are
+/// ignored.
 #[test]
 fn empty_fields_are_null_and_empty_quotes_are_not() {
     let home = tempfile::tempdir().unwrap();
@@ -150,8 +152,9 @@ fn empty_fields_are_null_and_empty_quotes_are_not() {
     assert_eq!(graph.edge_types(), ["edge"]);
 }
 
-/// What a format cannot hold is refused by the name of its column, and nothing is left, neither of nodes
-/// that were whole. Seen red with nodes that get their name at once, and without each of the checks.
+/// A value that a format cannot hold is refused with the name of its column, and nothing is left,
+/// not even nodes that were complete. Seen red with nodes that get their name at once, and without
+/// each of the checks.
 #[test]
 fn what_cannot_be_held_is_refused() {
     let nan = f64::from_bits(0x7ff8_0000_0000_0001);
@@ -186,7 +189,7 @@ fn what_cannot_be_held_is_refused() {
     }
 }
 
-/// Lines of one column are not known to be of TSV. Seen red without the check.
+/// An import does not take a line of one column for TSV. Seen red without the check.
 #[test]
 fn a_single_column_of_tsv() {
     let home = tempfile::tempdir().unwrap();
@@ -205,7 +208,8 @@ fn a_single_column_of_tsv() {
     assert_eq!(content(&again), content(&path));
 }
 
-/// The edges of the files alone, each once; and what cannot be. Seen red with tables in their place.
+/// A plain export has the edges of the files alone, each once; impossible options are refused. Seen
+/// red with tables in its place.
 #[test]
 fn plain_edges_and_other_formats() {
     let home = tempfile::tempdir().unwrap();

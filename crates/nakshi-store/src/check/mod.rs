@@ -5,7 +5,7 @@
 //! - `lists`: every list decodes, is ascending and in range; degrees, heads and totals agree; the
 //!   two directions hold the same edges;
 //! - `ids`: external ids are ascending and distinct, both orders are inverse to each other;
-//! - [`SectionCheck`], [`check_with`]: the part of a check that the owner of a section of the manifest makes.
+//! - [`SectionCheck`]: the part of a check that the owner of a section of the manifest makes.
 
 mod ids;
 mod lists;
@@ -53,22 +53,6 @@ struct Checker<'a> {
     progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// Reads all of the store at `path` and reports every problem in it. `progress` gets bytes done and
-/// bytes to read. Writes nothing. Uses one thread, since the disk takes most of the time. Memory:
-/// about a byte a vertex and direction, degrees and heads as they are on disk, and eight bytes a
-/// vertex while ids are checked if the layout moved them.
-///
-/// # Errors
-/// Only errors that prevent the check: no store, no readable manifest, [`Error::Budget`] at once if
-/// the memory of `options` is too little, [`Error::Cancelled`]. Damage is in the report.
-pub fn check(
-    path: impl AsRef<Path>,
-    options: &OpenOptions,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<CheckReport> {
-    check_with(path, options, &[], progress)
-}
-
 /// The part of a check that belongs to the owner of a section of the manifest. The pages of the
 /// section's files are compared with their checksums without it.
 pub trait SectionCheck {
@@ -91,11 +75,16 @@ pub trait SectionCheck {
     ) -> Result<()>;
 }
 
-/// Checks a store like [`check`], together with the checks of sections by their owners.
+/// Reads all of the store at `path` and reports every problem in it. `progress` gets bytes done and
+/// bytes to read. Writes nothing. Uses one thread, since the disk takes most of the time. Memory:
+/// about a byte a vertex and direction, degrees and heads as they are on disk, and eight bytes a
+/// vertex while ids are checked if the layout moved them.
+/// `sections` check the sections of the manifest.
 ///
 /// # Errors
-/// Same as [`check`].
-pub fn check_with(
+/// Only errors that prevent the check: no store, no readable manifest, [`Error::Budget`] at once if
+/// the memory of `options` is too little, [`Error::Cancelled`]. Damage is in the report.
+pub fn check(
     path: impl AsRef<Path>,
     options: &OpenOptions,
     sections: &[&dyn SectionCheck],

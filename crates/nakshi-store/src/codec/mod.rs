@@ -10,6 +10,7 @@ pub(crate) mod raw;
 mod simd;
 
 pub use lanes::BLOCK;
+pub use packed::pack_bits;
 pub(crate) use simd::Coded;
 pub use simd::Term;
 

@@ -87,7 +87,7 @@ impl Encoder {
             out.push(width(group));
         }
         for group in gaps.chunks(GROUP) {
-            pack(group, width(group), out);
+            pack_bits(group.iter().map(|gap| u64::from(*gap)), width(group), out);
         }
     }
 }
@@ -99,15 +99,26 @@ fn width(group: &[u32]) -> u8 {
     if bits > 25 { 32 } else { (bits & 0xff) as u8 }
 }
 
-fn pack(group: &[u32], width: u8, out: &mut Vec<u8>) {
+/// Appends `values` with `width` bits each, 64 at most, lowest bits first; fills the last byte with zeros.
+pub fn pack_bits(values: impl IntoIterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
     let (mut word, mut filled) = (0u64, 0u32);
-    for &gap in group {
-        word |= u64::from(gap) << filled;
-        filled += u32::from(width);
+    // At most 32 bits at a time, beside the up to seven that wait.
+    let mut put = |value: u64, width: u32| {
+        word |= value << filled;
+        filled += width;
         while filled >= 8 {
             out.push((word & 0xff) as u8);
             word >>= 8;
             filled -= 8;
+        }
+    };
+    for value in values {
+        match u32::from(width).checked_sub(32) {
+            None => put(value, width.into()),
+            Some(high) => {
+                put(value & u64::from(u32::MAX), 32);
+                put(value >> 32, high);
+            }
         }
     }
     if filled > 0 {

@@ -1,6 +1,6 @@
 //! Export: writes a store as a file that other programs read, with the user's ids.
 //!
-//! - [`export`] with [`ExportOptions`]
+//! - [`export_edges`] with [`ExportOptions`]
 //! - [`OutputFile`]: files, compressed by their name, absent unless complete
 //! - [`Names`]: the external id of every vertex
 //! - [`for_each_list`]: all lists of an [`ExportSource`] in the order of the layout
@@ -56,7 +56,7 @@ pub enum ExportFormat {
     Neo4j,
 }
 
-/// Options of [`export`].
+/// Options of [`export_edges`].
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// Default [`ExportFormat::Auto`].
@@ -74,7 +74,7 @@ pub struct ExportOptions {
     pub memory: Option<u64>,
 }
 
-/// The result of an [`export`].
+/// The result of an [`export_edges`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Exported {
     /// Number of edges.
@@ -96,7 +96,7 @@ pub struct Exported {
 /// [`Error::Budget`] at once if the memory is too little; [`Error::NoColumn`] for an unknown
 /// weight; [`Error::Invalid`] and [`Error::Unsupported`] if the format cannot hold the graph;
 /// [`Error::Exists`]; [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind then.
-pub fn export(
+pub fn export_edges(
     store: &Store,
     path: &Path,
     options: &ExportOptions,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{
     ArrayRef, DictionaryArray, Int8Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
 };
-use nakshi_store::export::{ExportOptions, export};
+use nakshi_store::export::{ExportOptions, export_edges};
 use nakshi_store::generate::{Kronecker, edges, write};
 use nakshi_store::import::{
     Format, Hooks, ImportOptions, Input, Ints, Numbers, import, read_bytes,
@@ -267,7 +267,7 @@ fn export_and_back() {
         for name in names {
             let out = dir.path().join(name);
             let written =
-                export(&store, &out, &ExportOptions::default(), &Hooks::default()).unwrap();
+                export_edges(&store, &out, &ExportOptions::default(), &Hooks::default()).unwrap();
             assert_eq!(written.edges, first.edges, "{name}");
             let back = dir.path().join(format!("{case}-{name}"));
             let again = import(vec![Input::Path(out)], &back, &options, &Hooks::default()).unwrap();

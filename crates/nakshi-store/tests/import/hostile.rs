@@ -68,7 +68,8 @@ fn exported(name: &str) -> Vec<u8> {
     let edges = Input::Edges(Box::new((0..500_u64).map(|i| (i % 37, i % 91))));
     import(vec![edges], &store, &ImportOptions::default(), &Hooks::default()).unwrap();
     let store = nakshi_store::Store::open(&store, &nakshi_store::OpenOptions::default()).unwrap();
-    nakshi_store::export::export(&store, &path, &Default::default(), &Hooks::default()).unwrap();
+    nakshi_store::export::export_edges(&store, &path, &Default::default(), &Hooks::default())
+        .unwrap();
     std::fs::read(path).unwrap()
 }
 

@@ -135,19 +135,26 @@ pub(super) fn write(
     Ok(exported)
 }
 
-/// Writes the files, which get their names later: nodes, if `options` has a path for them, and
-/// edges.
+/// An export of the graph after the last commit.
+struct TableExport<'e> {
+    source: &'e ExportSource<'e>,
+    graph: &'e PropertyGraph,
+    /// Type of the columns of ids.
+    ids: Scalar,
+    format: ExportFormat,
+}
+
+/// Writes the files, which get their names later: nodes, if `options` has a path for them, and edges.
 fn tables_of(
     source: &ExportSource<'_>,
     graph: &PropertyGraph,
     path: &Path,
     options: &ExportOptions,
 ) -> Result<(Option<OutputFile>, OutputFile, Exported)> {
-    let ids = ids(source, graph)?;
-    let nodes = options.nodes.as_deref();
-    let nodes = nodes.map(|path| nodes_to(source, graph, ids, path, options.format));
+    let tables = TableExport { source, graph, ids: ids(source, graph)?, format: options.format };
+    let nodes = options.nodes.as_deref().map(|path| tables.nodes(path));
     let (nodes, rows) = nodes.transpose()?.unzip();
-    let (edges, count) = edges_to(source, graph, ids, path, options.format)?;
+    let (edges, count) = tables.edges(path)?;
     Ok((nodes, edges, Exported { edges: count, nodes: rows, command: None }))
 }
 
@@ -168,59 +175,55 @@ fn ids(source: &ExportSource<'_>, graph: &PropertyGraph) -> Result<Scalar> {
     Ok(ids)
 }
 
-fn nodes_to(
-    source: &ExportSource<'_>,
-    graph: &PropertyGraph,
-    ids: Scalar,
-    path: &Path,
-    format: ExportFormat,
-) -> Result<(OutputFile, u64)> {
-    let format = choose(format, path);
-    let mut columns = PropertyColumns::of(graph.node_properties().iter());
-    let mut table = TableWriter::create(
-        path,
-        format,
-        ids,
-        &[(":ID", Fixed::Id)],
-        graph.node_properties().iter(),
-    )?;
-    let mut steps = Steps::new(source.hooks, "nodes", graph.num_nodes());
-    graph.for_each_node(|id, values| {
-        table.id(id)?;
-        columns.row(values).try_for_each(|(_, value)| table.value(value))?;
-        table.end_row()?;
-        steps.next()
-    })?;
-    Ok((table.close()?, steps.done()))
-}
+impl TableExport<'_> {
+    /// Starts a file of the format that `path` names.
+    fn table(
+        &self,
+        path: &Path,
+        fixed: &[(&str, Fixed)],
+        properties: &[PropertySpec],
+    ) -> Result<TableWriter> {
+        let format = choose(self.format, path);
+        TableWriter::create(path, format, self.ids, fixed, properties.iter())
+    }
 
-fn edges_to(
-    source: &ExportSource<'_>,
-    graph: &PropertyGraph,
-    ids: Scalar,
-    path: &Path,
-    format: ExportFormat,
-) -> Result<(OutputFile, u64)> {
-    let time = format!("{TIME}:int");
-    let fixed = [
-        (":START_ID", Fixed::Id),
-        (":END_ID", Fixed::Id),
-        (":TYPE", Fixed::Text),
-        (time.as_str(), Fixed::Time),
-    ];
-    let properties = graph.edge_properties();
-    let mut columns = PropertyColumns::of(properties.iter());
-    let format = choose(format, path);
-    let mut table = TableWriter::create(path, format, ids, &fixed, properties.iter())?;
-    let mut steps = Steps::new(source.hooks, "edges", graph.num_edges());
-    graph.for_each_edge(|id, ty, edge| {
-        table.id(id)?;
-        table.id(&edge.destination)?;
-        table.value(&Value::String(ty.to_owned()))?;
-        table.value(&Value::Int(edge.timestamp))?;
-        columns.row(edge.properties).try_for_each(|(_, value)| table.value(value))?;
-        table.end_row()?;
-        steps.next()
-    })?;
-    Ok((table.close()?, steps.done()))
+    /// Writes the nodes; returns the file and the number of rows.
+    fn nodes(&self, path: &Path) -> Result<(OutputFile, u64)> {
+        let properties = self.graph.node_properties();
+        let mut columns = PropertyColumns::of(properties.iter());
+        let mut table = self.table(path, &[(":ID", Fixed::Id)], properties)?;
+        let mut steps = Steps::new(self.source.hooks, "nodes", self.graph.num_nodes());
+        self.graph.for_each_node(|id, values| {
+            table.id(id)?;
+            columns.row(values).try_for_each(|(_, value)| table.value(value))?;
+            table.end_row()?;
+            steps.next()
+        })?;
+        Ok((table.close()?, steps.done()))
+    }
+
+    /// Writes the edges; returns the file and the number of rows.
+    fn edges(&self, path: &Path) -> Result<(OutputFile, u64)> {
+        let time = format!("{TIME}:int");
+        let fixed = [
+            (":START_ID", Fixed::Id),
+            (":END_ID", Fixed::Id),
+            (":TYPE", Fixed::Text),
+            (time.as_str(), Fixed::Time),
+        ];
+        let properties = self.graph.edge_properties();
+        let mut columns = PropertyColumns::of(properties.iter());
+        let mut table = self.table(path, &fixed, properties)?;
+        let mut steps = Steps::new(self.source.hooks, "edges", self.graph.num_edges());
+        self.graph.for_each_edge(|id, ty, edge| {
+            table.id(id)?;
+            table.id(&edge.destination)?;
+            table.value(&Value::String(ty.to_owned()))?;
+            table.value(&Value::Int(edge.timestamp))?;
+            columns.row(edge.properties).try_for_each(|(_, value)| table.value(value))?;
+            table.end_row()?;
+            steps.next()
+        })?;
+        Ok((table.close()?, steps.done()))
+    }
 }

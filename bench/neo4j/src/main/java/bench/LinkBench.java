@@ -26,7 +26,7 @@ import org.neo4j.graphdb.Transaction;
 import org.neo4j.graphdb.TransientFailureException;
 
 /**
- * LinkBench's mix as in crates/nakshi/src/changes.rs: a transaction a request, every change durable
+ * LinkBench's mix as in crates/nakshi-workloads/src/changes.rs: a transaction a request, every change durable
  * before the next. The links to be changed are drawn from those that were there, kept in memory.
  */
 final class LinkBench {

@@ -1,0 +1,102 @@
+//! Description of a store.
+
+use nakshi_store::{FORMAT_VERSION, FileEntry, Store};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::Result;
+
+/// Description of a store, which `nakshi info` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Info {
+    /// Directory of the store.
+    pub path: String,
+    /// Format version.
+    pub format: u32,
+    /// Identity of the store.
+    pub uuid: String,
+    /// Hash of the content; equal content has an equal hash whatever the identity.
+    pub content_hash: String,
+    /// Number of vertices.
+    pub vertices: u64,
+    /// Number of edges; an undirected one counts once.
+    pub edges: u64,
+    /// True if edges have a direction.
+    pub directed: bool,
+    /// Number of self-loops among the edges.
+    pub self_loops: u64,
+    /// Largest number of edges at a vertex, by direction.
+    pub max_degree: Map<String, Value>,
+    /// Kind of the vertex ids.
+    pub ids: nakshi_store::IdKind,
+    /// Edge columns.
+    pub columns: Vec<String>,
+    /// Order of the vertices on disk.
+    pub layout: String,
+    /// Encoding of edge lists.
+    pub encoding: nakshi_store::Encoding,
+    /// Page size in bytes.
+    pub page_size: u32,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Bytes of edge lists per list entry (an undirected edge has two).
+    pub bytes_per_entry: f64,
+    /// Name and bytes of each file.
+    pub files: Map<String, Value>,
+    /// Counts of the import.
+    pub import: Map<String, Value>,
+}
+
+/// Describes a store from its manifest.
+///
+/// # Errors
+/// Errors of reading the store.
+pub fn info(store: &Store) -> Result<Info> {
+    let manifest = store.manifest();
+    let entries: Vec<&FileEntry> = manifest.files().collect();
+    let (lists, arcs) = manifest
+        .adjacency
+        .iter()
+        .fold((0u64, 0u64), |sum, entry| (sum.0 + entry.lists.len, sum.1 + entry.arcs));
+    let direction = |entry: &nakshi_store::AdjacencyEntry| match entry.direction {
+        _ if !manifest.directed => "edges",
+        nakshi_store::Direction::Out => "out",
+        nakshi_store::Direction::In => "in",
+    };
+    Ok(Info {
+        path: store.path().display().to_string(),
+        format: FORMAT_VERSION,
+        uuid: manifest.uuid.clone(),
+        content_hash: store.content_hash(),
+        vertices: store.num_vertices(),
+        edges: store.num_edges(),
+        directed: store.directed(),
+        self_loops: manifest.self_loops,
+        max_degree: manifest
+            .adjacency
+            .iter()
+            .map(|entry| (direction(entry).to_owned(), entry.max_degree.into()))
+            .collect(),
+        ids: manifest.ids.kind,
+        columns: columns(store),
+        layout: manifest.layout.clone(),
+        encoding: manifest.encoding,
+        page_size: manifest.page_size,
+        bytes: entries.iter().map(|file| file.len).sum(),
+        // Sizes are far below 2^53.
+        bytes_per_entry: if arcs == 0 { 0.0 } else { lists as f64 / arcs as f64 },
+        files: entries.iter().map(|file| (file.name.clone(), file.len.into())).collect(),
+        import: manifest.report.clone(),
+    })
+}
+
+/// Names of the edge columns, in the order of the manifest.
+pub fn columns(store: &Store) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for column in &store.manifest().columns {
+        if !names.contains(&column.name) {
+            names.push(column.name.clone());
+        }
+    }
+    names
+}

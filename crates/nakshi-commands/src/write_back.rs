@@ -1,0 +1,147 @@
+//! Results as properties: the values of a result are written to a store, batch by batch.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field};
+use nakshi_engine::CancelToken;
+use nakshi_property::{Change, PropertyStore, Value};
+use nakshi_store::ExternalId;
+
+use crate::names::BIG;
+use crate::table::Table;
+use crate::{Error, Result};
+
+/// Makes the values of a column a property of the nodes that its rows name. Rows without a value, and
+/// numbers that are not finite, are left out; integers of a column that lacks some become floats. Returns
+/// the number of nodes that got a value.
+///
+/// Only a batch of rows and the commit that is being made are in memory, beside the changes that the
+/// store keeps until it is compacted: see [`PropertyStore::commit_all`].
+///
+/// # Errors
+/// [`nakshi_store::Error::NoNode`], [`nakshi_store::Error::Invalid`] for values of another type than the property's;
+/// errors of writing; cancellation. Commits that were made before the error stay.
+pub fn write_back(
+    store: &PropertyStore,
+    table: &Arc<Table>,
+    column: usize,
+    property: &str,
+    cancel: &CancelToken,
+) -> Result<u64> {
+    let vertices = table.vertex_columns().get(column).copied().unwrap_or_default();
+    let schema = table.schema();
+    let [Some(ids), Some(values)] = [0, column].map(|part| schema.fields().get(part)) else {
+        return Err(nakshi_store::Error::Invalid("a result without values".into()).into());
+    };
+    let (mut written, mut failed) = (0, None);
+    let read = |batch: &RecordBatch| {
+        let mut changes = Vec::new();
+        for row in 0..batch.num_rows() {
+            let array = batch.column(1);
+            let value = match vertices && !array.is_null(row) {
+                true => of_vertex(vertex(values, array, row)?)?,
+                false => number(values, array, row)?,
+            };
+            let Some(value) = value else { continue };
+            let properties = vec![(property.to_owned(), value)];
+            let id = vertex(ids, batch.column(0), row)?;
+            changes.push(Ok(Change::UpdateNode { id, properties, merge: true }));
+        }
+        Ok(changes)
+    };
+    let changes = table.reader(Some(&[0, column])).flat_map(|batch| {
+        let changes = batch.map_err(Error::from).and_then(|batch| read(&batch));
+        changes.unwrap_or_else(|error| {
+            // The caller gets `failed`; this error only ends the commit.
+            failed = Some(error);
+            vec![Err(nakshi_store::Error::Internal("a table cannot be read"))]
+        })
+    });
+    let changes = changes.inspect(|change| written += u64::from(change.is_ok()));
+    let done = store.commit_all(changes, cancel);
+    failed.map_or(Ok(()), Err)?;
+    done?;
+    Ok(written)
+}
+
+/// The number of a row; `None` if it is missing or not finite.
+fn number(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Value>> {
+    if array.is_null(row) {
+        return Ok(None);
+    }
+    // NumPy gets the column in the same way: where some integers are missing, all are floats.
+    let whole = |value: i64| match field.is_nullable() {
+        true => Value::Float(value as f64),
+        false => Value::Int(value),
+    };
+    Ok(Some(match array.data_type() {
+        DataType::UInt32 => whole(array.as_primitive::<UInt32Type>().value(row).into()),
+        DataType::Int64 => whole(array.as_primitive::<Int64Type>().value(row)),
+        DataType::UInt64 => {
+            let value = array.as_primitive::<UInt64Type>().value(row);
+            match field.is_nullable() {
+                true => Value::Float(value as f64),
+                false => Value::Int(i64::try_from(value).map_err(|_| wide(value))?),
+            }
+        }
+        DataType::Float64 => {
+            let value = array.as_primitive::<Float64Type>().value(row);
+            return Ok(value.is_finite().then_some(Value::Float(value)));
+        }
+        other => {
+            return Err(
+                nakshi_store::Error::Unsupported(format!("properties of type {other}")).into()
+            );
+        }
+    }))
+}
+
+/// A vertex as a value.
+fn of_vertex(id: ExternalId) -> Result<Option<Value>> {
+    Ok(Some(match id {
+        ExternalId::I64(id) => Value::Int(id),
+        ExternalId::Text(id) => Value::String(id),
+        ExternalId::Bytes(id) => Value::Bytes(id),
+        ExternalId::U64(id) => return Err(wide(id).into()),
+        ExternalId::Big(id) => return Err(wide(id).into()),
+    }))
+}
+
+fn wide(value: impl std::fmt::Display) -> nakshi_store::Error {
+    nakshi_store::Error::Invalid(format!(
+        "{value} does not fit the 64 bits of a property of integers"
+    ))
+}
+
+/// The vertex of a row as its store knows it: bytes only where they are not UTF-8.
+fn vertex(field: &Field, array: &ArrayRef, row: usize) -> Result<ExternalId> {
+    Ok(match array.data_type() {
+        DataType::Int64 => ExternalId::I64(array.as_primitive::<Int64Type>().value(row)),
+        DataType::UInt64 => {
+            let id = array.as_primitive::<UInt64Type>().value(row);
+            i64::try_from(id).map_or(ExternalId::U64(id), ExternalId::I64)
+        }
+        DataType::LargeUtf8 => {
+            let text = array.as_string::<i64>().value(row);
+            match field.metadata().contains_key(BIG) {
+                true => {
+                    text.parse().map_or_else(|_| ExternalId::Big(text.to_owned()), ExternalId::I64)
+                }
+                false => ExternalId::Text(text.to_owned()),
+            }
+        }
+        DataType::LargeBinary => {
+            let bytes = array.as_binary::<i64>().value(row).to_vec();
+            String::from_utf8(bytes)
+                .map_or_else(|error| ExternalId::Bytes(error.into_bytes()), ExternalId::Text)
+        }
+        _ => {
+            return Err(
+                nakshi_store::Error::Internal("a vertex is neither a number nor text").into()
+            );
+        }
+    })
+}

@@ -1,0 +1,184 @@
+//! Conditions, with a filter over all nodes and edges of the model as oracle.
+
+use std::ops::Bound;
+
+use nakshi_property::{Condition, NodeOrder, PropertyGraph, Value};
+use proptest::prelude::*;
+
+use super::model::{Edge, Model, Properties, id, number};
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+fn not(condition: Condition) -> Condition {
+    Condition::Not(Box::new(condition))
+}
+
+/// Conditions on the number `age`, the string `name` and the list of strings `tags`.
+fn conditions() -> Vec<(&'static str, Condition)> {
+    use Bound::{Excluded, Included, Unbounded};
+    let (one, two) = (Value::Int(1), Value::Int(2));
+    let range = Condition::Range;
+    vec![
+        ("age", range(Included(one.clone()), Unbounded)),
+        ("age", range(Excluded(one.clone()), Unbounded)),
+        ("age", range(Unbounded, Excluded(two.clone()))),
+        ("age", range(Included(one.clone()), Included(two.clone()))),
+        ("age", range(Included(two.clone()), Included(one.clone()))),
+        ("age", Condition::In(vec![Value::Int(0), Value::Int(3)])),
+        ("age", Condition::In(vec![])),
+        ("age", Condition::Null),
+        ("age", not(Condition::Null)),
+        ("age", not(Condition::Is(two.clone()))),
+        ("age", Condition::Any(vec![Condition::Null, range(Excluded(two), Unbounded)])),
+        ("age", Condition::All(vec![not(Condition::Is(one)), not(Condition::Null)])),
+        ("age", Condition::All(vec![])),
+        ("name", Condition::Starts(text("a"))),
+        ("name", Condition::Starts(text(""))),
+        ("name", range(Excluded(text("a")), Included(text("b")))),
+        ("name", Condition::In(vec![text("ab"), text("")])),
+        ("name", not(Condition::Contains(text("b")))),
+        (
+            "name",
+            Condition::All(vec![Condition::Contains(text("a")), not(Condition::Is(text("a")))]),
+        ),
+        ("tags", Condition::Starts(text("y"))),
+        ("tags", Condition::In(vec![text("x"), text("z")])),
+        ("tags", range(Excluded(text("x")), Unbounded)),
+        ("tags", not(Condition::Is(text("x")))),
+        ("tags", Condition::Any(vec![Condition::Null, Condition::Contains(text("y"))])),
+    ]
+}
+
+/// The oracle: evaluates a condition on a value.
+fn holds(condition: &Condition, value: Option<&Value>) -> bool {
+    match (condition, value) {
+        (Condition::Null, _) => value.is_none(),
+        (Condition::Not(one), _) => !holds(one, value),
+        (Condition::All(all), _) => all.iter().all(|one| holds(one, value)),
+        (Condition::Any(all), _) => all.iter().any(|one| holds(one, value)),
+        (Condition::In(all), _) => all.iter().any(|one| holds(&one.clone().into(), value)),
+        (_, None) => false,
+        (_, Some(Value::List(items))) => items.iter().any(|item| holds_of(condition, item)),
+        (_, Some(value)) => holds_of(condition, value),
+    }
+}
+
+fn holds_of(condition: &Condition, value: &Value) -> bool {
+    match (condition, value) {
+        (Condition::Is(wanted), _) => wanted == value,
+        (Condition::Contains(Value::String(part)), Value::String(text)) => text.contains(part),
+        (Condition::Starts(Value::String(part)), Value::String(text)) => text.starts_with(part),
+        (Condition::Range(low, high), _) => {
+            let order = |bound: &Value| value.compare(bound).unwrap();
+            let from = match low {
+                Bound::Included(low) => order(low).is_ge(),
+                Bound::Excluded(low) => order(low).is_gt(),
+                Bound::Unbounded => true,
+            };
+            from && match high {
+                Bound::Included(high) => order(high).is_le(),
+                Bound::Excluded(high) => order(high).is_lt(),
+                Bound::Unbounded => true,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Compares the nodes, edges and neighbours that meet each condition, alone and beside another one.
+pub fn compare_conditions(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    let young = ("age", Condition::Range(Bound::Unbounded, Bound::Included(Value::Int(1))));
+    let edge_names: Vec<&str> =
+        graph.edge_properties().iter().map(|spec| spec.name.as_str()).collect();
+    for (name, condition) in conditions() {
+        let fits = |properties: &Properties| holds(&condition, properties.get(name));
+        let is_young = |properties: &Properties| holds(&young.1, properties.get("age"));
+        let both = [(name, condition.clone()), young.clone()];
+        let mut expected: Vec<u32> = Vec::new();
+        for (asked, with_young) in [(&both[..1], false), (&both[..], true)] {
+            let nodes = model.nodes.iter().filter(|(_, p)| fits(p) && (!with_young || is_young(p)));
+            expected = nodes.map(|(v, _)| *v).collect();
+            let mut found: Vec<u32> =
+                graph.get_node_ids(asked).unwrap().iter().map(number).collect();
+            found.sort_unstable();
+            prop_assert_eq!(&found, &expected, "{} {:?}", name, condition);
+            prop_assert_eq!(graph.count_nodes(asked).unwrap(), expected.len() as u64);
+        }
+        for (v, ty) in [(0, "A"), (1, "B"), (9, "A")] {
+            if model.nodes.contains_key(&v) {
+                let found = graph.get_neighbor_ids(&id(v), Some(ty), &both).unwrap();
+                let mut found: Vec<u32> = found.iter().map(number).collect();
+                let ends = model.record(v, ty).into_iter().map(|edge| edge.target);
+                let mut near: Vec<u32> = ends.filter(|end| expected.contains(end)).collect();
+                near.sort_unstable();
+                near.dedup();
+                found.sort_unstable();
+                prop_assert_eq!(found, near);
+            }
+        }
+        if edge_names.contains(&name) {
+            let found = graph.find_edges(&[(name, condition.clone())]).unwrap();
+            let mut found: Vec<(u32, String, u32)> = found
+                .into_iter()
+                .map(|(source, ty, data)| {
+                    (number(&source), ty.to_owned(), number(&data.destination))
+                })
+                .collect();
+            let edges = model.edges.iter().filter(|edge: &&Edge| fits(&edge.properties));
+            let mut expected: Vec<_> =
+                edges.map(|edge| (edge.source, edge.ty.clone(), edge.target)).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected, "{} {:?}", name, condition);
+        }
+    }
+    compare_orders(graph, model)?;
+    compare_counts(graph, model)
+}
+
+/// Compares nodes in the order of their age, with those without an age last.
+fn compare_orders(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    let age = |v: &u32| match model.nodes[v].get("age") {
+        Some(Value::Int(age)) => Some(*age),
+        _ => None,
+    };
+    for (descending, limit) in [(false, None), (true, None), (false, Some(3)), (true, Some(1))] {
+        let order = NodeOrder { by: Some("age"), descending, limit };
+        let found = graph.find_nodes(&[], &order).unwrap();
+        let found: Vec<Option<i64>> = found.iter().map(|id| age(&number(id))).collect();
+        let mut expected: Vec<Option<i64>> = model.nodes.keys().map(age).collect();
+        let key = |age: &Option<i64>| {
+            let value = age.unwrap_or(0);
+            (age.is_none(), if descending { -value } else { value })
+        };
+        expected.sort_by_key(key);
+        expected.truncate(limit.unwrap_or(usize::MAX));
+        prop_assert_eq!(found, expected);
+    }
+    let lists = NodeOrder { by: Some("tags"), ..NodeOrder::default() };
+    prop_assert!(graph.find_nodes(&[], &lists).is_err());
+    Ok(())
+}
+
+/// Compares counts of nodes by age, and by each of their tags.
+fn compare_counts(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    let ages = graph.count_nodes_by(&[], "age").unwrap();
+    for (value, count) in &ages {
+        let wanted = if *value == Value::Null { None } else { Some(value) };
+        let expected = model.nodes.values().filter(|p| p.get("age") == wanted).count();
+        prop_assert_eq!(*count, expected as u64);
+    }
+    prop_assert_eq!(ages.iter().map(|(_, count)| count).sum::<u64>(), model.nodes.len() as u64);
+    prop_assert!(ages.is_sorted_by(|(_, a), (_, b)| a >= b));
+    for (value, count) in graph.count_nodes_by(&[], "tags").unwrap() {
+        let has = |p: &&Properties| match p.get("tags") {
+            None => value == Value::Null,
+            Some(Value::List(tags)) => tags.contains(&value),
+            Some(_) => false,
+        };
+        prop_assert_eq!(count, model.nodes.values().filter(has).count() as u64);
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The workloads of `nakshi bench`. Each takes its configuration and returns its measurements as JSON.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nakshi::store::Error;
+use nakshi_workloads::{changes, compaction, friends, queries};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::call::long;
+use crate::errors::Failure;
+use crate::property::{PyProperties, load_options};
+
+/// Measures the reading queries of TAO or of Graph Search.
+#[pyfunction]
+#[pyo3(signature = (properties, config, *, progress = None))]
+pub fn measure_queries(
+    py: Python<'_>,
+    properties: &PyProperties,
+    config: &str,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    let graph = properties.graph()?;
+    json(&long(py, progress, |call| Ok(queries::run(&graph, &config, &call.cancel)?))?)
+}
+
+/// Measures LinkBench's mix, which changes the store; `config` is that of `measure_queries`.
+#[pyfunction]
+#[pyo3(signature = (properties, config, *, progress = None))]
+pub fn measure_linkbench(
+    py: Python<'_>,
+    properties: &PyProperties,
+    config: &str,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let store = properties.writer(py)?;
+    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    json(&long(py, progress, |call| Ok(changes::linkbench(&store, &config, &call.cancel)?))?)
+}
+
+/// Measures reads while the store is compacted, and for `seconds` before and after; `config` is that
+/// of `measure_queries`, `memory` in bytes and `compacting` threads are the compaction's.
+#[pyfunction]
+#[pyo3(signature = (properties, config, seconds, *, memory = None, compacting = None, progress = None))]
+pub fn measure_compaction(
+    py: Python<'_>,
+    properties: &PyProperties,
+    config: &str,
+    seconds: f64,
+    memory: Option<u64>,
+    compacting: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (store, idle) = (properties.writer(py)?, duration(seconds)?);
+    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    let options = load_options(memory, compacting);
+    json(&long(py, progress, |call| {
+        Ok(compaction::run(&store, &config, &options, idle, &call.cancel)?)
+    })?)
+}
+
+/// Measures durable appends of nodes for some seconds. The nodes stay in the store.
+#[pyfunction]
+#[pyo3(signature = (properties, writers, in_flight, seconds, *, progress = None))]
+pub fn measure_appends(
+    py: Python<'_>,
+    properties: &PyProperties,
+    writers: usize,
+    in_flight: usize,
+    seconds: f64,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (store, lasts) = (properties.writer(py)?, duration(seconds)?);
+    json(&long(py, progress, |call| {
+        Ok(changes::appends(&store, writers, in_flight, lasts, &call.cancel)?)
+    })?)
+}
+
+/// Measures lists of friends on cold or warm pages of the store at `path`.
+#[pyfunction]
+#[pyo3(signature = (path, config, *, progress = None))]
+pub fn measure_friends(
+    py: Python<'_>,
+    path: PathBuf,
+    config: &str,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config: friends::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    json(&long(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))?)
+}
+
+fn json(measured: &impl Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(measured).map_err(Failure::from)?)
+}
+
+fn duration(seconds: f64) -> PyResult<Duration> {
+    let told = |_| Error::Invalid(format!("{seconds} seconds; say how long to measure"));
+    Ok(Duration::try_from_secs_f64(seconds).map_err(told).map_err(Failure::from)?)
+}

@@ -1,0 +1,12 @@
+//! Workloads that measure a store with properties: what `nakshi bench` runs.
+//!
+//! - [`queries`]: the reading queries of TAO and of Graph Search;
+//! - [`changes`]: LinkBench's mix of reads and durable changes; durable appends;
+//! - [`compaction`]: reads before, during and after a compaction;
+//! - [`friends`]: lists of friends on cold pages, the workload of Bondhu.
+
+pub mod changes;
+pub mod compaction;
+mod draw;
+pub mod friends;
+pub mod queries;

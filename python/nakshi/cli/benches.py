@@ -1,0 +1,105 @@
+"""``bench``: workloads on a store with properties, timed."""
+
+from __future__ import annotations
+
+import statistics
+
+import click
+
+from . import options, workloads
+from .output import print_json
+
+
+@click.command()
+@click.argument(
+    "workload",
+    type=click.Choice(["tao", "graph-search", "linkbench", "append", "compaction", "list-friends"]),
+)
+@click.argument("store", type=options.STORE)
+@click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
+@click.option(
+    "--access",
+    type=click.Choice(["uniform", "zipf"]),
+    help="tao, graph-search, compaction: which nodes are asked for how often [uniform].",
+)
+@click.option("--exponent", type=float, help="--access zipf: of Zipf's law [0.99].")
+@click.option(
+    "--compacting", type=click.IntRange(1), help="compaction: its threads; default: all cores."
+)
+@options.long_call
+def bench(
+    workload: str,
+    store: str,
+    queries: int,
+    seed: int,
+    access: str | None,
+    exponent: float | None,
+    compacting: int | None,
+    as_json: bool,
+    progress: bool | None,
+    memory: int | None,
+    threads: int | None,
+) -> None:
+    """Measure queries on STORE: each kind alone on one thread, then their mix on all.
+
+    TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
+    LinkBench reads and changes, with Zipf's laws of its own; append adds nodes from 8 threads;
+    compaction runs TAO's mix before, during and after a compaction. These change STORE, so take a
+    copy (nakshi backup). Every change is durable.
+    list-friends reads the properties of all neighbours of 1,500 nodes from disk, with as little memory
+    as works.
+    """
+    from ..graph import Graph
+
+    if workload in ("linkbench", "append") and (access or exponent is not None):
+        raise click.UsageError(
+            f"{workload} draws by laws of its own; leave out --access and --exponent"
+        )
+    graph = Graph(store)
+    if workload == "list-friends":
+        found = workloads.friends(graph.path, progress, memory=memory, seed=seed)
+        if as_json:
+            print_json({"store": store, "workload": workload, **found})
+            return
+        for name in ("friends", "micros", "reads", "bytes"):
+            click.echo(f"{name + ', median':<28}{statistics.median(found[name]):>12,.1f}")
+        return
+    graph.load_properties(memory=memory, progress=progress)
+    properties = graph._queries
+    if workload == "append":
+        rows = [workloads.appends(properties, progress, in_flight=n) for n in (1, 64)]
+        if as_json:
+            print_json({"store": store, "workload": workload, "appends": rows})
+            return
+        for row in rows:
+            click.echo(
+                f"{row['writers']} writers, {row['in_flight']} in flight: {row['rate']:,.0f} "
+                f"durable appends/s; the disk alone: {row['syncs']:,.0f} fdatasync/s"
+            )
+        return
+    mix = workloads.Mix(
+        mix="graph-search" if workload == "graph-search" else "tao",
+        queries=queries,
+        threads=threads or 2,
+        seed=seed,
+        access=access or "uniform",
+        exponent=exponent,
+    )
+    if workload == "compaction":
+        found = workloads.compaction(
+            properties, mix, progress, memory=memory, compacting=compacting
+        )
+    elif workload == "linkbench":
+        found = workloads.linkbench(properties, mix, progress)
+    else:
+        found = workloads.queries(properties, mix, progress)
+    if as_json:
+        print_json({"store": store, "workload": workload, **found})
+        return
+    click.echo(f"{'':<28}{'ops/s':>12}{'p50':>9}{'p99':>9}{'p99.9':>9}{'results':>9}")
+    for one in found.get("phases") or found["classes"]:
+        times = "".join(f"{one[name]:>9.2f}" for name in ("p50", "p99", "p999"))
+        click.echo(f"{one['name']:<28}{one['rate']:>12,.0f}{times}{one['results']:>9.1f}")
+    if workload != "compaction":
+        click.echo(f"{'mix on ' + str(found['threads']) + ' threads':<28}{found['rate']:>12,.0f}")
