@@ -1,5 +1,5 @@
 //! The property section of the manifest has the bytes that version 0.1.0 wrote, and sections that
-//! this version does not know are kept, with their files.
+//! this version does not know are kept, with their files. Seen red with another name of the section.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

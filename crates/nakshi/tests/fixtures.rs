@@ -1,5 +1,7 @@
 //! Stores that version 0.1.0 wrote before properties had a crate of their own (tests/fixtures): they open,
 //! answer what they answered, change, compact and are sound. That version computed all expectations.
+//! The two tests of properties were seen red with another name of their section in the manifest, and with
+//! another tag of a codec in the directory of their files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

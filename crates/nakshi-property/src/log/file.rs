@@ -549,7 +549,7 @@ mod tests {
     }
 
     /// A log far longer than a piece has changes across the ends of pieces, and one change that is
-    /// longer than two pieces. Seen red with whole files in memory.
+    /// longer than two pieces. Seen red with pieces that reach to the end of the file.
     #[test]
     fn a_long_log_is_read_in_pieces() {
         let sizes = |commit: u64| match commit {
