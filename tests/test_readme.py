@@ -53,6 +53,7 @@ def test_the_guide_has_examples() -> None:
 # Output that the comments of a page promise, at its beginning.
 PROMISED = {
     "import": "3\n",
+    "looking-up": "['bob', 'cid']\nTrue False 4\n3 True\nann ['bob', 'cid']\ndan ['cid']\n",
     "properties": "{'city': 'Ithaca', 'age': 31}\n['ann', 'cid']\n['bob']\n",
     "changes": "1 0\n",
 }

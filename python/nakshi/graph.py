@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .declared import DECLARATIONS, with_implied
 from .errors import ParameterError
+from .limits import check_limits
+from .lookups import Lookups
 from .methods import Algorithms
 from .orders import Order
 from .progress import ProgressArgument, reporting
-from .property import Id, Writable
+from .property import Id
 from .result import Result
 from .units import parse_share, parse_size
 
@@ -56,7 +58,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Algorithms, Writable):
+class Graph(Algorithms, Lookups):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -125,6 +127,12 @@ class Graph(Algorithms, Writable):
 
     def __reduce__(self) -> tuple[type[Graph], tuple[str]]:
         return Graph, (os.path.abspath(self.path),)
+
+    def __len__(self) -> int:
+        return self.num_vertices
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         if self._closed:
@@ -342,7 +350,7 @@ class Graph(Algorithms, Writable):
         The named methods do the same with documented arguments. Arguments that are ``None`` take
         the algorithm's default.
         """
-        _check_run(engine, threads, timeout)
+        check_limits(engine, threads, timeout)
         core = self._run(
             algorithm,
             parameters,
@@ -392,7 +400,7 @@ class Graph(Algorithms, Writable):
             ``in_memory``, the budget from which on they are loaded; ``parts``, the parts of the
             minimum; ``lists``, the edge lists that the run reads, with weights.
         """
-        _check_run("auto", threads, None)
+        check_limits("auto", threads, None)
         given = self._given(algorithm, parameters)
         found = _object(
             self._core.estimate(
@@ -426,15 +434,6 @@ class Graph(Algorithms, Writable):
             return json.dumps(given, default=_plain)
         except (TypeError, ValueError) as error:
             raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
-
-
-def _check_run(engine: str, threads: int | None, timeout: float | None) -> None:
-    if engine not in ("auto", "memory", "ssd"):
-        raise ParameterError(f"engine={engine!r} is not known; choose 'auto', 'memory' or 'ssd'")
-    if threads is not None and not (isinstance(threads, int) and 1 <= threads <= 1024):
-        raise ParameterError(f"threads={threads!r} cannot work; give a number from 1 to 1024")
-    if timeout is not None and not timeout > 0:
-        raise ParameterError(f"timeout={timeout!r} cannot work; give seconds above 0")
 
 
 def _vertex(vertex: Any) -> Any:

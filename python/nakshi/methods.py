@@ -348,6 +348,7 @@ class Algorithms:
         source: Id,
         weight: str | None = None,
         delta: float | None = None,
+        parents: bool = False,
         unit: bool = False,
         variant: Literal["direct", "pull-program"] | None = None,
         **run: Unpack[RunOptions],
@@ -360,6 +361,9 @@ class Algorithms:
                 store without any, and in Rust, every edge has length 1.
             delta: width of a step. Chosen from the weights by default. Above 0; in units of the
                 weights.
+            parents: find parents, too. For each reached vertex that is an in-neighbour on a
+                shortest path, the one with the smallest id among those that are nearer; it costs a
+                pass over the edges of all reached vertices.
             unit: count every edge as 1, whatever its weight.
             variant: method that finds the distances; they are the same, but for the rounding of
                 doubles. ``"direct"`` (default): scans and gathers, with what is known about the
@@ -369,6 +373,8 @@ class Algorithms:
         Returns:
             ``distance`` (``float64``): sum of weights on a shortest path; missing where
                 unreachable.
+            ``parent``, with ``parents``: the vertex before it on such a path; missing at the source
+                and where unreachable.
             Summary:
                 ``reached`` (``uint64``): vertices with a path from the source.
                 ``farthest`` (``float64``): the longest distance.
@@ -386,6 +392,7 @@ class Algorithms:
             source=source,
             weight=weight,
             delta=delta,
+            parents=parents,
             unit=unit,
             variant=variant,
             **run,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .errors import ParameterError, UnsupportedError
+from .errors import ParameterError, UnknownVertexError, UnsupportedError
 from .units import format_size, readable
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from . import _core
+    from .property import Id
 
 __all__ = ["Result"]
 
@@ -51,6 +52,7 @@ class Result:
         self.summary: dict[str, Any] = json.loads(core.summary())
         self.stats: dict[str, Any] = json.loads(core.stats())
         self.stats["memory"]["peak_rss"] = _peak_rss()
+        self._tree: _Tree | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -80,16 +82,16 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         """All columns as a ``pyarrow.Table``; missing values are null. Needs pyarrow."""
-        return _optional("pyarrow", "to_arrow").table(self._with_rows())
+        return optional_module("pyarrow", "to_arrow").table(self._with_rows())
 
     def to_polars(self) -> pl.DataFrame:
         """All columns as a ``polars.DataFrame``; missing values are null. Needs polars."""
-        frame: pl.DataFrame = _optional("polars", "to_polars").DataFrame(self._with_rows())
+        frame: pl.DataFrame = optional_module("polars", "to_polars").DataFrame(self._with_rows())
         return frame
 
     def to_pandas(self) -> pd.DataFrame:
         """All columns as a ``pandas.DataFrame``; missing values are ``NA``. Needs pandas."""
-        pandas = _optional("pandas", "to_pandas")
+        pandas = optional_module("pandas", "to_pandas")
         self._with_rows()
         data = {}
         for name in ["id", *self.columns]:
@@ -119,6 +121,27 @@ class Result:
         (components, communities) are ranked by their members, as ``(label, members)``.
         """
         return self.best(count)[1]
+
+    def path_to(self, id: Id) -> list[Id] | None:
+        """The path from the source to a vertex, of a search that was run with ``parents=True``.
+
+        Args:
+            id: of the vertex in which the path ends.
+
+        Returns:
+            The ids of the path, both ends included; ``None`` if the search did not reach the vertex.
+
+        Raises:
+            UnknownVertexError: there is no such vertex.
+            ParameterError: a result without parents.
+        """
+        if "parent" not in self.columns:
+            raise ParameterError(
+                f"{self.algorithm} has no parents here; run bfs or sssp with parents=True"
+            )
+        if self._tree is None:
+            self._tree = _Tree(self)
+        return self._tree.path_to(id)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write all rows to a ``.tsv``, ``.csv`` or ``.parquet`` file.
@@ -198,6 +221,47 @@ class Result:
         return values
 
 
+class _Tree:
+    """The parents of a search, by the rows of a result."""
+
+    def __init__(self, result: Result) -> None:
+        self.ids, _ = result._values("id")
+        parents, missing = result._values("parent")
+        _, unreached = result._values(result.columns[0])
+        self.parents, self.missing, self.unreached = parents, missing, unreached
+        self.rows: dict[Any, int] | None = None
+        if self.ids.dtype == object:
+            self.rows = {id: row for row, id in enumerate(self.ids.tolist())}
+
+    def row(self, id: Any) -> int:
+        if self.rows is not None:
+            found = self.rows.get(id, -1)
+            if found < 0 and isinstance(id, bytes):
+                found = self.rows.get(id.decode("utf-8", "replace"), -1)
+        else:
+            import numpy as np
+
+            try:
+                number = int(id)
+                found = int(np.searchsorted(self.ids, self.ids.dtype.type(number)))
+                found = found if found < len(self.ids) and self.ids[found] == number else -1
+            except (TypeError, ValueError, OverflowError):
+                found = -1
+        if found < 0:
+            raise UnknownVertexError(f"vertex {id!r} is not in the graph")
+        return found
+
+    def path_to(self, id: Any) -> list[Any] | None:
+        row = self.row(id)
+        if self.unreached is not None and self.unreached[row]:
+            return None
+        rows = [row]
+        while self.missing is None or not self.missing[row]:
+            row = self.row(self.parents[row])
+            rows.append(row)
+        return self.ids[rows[::-1]].tolist()
+
+
 def _peak_rss() -> int:
     """Largest resident memory of this process so far, in bytes.
 
@@ -230,7 +294,12 @@ def _html_table(head: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> st
     return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
-def _optional(module: str, method: str) -> Any:
+def optional_module(module: str, method: str) -> Any:
+    """A module that one of the ``to_*`` methods needs.
+
+    Raises:
+        UnsupportedError: it is not installed.
+    """
     import importlib
 
     try:

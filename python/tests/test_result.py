@@ -184,3 +184,27 @@ def test_without_optional_packages(karate: nakshi.Graph) -> None:
         "    else: raise SystemExit('no error')\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_paths(diamond: nakshi.Graph, karate: nakshi.Graph, tmp_path: Path) -> None:
+    found = diamond.sssp(source="a", parents=True)
+    assert found.path_to("d") == ["a", "c", "d"]
+    assert found.path_to("a") == ["a"]
+    assert found.path_to("f") is None
+    assert diamond.bfs(source="d", parents=True).path_to("c") == ["d", "a", "c"]
+    found = karate.bfs(source=0, parents=True)
+    for vertex, level in found.to_dict("level").items():
+        path = found.path_to(vertex)
+        assert path is not None and len(path) == level + 1 and path[-1] == vertex
+        assert all(karate.has_edge(path[:-1], path[1:])) if level else path == [0]
+    assert karate.bfs(source=0, parents=True).path_to(np.int64(33)) == [0, 8, 33]
+    for wrong in (99, "x", None, -1):
+        with pytest.raises(nakshi.UnknownVertexError):
+            found.path_to(wrong)  # type: ignore[arg-type]
+    with pytest.raises(nakshi.ParameterError, match="parents=True"):
+        karate.bfs(source=0).path_to(3)
+    # Edges of length 0 that lie on a circle.
+    edges = ([1, 2, 3, 2], [2, 3, 2, 4], [0.0, 0.0, 0.0, 1.5])
+    circle = nakshi.build(tmp_path / "circle", edges, weighted=True)
+    assert circle.sssp(source=1, parents=True).path_to(4) == [1, 2, 4]
+    assert circle.sssp(source=3, parents=True).path_to(4) == [3, 2, 4]

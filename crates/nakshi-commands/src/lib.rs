@@ -3,6 +3,7 @@
 //! - [`analysis`]: runs an algorithm by its name and returns results by the users' ids; estimates memory;
 //! - [`cluster`]: runs an algorithm on several servers, and plans how many;
 //! - [`layout`]: writes a store in an order that has a name, and chooses the lists of a static cache;
+//! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
 //! - [`write_back`](write_back()): makes results properties of nodes;
 //! - [`info`]: describes a store.
@@ -13,6 +14,7 @@ mod error;
 pub mod files;
 pub mod info;
 pub mod layout;
+pub mod lookup;
 pub mod names;
 pub mod table;
 mod write_back;

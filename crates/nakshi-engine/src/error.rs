@@ -55,6 +55,16 @@ pub enum Error {
         /// The id as the user wrote it.
         id: String,
     },
+    /// Vertex ids that the graph does not have.
+    #[error(
+        "{count} of the ids are not in the graph: {examples}; ids are those of the imported edge list"
+    )]
+    UnknownVertices {
+        /// Number of ids that the graph does not have.
+        count: usize,
+        /// The first of them, as the user wrote them.
+        examples: String,
+    },
     /// No algorithm of this name.
     #[error("no algorithm `{name}`; known: {known}")]
     UnknownAlgorithm {

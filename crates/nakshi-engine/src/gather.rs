@@ -12,11 +12,12 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::parallel::{Tickets, run_workers};
 use crate::scan::run;
+use crate::shared::prefetch;
 use crate::source::chunks::{View, column_weights};
 use crate::source::weights::Weights;
 use crate::source::{Data, Side, unit_weights, within};
 use crate::vertex_set::VertexSet;
-use nakshi_io::{CachedReader, Request};
+use nakshi_io::{CachedReader, PageSlice, Request};
 use nakshi_store::{Direction, List, VertexId};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,6 +29,8 @@ const COUNTED: usize = 4096;
 const BATCH: usize = 1024;
 /// Bytes of lists in a batch of requests, so that few long lists spread over the workers.
 const BATCH_BYTES: u64 = 64 << 10;
+/// Lists in memory whose first bytes the processor fetches while it visits others.
+const AHEAD: usize = 64;
 /// A whole chunk costs as much as this many requests of one page.
 const DENSE: usize = 16;
 
@@ -220,9 +223,49 @@ impl<'g> ListReader<'g> {
             Some(column) => open(&column.data)?,
             None => None,
         };
-        let ssd = open(&side.data)?;
+        Ok(ListReader::of(side, open(&side.data)?, weights))
+    }
+
+    fn of(side: &'g Side, ssd: Option<CachedReader>, weights: Option<CachedReader>) -> Self {
         let (requests, scratch) = (Vec::new(), Vec::new());
-        Ok(ListReader { side, ssd, weights, requests, scratch, pinned_hits: 0 })
+        ListReader { side, ssd, weights, requests, scratch, pinned_hits: 0 }
+    }
+
+    /// A reader that goes on with what [`ListReader::into_readers`] gave, for the call of `cx`.
+    pub(crate) fn reuse(
+        side: &'g Side,
+        ssd: Option<CachedReader>,
+        weights: Option<CachedReader>,
+        cx: &Context,
+    ) -> Self {
+        let mut reader = ListReader::of(side, ssd, weights);
+        for reader in [&mut reader.ssd, &mut reader.weights].into_iter().flatten() {
+            reader.set_cancel(Some(cx.cancel_token().clone()));
+        }
+        reader
+    }
+
+    /// The readers of lists and of weights, for another call; they are `None` in memory.
+    pub(crate) fn into_readers(self) -> (Option<CachedReader>, Option<CachedReader>) {
+        (self.ssd, self.weights)
+    }
+
+    /// True if the lists are in memory.
+    pub(crate) fn in_memory(&self) -> bool {
+        matches!(self.side.data, Data::Memory(_))
+    }
+
+    /// Reads ranges of the file of lists on the SSD; does nothing where lists are in memory.
+    ///
+    /// # Errors
+    /// As [`ListReader::read`].
+    pub(crate) fn read_bytes(
+        &mut self,
+        requests: &[Request],
+        visit: &mut dyn FnMut(u64, &PageSlice<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(reader) = &mut self.ssd else { return Ok(()) };
+        reader.gather(requests, visit)
     }
 
     /// Visits the list of each `(vertex, token)`, once per request, in the order in which
@@ -298,11 +341,7 @@ impl<'g> ListReader<'g> {
     ) -> Result<()> {
         let side = self.side;
         if let Data::Memory(lists) = &side.data {
-            for (k, &(v, _)) in requests.iter().enumerate() {
-                let range = within(&side.extent(v.into()), 0)?;
-                visit(k, &side.list(lists.with_slack(), range)?)?;
-            }
-            return Ok(());
+            return lists_ahead(side, lists.with_slack(), requests, |request| request.0, visit);
         }
         let Some(reader) = &mut self.ssd else { return Ok(()) };
         self.requests.clear();
@@ -331,4 +370,26 @@ impl<'g> ListReader<'g> {
             visit(usize::try_from(token).unwrap_or(usize::MAX), &list)
         })
     }
+}
+
+/// Visits lists in memory with the positions of their requests: finds the places of several lists and
+/// has the processor fetch their first bytes before it visits them.
+pub(crate) fn lists_ahead<R>(
+    side: &Side,
+    bytes: &[u8],
+    requests: &[R],
+    vertex: impl Fn(&R) -> VertexId,
+    mut visit: impl FnMut(usize, &List<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut extents = [const { 0..0 }; AHEAD];
+    for (block, part) in requests.chunks(AHEAD).enumerate() {
+        for (slot, request) in extents.iter_mut().zip(part) {
+            *slot = within(&side.extent(vertex(request).into()), 0)?;
+            prefetch(bytes, slot.start);
+        }
+        for (at, extent) in extents.iter().take(part.len()).enumerate() {
+            visit(block * AHEAD + at, &side.list(bytes, extent.clone())?)?;
+        }
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@
 //!   lists in order) and *gather* (selected lists);
 //! * [`Context`]: what every long call takes: cancellation, deadline, memory
 //!   budget, threads, progress;
+//! * [`lookup`]: lists, degrees and edges of named vertices, samples, paths between two;
 //! * [`algo`]: the built-in algorithms, one file each, and their registry;
 //! * [`program`]: FlashGraph's vertex programs, which users write;
 //! * [`Outcome`]: what an algorithm hands to the faces.
@@ -19,6 +20,7 @@ mod error;
 mod estimate;
 mod gather;
 mod graph;
+pub mod lookup;
 mod outcome;
 pub mod parallel;
 mod popcount;

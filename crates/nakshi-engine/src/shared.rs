@@ -174,7 +174,7 @@ macro_rules! zero {
         impl Zero for $number {}
     )*};
 }
-zero!(u8, u16, u32, u64, f32, f64);
+zero!(u8, u16, u32, u64, i64, f32, f64);
 
 /// Asks the processor to fetch `slice[index]`; without effect on what a program sees, within the slice
 /// and beyond.

@@ -14,6 +14,8 @@
 //! - [`tao`] has the operations of TAO, [`search`] the queries of Graph Search
 //! - [`check()`], [`backup()`] and [`export`] do what those of `nakshi-store` do, and include the
 //!   properties and their log
+//! - [`log_state`] tells whether the log has commits; [`PropertyGraph::targets`] and
+//!   [`PropertyGraph::sources`] are the neighbours of a node with them
 //! - [`Value`] and [`PropertyType`] say what a property can hold, [`Condition`] what a query can
 //!   ask of it
 //!
@@ -51,6 +53,7 @@ mod import;
 mod instant;
 mod log;
 mod logstore;
+mod neighbors;
 mod orphans;
 mod packed;
 mod project;
@@ -84,6 +87,7 @@ pub use graph::{EdgeData, NodeOrder, PropertyGraph};
 pub(crate) use import::TIME;
 pub use import::{LoadOptions, LoadReport, Reorder, Table, TableRows, load, load_with};
 pub use log::Change;
+pub use neighbors::{LogState, log_state};
 pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
 pub use record::EdgeRecord;

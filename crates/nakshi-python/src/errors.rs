@@ -93,7 +93,7 @@ fn of_engine(error: &engine::Error) -> PyErr {
         E::Deadline { .. } => DeadlineError::new_err(text),
         E::Panicked { .. } => InternalError::new_err(text),
         E::Parameter { .. } | E::UnknownAlgorithm { .. } => ParameterError::new_err(text),
-        E::UnknownVertex { .. } => UnknownVertexError::new_err(text),
+        E::UnknownVertex { .. } | E::UnknownVertices { .. } => UnknownVertexError::new_err(text),
         E::Unsupported { .. } => UnsupportedError::new_err(text),
         E::Io(error) => of_io(error),
         E::Store(error) => of_store(error),

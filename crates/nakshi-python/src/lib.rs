@@ -3,6 +3,7 @@
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
 //! - [`property`]: loading property graphs, and queries on them;
 //! - [`conditions`]: property values and conditions;
+//! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`builders`]: functions that make, check and copy stores;
 //! - [`cluster`]: a server of a cluster, and runs on servers;
 //! - [`workloads`]: the measurements of `nakshi bench`;
@@ -18,6 +19,7 @@ mod call;
 mod cluster;
 mod conditions;
 mod errors;
+mod lookup;
 mod outcome;
 mod property;
 mod store;
@@ -32,6 +34,11 @@ mod _core {
     use crate::builders::{Batches, backup, build, check, export, generate};
     #[pymodule_export]
     use crate::cluster::{run_on_servers, serve};
+    #[pymodule_export]
+    use crate::lookup::{
+        EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, sample_neighbors,
+        shortest_path, subgraph,
+    };
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]

@@ -134,7 +134,7 @@ pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions 
     }
 }
 
-fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
+pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(ExternalId::Text(text.to_str()?.to_owned()));
     }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nakshi::engine::{Context, EngineMode};
-use nakshi::store::layout::LayoutInput;
+use nakshi::engine::{CancelToken, Context, EngineMode};
+use nakshi::lookup::VertexLookup;
+use nakshi::property::{LogState, PropertyEntry, PropertyGraph, log_state};
+use nakshi::store::layout::Source;
 use nakshi::store::layout::cost::{layout_cost, matrix};
 use nakshi::{analysis, cluster, layout, store};
 use pyo3::exceptions::PyValueError;
@@ -17,7 +19,10 @@ use crate::call::long;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 
-/// A store that one process has opened.
+/// A store, and what its last look-up has opened.
+type ForLookup = (Arc<store::Store>, Option<Arc<VertexLookup>>);
+
+/// A store as one process opened it.
 ///
 /// After `fork` the child has the memory of its parent's threads but not the threads: their rings,
 /// queues and locks must be neither used nor dropped there. The child leaves them alone and opens
@@ -26,12 +31,14 @@ struct Opened {
     process: u32,
     /// `Some` until it is dropped.
     store: Option<Arc<store::Store>>,
+    /// Index, ids and page cache of the last look-up, for the next.
+    lookup: Option<Arc<VertexLookup>>,
 }
 
 impl Opened {
     fn new(path: &std::path::Path) -> Result<Self, Failure> {
         let store = store::Store::open(path, &store::OpenOptions::default())?;
-        Ok(Self { process: std::process::id(), store: Some(store) })
+        Ok(Self { process: std::process::id(), store: Some(store), lookup: None })
     }
 
     fn is_ours(&self) -> bool {
@@ -43,6 +50,7 @@ impl Drop for Opened {
     fn drop(&mut self) {
         if !self.is_ours() {
             std::mem::forget(self.store.take());
+            std::mem::forget(self.lookup.take());
         }
     }
 }
@@ -63,6 +71,37 @@ impl Store {
         }
         let store = guard.as_ref().and_then(|opened| opened.store.clone());
         store.ok_or_else(|| Failure::Closed(self.path.display().to_string()))
+    }
+
+    /// The store and what the last look-up has opened of it. The files are those of `latest`: after a
+    /// compaction they are opened anew.
+    pub(crate) fn opened_for(&self, latest: Option<&PropertyGraph>) -> Result<ForLookup, Failure> {
+        let mut store = self.opened()?;
+        if let Some(latest) = latest
+            && PropertyEntry::of(store.manifest())?.as_ref() != Some(latest.entry())
+        {
+            let opened = Opened::new(&self.path)?;
+            *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+            store = self.opened()?;
+            if PropertyEntry::of(store.manifest())?.as_ref() != Some(latest.entry()) {
+                return Err(Failure::Other(
+                    "another process has compacted the store; call refresh() first".into(),
+                ));
+            }
+        }
+        let guard = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let lookup = guard.as_ref().filter(|opened| opened.is_ours());
+        Ok((store, lookup.and_then(|opened| opened.lookup.clone())))
+    }
+
+    /// Keeps what a look-up has opened for the next; returns what it replaces.
+    pub(crate) fn keep_lookup(
+        &self,
+        lookup: Option<Arc<VertexLookup>>,
+    ) -> Option<Arc<VertexLookup>> {
+        let mut guard = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = guard.as_mut().filter(|opened| opened.is_ours())?;
+        std::mem::replace(&mut opened.lookup, lookup)
     }
 }
 
@@ -99,6 +138,25 @@ impl Store {
     #[getter]
     fn directed(&self) -> PyResult<bool> {
         Ok(self.opened()?.directed())
+    }
+
+    /// True if the store has properties, and so may have changes that its edge lists do not have.
+    #[getter]
+    fn has_properties(&self) -> PyResult<bool> {
+        let store = self.opened()?;
+        Ok(PropertyEntry::of(store.manifest()).map_err(Failure::from)?.is_some())
+    }
+
+    /// What has come to the store on disk since it was opened: `nothing`, `commits` in its log, or
+    /// other files (`replaced`).
+    fn log_state(&self) -> PyResult<&'static str> {
+        let store = self.opened()?;
+        let found = log_state(store.path(), store.manifest(), &CancelToken::new());
+        Ok(match found.map_err(Failure::from)? {
+            LogState::Empty => "nothing",
+            LogState::Commits => "commits",
+            LogState::Replaced => "replaced",
+        })
     }
 
     /// Names of the edge columns.
@@ -141,14 +199,8 @@ impl Store {
     ) -> PyResult<Outcome> {
         let store = self.opened()?;
         let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
-        let mode = match engine {
-            "auto" => EngineMode::Auto,
-            "memory" => EngineMode::Memory,
-            "ssd" => EngineMode::Ssd,
-            other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
-        };
         let context = context(memory, threads)
-            .with_mode(mode)
+            .with_mode(mode(engine)?)
             .with_selective(selective)
             .with_static_cache(static_cache)
             .with_trace(trace);
@@ -291,6 +343,16 @@ impl Store {
     }
 }
 
+/// The placement of edge lists that an argument names.
+pub(crate) fn mode(engine: &str) -> PyResult<EngineMode> {
+    Ok(match engine {
+        "auto" => EngineMode::Auto,
+        "memory" => EngineMode::Memory,
+        "ssd" => EngineMode::Ssd,
+        other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
+    })
+}
+
 /// Sets a time-out, if there is one.
 pub(crate) fn within(context: Context, timeout: Option<f64>) -> PyResult<Context> {
     Ok(match timeout {
@@ -306,7 +368,7 @@ pub(crate) fn seconds(argument: &str, seconds: f64) -> PyResult<Duration> {
 }
 
 /// A context with these limits.
-fn context(memory: Option<u64>, threads: Option<usize>) -> Context {
+pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> Context {
     let context = Context::new().with_memory(memory);
     match threads {
         Some(threads) => context.with_threads(threads),

@@ -45,6 +45,17 @@ impl<'a> List<'a> {
         Ok(Self { encoding, bytes, end: len, body, degree, max: VertexId::MAX })
     }
 
+    /// Number of neighbours of a list of `len` bytes, of which `head` are the first, at least ten or all.
+    ///
+    /// # Errors
+    /// [`Error::BadList`] if the header does not fit the length.
+    pub fn degree_of(encoding: Encoding, head: &[u8], len: usize) -> Result<u64> {
+        match encoding {
+            Encoding::Raw => codec::raw::header(len).map(|header| header.0),
+            Encoding::Packed => codec::packed::header(head, len).map(|header| header.0),
+        }
+    }
+
     /// Returns the same list with a bound: an id of `vertices` or more is then an error.
     #[inline]
     #[must_use]

@@ -7,7 +7,7 @@ use nakshi_io::{CancelToken, PagedFile, StorageBackend};
 
 use crate::files::{self, Uuid};
 use crate::heads::Heads;
-use crate::ids::IdMap;
+use crate::ids::{IdKind, IdMap, keys};
 use crate::list_index::ListIndexBuilder;
 use crate::{
     Adjacency, AdjacencyEntry, AttributeColumn, ColumnEntry, Direction, Error, ListIndex, Manifest,
@@ -312,6 +312,19 @@ impl Store {
             orders: pair(&entry.internal, &entry.ranks)?,
             cancel: self.cancel.clone(),
         })
+    }
+
+    /// Bytes of memory that [`crate::ResidentIds`] of this store take.
+    pub fn ids_memory(&self) -> u64 {
+        let entry = &self.manifest.ids;
+        let files = [&entry.keys, &entry.blocks, &entry.internal, &entry.ranks];
+        let bytes = files.into_iter().flatten().map(|file| file.len).fold(0, u64::saturating_add);
+        // The first id of each block, if ids are integers of 64 bits.
+        let firsts = match entry.kind {
+            IdKind::U64 | IdKind::I64 => self.num_vertices().div_ceil(keys::BLOCK) * 16,
+            _ => 0,
+        };
+        bytes.saturating_add(firsts)
     }
 
     /// Opens a file of the store's directory.

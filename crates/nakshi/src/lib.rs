@@ -7,6 +7,7 @@
 //! - [`property`]: properties of nodes and edges: queries and changes;
 //! - [`engine`]: semi-external engine, vertex programs, algorithms;
 //! - [`analysis`], [`cluster`]: runs of an algorithm by its name, on one machine and on several;
+//! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`layout`]: orders of vertices and plans of a static cache, by name;
 //! - [`table`], [`names`], [`files`], [`write_back`](write_back()): results by external id, as Arrow, as
 //!   files and as properties;
@@ -134,7 +135,7 @@
 //! ```
 
 pub use nakshi_commands::{
-    Error, Result, analysis, cluster, files, info, layout, names, table, write_back,
+    Error, Result, analysis, cluster, files, info, layout, lookup, names, table, write_back,
 };
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;

@@ -6,8 +6,8 @@ memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``clusters`` (cluster, worker), ``queries`` (get,
-neighbors, find), ``benches`` (bench) on ``workloads``, ``options`` (what they share), ``output`` (text,
-JSON).
+neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree,
+path, subgraph), ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from .commands import (
     info,
     layout,
 )
+from .lookups import degree, path, subgraph
 from .plots import plot
 from .queries import find, get, neighbors
 
@@ -79,6 +80,9 @@ for _command in (
     info,
     get,
     neighbors,
+    degree,
+    path,
+    subgraph,
     find,
     run,
     estimate,

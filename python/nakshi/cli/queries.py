@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import BudgetError
-from . import options
+from . import lookups, options
 from .output import print_json, print_pairs
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def get(
 
 @click.command()
 @click.argument("store", type=options.STORE)
-@click.argument("id")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@lookups.direction
 @_TYPE
 @_WHERE
 @click.option("--edges", is_flag=True, help="With times and properties of edges, newest first.")
@@ -53,14 +54,28 @@ def get(
 @options.as_json
 def neighbors(
     store: str,
-    id: str,
+    ids: tuple[str, ...],
+    direction: str | None,
     edge_type: str | None,
     where: tuple[str, ...],
     edges: bool,
     memory: int | None,
     as_json: bool,
 ) -> None:
-    """List the destinations of the edges of the node ID of STORE."""
+    """List the destinations of the edges of each node ID of STORE.
+
+    --type, --where and --edges are for the edges from one node of a store with properties.
+    """
+    from ..graph import Graph
+
+    chosen = edge_type is not None or bool(where) or edges
+    if chosen and (direction not in (None, "out") or len(ids) > 1):
+        raise click.UsageError("--type, --where and --edges take one ID and --direction out")
+    plain = Graph(store)
+    if not chosen and (direction or len(ids) > 1 or not plain._core.has_properties):
+        lookups.neighbors_of(plain, ids, direction or "out", memory, as_json)
+        return
+    [id] = ids
     graph = _open(store, memory)
     found = graph._queries.get_neighbor_ids(id, edge_type, _wanted(where), text=True)
     if not edges:

@@ -21,6 +21,7 @@ mod pulling;
 pub(crate) mod reach;
 mod registry;
 pub mod scan_statistics;
+mod shortest_parents;
 mod sources;
 pub mod sssp;
 pub mod triangles;

@@ -18,6 +18,7 @@
 //! the smallest sum, in the order of the path, of doubles.
 
 use super::pulling::{self, PulledResult, Pulls};
+use super::shortest_parents::parents;
 use super::{Algorithm, Declared, DirectOrPull, Output, Parameter, algorithm};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -42,6 +43,10 @@ algorithm! {
         pub weight: Option<String> = None => Parameter::COLUMN.pulls();
         /// Width of a step. Chosen from the weights by default.
         pub delta: Option<f64> = None => Parameter::NUMBER.above(0.0).in_units_of("the weights");
+        /// Find parents, too. For each reached vertex that is an in-neighbour on a shortest path, the one
+        /// with the smallest id among those that are nearer; it costs a pass over the edges of all reached
+        /// vertices.
+        pub parents: bool = false => Parameter::FLAG;
         /// Method that finds the distances; they are the same, but for the rounding of doubles.
         pub variant: DirectOrPull = DirectOrPull::Direct => Parameter::choice(DirectOrPull::CHOICES);
     }
@@ -56,6 +61,8 @@ algorithm! {
     ];
     columns: &[
         Output::new("distance", "float64", "sum of weights on a shortest path; missing where unreachable"),
+        Output::new("parent", "vertex", "the vertex before it on such a path; missing at the source and \
+            where unreachable").when("parents"),
     ];
     summary: &[
         Output::new("reached", "uint64", "vertices with a path from the source"),
@@ -74,6 +81,11 @@ pub struct Distances {
     pub reached: Bitmap,
     /// The column with the lengths; `None` if every edge had length 1.
     pub weight: Option<String>,
+    /// The vertex at which the paths start.
+    pub source: VertexId,
+    /// For each reached vertex except the source the vertex before it on a shortest path; other entries
+    /// mean nothing.
+    pub parents: Option<Vec<VertexId>>,
     /// Statistics of the run.
     pub stats: RunStats,
 }
@@ -82,8 +94,15 @@ impl From<Distances> for Outcome {
     fn from(found: Distances) -> Self {
         let far = found.distances.iter().copied().filter(|d| d.is_finite()).fold(0.0, f64::max);
         let reached = found.reached.count();
-        let column = Column::with_valid("distance", Values::F64(found.distances), found.reached);
-        Outcome { columns: vec![column], stats: found.stats, ..Outcome::default() }
+        let mut columns = Vec::new();
+        if let Some(parents) = found.parents {
+            let mut valid = found.reached.clone();
+            valid.clear(found.source as usize);
+            columns.push(Column::with_valid("parent", Values::Vertex(parents), valid));
+        }
+        columns
+            .insert(0, Column::with_valid("distance", Values::F64(found.distances), found.reached));
+        Outcome { columns, stats: found.stats, ..Outcome::default() }
             .with_summary("reached", reached as u64)
             .with_summary("farthest", far)
             .with_summary("lengths", found.weight.as_deref().unwrap_or("unit"))
@@ -94,20 +113,37 @@ impl Algorithm for Sssp {
     type Output = Distances;
 
     fn needs(&self, summary: &Summary) -> Needs {
+        // Parents, ranks of the users' ids while they are found, bits for which are.
+        let parents = if self.parents { 8.75 } else { 0.0 };
+        let incoming = self.parents.then_some(Direction::In);
         if self.variant == DirectOrPull::PullProgram {
-            return pulling::needs(self, summary, 0.125);
+            let mut needs = pulling::needs(self, summary, 0.125 + parents);
+            needs.directions.extend(incoming.filter(|d| !needs.directions.contains(d)));
+            return needs;
         }
         // Distances as the kernel has them and as they are handed out, five bitmaps, and where
         // the weights of each list are.
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
-        Needs {
-            column: self.weight.clone(),
-            gathers: true,
-            ..Needs::new(kernel + 8.0 + 2.125, &[Direction::Out])
-        }
+        let mut needs = Needs::new(kernel + 8.0 + 2.125 + parents, &[Direction::Out]);
+        needs.directions.extend(incoming);
+        Needs { column: self.weight.clone(), gathers: true, ..needs }
     }
 
     fn run(&self, graph: &Graph, cx: &Context) -> Result<Distances> {
+        let mut found = self.search(graph, cx)?;
+        if self.parents {
+            let mut log = IterationLog::new(graph);
+            found.parents = Some(parents(graph, cx, &found.distances, self.source)?);
+            log.end("parents", graph.num_vertices() as u64);
+            found.stats.append(log.finish());
+        }
+        Ok(found)
+    }
+}
+
+impl Sssp {
+    /// The distances, without parents.
+    fn search(&self, graph: &Graph, cx: &Context) -> Result<Distances> {
         if self.source as usize >= graph.num_vertices() {
             return Err(Error::UnknownVertex { id: self.source.to_string() });
         }
@@ -343,7 +379,8 @@ impl Sssp {
         for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {
             reached.set(v);
         }
-        Distances { distances, reached, weight: self.weight.clone(), stats }
+        let (weight, source) = (self.weight.clone(), self.source);
+        Distances { distances, reached, weight, source, parents: None, stats }
     }
 
     /// Distances of all vertices, or `None` if one does not fit `L`.
@@ -543,8 +580,21 @@ mod tests {
             let ssd = Graph::from_edges_on_ssd(n, edges, directed, given, 16 << 10, &|b| b);
             for graph in [Graph::from_edges(n, edges, directed, given).unwrap(), ssd.unwrap()] {
                 for cx in contexts() {
+                    let config = Sssp { parents: true, ..config.clone() };
                     let found = config.run(&graph, &cx).unwrap();
                     prop_assert_eq!(&found.distances, &expected);
+                    let parents = found.parents.unwrap();
+                    for v in (0..n).filter(|&v| expected[v].is_finite()) {
+                        // Every way back ends at the source, along edges that are tight.
+                        let (mut at, mut steps) = (v as u32, 0);
+                        while at != source {
+                            let before = parents[at as usize];
+                            let length = expected[before as usize] + smallest[&(before, at)];
+                            prop_assert_eq!(length, expected[at as usize]);
+                            (at, steps) = (before, steps + 1);
+                            prop_assert!(steps <= n);
+                        }
+                    }
                     let finite = expected.iter().filter(|d| d.is_finite()).count();
                     prop_assert_eq!(found.reached.count(), finite);
                 }

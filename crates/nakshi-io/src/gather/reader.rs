@@ -9,7 +9,7 @@ use crate::fetch::{Fetched, Fetcher};
 use crate::paged_file::PagedFile;
 use crate::resident::SLACK;
 use crate::stats::{IoStats, add};
-use crate::{Error, Result};
+use crate::{CancelToken, Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,12 @@ impl CachedReader {
             unsent: Vec::new(),
             busy: false,
         })
+    }
+
+    /// Gives the reader another token that stops waiting calls, for its next gather.
+    pub fn set_cancel(&mut self, cancel: Option<CancelToken>) {
+        self.fetcher.set_cancel(cancel.clone());
+        self.options.cancel = cancel;
     }
 
     /// Runs `task` once for every request, on the pages in the cache, in the

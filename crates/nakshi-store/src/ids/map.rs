@@ -102,6 +102,21 @@ impl IdMap {
         found.ok_or(Error::BadList("the id dictionary is too short"))
     }
 
+    /// The smallest and the largest id; `None` without vertices.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn ends(&self) -> Result<Option<(ExternalId, ExternalId)>> {
+        let Some(last) = self.count.checked_sub(1) else { return Ok(None) };
+        let mut points = self.points()?;
+        let first = self.block_ids(points.as_mut(), 0)?.into_iter().next();
+        let last = self.block_ids(points.as_mut(), last / BLOCK)?.into_iter().next_back();
+        match (first, last) {
+            (Some(first), Some(last)) => Ok(Some((first, last))),
+            _ => Err(Error::BadList("the id dictionary is too short")),
+        }
+    }
+
     /// Returns the internal id in `other` of every id here, by rank; `None` where `other` has no
     /// such id. Reads both dictionaries once, in order. Takes 8 bytes a vertex, and 4 for each
     /// vertex of the other store.

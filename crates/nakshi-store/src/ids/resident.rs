@@ -56,6 +56,39 @@ impl ResidentIds {
         Ok(ids)
     }
 
+    /// What the ids are.
+    pub fn kind(&self) -> IdKind {
+        self.kind
+    }
+
+    /// The largest id; `None` without vertices.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn last(&self) -> Result<Option<ExternalId>> {
+        let Some(rank) = self.count.checked_sub(1) else { return Ok(None) };
+        let vertex = match &self.orders {
+            Some((internal, _)) => number(internal, rank)?,
+            None => u32::try_from(rank).map_err(|_| short())?,
+        };
+        self.external(vertex).map(Some)
+    }
+
+    /// Writes the ids of `vertices`, which are integers of 64 bits with a sign, to `out`, which is as long.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for ids of another kind, or a vertex that is not there; damage.
+    pub fn write_integers(&self, vertices: &[VertexId], out: &mut [i64]) -> Result<()> {
+        for (slot, &v) in out.iter_mut().zip(vertices) {
+            *slot = match self.external(v)? {
+                ExternalId::I64(id) => id,
+                ExternalId::U64(id) => i64::try_from(id).map_err(|_| wide(id))?,
+                other => return Err(Error::Invalid(format!("{other} is no integer"))),
+            };
+        }
+        Ok(())
+    }
+
     /// Finds an id like [`IdMap::internal`].
     ///
     /// # Errors
@@ -213,6 +246,10 @@ fn number(file: &Resident, i: u64) -> Result<u32> {
     let numbers = file.as_chunks::<4>().0;
     let number = usize::try_from(i).ok().and_then(|i| numbers.get(i));
     Ok(u32::from_le_bytes(*number.ok_or_else(short)?))
+}
+
+fn wide(id: u64) -> Error {
+    Error::Invalid(format!("{id} takes more than 63 bits"))
 }
 
 fn short() -> Error {

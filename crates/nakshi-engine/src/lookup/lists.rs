@@ -1,0 +1,249 @@
+//! Lists and degrees of named vertices.
+
+use super::answer::{NeighborLists, ReadLists, assemble, blocks, offsets};
+use super::{BATCH, OpenLists, workers};
+use crate::context::Context;
+use crate::error::Result;
+use crate::gather::lists_ahead;
+use crate::parallel::{Tickets, run_workers};
+use crate::shared::{Zero, share_u64, zeroed};
+use crate::source::{Data, Side};
+use nakshi_io::Request;
+use nakshi_store::{Direction, Encoding, List, VertexId};
+use std::ops::ControlFlow;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Bytes of a list in which its degree is written.
+const HEAD: u64 = 10;
+
+impl OpenLists {
+    /// The lists of `vertices` in their order; a vertex that occurs twice is answered twice. `names`
+    /// writes what the caller wants for each neighbour into a slice of the same length.
+    ///
+    /// # Errors
+    /// [`crate::Error::Budget`] if the lists are more than the budget leaves; of `names`; of reading;
+    /// [`crate::Error::Cancelled`], [`crate::Error::Deadline`].
+    pub fn neighbors<T: Zero>(
+        &self,
+        direction: Direction,
+        vertices: &[VertexId],
+        cx: &Context,
+        names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
+    ) -> Result<NeighborLists<T>> {
+        let side = self.graph.side(direction)?;
+        match &side.data {
+            Data::Memory(bytes) if side.weights.is_none() => {
+                self.lists_in_memory(side, bytes.with_slack(), vertices, cx, names)
+            }
+            _ => self.lists_by_readers(direction, vertices, cx, names),
+        }
+    }
+
+    /// Number of neighbours of each of `vertices`; reads the beginnings of their lists only.
+    ///
+    /// # Errors
+    /// As [`OpenLists::neighbors`].
+    pub fn degrees(
+        &self,
+        direction: Direction,
+        vertices: &[VertexId],
+        cx: &Context,
+    ) -> Result<Vec<u64>> {
+        let side = self.graph.side(direction)?;
+        if side.encoding == Encoding::Raw {
+            let length = |v: VertexId| {
+                let extent = side.extent(v.into());
+                (extent.end - extent.start) / 4
+            };
+            return Ok(vertices.iter().copied().map(length).collect());
+        }
+        let mut degrees = zeroed::<u64>(vertices.len(), "degrees")?;
+        let found = share_u64(&mut degrees);
+        match &side.data {
+            Data::Memory(bytes) => {
+                self.each_in_memory(side, bytes.with_slack(), vertices, cx, |at, list| {
+                    if let Some(slot) = found.get(at) {
+                        slot.store(list.degree(), Relaxed);
+                    }
+                    Ok(())
+                })?;
+            }
+            Data::Ssd(_) => self.heads_of(direction, vertices, cx, found)?,
+        }
+        Ok(degrees)
+    }
+
+    /// Reads degrees from the beginnings of lists on the SSD.
+    fn heads_of(
+        &self,
+        direction: Direction,
+        vertices: &[VertexId],
+        cx: &Context,
+        found: &[AtomicU64],
+    ) -> Result<()> {
+        let side = self.graph.side(direction)?;
+        let order = super::by_place(vertices);
+        let tickets = Tickets::new(vertices.len().div_ceil(BATCH));
+        run_workers(workers(false, vertices.len(), cx), |_| {
+            let mut scratch = Vec::new();
+            let work = |reader: &mut crate::gather::ListReader<'_>| -> Result<()> {
+                while let Some(ticket) = tickets.draw() {
+                    cx.check()?;
+                    let part = order.iter().skip(ticket * BATCH).take(BATCH);
+                    let requests: Vec<Request> = part
+                        .map(|&(v, token)| {
+                            let extent = side.extent(v.into());
+                            let end = extent.end.min(extent.start + HEAD);
+                            Request { range: extent.start..end, token }
+                        })
+                        .collect();
+                    reader.read_bytes(&requests, &mut |token, pages| {
+                        // Lossless: a position in a slice.
+                        let at = token as usize;
+                        let Some((&v, slot)) = vertices.get(at).zip(found.get(at)) else {
+                            return Ok(());
+                        };
+                        let extent = side.extent(v.into());
+                        let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
+                        let head = pages.contiguous(&mut scratch);
+                        slot.store(List::degree_of(side.encoding, head, len)?, Relaxed);
+                        Ok(())
+                    })?;
+                }
+                Ok(())
+            };
+            tickets.settle(self.with_reader(direction, cx, work))
+        })?;
+        Ok(())
+    }
+
+    /// Visits lists that are in memory, fetching the beginnings of those to come.
+    fn each_in_memory(
+        &self,
+        side: &Side,
+        bytes: &[u8],
+        vertices: &[VertexId],
+        cx: &Context,
+        visit: impl Fn(usize, &List<'_>) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let tickets = Tickets::new(vertices.len().div_ceil(BATCH));
+        run_workers(workers(true, vertices.len(), cx), |_| {
+            let work = || -> Result<()> {
+                while let Some(ticket) = tickets.draw() {
+                    cx.check()?;
+                    let from = ticket * BATCH;
+                    let part = vertices.get(from..vertices.len().min(from + BATCH));
+                    let part = part.unwrap_or_default();
+                    lists_ahead(side, bytes, part, |&v| v, |at, list| visit(from + at, list))?;
+                }
+                Ok(())
+            };
+            tickets.settle(work())
+        })?;
+        Ok(())
+    }
+
+    /// Finds where each list goes, then decodes each into its place.
+    fn lists_in_memory<T: Zero>(
+        &self,
+        side: &Side,
+        lists: &[u8],
+        vertices: &[VertexId],
+        cx: &Context,
+        names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
+    ) -> Result<NeighborLists<T>> {
+        let mut degrees = zeroed::<u64>(vertices.len(), "degrees")?;
+        let found = share_u64(&mut degrees);
+        self.each_in_memory(side, lists, vertices, cx, |at, list| {
+            if let Some(slot) = found.get(at) {
+                slot.store(list.degree(), Relaxed);
+            }
+            Ok(())
+        })?;
+        let (offsets, total) = offsets(degrees.iter().copied())?;
+        let bytes = (total as u64).saturating_mul(size_of::<T>() as u64);
+        self.check_room(bytes.saturating_add(16 * vertices.len() as u64), "this answer")?;
+        let mut targets = zeroed::<T>(total, "neighbours")?;
+        let blocks = blocks(&offsets, &mut targets);
+        let tickets = Tickets::new(blocks.len());
+        run_workers(workers(true, vertices.len(), cx), |_| {
+            let work = || -> Result<()> {
+                while let Some(ticket) = tickets.draw() {
+                    cx.check()?;
+                    let from = ticket * BATCH;
+                    let part = vertices.get(from..vertices.len().min(from + BATCH));
+                    let Some(block) = blocks.get(ticket) else { continue };
+                    let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut rest = std::mem::take(&mut *block);
+                    let part = part.unwrap_or_default();
+                    lists_ahead(
+                        side,
+                        lists,
+                        part,
+                        |&v| v,
+                        |_, list| {
+                            let here = std::mem::take(&mut rest);
+                            rest = decode(list, here, &names)?;
+                            Ok(())
+                        },
+                    )?;
+                }
+                Ok(())
+            };
+            tickets.settle(work())
+        })?;
+        Ok(NeighborLists { offsets, targets, weights: None })
+    }
+
+    /// Reads lists in the order of the file, then puts each in its place.
+    fn lists_by_readers<T: Zero>(
+        &self,
+        direction: Direction,
+        vertices: &[VertexId],
+        cx: &Context,
+        names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
+    ) -> Result<NeighborLists<T>> {
+        let weighted = self.needs.column.is_some();
+        let entry = (size_of::<VertexId>() + size_of::<T>()) as u64 + if weighted { 16 } else { 0 };
+        let entries = AtomicU64::new(0);
+        let parts =
+            self.visit(direction, vertices, cx, ReadLists::default, |part, at, list, weights| {
+                let before = entries.fetch_add(list.degree(), Relaxed);
+                let all = before.saturating_add(list.degree()).saturating_mul(entry);
+                self.check_room(all.saturating_add(24 * vertices.len() as u64), "this answer")?;
+                part.begin(at);
+                list.for_each(|v| part.targets.push(v))?;
+                if weighted {
+                    let degree = usize::try_from(list.degree()).unwrap_or(usize::MAX);
+                    part.weights.extend((0..degree).map(|i| weights.get(i)));
+                }
+                Ok(())
+            })?;
+        assemble(parts, vertices.len(), weighted, cx, names)
+    }
+}
+
+/// Decodes a list into the front of `slots`, which are at least as many; returns the others.
+fn decode<'s, T>(
+    list: &List<'_>,
+    mut slots: &'s mut [T],
+    names: &impl Fn(&[VertexId], &mut [T]) -> Result<()>,
+) -> Result<&'s mut [T]> {
+    let mut failed = None;
+    list.blocks(|block| {
+        let here = std::mem::take(&mut slots);
+        let Some((front, rest)) = here.split_at_mut_checked(block.len()) else {
+            return ControlFlow::Break(());
+        };
+        slots = rest;
+        match names(block, front) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed.map_or(Ok(slots), Err)
+}

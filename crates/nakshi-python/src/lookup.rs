@@ -1,0 +1,477 @@
+//! Look-ups on any store: lists, degrees, edges, samples and paths of named vertices.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_schema::{Field, Schema};
+use nakshi::engine::lookup::Sampling;
+use nakshi::engine::{Context, Direction};
+use nakshi::lookup::{EdgeTable, IdBatch, IdValues, Neighborhoods, VertexLookup};
+use nakshi::property::{Along, PropertyGraph};
+use nakshi::store::import::ImportOptions;
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyString};
+
+use crate::arrays;
+use crate::arrow_stream::{self, BatchStream};
+use crate::builders::hooks;
+use crate::call::long;
+use crate::errors::Failure;
+use crate::property::{PyProperties, id_of};
+use crate::store::{Store, context, mode, within};
+
+/// Engine, memory in bytes, threads and seconds of a call.
+type Limits = (String, Option<u64>, Option<usize>, Option<f64>);
+
+/// The context of a call with these limits.
+fn limited(limits: Limits) -> PyResult<Context> {
+    let (engine, memory, threads, timeout) = limits;
+    within(context(memory, threads).with_mode(mode(&engine)?), timeout)
+}
+
+/// The ids of a request: a NumPy array of 64-bit integers, or an iterable of int, str and bytes.
+fn id_batch(object: &Bound<'_, PyAny>) -> PyResult<IdBatch> {
+    let torn = |_| PyValueError::new_err("an array of ids must be contiguous");
+    if let Ok(array) = object.cast::<PyArray1<i64>>() {
+        return Ok(IdBatch::Signed(array.try_readonly()?.as_slice().map_err(torn)?.to_vec()));
+    }
+    if let Ok(array) = object.cast::<PyArray1<u64>>() {
+        return Ok(IdBatch::Unsigned(array.try_readonly()?.as_slice().map_err(torn)?.to_vec()));
+    }
+    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        return Ok(IdBatch::Any(vec![id_of(object)?]));
+    }
+    let ids = object.try_iter()?.map(|item| id_of(&item?));
+    Ok(IdBatch::Any(ids.collect::<PyResult<_>>()?))
+}
+
+fn along(direction: &str) -> PyResult<Along> {
+    Ok(match direction {
+        "out" => Along::Out,
+        "in" => Along::In,
+        "both" => Along::Both,
+        other => return Err(PyValueError::new_err(format!("no direction '{other}'"))),
+    })
+}
+
+fn directions(along: Along) -> &'static [Direction] {
+    match along {
+        Along::Out => &[Direction::Out],
+        Along::In => &[Direction::In],
+        Along::Both => &[Direction::Out, Direction::In],
+    }
+}
+
+/// The graph of properties after its last commit.
+fn snapshot(latest: Option<&PyProperties>) -> PyResult<Option<PropertyGraph>> {
+    latest.map(PyProperties::graph).transpose()
+}
+
+/// The graph, if it has changes that the files do not have.
+fn changed(latest: &Option<PropertyGraph>) -> Option<&PropertyGraph> {
+    latest.as_ref().filter(|graph| graph.has_changes())
+}
+
+/// A request to a store: the lists that it reads, and how many of them.
+struct Wanted {
+    directions: &'static [Direction],
+    column: Option<String>,
+    requests: usize,
+}
+
+impl Wanted {
+    fn new(along: Along, requests: usize) -> Self {
+        Wanted { directions: directions(along), column: None, requests }
+    }
+}
+
+/// What the last look-up has opened, or the store opened anew if that does not serve.
+fn opened(
+    py: Python<'_>,
+    store: &Store,
+    latest: Option<&PropertyGraph>,
+    wanted: &Wanted,
+    context: &Context,
+) -> PyResult<Arc<VertexLookup>> {
+    let Wanted { directions, column, requests } = wanted;
+    let (opened, known) = store.opened_for(latest)?;
+    let serves =
+        |known: &Arc<VertexLookup>| known.serves(directions, column.as_deref(), *requests, context);
+    let known = match known {
+        Some(known) if serves(&known) => return Ok(known),
+        known => known,
+    };
+    let mut all = directions.to_vec();
+    let others = known.iter().flat_map(|known| known.directions());
+    all.extend(others.filter(|d| !directions.contains(d)));
+    // The memory of the old one goes before the new one takes as much.
+    let replaced = store.keep_lookup(None);
+    py.detach(|| drop((known, replaced)));
+    let lookup = Arc::new(long(py, None, |call| {
+        let context = context.clone().with_cancel(call.cancel.clone());
+        Ok(VertexLookup::open(&opened, &all, column.clone(), *requests, &context)?)
+    })?);
+    let replaced = store.keep_lookup(Some(Arc::clone(&lookup)));
+    py.detach(|| drop(replaced));
+    Ok(lookup)
+}
+
+/// Runs `work` on what is open, or is opened for it.
+fn answer<T: Send>(
+    py: Python<'_>,
+    store: &Store,
+    latest: Option<&PropertyGraph>,
+    wanted: &Wanted,
+    context: &Context,
+    work: impl FnOnce(&VertexLookup, &Context) -> nakshi::Result<T> + Send,
+) -> PyResult<T> {
+    let lookup = opened(py, store, latest, wanted, context)?;
+    if lookup.is_brief(wanted.requests) {
+        return Ok(py.detach(|| work(&lookup, context)).map_err(Failure::from)?);
+    }
+    long(py, None, |call| Ok(work(&lookup, &context.clone().with_cancel(call.cancel.clone()))?))
+}
+
+/// The neighbours of some vertices.
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct Neighborhood {
+    offsets: Py<PyArray1<i64>>,
+    sources: IdValues,
+    targets: Column,
+}
+
+/// Ids as an array that Python has, or as they came.
+enum Column {
+    Signed(Py<PyArray1<i64>>),
+    Unsigned(Py<PyArray1<u64>>),
+    Texts(ArrayRef, Field),
+}
+
+impl Column {
+    fn new(py: Python<'_>, ids: IdValues) -> Self {
+        let field = ids.field("id");
+        match ids {
+            IdValues::Signed(ids) => Column::Signed(PyArray1::from_vec(py, ids).unbind()),
+            IdValues::Unsigned(ids) => Column::Unsigned(PyArray1::from_vec(py, ids).unbind()),
+            IdValues::Texts(ids, _) => Column::Texts(ids, field),
+        }
+    }
+
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Column::Signed(ids) => Ok(ids.bind(py).clone().into_any()),
+            Column::Unsigned(ids) => Ok(ids.bind(py).clone().into_any()),
+            Column::Texts(ids, field) => {
+                let schema = Arc::new(Schema::new(vec![field.clone()]));
+                let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::clone(ids)]);
+                let batches: BatchStream = Box::new(RecordBatchIterator::new([batch], schema));
+                Ok(arrays::export(py, batches, ids.len())?.0)
+            }
+        }
+    }
+
+    /// The ids as they are now, for an export.
+    fn values(&self, py: Python<'_>) -> PyResult<IdValues> {
+        Ok(match self {
+            Column::Signed(ids) => IdValues::Signed(ids.bind(py).to_vec()?),
+            Column::Unsigned(ids) => IdValues::Unsigned(ids.bind(py).to_vec()?),
+            Column::Texts(ids, field) => {
+                IdValues::Texts(Arc::clone(ids), !field.metadata().is_empty())
+            }
+        })
+    }
+}
+
+impl Neighborhood {
+    fn new(py: Python<'_>, (found, sources): (Neighborhoods, IdValues)) -> Self {
+        let offsets = PyArray1::from_vec(py, found.offsets).unbind();
+        Neighborhood { offsets, sources, targets: Column::new(py, found.targets) }
+    }
+}
+
+#[pymethods]
+impl Neighborhood {
+    /// Where the neighbours of each vertex begin.
+    fn offsets<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.offsets.bind(py).clone()
+    }
+
+    /// The neighbours.
+    fn targets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.targets.numpy(py)
+    }
+
+    /// A table of pairs as an Arrow C stream.
+    #[pyo3(signature = (requested_schema = None) -> "object")]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer may ask for other types, and must accept the ones that there are.
+        let _ = requested_schema;
+        let offsets = self.offsets.bind(py).to_vec()?;
+        let targets = self.targets.values(py)?;
+        let failed = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
+        let sources = self.sources.repeated(&offsets).array();
+        let fields = vec![self.sources.field("source"), targets.field("target")];
+        let schema = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![sources, targets.array()]);
+        let batch = batch.map_err(failed)?;
+        arrow_stream::export(py, Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+    }
+}
+
+/// The neighbours of vertices along `direction`: `out`, `in` or `both`.
+#[pyfunction]
+#[pyo3(signature = (store, ids, direction, limits, latest = None))]
+pub fn neighbors(
+    py: Python<'_>,
+    store: &Store,
+    ids: &Bound<'_, PyAny>,
+    direction: &str,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<Neighborhood> {
+    let (ids, along, context) = (id_batch(ids)?, along(direction)?, limited(limits)?);
+    let latest = snapshot(latest)?;
+    let wanted = Wanted::new(along, ids.len());
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        let found = lookup.neighbors(&ids, along, changed(&latest), cx)?;
+        let sources = lookup.values(&found.vertices, changed(&latest))?;
+        Ok((found, sources))
+    })?;
+    Ok(Neighborhood::new(py, found))
+}
+
+/// Some neighbours of vertices along `direction`: `out` or `in`.
+#[pyfunction]
+#[pyo3(signature = (store, ids, direction, count, seed, replace, limits, latest = None))]
+#[expect(clippy::too_many_arguments, reason = "arguments of Python")]
+pub fn sample_neighbors(
+    py: Python<'_>,
+    store: &Store,
+    ids: &Bound<'_, PyAny>,
+    direction: &str,
+    count: usize,
+    seed: u64,
+    replace: bool,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<Neighborhood> {
+    let (ids, along, context) = (id_batch(ids)?, along(direction)?, limited(limits)?);
+    let latest = snapshot(latest)?;
+    let wanted = Wanted::new(along, ids.len());
+    let sampling = Sampling { count, seed, replace };
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        let found = lookup.sample(&ids, along, sampling, changed(&latest), cx)?;
+        let sources = lookup.values(&found.vertices, changed(&latest))?;
+        Ok((found, sources))
+    })?;
+    Ok(Neighborhood::new(py, found))
+}
+
+/// Number of neighbours of each vertex.
+#[pyfunction]
+#[pyo3(signature = (store, ids, direction, limits, latest = None))]
+pub fn degrees<'py>(
+    py: Python<'py>,
+    store: &Store,
+    ids: &Bound<'_, PyAny>,
+    direction: &str,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let (ids, along, context) = (id_batch(ids)?, along(direction)?, limited(limits)?);
+    let latest = snapshot(latest)?;
+    let wanted = Wanted::new(along, ids.len());
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        lookup.degrees(&ids, along, changed(&latest), cx)
+    })?;
+    let signed = found.into_iter().map(|degree| i64::try_from(degree).unwrap_or(i64::MAX));
+    Ok(PyArray1::from_vec(py, signed.collect()))
+}
+
+/// For each pair of a source and a target, whether there is an edge.
+#[pyfunction]
+#[pyo3(signature = (store, sources, targets, limits, latest = None))]
+pub fn has_edges<'py>(
+    py: Python<'py>,
+    store: &Store,
+    sources: &Bound<'_, PyAny>,
+    targets: &Bound<'_, PyAny>,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let (sources, targets) = (id_batch(sources)?, id_batch(targets)?);
+    let context = limited(limits)?;
+    let latest = snapshot(latest)?;
+    let wanted = Wanted::new(Along::Out, sources.len());
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        lookup.has_edges(&sources, &targets, changed(&latest), cx)
+    })?;
+    Ok(PyArray1::from_vec(py, found.into_iter().map(|found| found == 1).collect()))
+}
+
+/// For each id, whether the graph has it.
+#[pyfunction]
+#[pyo3(signature = (store, ids, limits, latest = None))]
+pub fn contains<'py>(
+    py: Python<'py>,
+    store: &Store,
+    ids: &Bound<'_, PyAny>,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let (ids, context) = (id_batch(ids)?, limited(limits)?);
+    let latest = snapshot(latest)?;
+    let wanted = Wanted::new(Along::Out, 0);
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        lookup.contains(&ids, changed(&latest), cx)
+    })?;
+    Ok(PyArray1::from_vec(py, found))
+}
+
+/// The ids of a shortest path, and its length; by weights if a column is named. `None` without a path.
+#[pyfunction]
+#[pyo3(signature = (store, source, target, weight, limits, latest = None))]
+pub fn shortest_path<'py>(
+    py: Python<'py>,
+    store: &Store,
+    source: &Bound<'_, PyAny>,
+    target: &Bound<'_, PyAny>,
+    weight: Option<String>,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<Option<(Bound<'py, PyAny>, f64)>> {
+    let ends = IdBatch::Any(vec![id_of(source)?, id_of(target)?]);
+    let context = limited(limits)?;
+    let latest = snapshot(latest)?;
+    let wanted = Wanted { directions: directions(Along::Both), column: weight, requests: 2 };
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        lookup.path(&ends, changed(&latest), cx)
+    })?;
+    let Some(path) = found else { return Ok(None) };
+    Ok(Some((Column::new(py, path.ids).numpy(py)?, path.length)))
+}
+
+/// Edges in memory, for Python.
+#[pyclass(frozen, module = "nakshi._core")]
+pub struct EdgePairs {
+    sources: Column,
+    targets: Column,
+    weights: Option<Py<PyArray1<f64>>>,
+    whole: bool,
+}
+
+impl EdgePairs {
+    fn new(py: Python<'_>, table: EdgeTable) -> Self {
+        let EdgeTable { sources, targets, weights, whole } = table;
+        let weights = weights.map(|weights| PyArray1::from_vec(py, weights).unbind());
+        let (sources, targets) = (Column::new(py, sources), Column::new(py, targets));
+        EdgePairs { sources, targets, weights, whole }
+    }
+}
+
+#[pymethods]
+impl EdgePairs {
+    /// Where the edges begin.
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.sources.numpy(py)
+    }
+
+    /// Where the edges lead.
+    fn targets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.targets.numpy(py)
+    }
+
+    /// A weight for each edge, if a column was asked for.
+    fn weights<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.weights.as_ref().map(|weights| weights.bind(py).clone())
+    }
+
+    /// The edges as an Arrow C stream.
+    #[pyo3(signature = (requested_schema = None) -> "object")]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer may ask for other types, and must accept the ones that there are.
+        let _ = requested_schema;
+        let weights = self.weights.as_ref().map(|weights| weights.bind(py).to_vec()).transpose()?;
+        let (sources, targets) = (self.sources.values(py)?, self.targets.values(py)?);
+        let batch = EdgeTable { sources, targets, weights, whole: self.whole }.batch();
+        let batch = batch.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let schema = batch.schema();
+        arrow_stream::export(py, Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+    }
+}
+
+/// The edges of vertices, or of all vertices if `ids` is `None`.
+#[pyfunction]
+#[pyo3(signature = (store, ids, direction, weight, limits, latest = None))]
+pub fn edges(
+    py: Python<'_>,
+    store: &Store,
+    ids: Option<&Bound<'_, PyAny>>,
+    direction: &str,
+    weight: Option<String>,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<EdgePairs> {
+    let (ids, along) = (ids.map(id_batch).transpose()?, along(direction)?);
+    let (context, latest) = (limited(limits)?, snapshot(latest)?);
+    let requests = ids.as_ref().map_or(usize::MAX, IdBatch::len);
+    let wanted = Wanted { directions: directions(along), column: weight, requests };
+    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
+        lookup.edges(ids.as_ref(), along, changed(&latest), cx)
+    })?;
+    Ok(EdgePairs::new(py, found))
+}
+
+/// Writes vertices and the edges between them to a new store: those of `ids`, or with `radius` and
+/// `limit` those near the one of them. Returns the report as JSON.
+#[pyfunction]
+#[pyo3(signature = (store, path, ids, ego, direction, weight, limits, latest = None))]
+#[expect(clippy::too_many_arguments, reason = "arguments of Python")]
+pub fn subgraph(
+    py: Python<'_>,
+    store: &Store,
+    path: PathBuf,
+    ids: &Bound<'_, PyAny>,
+    ego: Option<(u64, usize)>,
+    direction: &str,
+    weight: Option<String>,
+    limits: Limits,
+    latest: Option<&PyProperties>,
+) -> PyResult<String> {
+    let (ids, along) = (id_batch(ids)?, along(direction)?);
+    let (context, latest) = (limited(limits)?, snapshot(latest)?);
+    let both: &[Direction] = &[Direction::Out, Direction::In];
+    let wanted = match (ego, along) {
+        (Some(_), Along::In | Along::Both) => both,
+        _ => directions(Along::Out),
+    };
+    let wanted = Wanted { directions: wanted, column: weight, requests: ids.len() };
+    let usual = ImportOptions::default();
+    let options = ImportOptions {
+        memory: context.memory().unwrap_or(usual.memory),
+        threads: context.threads(),
+        ..usual
+    };
+    let lookup = opened(py, store, latest.as_ref(), &wanted, &context)?;
+    let report = long(py, None, |call| {
+        let cx = &context.clone().with_cancel(call.cancel.clone());
+        let latest = changed(&latest);
+        let vertices = match ego {
+            Some(reach) => lookup.ego(&ids, reach, along, latest, cx)?,
+            None => lookup.vertices(&ids, latest, cx)?,
+        };
+        Ok(lookup.subgraph(&vertices, &path, &options, latest, (cx, &hooks(call)))?)
+    })?;
+    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+}

@@ -1,0 +1,551 @@
+"""Look-ups on any store: neighbours, degrees, edges, samples and paths of named vertices."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _core
+from .errors import ParameterError
+from .limits import check_limits
+from .property import Writable
+from .result import optional_module
+from .units import parse_size
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd  # type: ignore[import-untyped]
+    import polars as pl
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from typing_extensions import Self
+
+    from .property import Id
+
+    Ids = Iterable[Id] | np.ndarray
+
+__all__ = ["Direction", "Edges", "Lookups", "Neighbors"]
+
+Direction = Literal["out", "in", "both"]
+_Engine = Literal["auto", "memory", "ssd"]
+#: Engine, memory, threads and seconds, as the extension module takes them.
+_Limits = tuple[str, int | None, int | None, float | None]
+
+
+class Neighbors:
+    """The neighbours of some vertices: two arrays, or a table of pairs.
+
+    It unpacks into the arrays, ``offsets, targets = graph.neighbors(ids)``: the neighbours of
+    ``ids[i]`` are ``targets[offsets[i]:offsets[i + 1]]``. Any consumer of the Arrow C stream protocol
+    takes it as a table with a row for each pair, and the columns ``source`` and ``target``.
+
+    Attributes:
+        offsets: ``int64`` array of one entry more than there are ids.
+        targets: ids of neighbours, as :class:`nakshi.Result` has ids.
+    """
+
+    def __init__(self, core: _core.Neighborhood) -> None:
+        self._core = core
+        self.offsets: np.ndarray = core.offsets()
+        self._targets: np.ndarray | None = None
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Ids of all neighbours, those of each vertex one after the other."""
+        if self._targets is None:
+            self._targets = self._core.targets()
+        return self._targets
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter((self.offsets, self.targets))
+
+    def to_arrow(self) -> pa.Table:
+        """The pairs as a ``pyarrow.Table``. Needs pyarrow."""
+        return optional_module("pyarrow", "to_arrow").table(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The pairs as a ``polars.DataFrame``. Needs polars."""
+        frame: pl.DataFrame = optional_module("polars", "to_polars").DataFrame(self)
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The pairs as a ``pandas.DataFrame``. Needs pandas and pyarrow."""
+        optional_module("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow C stream of the pairs (the Arrow PyCapsule interface)."""
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        lists, pairs = len(self.offsets) - 1, int(self.offsets[-1])
+        return f"<nakshi.Neighbors: {pairs:,} neighbours of {lists:,} vertices>"
+
+
+class Edges:
+    """Edges as arrays, or as a table.
+
+    It unpacks into the arrays, ``sources, targets = graph.edges()``, and with weights into three. Any
+    consumer of the Arrow C stream protocol takes it as a table with the columns ``source``, ``target``
+    and, with weights, ``weight``.
+
+    Attributes:
+        weights: ``float64`` array, or ``None`` if no column was asked for.
+    """
+
+    def __init__(self, core: _core.EdgePairs) -> None:
+        self._core = core
+        self._ends: tuple[np.ndarray, np.ndarray] | None = None
+        self.weights: np.ndarray | None = core.weights()
+
+    @property
+    def sources(self) -> np.ndarray:
+        """Ids of the vertices at which the edges begin."""
+        return self._arrays()[0]
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Ids of the vertices to which the edges lead."""
+        return self._arrays()[1]
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._ends is None:
+            self._ends = (self._core.sources(), self._core.targets())
+        return self._ends
+
+    def __len__(self) -> int:
+        """Number of edges."""
+        return len(self.sources)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        weights = () if self.weights is None else (self.weights,)
+        return iter((*self._arrays(), *weights))
+
+    def to_arrow(self) -> pa.Table:
+        """The edges as a ``pyarrow.Table``. Needs pyarrow."""
+        return optional_module("pyarrow", "to_arrow").table(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The edges as a ``polars.DataFrame``. Needs polars."""
+        frame: pl.DataFrame = optional_module("polars", "to_polars").DataFrame(self)
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The edges as a ``pandas.DataFrame``. Needs pandas and pyarrow."""
+        optional_module("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow C stream of the edges (the Arrow PyCapsule interface)."""
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<nakshi.Edges: {len(self):,} edges>"
+
+
+class Lookups(Writable):
+    """The look-ups of :class:`nakshi.Graph`, on stores with and without properties.
+
+    Ids are those of the imported edges: integers of any size, text or bytes; one, or a list, a tuple, a
+    NumPy array, a column of a data frame. An id that the graph does not have raises
+    ``UnknownVertexError``, which names the first of them.
+
+    The first look-up opens the index, the ids and a page cache, which stay open for the next ones.
+    Every look-up takes these arguments:
+
+    * ``engine``: ``"ssd"`` reads lists as they are needed, ``"memory"`` loads all of them first,
+      ``"auto"`` (default) begins on the SSD and loads them once calls have read as much.
+    * ``memory``: cap for what stays open and for the answer, as for algorithms; no cap by default.
+      Another cap or engine than in the call before opens everything anew.
+    * ``threads``: worker threads; all cores by default. Answers do not depend on it.
+    * ``timeout``: seconds after which the call stops with ``DeadlineError``.
+
+    On a store with properties look-ups see the last commit: lists that the log has changed are merged
+    with it. They also see what other processes have committed before this handle loads its properties;
+    afterwards :meth:`nakshi.Graph.refresh` reads it.
+    """
+
+    def neighbors(
+        self,
+        ids: Id | Ids,
+        direction: Direction = "out",
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Neighbors:
+        """The neighbours of vertices: ``offsets, targets = graph.neighbors(ids)``.
+
+        Args:
+            ids: one id, or many; an id that stands there twice is answered twice.
+            direction: ``"out"`` (default) along the edges, ``"in"`` against them, ``"both"``: first
+                out, then in, so that a neighbour both ways is there twice. Undirected edges lead both
+                ways, and all three are the same.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            ``offsets`` of shape ``(len(ids) + 1,)``, and ``targets``: those of ``ids[i]`` are
+            ``targets[offsets[i]:offsets[i + 1]]``, in the order of the store's layout. Parallel edges
+            count once.
+
+        Raises:
+            UnknownVertexError: ids that the graph does not have.
+            BudgetError: ``memory`` is too small, also for the answer.
+        """
+        limits = _limits(engine, memory, threads, timeout)
+        latest = self._latest(memory)
+        return Neighbors(_core.neighbors(self._core, _ids(ids), _along(direction), limits, latest))
+
+    def sample_neighbors(
+        self,
+        ids: Id | Ids,
+        k: int,
+        seed: int = 0,
+        replace: bool = False,
+        direction: Literal["out", "in"] = "out",
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Neighbors:
+        """Some neighbours of each vertex, drawn evenly.
+
+        The lists of vertices with many neighbours are decoded only up to the last one drawn.
+
+        Args:
+            ids: one id, or many.
+            k: neighbours of each vertex; without ``replace`` at most as many as it has.
+            seed: of the draws, which depend on it and on the place of a vertex in ``ids``, not on
+                threads or engine.
+            replace: draw each time from all neighbours, so that one may come twice.
+            direction: ``"out"`` (default) or ``"in"``.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            As :meth:`neighbors`.
+        """
+        if direction not in ("out", "in"):
+            raise ParameterError(f"direction={direction!r} is not known; choose 'out' or 'in'")
+        if isinstance(k, bool) or not 0 <= k < 1 << 32:
+            raise ParameterError(f"k={k!r} cannot work; give a number of neighbours")
+        if not 0 <= seed < 1 << 64:
+            raise ParameterError(f"seed={seed!r} cannot work; give an integer from 0 to 2**64 - 1")
+        limits = _limits(engine, memory, threads, timeout)
+        latest = self._latest(memory)
+        return Neighbors(
+            _core.sample_neighbors(
+                self._core, _ids(ids), direction, int(k), int(seed), bool(replace), limits, latest
+            )
+        )
+
+    def degree(
+        self,
+        ids: Id | Ids,
+        direction: Direction = "out",
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Number of neighbours of vertices, without reading all of their lists.
+
+        Args:
+            ids: one id, or many.
+            direction: ``"out"`` (default), ``"in"``, or ``"both"``, the sum of the two.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            An ``int`` for one id, else an ``int64`` array.
+        """
+        limits = _limits(engine, memory, threads, timeout)
+        latest = self._latest(memory)
+        found = _core.degrees(self._core, _ids(ids), _along(direction), limits, latest)
+        return int(found[0]) if _is_one(ids) else found
+
+    def has_edge(
+        self,
+        sources: Id | Ids,
+        targets: Id | Ids,
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Whether edges lead from sources to targets.
+
+        Args:
+            sources: one id, or many.
+            targets: one id, or as many.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            A ``bool`` for one pair, else an array of them.
+
+        Raises:
+            UnknownVertexError: ids that the graph does not have.
+            ParameterError: numbers of sources and targets that differ.
+        """
+        limits = _limits(engine, memory, threads, timeout)
+        latest = self._latest(memory)
+        found = _core.has_edges(self._core, _ids(sources), _ids(targets), limits, latest)
+        return bool(found[0]) if _is_one(sources) and _is_one(targets) else found
+
+    def __contains__(self, id: object) -> bool:
+        if not _is_one(id):
+            raise ParameterError(f"{id!r} is no vertex id; give an int, str or bytes")
+        limits = _limits("auto", None, None, None)
+        return bool(_core.contains(self._core, _ids(id), limits, self._latest(None))[0])
+
+    def edges(
+        self,
+        ids: Id | Ids | None = None,
+        direction: Direction = "out",
+        weight: str | None = None,
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Edges:
+        """The edges of vertices, or all edges: ``sources, targets = graph.edges()``.
+
+        Args:
+            ids: one id, or many: the edges of each, one vertex after the other; by default of all
+                vertices, ascending by source, and an undirected edge comes once. All edges of a graph
+                larger than memory are for :func:`nakshi.export`.
+            direction: of ``ids``: ``"out"`` (default), ``"in"``, or ``"both"``: first out, then in. A
+                directed edge stands there as it leads, whichever end was asked for.
+            weight: edge column whose values come along.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            :class:`Edges`, which unpacks into ``sources, targets`` or, with ``weight``,
+            ``sources, targets, weights``.
+        """
+        limits = _limits(engine, memory, threads, timeout)
+        latest = self._latest(memory)
+        wanted = None if ids is None else _ids(ids)
+        return Edges(
+            _core.edges(self._core, wanted, _along(direction), weight, limits, latest),
+        )
+
+    def subgraph(
+        self,
+        ids: Ids,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        weight: str | None = None,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Self:
+        """The graph of some vertices and the edges between them, as a new store.
+
+        Args:
+            ids: the vertices; those without edges among them are vertices too.
+            path: directory of the new store; by default a temporary one, which goes with the graph
+                that is returned.
+            weight: edge column with the weights of the new graph; by default the only one there is.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            The new graph, opened. It has no properties.
+
+        Raises:
+            UnknownVertexError: ids that the graph does not have.
+            StoreExistsError: ``path`` exists.
+            UnsupportedError: weights of a store whose log has changes; :meth:`compact` it first.
+        """
+        limits = _limits(engine, memory, threads, timeout)
+        return self._cut(_ids(ids), path, None, "out", weight, limits)
+
+    def ego(
+        self,
+        id: Id,
+        radius: int = 1,
+        limit: int | None = None,
+        direction: Direction = "out",
+        path: str | os.PathLike[str] | None = None,
+        *,
+        weight: str | None = None,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> Self:
+        """The graph around a vertex: those within some edges of it, and the edges between them.
+
+        Args:
+            id: of the vertex in the middle.
+            radius: edges from it, at most.
+            limit: vertices, at most, nearest first; all by default.
+            direction: in which edges are followed: ``"out"`` (default), ``"in"`` or ``"both"``.
+            path, weight: as for :meth:`subgraph`.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            As :meth:`subgraph`.
+        """
+        if not _is_one(id):
+            raise ParameterError(f"{id!r} is no vertex id; give an int, str or bytes")
+        if isinstance(radius, bool) or not 0 <= radius < 1 << 63:
+            raise ParameterError(f"radius={radius!r} cannot work; give a number of edges")
+        if limit is not None and not 1 <= limit < 1 << 63:
+            raise ParameterError(f"limit={limit!r} cannot work; give a number of vertices")
+        reach = (radius, limit or (1 << 63) - 1)
+        limits = _limits(engine, memory, threads, timeout)
+        return self._cut([id], path, reach, _along(direction), weight, limits)
+
+    def _cut(
+        self,
+        ids: Any,
+        path: str | os.PathLike[str] | None,
+        reach: tuple[int, int] | None,
+        direction: str,
+        weight: str | None,
+        limits: _Limits,
+    ) -> Self:
+        """A new store of some vertices and the edges between them."""
+        columns = self._core.columns
+        if weight is None and len(columns) > 1:
+            raise ParameterError(f"which weights? name one with weight= ({', '.join(columns)})")
+        if weight is None and columns:
+            [weight] = columns
+        latest = self._latest(limits[1])
+        folder = None
+        if path is None:
+            folder = tempfile.TemporaryDirectory(prefix="nakshi-", dir=Path(self._core.path).parent)
+            path = Path(folder.name) / "subgraph.nakshi"
+        _core.subgraph(self._core, os.fspath(path), ids, reach, direction, weight, limits, latest)
+        graph = type(self)(path)
+        graph._folder = folder
+        return graph
+
+    @overload
+    def shortest_path(
+        self,
+        source: Id,
+        target: Id,
+        weight: None = None,
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> list[Id] | None: ...
+    @overload
+    def shortest_path(
+        self,
+        source: Id,
+        target: Id,
+        weight: str,
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> tuple[list[Id] | None, float]: ...
+    def shortest_path(
+        self,
+        source: Id,
+        target: Id,
+        weight: str | None = None,
+        *,
+        engine: _Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+    ) -> list[Id] | None | tuple[list[Id] | None, float]:
+        """A shortest path along the edges, searched from both ends.
+
+        Args:
+            source: id of the first vertex.
+            target: id of the last.
+            weight: edge column with the lengths, of at least 0; by default the path has as few edges
+                as possible, also where edges have weights.
+            engine, memory, threads, timeout: as for every look-up.
+
+        Returns:
+            The ids of the path, both ends included, or ``None`` if there is no path. With ``weight``
+            the ids and the length: ``(None, inf)`` if there is no path.
+
+        Raises:
+            UnknownVertexError: ids that the graph does not have.
+            ParameterError: no such column; a negative weight on the way.
+            UnsupportedError: ``weight`` on a store whose log has changes; :meth:`compact` it first.
+        """
+        for end in (source, target):
+            if not _is_one(end):
+                raise ParameterError(f"{end!r} is no vertex id; give an int, str or bytes")
+        limits = _limits(engine, memory, threads, timeout)
+        latest = self._latest(memory)
+        found = _core.shortest_path(self._core, source, target, weight, limits, latest)
+        if found is None:
+            return None if weight is None else (None, float("inf"))
+        path, length = found
+        return path.tolist() if weight is None else (path.tolist(), length)
+
+    def _latest(self, memory: int | str | None) -> _core.Properties | None:
+        """The properties, if look-ups may have to merge their changes with the edge lists."""
+        if not self._core.has_properties:
+            return None
+        if self._properties is None:
+            state = self._core.log_state()
+            if state == "replaced":
+                with self._loading:
+                    self._core = _core.Store(self._core.path)
+                state = self._core.log_state()
+            if state == "nothing":
+                return None
+            self.load_properties(memory=memory, progress=False)
+        return self._properties
+
+
+def _limits(
+    engine: str, memory: int | str | None, threads: int | None, timeout: float | None
+) -> _Limits:
+    check_limits(engine, threads, timeout)
+    return engine, parse_size(memory), threads, timeout
+
+
+def _along(direction: str) -> str:
+    if direction not in ("out", "in", "both"):
+        raise ParameterError(f"direction={direction!r} is not known; choose 'out', 'in' or 'both'")
+    return direction
+
+
+def _is_one(ids: object) -> bool:
+    """Whether an argument is one id."""
+    if isinstance(ids, (str, bytes)):
+        return True
+    return hasattr(ids, "__index__") and not getattr(ids, "shape", ())
+
+
+def _ids(ids: Any) -> Any:
+    """Ids for the extension module: an array of 64-bit integers, or a list."""
+    if _is_one(ids):
+        return [ids]
+    if not hasattr(ids, "__array__"):
+        if not isinstance(ids, Iterable):
+            kind = type(ids).__name__
+            raise ParameterError(f"{ids!r} ({kind}) is no vertex id; give an int, str or bytes")
+        return ids if isinstance(ids, (list, tuple)) else list(ids)
+    import numpy as np
+
+    array = np.asarray(ids)
+    if array.ndim != 1:
+        raise ParameterError(f"ids have the shape {array.shape}; give one id or one dimension")
+    if array.dtype.kind == "i":
+        return np.ascontiguousarray(array, dtype=np.int64)
+    if array.dtype.kind == "u":
+        return np.ascontiguousarray(array, dtype=np.uint64)
+    if array.dtype.kind in "fcbmM":
+        raise ParameterError(f"ids have the type {array.dtype}; give integers, text or bytes")
+    return array.tolist()
