@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::VertexLookup;
 use crate::Result;
 use nakshi_engine::lookup::{NeighborLists, Sampling};
-use nakshi_engine::{self as engine, Context, Direction, VertexId};
+use nakshi_engine::{Context, Direction, VertexId};
 use nakshi_property::PropertyGraph;
 
 /// Vertices that are looked at between two looks at the token.
