@@ -7,7 +7,7 @@ use std::time::Duration;
 use nakshi::engine::{CancelToken, Context, EngineMode};
 use nakshi::lookup::VertexLookup;
 use nakshi::property::{LogState, PropertyEntry, PropertyGraph, log_state};
-use nakshi::store::layout::Source;
+use nakshi::store::layout::LayoutInput;
 use nakshi::store::layout::cost::{layout_cost, matrix};
 use nakshi::{analysis, cluster, layout, store};
 use pyo3::exceptions::PyValueError;
@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 /// A store, and what its last look-up has opened.
 type ForLookup = (Arc<store::Store>, Option<Arc<VertexLookup>>);
 
-/// A store as one process opened it.
+/// A store that one process has opened.
 ///
 /// After `fork` the child has the memory of its parent's threads but not the threads: their rings,
 /// queues and locks must be neither used nor dropped there. The child leaves them alone and opens
