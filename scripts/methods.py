@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import textwrap
 from pathlib import Path
 
 from nakshi.declared import DECLARATIONS, Declaration, Output, Parameter
+from nakshi.graph import Graph
 
 FILE = Path(__file__).parents[1] / "python" / "nakshi" / "methods.py"
 WIDTH = 100
@@ -26,14 +28,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from typing_extensions import Unpack
-
-    from .graph import RunOptions
+    from .graph import Engine
+    from .progress import ProgressArgument
     from .property import Id
 
 
 class Algorithms:
-    """Methods that run an algorithm on a graph."""
+    """Methods that run an algorithm on a graph.
+
+    Keyword arguments from ``engine`` on are those of every run; :meth:`nakshi.Graph.run` describes
+    them.
+    """
 
     def run(self, algorithm: str, **arguments: Any) -> Result:
         """Run an algorithm by its name."""
@@ -48,6 +53,16 @@ TYPES = {
     "flag": "bool",
     "column": "str",
 }
+
+
+def run_options() -> list[inspect.Parameter]:
+    """The keyword arguments that every algorithm takes: those of `Graph.run`."""
+    known = inspect.signature(Graph.run).parameters.values()
+    return [parameter for parameter in known if parameter.kind is parameter.KEYWORD_ONLY]
+
+
+#: Arguments of every algorithm.
+RUN = run_options()
 
 
 def arguments(declared: Declaration) -> list[Parameter]:
@@ -69,6 +84,12 @@ def signature(parameter: Parameter) -> str:
     if parameter.kind == "flag":
         return f"{parameter.name}: {kind} = {parameter.default}"
     return f"{parameter.name}: {kind} | None = None"
+
+
+def default(parameter: inspect.Parameter) -> str:
+    return (
+        f'"{parameter.default}"' if isinstance(parameter.default, str) else str(parameter.default)
+    )
 
 
 def meaning(parameter: Parameter) -> str:
@@ -116,9 +137,10 @@ def docstring(declared: Declaration) -> str:
     if declared.details:
         lines += ["", paragraph(declared.details, 8)]
     known = arguments(declared)
-    if known:
-        lines += ["", "        Args:"]
-        lines += [paragraph(f"{one.name}: {meaning(one)}", 12, 4) for one in known]
+    lines += ["", "        Args:"]
+    lines += [paragraph(f"{one.name}: {meaning(one)}", 12, 4) for one in known]
+    names = ", ".join(one.name for one in RUN)
+    lines.append(paragraph(f"{names}: as for :meth:`nakshi.Graph.run`.", 12, 4))
     lines += ["", "        Returns:"]
     lines += [paragraph(output(one), 12, 4) for one in declared.columns]
     if declared.summary:
@@ -134,12 +156,14 @@ def method(declared: Declaration) -> str:
     known = arguments(declared)
     lines = [f"    def {declared.method}("]
     lines += ["        self,"]
-    lines += ["        *,"] if known else []
-    lines += [f"        {signature(one)}," for one in known]
-    lines += ["        **run: Unpack[RunOptions],", "    ) -> Result:", docstring(declared)]
+    lines += [f"        {signature(one)}," for one in known if one.required]
+    lines += ["        *,"]
+    lines += [f"        {signature(one)}," for one in known if not one.required]
+    lines += [f"        {one.name}: {one.annotation} = {default(one)}," for one in RUN]
+    lines += ["    ) -> Result:", docstring(declared)]
     lines += ["        return self.run(", f'            "{declared.name}",']
-    lines += [f"            {one.name}={one.name}," for one in known]
-    lines += ["            **run,", "        )"]
+    lines += [f"            {one.name}={one.name}," for one in [*known, *RUN]]
+    lines += ["        )"]
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@
   others: conditions, where a value may stand in queries.
 - :func:`generate`, :func:`check`, :func:`backup`, :func:`export`: what the command line also offers.
 - :class:`NakshiError`: the root of all exceptions, which are listed in ``nakshi.errors``.
+- ``nakshi.plot``: pictures; ``nakshi.cluster``: runs on several servers.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from . import cluster, errors, plot
     from ._core import __version__ as __version__
     from .conditions import between, contains, equals, ge, gt, is_null, le, lt, one_of, starts
     from .graph import Graph
@@ -69,8 +71,10 @@ __all__ = [
     "between",
     "build",
     "check",
+    "cluster",
     "contains",
     "equals",
+    "errors",
     "export",
     "ge",
     "generate",
@@ -80,6 +84,7 @@ __all__ = [
     "lt",
     "one_of",
     "open",
+    "plot",
     "starts",
 ]
 
@@ -108,17 +113,25 @@ _LAZY = {
 }
 
 
+# Modules of their own, which `nakshi.` completes.
+_MODULES = ("cluster", "plot")
+
+
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     try:
         module, attribute = _LAZY[name]
     except KeyError:
         raise AttributeError(f"module 'nakshi' has no attribute {name!r}") from None
-    from importlib import import_module
-
     value = getattr(import_module(f".{module}", __name__), attribute)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    """Public names only, for completion."""
+    special = (name for name in globals() if name.startswith("__") and name.endswith("__"))
+    return sorted({*__all__, *special, "__version__"})

@@ -24,6 +24,8 @@ from .progress import ProgressArgument, reporting
 from .result import Result
 from .units import parse_seconds, parse_size
 
+__all__ = ["ALGORITHMS", "Advice", "EdgeFile", "plan", "recommend", "run"]
+
 #: Names of the algorithms that run on several servers.
 ALGORITHMS = tuple(name for name, declared in DECLARATIONS.items() if declared.pulls)
 #: Numbers of servers in a :func:`plan` by default.

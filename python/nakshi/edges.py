@@ -15,7 +15,23 @@ if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import sparray, spmatrix
 
-__all__ = ["ArrowStream", "Edges", "Nodes", "Input", "nodes_file", "prepare", "stream"]
+__all__ = [
+    "AdjacencyGraph",
+    "ArrowStream",
+    "Edges",
+    "Nodes",
+    "Input",
+    "nodes_file",
+    "prepare",
+    "stream",
+]
+
+
+class AdjacencyGraph(Protocol):
+    """A graph of NetworkX or igraph, as far as both are alike."""
+
+    def is_directed(self) -> bool:
+        """True if edges have a direction."""
 
 
 class ArrowStream(Protocol):
@@ -31,6 +47,7 @@ Edges = Union[
     "os.PathLike[str]",
     Sequence[Union[str, "os.PathLike[str]"]],
     ArrowStream,
+    AdjacencyGraph,
     tuple[Column, Column],
     tuple[Column, Column, Column],
     "np.ndarray[Any, Any]",
@@ -41,7 +58,8 @@ Nodes = Union[str, "os.PathLike[str]", ArrowStream, Column]
 
 _FORMS = (
     "edges must be a path, a list of paths, a table with __arrow_c_stream__, a tuple of arrays "
-    "(sources, targets[, weights]), an array of shape (n, 2) or a SciPy sparse matrix"
+    "(sources, targets[, weights]), an array of shape (n, 2), a SciPy sparse matrix or a graph of "
+    "NetworkX or igraph"
 )
 
 

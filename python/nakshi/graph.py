@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from .conversions import Conversions
 from .declared import DECLARATIONS, with_implied
-from .errors import ParameterError
+from .errors import NakshiError, ParameterError, UnsupportedError
 from .limits import check_limits
 from .lookups import Lookups
 from .methods import Algorithms
@@ -16,6 +17,7 @@ from .orders import Order
 from .progress import ProgressArgument, reporting
 from .property import Id
 from .result import Result
+from .schema import EXACT, Schema, of_properties, of_topology
 from .units import parse_share, parse_size
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class RunOptions(TypedDict, total=False):
     progress: ProgressArgument
 
 
-class Graph(Algorithms, Lookups):
+class Graph(Algorithms, Conversions, Lookups):
     """A graph in a store on disk. Made by :func:`nakshi.open` or :func:`nakshi.build`.
 
     Opening reads the manifest only; edge lists stay on disk. One graph may be used from several
@@ -67,8 +69,26 @@ class Graph(Algorithms, Lookups):
         with nakshi.open("graph.nakshi") as graph:
             ranks = graph.pagerank(iterations=20, memory="256MiB")
 
-    Every algorithm takes, besides its own arguments, those of :class:`RunOptions`, returns a
+    Every algorithm takes, besides its own arguments, those of :meth:`run`, returns a
     :class:`Result` in the ids of the imported edges, and can be stopped by Ctrl-C.
+
+    Inside:
+
+    - what it is: ``path``, ``num_vertices``, ``num_edges``, ``directed``, ``weighted``, ``weights``,
+      ``info``, ``schema``
+    - algorithms: ``apsp``, ``betweenness``, ``bfs``, ``cdlp``, ``coloring``, ``degrees``,
+      ``diameter``, ``lcc``, ``matching``, ``pagerank``, ``scan_statistics``, ``sssp``,
+      ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
+    - queries of properties: ``get_node_property``, ``get_node_properties``, ``read_node_property``,
+      ``get_node_ids``, ``get_neighbor_ids``, ``get_edge_record``, ``get_edge_range``,
+      ``get_edge_data``, ``find_edges``; ``tao``, ``search``
+    - changes: ``append_node``, ``update_node``, ``delete_node``, ``append_edge``, ``delete_edge``,
+      ``change_type``, ``set_inverse``, ``batch``, ``write_back``; ``snapshot``, ``refresh``,
+      ``log_bytes``
+    - other graphs: ``project``, ``relayout``, ``to_networkx``, ``to_igraph``, ``to_scipy_sparse``;
+      ``plot`` a neighbourhood
+    - maintenance: ``compact``, ``load_properties``, ``release``, ``close``, ``layout_cost``,
+      ``cache_plan``
 
     All algorithms raise ``BudgetError`` (``memory`` too small), ``UnknownVertexError`` (an id
     that the graph does not have), ``ParameterError`` (an argument that cannot work),
@@ -109,6 +129,28 @@ class Graph(Algorithms, Lookups):
         """Summary of the store: counts, layout, files and sizes in bytes, format version."""
         return _object(self._core.info())
 
+    def schema(self, *, exact: int = EXACT, progress: ProgressArgument = None) -> Schema:
+        """What the graph holds after its last commit: labels, types of edges, properties, with counts.
+
+        Numbers of nodes by label and of edges by type are exact. ``print`` and notebooks show the
+        schema as tables.
+
+        Args:
+            exact: distinct values of a property, and labels at the ends of edges, are counted if at most
+                this many values have to be read for it; otherwise a sample estimates them, and the
+                schema says so. A property with few distinct values is counted whatever the graph's size.
+            progress: as for algorithms.
+
+        Raises:
+            ParameterError: a number of values below 0.
+            BudgetError: the properties were loaded under a cap that is too small.
+        """
+        try:
+            core = self._queries
+        except UnsupportedError:
+            return of_topology(self.info())
+        return of_properties(core, self.directed, exact, progress)
+
     def close(self) -> None:
         """Close the store's files and release the writer's lock; later calls raise ``StoreError``.
 
@@ -135,10 +177,11 @@ class Graph(Algorithms, Lookups):
         return True
 
     def __repr__(self) -> str:
-        if self._closed:
+        try:
+            kind = "directed" if self.directed else "undirected"
+            counts = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
+        except NakshiError:
             return f"<nakshi.Graph {self.path!r}: closed>"
-        kind = "directed" if self.directed else "undirected"
-        counts = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
         return f"<nakshi.Graph {self.path!r}: {kind}, {counts}>"
 
     def layout_cost(
@@ -349,6 +392,23 @@ class Graph(Algorithms, Lookups):
 
         The named methods do the same with documented arguments. Arguments that are ``None`` take
         the algorithm's default.
+
+        Args:
+            algorithm: its name; :func:`nakshi.algorithms` lists them.
+            engine: ``"memory"`` loads the compressed edge lists first, ``"ssd"`` reads them while
+                the algorithm runs, ``"auto"`` loads them if ``memory`` allows.
+            memory: cap for everything that the call adds to the memory of the process (vertex
+                state, index, buffers, caches), in bytes or as text such as ``"256MiB"``; no cap by
+                default. Too small a cap raises ``BudgetError``, which names one that works.
+                ``stats["memory"]["peak_rss"]`` is of the whole process instead.
+            threads: worker threads; by default all cores that the process may use. Integer results
+                are the same for any number of threads.
+            timeout: seconds after which the call stops with ``DeadlineError``; none by default.
+            selective: read pages of selected lists only; for experiments.
+            static_cache: keep the lists in memory that the plan of :meth:`cache_plan` names.
+            progress: ``None`` draws bars in a terminal or notebook and is silent elsewhere,
+                ``True`` always draws, ``False`` never; or a callable ``(phase, done, total, unit)``.
+            parameters: those of the algorithm.
         """
         check_limits(engine, threads, timeout)
         core = self._run(
@@ -386,14 +446,15 @@ class Graph(Algorithms, Lookups):
         static_cache: bool = False,
         **parameters: Any,
     ) -> dict[str, Any]:
-        """Memory that a run would need, without running it.
+        """Memory that a run would need, without running it; also that of a relayout or of properties.
 
         Args:
-            algorithm: name as on the command line, such as ``"pagerank"``.
+            algorithm: name as on the command line, such as ``"pagerank"``; ``"layout"`` for
+                :meth:`relayout`, ``"properties"`` for :meth:`load_properties`.
             threads: worker threads of the planned run.
-            selective: whether the run reads only the pages of selected lists.
-            static_cache: whether the run keeps the lists of the store's plan.
-            parameters: arguments of the planned run.
+            selective: whether the run shall read selected pages only.
+            static_cache: whether it shall keep the lists of the store's plan.
+            parameters: arguments of the planned run; of ``"layout"`` the ``order`` and its own.
 
         Returns:
             Bytes: ``minimum``, the smallest ``memory=`` that works, with edge lists on the SSD;
@@ -401,12 +462,29 @@ class Graph(Algorithms, Lookups):
             minimum; ``lists``, the edge lists that the run reads, with weights.
         """
         check_limits("auto", threads, None)
+        if algorithm in ("layout", "properties"):
+            return self._estimate_other(algorithm, threads, parameters)
         given = self._given(algorithm, parameters)
         found = _object(
             self._core.estimate(
                 algorithm, given, threads=threads, selective=selective, static_cache=static_cache
             )
         )
+        found["parts"] = dict(found["parts"])
+        return found
+
+    def _estimate_other(
+        self, call: str, threads: int | None, parameters: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Memory of a call that is no algorithm."""
+        if call == "properties":
+            if parameters:
+                raise ParameterError(f"properties has no {', '.join(parameters)}")
+            minimum, whole = self._core.estimate_properties()
+            return {"minimum": minimum, "in_memory": whole, "parts": {"files": whole}, "lists": 0}
+        request = {name: value for name, value in parameters.items() if value is not None}
+        request.setdefault("order", "auto")
+        found = _object(self._core.estimate_relayout(json.dumps(request), threads=threads))
         found["parts"] = dict(found["parts"])
         return found
 

@@ -10,14 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from typing_extensions import Unpack
-
-    from .graph import RunOptions
+    from .graph import Engine
+    from .progress import ProgressArgument
     from .property import Id
 
 
 class Algorithms:
-    """Methods that run an algorithm on a graph."""
+    """Methods that run an algorithm on a graph.
+
+    Keyword arguments from ``engine`` on are those of every run; :meth:`nakshi.Graph.run` describes
+    them.
+    """
 
     def run(self, algorithm: str, **arguments: Any) -> Result:
         """Run an algorithm by its name."""
@@ -30,7 +33,13 @@ class Algorithms:
         sample: int | None = None,
         seed: int | None = None,
         distances: bool = True,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Distances in edges from up to 128 sources, in one traversal.
 
@@ -40,6 +49,8 @@ class Algorithms:
             seed: seed of the draw. Default 0.
             distances: keep the distances from each source. Otherwise each vertex has the mean
                 distance from the sources that reach it.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``distance_*`` (``uint32``), with ``distances``: distance from that source; missing
@@ -63,7 +74,13 @@ class Algorithms:
             sample=sample,
             seed=seed,
             distances=distances,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def betweenness(
@@ -73,7 +90,13 @@ class Algorithms:
         sample: int | None = None,
         seed: int | None = None,
         normalized: bool = False,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Betweenness centrality (Brandes) by unweighted shortest paths.
 
@@ -86,6 +109,8 @@ class Algorithms:
                 sources, so that it estimates the one over all; 0 draws none.
             seed: seed of the draw. Default 0.
             normalized: divide by the number of pairs of other vertices.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``betweenness`` (``float64``): the score; halved in an undirected graph, where each pair
@@ -104,16 +129,28 @@ class Algorithms:
             sample=sample,
             seed=seed,
             normalized=normalized,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def bfs(
         self,
-        *,
         source: Id,
+        *,
         parents: bool = False,
         variant: Literal["direct", "vertex", "pull-program"] | None = None,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Breadth-first search along out-edges: levels, and parents if asked for.
 
@@ -125,6 +162,8 @@ class Algorithms:
                 scans and gathers, with what is known about the algorithm; ``"vertex"``:
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``level`` (``uint32``): edges on a shortest path from the source; missing where
@@ -142,7 +181,13 @@ class Algorithms:
             source=source,
             parents=parents,
             variant=variant,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def cdlp(
@@ -150,7 +195,13 @@ class Algorithms:
         *,
         iterations: int | None = None,
         variant: Literal["direct", "pull-program"] | None = None,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Communities by synchronous label propagation (LDBC Graphalytics).
 
@@ -159,6 +210,8 @@ class Algorithms:
             variant: method that spreads the labels; the results are the same. ``"direct"``
                 (default): scans and gathers, with what is known about the algorithm;
                 ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``label``: the community, named by one of the vertex ids; ties go to the smallest.
@@ -173,14 +226,31 @@ class Algorithms:
             "cdlp",
             iterations=iterations,
             variant=variant,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def coloring(
         self,
-        **run: Unpack[RunOptions],
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Proper colouring: neighbours never share a colour; the direction of edges is ignored.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``color`` (``uint32``): the colour, from 0.
@@ -192,7 +262,55 @@ class Algorithms:
         """
         return self.run(
             "coloring",
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
+        )
+
+    def degrees(
+        self,
+        *,
+        direction: Literal["both", "out", "in"] | None = None,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
+    ) -> Result:
+        """Number of edges at each vertex; a self-loop of an undirected graph counts once.
+
+        Args:
+            direction: edges that count; of no meaning in an undirected graph. ``"both"`` (default):
+                edges from and to the vertex; ``"out"``: edges from the vertex; ``"in"``: edges to
+                the vertex.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
+
+        Returns:
+            ``degree`` (``uint64``): number of edges at the vertex.
+            Summary:
+                ``max_degree`` (``uint64``): the largest degree.
+                ``mean_degree`` (``float64``): mean over all vertices.
+                ``isolated`` (``uint64``): vertices of degree 0.
+
+        P. Erdős, T. Gallai, "Graphs with prescribed degrees of vertices", Mat. Lapok 11 (1960).
+        """
+        return self.run(
+            "degrees",
+            direction=direction,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def diameter(
@@ -201,7 +319,13 @@ class Algorithms:
         sweeps: int | None = None,
         source: Id | None = None,
         ignore_direction: bool = True,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Lower bound of the diameter by repeated sweeps.
 
@@ -212,6 +336,8 @@ class Algorithms:
                 one with the smallest id among several.
             ignore_direction: follow edges both ways. Otherwise sweeps alternate between out- and
                 in-edges, and the bound is for directed paths.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             Summary:
@@ -228,14 +354,31 @@ class Algorithms:
             sweeps=sweeps,
             source=source,
             ignore_direction=ignore_direction,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def lcc(
         self,
-        **run: Unpack[RunOptions],
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Local clustering coefficient (LDBC Graphalytics); self-loops never count.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``lcc`` (``float64``): edges between neighbours, over the pairs of neighbours.
@@ -246,15 +389,32 @@ class Algorithms:
         """
         return self.run(
             "lcc",
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def matching(
         self,
-        **run: Unpack[RunOptions],
+        *,
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Maximal matching: pairs of neighbours, none in two pairs; the direction of edges is
         ignored.
+
+        Args:
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``partner``: the other vertex of the pair; missing where there is none.
@@ -265,7 +425,13 @@ class Algorithms:
         """
         return self.run(
             "matching",
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def pagerank(
@@ -275,7 +441,13 @@ class Algorithms:
         iterations: int | None = None,
         tolerance: float | None = None,
         variant: Literal["pull", "delta", "vertex", "pull-program"] | None = None,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """PageRank, normalised to sum 1, the rank of dangling vertices spread evenly.
 
@@ -293,6 +465,8 @@ class Algorithms:
                 the change along their out-edges (FlashGraph); ``"vertex"``: the same by
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``rank`` (``float64``): the rank; all sum to 1.
@@ -309,14 +483,26 @@ class Algorithms:
             iterations=iterations,
             tolerance=tolerance,
             variant=variant,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def scan_statistics(
         self,
         *,
         per_vertex: bool = False,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Scan statistic: the most edges inside the closed neighbourhood of a vertex.
 
@@ -325,6 +511,8 @@ class Algorithms:
 
         Args:
             per_vertex: compute it for every vertex, without stopping early.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``scan_statistic`` (``uint64``), with ``per_vertex``: edges inside the closed
@@ -339,19 +527,31 @@ class Algorithms:
         return self.run(
             "scan-statistics",
             per_vertex=per_vertex,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def sssp(
         self,
-        *,
         source: Id,
+        *,
         weight: str | None = None,
         delta: float | None = None,
         parents: bool = False,
         unit: bool = False,
         variant: Literal["direct", "pull-program"] | None = None,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Shortest paths along out-edges by non-negative weights.
 
@@ -369,6 +569,8 @@ class Algorithms:
                 doubles. ``"direct"`` (default): scans and gathers, with what is known about the
                 algorithm; ``"pull-program"``: LFGraph's pull program, which also runs on several
                 servers.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``distance`` (``float64``): sum of weights on a shortest path; missing where
@@ -395,7 +597,13 @@ class Algorithms:
             parents=parents,
             unit=unit,
             variant=variant,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def triangles(
@@ -403,7 +611,13 @@ class Algorithms:
         *,
         per_vertex: bool = False,
         variant: Literal["direct", "pull-program"] | None = None,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Triangles, with edges taken as undirected; self-loops and duplicates never count.
 
@@ -413,6 +627,8 @@ class Algorithms:
             variant: method that counts triangles; the results are the same. ``"direct"`` (default):
                 scans and gathers, with what is known about the algorithm; ``"pull-program"``:
                 LFGraph's pull program, which also runs on several servers.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``triangles`` (``uint64``), with ``per_vertex``: how many contain the vertex.
@@ -426,14 +642,26 @@ class Algorithms:
             "triangles",
             per_vertex=per_vertex,
             variant=variant,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )
 
     def wcc(
         self,
         *,
         variant: Literal["direct", "vertex", "pull-program"] | None = None,
-        **run: Unpack[RunOptions],
+        engine: Engine = "auto",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        timeout: float | None = None,
+        selective: bool = False,
+        static_cache: bool = False,
+        progress: ProgressArgument = None,
     ) -> Result:
         """Weakly connected components: the direction of edges is ignored.
 
@@ -442,6 +670,8 @@ class Algorithms:
                 (default): scans and gathers, with what is known about the algorithm; ``"vertex"``:
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
+            engine, memory, threads, timeout, selective, static_cache, progress: as for
+                :meth:`nakshi.Graph.run`.
 
         Returns:
             ``component``: the smallest vertex id of the component.
@@ -455,5 +685,11 @@ class Algorithms:
         return self.run(
             "wcc",
             variant=variant,
-            **run,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            timeout=timeout,
+            selective=selective,
+            static_cache=static_cache,
+            progress=progress,
         )

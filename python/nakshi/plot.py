@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .errors import NakshiError, ParameterError
+from .errors import ParameterError, UnsupportedError
 from .graph import Graph
 from .progress import ProgressArgument, reporting
 from .units import parse_size
@@ -52,10 +52,10 @@ def access(
         A matplotlib figure with a dot for each read, coloured by file: out-lists, in-lists, columns.
 
     Raises:
-        NakshiError: matplotlib is not installed.
+        UnsupportedError: matplotlib is not installed.
         Errors of the algorithm.
     """
-    figure, axes = _axes(7, 3.5)
+    figure, axes = figure_with_axes(7, 3.5)
     opened = graph if isinstance(graph, Graph) else Graph(graph)
     result = opened._run(
         algorithm,
@@ -102,11 +102,11 @@ def matrix(
 
     Raises:
         ParameterError: ``bins`` is out of range.
-        NakshiError: matplotlib is not installed.
+        UnsupportedError: matplotlib is not installed.
     """
     if not 0 < bins <= 4096:
         raise ParameterError(f"bins={bins!r} cannot work; give 1 to 4096")
-    figure, axes = _axes(5, 5)
+    figure, axes = figure_with_axes(5, 5)
     import numpy as np
 
     opened = graph if isinstance(graph, Graph) else Graph(graph)
@@ -132,7 +132,7 @@ def servers(rows: Sequence[Mapping[str, Any]]) -> Figure:
         two servers, each as a mean with bars from the least to the greatest; and the ratio of the
         greatest to the mean of both.
     """
-    figure, _ = _axes(10, 7)
+    figure, _ = figure_with_axes(10, 7)
     figure.clear()
     sent, edges, pairs, uneven = figure.subplots(2, 2).flat
     numbers = [row["servers"] for row in rows]
@@ -173,12 +173,13 @@ def _accesses(result: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _axes(width: float, height: float) -> tuple[Figure, Any]:
+def figure_with_axes(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure of this size in inches, and its axes."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise NakshiError("pictures need matplotlib; run: pip install matplotlib") from None
+        raise UnsupportedError("pictures need matplotlib; run: pip install matplotlib") from None
     # Without pyplot, which would keep every figure and choose a window system.
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)

@@ -15,6 +15,7 @@ from ._core import EdgeRecord, Properties, Store
 from .conditions import Condition, Property, asked
 from .errors import ParameterError, StoreError, StoreLockedError
 from .progress import ProgressArgument, reporting
+from .schema import EXACT, Schema, of_properties
 from .units import parse_size
 
 if TYPE_CHECKING:
@@ -263,9 +264,13 @@ class Snapshot(Queries):
         """Number of edges."""
         return self._core.counts()[1]
 
+    def schema(self, *, exact: int = EXACT, progress: ProgressArgument = None) -> Schema:
+        """What the graph held after this commit; see :meth:`nakshi.Graph.schema`."""
+        return of_properties(self._core, True, exact, progress)
+
     def __repr__(self) -> str:
         nodes, edges, commit, _ = self._core.counts()
-        return f"<nakshi.Snapshot after commit {commit}: {nodes} nodes, {edges} edges>"
+        return f"<nakshi.Snapshot after commit {commit}: {nodes:,} nodes, {edges:,} edges>"
 
 
 class Changes:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .errors import ParameterError, UnknownVertexError, UnsupportedError
 from .units import format_size, readable
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     import polars as pl
     import pyarrow as pa  # type: ignore[import-untyped]
+    from matplotlib.figure import Figure
 
     from . import _core
+    from .charts import Chart
     from .property import Id
 
-__all__ = ["Result"]
+__all__ = ["Result", "RowFormat"]
+
+RowFormat = Literal["tsv", "csv", "jsonl", "arrow", "parquet"]
+"""Format of the rows of a result."""
 
 
 class Result:
@@ -37,12 +42,14 @@ class Result:
 
     Attributes:
         algorithm: name of the algorithm, such as ``"pagerank"``.
-        summary: results for the whole graph (components found, iterations, residual ...).
-        stats: statistics of the run: ``engine``, ``threads``, ``iterations``, ``seconds`` (``open``,
-            ``run``), ``memory`` (``budget``, ``peak_rss`` in bytes), ``io`` (``bytes_read``,
-            ``requests``, ``hits``, ``misses``), and ``per_iteration``, a list with the same for
-            each iteration. ``io`` also has ``pinned_hits`` (hits of lists in the static cache and
-            of pages kept from one pass to the next) and ``page_utilisation`` (share of the 64-byte
+        summary: what the whole graph amounts to (components found, iterations, residual ...).
+        stats: how it ran: ``engine``, ``threads``, ``iterations``, ``seconds`` (``open``,
+            ``run``), ``memory`` in bytes (``budget``: the cap on what the call added, ``memory=``;
+            ``peak_rss``: the most that the whole process has had resident, interpreter and other
+            data included), ``io`` (``bytes_read``,
+            ``requests``, ``hits``, ``misses``), ``per_iteration``, a list of the same per
+            iteration; in ``io`` also ``pinned_hits`` (of the hits, lists of the static cache and
+            pages kept from one pass to the next) and ``page_utilisation`` (share of the 64-byte
             units of cached pages that the run touched, or ``None``).
     """
 
@@ -53,6 +60,8 @@ class Result:
         self.stats: dict[str, Any] = json.loads(core.stats())
         self.stats["memory"]["peak_rss"] = _peak_rss()
         self._tree: _Tree | None = None
+        #: Columns by vertex, of look-ups.
+        self._lookups: dict[str, dict[Any, Any]] = {}
 
     @property
     def columns(self) -> list[str]:
@@ -114,6 +123,38 @@ class Result:
                 pairs[vertex] = None
         return pairs
 
+    def __getitem__(self, key: Any) -> Any:
+        """Value of a vertex: ``r["ann"]`` of the first column, ``r["ann", "parent"]`` of another.
+
+        The first look-up converts the ids and the column, which the result then keeps.
+
+        Returns:
+            A plain Python value; ``None`` where it is missing (an unreachable distance).
+
+        Raises:
+            UnknownVertexError: the result has no such vertex.
+            ParameterError: no such column, or the result has only a summary.
+        """
+        vertex, column = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        name = self._name(column)
+        values = self._lookups.get(name)
+        if values is None:
+            values = self._lookups[name] = self.to_dict(name)
+        if hasattr(vertex, "item"):
+            vertex = vertex.item()
+        try:
+            return values[vertex]
+        except (KeyError, TypeError):
+            raise UnknownVertexError(f"vertex {vertex!r} is not in the result") from None
+
+    def __contains__(self, vertex: object) -> bool:
+        """True if a vertex with this id has a row."""
+        try:
+            self[vertex]
+        except UnknownVertexError:
+            return False
+        return True
+
     def top(self, count: int = 10) -> list[tuple[Any, ...]]:
         """The first ``count`` rows of a ranking, as tuples ``(id, value)``.
 
@@ -143,32 +184,67 @@ class Result:
             self._tree = _Tree(self)
         return self._tree.path_to(id)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write all rows to a ``.tsv``, ``.csv`` or ``.parquet`` file.
+    def plot(self, kind: Chart | None = None, *, column: str | None = None) -> Figure:
+        """Draw one column; notebooks show the figure, and its ``savefig`` writes it to a file.
 
-        A TSV file has a line ``id<TAB>value`` of the first column for each vertex, ``inf`` in place
-        of a missing distance, and no header. CSV and Parquet have all columns, a header and nulls.
+        Args:
+            kind: ``"distribution"``: share of vertices with at least each value (degrees);
+                ``"rank"``: values in descending order (PageRank, betweenness); ``"sizes"``: how many
+                components or communities have how many vertices; ``"hops"``: vertices at each distance,
+                and within it (searches). By default the one for the column.
+            column: name from :attr:`columns`; the first by default.
+
+        Returns:
+            A matplotlib figure.
 
         Raises:
-            ParameterError: the file has another suffix, or the result has no rows.
+            UnsupportedError: matplotlib is not installed.
+            ParameterError: no such kind or column, or nothing to draw.
+        """
+        from .charts import draw
+
+        return draw(self, kind, column)
+
+    def write(self, path: str | os.PathLike[str], *, format: RowFormat | None = None) -> None:
+        """Write all rows to a file, or to standard output.
+
+        Args:
+            path: file; ``"-"`` is standard output.
+            format: by the ending of ``path`` by default, and TSV on standard output. ``"tsv"`` is one
+                line a vertex, ``id<TAB>value`` of the first column, no header, ``inf`` where a
+                distance is missing. The others have all columns, names and nulls: ``"csv"``,
+                ``"jsonl"`` (an object a line), ``"arrow"`` (IPC; on standard output the stream)
+                and ``"parquet"``.
+
+        Raises:
+            ParameterError: another file ending or format, or a result without rows.
             StorageError: the file cannot be written.
+            BrokenPipeError: standard output was closed by its reader.
         """
         self._with_rows()
-        self._core.write(os.fspath(path))
+        if format is not None and format not in get_args(RowFormat):
+            known = ", ".join(get_args(RowFormat))
+            raise ParameterError(f"format={format!r} is not known; choose {known}")
+        if os.fspath(path) == "-" and sys.stdout is not None:
+            sys.stdout.flush()
+        self._core.write(os.fspath(path), format=format)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The Arrow C stream of all columns (the Arrow PyCapsule interface)."""
         return self._with_rows()._core.__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[str]:
-        raise TypeError("a Result is not iterable; use .to_dict(), .to_numpy() or .top()")
+        raise TypeError(
+            "a Result is not iterable; use .to_dict(), .to_numpy(), .top(), or r[id] for one vertex"
+        )
 
     def __repr__(self) -> str:
         parts = [f"{self.algorithm}"]
         if self.columns:
             parts.append(f"{len(self):,} rows of {', '.join(['id', *self.columns])}")
         parts += [f"{name}={readable(value)}" for name, value in self.summary.items()]
-        return f"<nakshi.Result {'; '.join(parts)}>"
+        # Ids in the summary may have line breaks.
+        return f"<nakshi.Result {' '.join('; '.join(parts).split())}>"
 
     def _repr_html_(self) -> str:
         rows = [("algorithm", self.algorithm)]
@@ -305,6 +381,8 @@ def optional_module(module: str, method: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
+        package = module.partition(".")[0]
+        instead = " or use to_numpy()" if method in ("to_arrow", "to_polars", "to_pandas") else ""
         raise UnsupportedError(
-            f"{method}() needs {module}; install it with 'pip install {module}' or use to_numpy()"
+            f"{method}() needs {package}; install it with 'pip install {package}'{instead}"
         ) from None

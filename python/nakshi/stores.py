@@ -14,6 +14,7 @@ from .edges import nodes_file, prepare
 from .errors import ParameterError
 from .formats import Format
 from .graph import Graph
+from .networks import converted
 from .orders import Layout, Order, PropertyLayout
 from .progress import ProgressArgument, reporting
 from .units import parse_size
@@ -83,7 +84,12 @@ def build(
               shape ``(num_edges,)``: integers or text;
             - an array of shape ``(num_edges, 2)``;
             - a square SciPy sparse matrix: an edge ``i -> j`` for every stored entry, vertices
-              ``0`` to ``n - 1`` whether or not they have edges.
+              ``0`` to ``n - 1`` whether or not they have edges;
+            - a graph of NetworkX or igraph, whose own direction counts. Where edges have no attribute
+              but a numeric ``weight``, and nodes none, it becomes weights; any other attribute makes a
+              store with properties, in which an undirected edge is two, one each way. The node
+              attribute ``labels`` and the edge attributes ``type`` and ``timestamp`` are those of
+              the store. Parallel edges of a multigraph are kept.
         nodes: vertices that may have no edge: a file's path, an array of ids, or a table whose
             first column (or column ``id``) has them.
         properties: load tables with properties: ``edges`` and ``nodes`` are paths or objects with
@@ -161,6 +167,7 @@ def build(
         "memory": parse_size(memory),
         "threads": threads,
     }
+    edges, nodes, properties = converted(edges, nodes, properties, options)
     report(path, edges, nodes, options, progress, properties=properties)
     return Graph(path)
 

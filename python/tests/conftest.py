@@ -33,6 +33,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "cdlp": {"iterations": 5},
     "lcc": {},
     "coloring": {},
+    "degrees": {},
     "matching": {},
 }
 

@@ -142,7 +142,7 @@ def test_run_json_has_the_schema(store: Path) -> None:
     report = done.json
     assert list(report) == [
         "algorithm", "engine", "threads", "vertices", "edges", "iterations", "seconds", "memory",
-        "io", "result",
+        "io", "result", "top",
     ]  # fmt: skip
     assert report["algorithm"] == "bfs"
     assert set(report["seconds"]) == {"open", "run"}

@@ -101,7 +101,7 @@ def interrupt_import(edges: Path) -> None:
         began = time.monotonic()
         _, said = process.communicate(timeout=30)
         late = time.monotonic() - began
-    assert (process.returncode, said.strip()) == (1, "nakshi: interrupted")
+    assert (process.returncode, said.strip()) == (130, "nakshi: interrupted")
     assert late < ALLOWED + 0.5  # the interpreter ends as well
 
 
@@ -128,7 +128,7 @@ def test_ctrl_c_on_the_command_line(large: Path) -> None:
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=30)
-    assert (process.returncode, out, said) == (1, "", "nakshi: interrupted\n")
+    assert (process.returncode, out, said) == (130, "", "nakshi: interrupted\n")
 
 
 def test_a_callback_that_raises_stops_the_call(large: Path) -> None:

@@ -208,3 +208,20 @@ def test_paths(diamond: nakshi.Graph, karate: nakshi.Graph, tmp_path: Path) -> N
     circle = nakshi.build(tmp_path / "circle", edges, weighted=True)
     assert circle.sssp(source=1, parents=True).path_to(4) == [1, 2, 4]
     assert circle.sssp(source=3, parents=True).path_to(4) == [3, 2, 4]
+
+
+def test_values_by_id(diamond: nakshi.Graph, karate: nakshi.Graph) -> None:
+    levels = diamond.bfs("a", parents=True)
+    assert (levels["d"], levels["e"], levels["d", "parent"], levels["a", "level"]) == (
+        2,
+        None,
+        "b",
+        0,
+    )
+    assert "d" in levels and "zz" not in levels
+    assert karate.bfs(0)[np.int64(33)] == karate.bfs(0)[33] == 2
+    for key in ("zz", 3, None, ["a"]):
+        with pytest.raises(nakshi.UnknownVertexError, match="is not in the result"):
+            levels[key]
+    with pytest.raises(nakshi.ParameterError, match="no column 'cost'"):
+        levels["a", "cost"]

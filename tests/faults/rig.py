@@ -75,9 +75,11 @@ class CommandLine:
         done = self.run("check", store)
         assert done.returncode == 0, done.stderr
 
-    def assert_clean_error(self, done: subprocess.CompletedProcess[str], *mentions: str) -> None:
-        """Asserts exit code 1, and one line on standard error with the given words."""
-        assert done.returncode == 1, f"exit code {done.returncode}: {done.stderr}"
+    def assert_clean_error(
+        self, done: subprocess.CompletedProcess[str], *mentions: str, code: int = 1
+    ) -> None:
+        """The exit code, and one line on standard error that names what it must."""
+        assert done.returncode == code, f"exit code {done.returncode}: {done.stderr}"
         lines = [line for line in done.stderr.splitlines() if line.startswith("nakshi:")]
         assert len(lines) == 1, done.stderr
         assert "Traceback" not in done.stderr and "panicked" not in done.stderr, done.stderr

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from harness import measure
+from nakshi.units import parse_size
 from pyarrow import parquet
 from rig import MIB, NAKSHI, SCALE, TIMEOUT, CommandLine, leftovers
 
@@ -237,10 +238,10 @@ def peak_of(*words: object, cap: int | None = None, env: dict[str, str] | None =
 
 
 def told(message: str) -> int:
-    """The bytes that an error of the budget asks for."""
-    found = re.search(r"(\d+) bytes of memory are needed|needs at least (\d+) bytes", message)
+    """The bytes of the cap that an error of the budget names."""
+    found = re.search(r"try --memory (\d+[KM]iB)", message)
     assert found, message
-    return int(found[1] or found[2])
+    return parse_size(found[1])
 
 
 class Sparse:

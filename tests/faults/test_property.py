@@ -8,6 +8,7 @@ within the memory that it is given.
 from __future__ import annotations
 
 import random
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from pathlib import Path
 import nakshi as package
 import pytest
 from harness import measure
+from nakshi.units import parse_size
 from rig import MIB, NAKSHI, SCALE, CommandLine, leftovers
 
 #: Bytes that the interpreter and the program text take beside the budget, and that allocators round up.
@@ -135,8 +137,9 @@ def big(nakshi: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def refused(nakshi: CommandLine, call: list[object]) -> int:
     """The memory that a command asks for."""
     done = nakshi.run(*call, "--memory", "8MiB")
-    assert done.returncode == 1 and "bytes of memory are needed" in done.stderr
-    return int(done.stderr.split(": ")[1].split()[0])
+    found = re.search(r"try --memory (\d+[KM]iB)", done.stderr)
+    assert done.returncode == 1 and found, done.stderr
+    return parse_size(found[1])
 
 
 def assert_within(call: list[object], memory: int) -> None:

@@ -173,7 +173,7 @@ def test_interrupted_run(nakshi: CommandLine, kronecker: Path, engine: str) -> N
     out, err = process.communicate(timeout=10)
     assert time.monotonic() - began < 2.0
     done = subprocess.CompletedProcess(words, process.returncode, out, err)
-    nakshi.assert_clean_error(done, "interrupted")
+    nakshi.assert_clean_error(done, "interrupted", code=130)
 
 
 def test_interrupted_import(nakshi: CommandLine, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_interrupted_import(nakshi: CommandLine, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.wait(timeout=10)
     assert process.stderr is not None
-    assert process.returncode == 1, process.stderr.read()
+    assert process.returncode == 130, process.stderr.read()
     assert "interrupted" in process.stderr.read()
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-//! Tables as files: `.tsv`, `.csv`, `.parquet`.
+//! Rows of tables as TSV, CSV, JSON lines, Arrow and Parquet, in files and on standard output.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,54 +8,138 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, DataType};
-use nakshi_engine::CancelToken;
+use serde::{Deserialize, Serialize};
 
 use crate::table::Table;
 use crate::{Error, Result};
+use nakshi_engine::CancelToken;
 
-/// Writes all rows of a table in the format that the ending of `path` names.
-///
-/// - `.tsv`: `id<TAB>value` of the first value column, no header, `inf` for a missing number;
-/// - `.csv`: header, all columns, missing values empty;
-/// - `.parquet`: all columns, missing values null.
+/// Formats of the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowFormat {
+    /// `id<TAB>value` of the first value column, no header, `inf` for a missing number.
+    Tsv,
+    /// Header, all columns, missing values empty.
+    Csv,
+    /// An object a row, one a line, with all columns, missing values null.
+    Jsonl,
+    /// Arrow IPC, all columns, missing values null: the file format, and on standard output the stream.
+    Arrow,
+    /// All columns, missing values null.
+    Parquet,
+}
+
+impl RowFormat {
+    /// The format by the ending of a file, such as `.tsv`; `-`, standard output, is TSV.
+    ///
+    /// # Errors
+    /// [`nakshi_store::Error::Invalid`] for another ending.
+    pub fn of(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(RowFormat::Tsv);
+        }
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        Ok(match ending {
+            "tsv" => RowFormat::Tsv,
+            "csv" => RowFormat::Csv,
+            "jsonl" | "ndjson" => RowFormat::Jsonl,
+            "arrow" => RowFormat::Arrow,
+            "parquet" => RowFormat::Parquet,
+            _ => {
+                return Err(nakshi_store::Error::Invalid(format!(
+                    "{}: results are written as .tsv, .csv, .jsonl, .arrow or .parquet; choose one \
+                     of these endings, or name the format",
+                    path.display()
+                ))
+                .into());
+            }
+        })
+    }
+}
+
+/// Writes all rows of a table to a file, or to standard output where `path` is `-`. Without a format the
+/// ending of `path` tells it.
 ///
 /// The file appears when it is complete; an existing one is replaced.
 ///
 /// # Errors
 /// Another ending, writing, cancellation.
-pub fn write(table: &Arc<Table>, path: &Path, cancel: &CancelToken) -> Result<()> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let parts = match ending {
-        "tsv" => Some(&[0, 1][..]),
-        "csv" | "parquet" => None,
-        _ => {
-            return Err(nakshi_store::Error::Invalid(format!(
-                "{}: results are written as .tsv, .csv or .parquet; choose one of these endings",
-                path.display()
-            ))
-            .into());
-        }
-    };
-    let partial = Partial::create(path)?;
+pub fn write(
+    table: &Arc<Table>,
+    path: &Path,
+    format: Option<RowFormat>,
+    cancel: &CancelToken,
+) -> Result<()> {
+    let format = format.map_or_else(|| RowFormat::of(path), Ok)?;
+    if path.as_os_str() == "-" {
+        let mut out = std::io::stdout();
+        write_rows(table, path, format, true, &mut out, cancel)?;
+        return out.flush().map_err(|error| nakshi_store::Error::io("write", path, error).into());
+    }
+    let mut partial = Partial::create(path)?;
+    write_rows(table, path, format, false, &mut partial.file, cancel)?;
+    if cancel.is_cancelled() {
+        return Err(nakshi_engine::Error::Cancelled.into());
+    }
+    partial.commit()
+}
+
+fn write_rows(
+    table: &Arc<Table>,
+    path: &Path,
+    format: RowFormat,
+    stream: bool,
+    file: &mut (impl Write + Send),
+    cancel: &CancelToken,
+) -> Result<()> {
+    let parts = if format == RowFormat::Tsv { Some(&[0, 1][..]) } else { None };
     let rows = table.reader(parts).map(|batch| match cancel.is_cancelled() {
         true => Err(Error::from(nakshi_engine::Error::Cancelled)),
         false => Ok(batch?),
     });
     let io = |error| Error::from(nakshi_store::Error::io("write", path, error));
-    match ending {
-        "parquet" => {
+    let of_arrow = |error| match error {
+        ArrowError::IoError(_, error) => io(error),
+        other => Error::from(other),
+    };
+    let mut out = BufWriter::with_capacity(1 << 18, file);
+    match format {
+        RowFormat::Parquet => {
             let schema = table.schema();
-            let mut writer = parquet::arrow::ArrowWriter::try_new(&partial.file, schema, None)
-                .map_err(ArrowError::from)?;
+            let mut writer = parquet::arrow::ArrowWriter::try_new(&mut out, schema, None)
+                .map_err(|error| parquet_error(path, error))?;
             for batch in rows {
                 writer.write(&batch?).map_err(|error| parquet_error(path, error))?;
             }
             writer.close().map_err(|error| parquet_error(path, error))?;
         }
-        _ => {
-            let style = if ending == "tsv" { &TSV } else { &CSV };
-            let mut out = BufWriter::with_capacity(1 << 18, &partial.file);
+        RowFormat::Arrow if stream => {
+            let mut writer = StreamWriter::try_new(&mut out, &table.schema()).map_err(of_arrow)?;
+            for batch in rows {
+                writer.write(&batch?).map_err(of_arrow)?;
+            }
+            writer.finish().map_err(of_arrow)?;
+        }
+        RowFormat::Arrow => {
+            let mut writer = FileWriter::try_new(&mut out, &table.schema()).map_err(of_arrow)?;
+            for batch in rows {
+                writer.write(&batch?).map_err(of_arrow)?;
+            }
+            writer.finish().map_err(of_arrow)?;
+        }
+        RowFormat::Jsonl => {
+            let schema = table.schema();
+            let names = schema.fields().iter().map(|field| json_text(field.name()));
+            let names: Vec<String> = names.collect();
+            for batch in rows {
+                write_objects(&names, &batch?, &mut out).map_err(io)?;
+            }
+        }
+        RowFormat::Tsv | RowFormat::Csv => {
+            let style = if format == RowFormat::Tsv { &TSV } else { &CSV };
             if style.header {
                 let schema = table.reader(parts).schema();
                 let names = schema.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>();
@@ -64,20 +148,70 @@ pub fn write(table: &Arc<Table>, path: &Path, cancel: &CancelToken) -> Result<()
             for batch in rows {
                 style.write(&batch?, &mut out).map_err(io)?;
             }
-            out.flush().map_err(io)?;
         }
     }
-    if cancel.is_cancelled() {
-        return Err(nakshi_engine::Error::Cancelled.into());
+    out.flush().map_err(io)
+}
+
+/// Text as JSON has it, with quotes.
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Writes an object of all columns for each row.
+fn write_objects(
+    names: &[String],
+    batch: &RecordBatch,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    for row in 0..batch.num_rows() {
+        for (index, (name, column)) in names.iter().zip(batch.columns()).enumerate() {
+            write!(out, "{}{name}: ", if index == 0 { "{" } else { ", " })?;
+            match column.data_type() {
+                _ if column.is_null(row) => out.write_all(b"null")?,
+                DataType::Float64 => {
+                    let value = column.as_primitive::<Float64Type>().value(row);
+                    // JSON has no number for infinity or NaN.
+                    if value.is_finite() { write!(out, "{value}")? } else { write!(out, "null")? }
+                }
+                DataType::LargeUtf8 => {
+                    write!(out, "{}", json_text(column.as_string::<i64>().value(row)))?;
+                }
+                DataType::LargeBinary => {
+                    let bytes = column.as_binary::<i64>().value(row);
+                    write!(out, "{}", json_text(&escaped(bytes)))?;
+                }
+                _ => CSV.cell(column.as_ref(), row, out)?,
+            }
+        }
+        out.write_all(b"}\n")?;
     }
-    partial.commit()
+    Ok(())
+}
+
+/// Bytes as text; those that are not UTF-8 as `\xNN`, as the command line prints them.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 fn parquet_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
-    nakshi_store::Error::io("write", path, std::io::Error::other(error)).into()
+    use parquet::errors::ParquetError;
+    let error = match error {
+        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) => *error,
+            Err(error) => std::io::Error::other(error),
+        },
+        other => std::io::Error::other(other),
+    };
+    nakshi_store::Error::io("write", path, error).into()
 }
 
-/// A file that has a temporary name until it is complete, and is removed if an error comes first.
+/// A file under another name until it is complete; removed if it never is.
 struct Partial<'a> {
     file: File,
     partial: PathBuf,
@@ -93,7 +227,7 @@ impl<'a> Partial<'a> {
             Ok(Self { file, partial, path, done })
         };
         if path.metadata().is_ok_and(|there| !there.is_file()) {
-            // A pipe or a device is written to directly: a rename would replace it.
+            // A pipe or a device: nothing to replace, and nothing that may be replaced.
             return open(path.to_path_buf(), true);
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -116,13 +250,13 @@ impl<'a> Partial<'a> {
 impl Drop for Partial<'_> {
     fn drop(&mut self) {
         if !self.done {
-            // The caller returns the error for which the file is removed.
+            // Nothing to add to the error that brought us here.
             let _ = std::fs::remove_file(&self.partial);
         }
     }
 }
 
-/// Format of a text file: separator, quotes, text of a missing value.
+/// How a text file separates, quotes and omits.
 struct Style {
     separator: &'static [u8],
     missing: &'static [u8],

@@ -1,5 +1,7 @@
 //! Description of a store.
 
+use std::collections::BTreeMap;
+
 use nakshi_store::{FORMAT_VERSION, FileEntry, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -31,6 +33,8 @@ pub struct Info {
     pub ids: nakshi_store::IdKind,
     /// Edge columns.
     pub columns: Vec<String>,
+    /// Type of the values of each edge column.
+    pub column_types: BTreeMap<String, nakshi_store::ColumnType>,
     /// Order of the vertices on disk.
     pub layout: String,
     /// Encoding of edge lists.
@@ -79,6 +83,7 @@ pub fn info(store: &Store) -> Result<Info> {
             .collect(),
         ids: manifest.ids.kind,
         columns: columns(store),
+        column_types: manifest.columns.iter().map(|one| (one.name.clone(), one.ty)).collect(),
         layout: manifest.layout.clone(),
         encoding: manifest.encoding,
         page_size: manifest.page_size,

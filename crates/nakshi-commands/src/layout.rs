@@ -8,7 +8,7 @@ use nakshi_engine::algo::{Algorithm, pagerank::PageRank};
 use nakshi_engine::cache_plan::{self, Select};
 use nakshi_engine::{Context, Direction, Estimate, Graph, Needs, Searches, Summary};
 use nakshi_io::write::default_fs;
-use nakshi_property::{LoadOptions, PropertyEntry, PropertyStore, Reorder};
+use nakshi_property::{LoadOptions, PropertyEntry, PropertyStore, Reorder, property_memory};
 use nakshi_store::import::{Hooks, least_memory};
 use nakshi_store::layout::{
     Bisection, Bondhu, By, ByScore, Communities, Degree, Extend, Gorder, LayoutInput, Model,
@@ -16,7 +16,7 @@ use nakshi_store::layout::{
 };
 use nakshi_store::{
     Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
-    check_destination, rewrite,
+    check_destination, least_rewrite, rewrite,
 };
 use serde::{Deserialize, Serialize};
 
@@ -97,18 +97,22 @@ impl Request {
         })
     }
 
-    /// Fails if the memory of `cx` is too little for the order of this name, before it is computed.
-    fn afford(&self, store: &Arc<Store>, cx: &Context) -> Result<()> {
+    /// Bytes of memory that computing the order of this name takes at least.
+    fn memory(&self, store: &Arc<Store>, cx: &Context) -> Result<u64> {
         let runs = match self.order.as_str() {
             "auto" => Some(searching()),
             "pagerank" => Some(page_rank().needs(&Summary::of_store(store))),
             _ => None,
         };
-        let order = match runs {
+        Ok(match runs {
             Some(needs) => Estimate::of_run(store, &needs, cx)?.minimum,
             None => self.ordering(store, cx)?.memory(store),
-        };
-        Ok(afford_rewrite(store, order, cx.memory())?)
+        })
+    }
+
+    /// Fails if the memory of `cx` is too little for the order of this name, before it is computed.
+    fn afford(&self, store: &Arc<Store>, cx: &Context) -> Result<()> {
+        Ok(afford_rewrite(store, self.memory(store, cx)?, cx.memory())?)
     }
 
     /// Computes the order of this name, within the memory of `cx`.
@@ -350,6 +354,31 @@ pub fn relayout(
         content_hash: manifest.content_hash(),
         considered: ordered.considered,
     })
+}
+
+/// Memory that [`relayout`] takes at least, in bytes, and its parts by name.
+///
+/// Of a store with properties, changes that are only in the log come on top: up to eight times their bytes.
+///
+/// # Errors
+/// [`Error::Invalid`] for an unknown order, or a parameter that it has not; those of reading.
+pub fn estimate(store: &Arc<Store>, request: &Request, cx: &Context) -> Result<Estimate> {
+    request.refuse_others()?;
+    let order = request.memory(store, cx)?;
+    let properties = match PropertyEntry::of(store.manifest())? {
+        None => 0,
+        Some(_) => {
+            let held = property_memory(store, cx.cancel_token())?.in_memory;
+            least_memory(LoadOptions::default().least_memory(), held)
+        }
+    };
+    let write = least_rewrite(store, 0);
+    let minimum = order.max(write).max(properties);
+    let mut parts = vec![("order".to_owned(), order), ("write".to_owned(), write)];
+    if properties > 0 {
+        parts.push(("properties".to_owned(), properties));
+    }
+    Ok(Estimate { minimum, in_memory: minimum, parts, lists: 0 })
 }
 
 /// Reads the graph of a store with properties for a new store.

@@ -1,5 +1,7 @@
 //! The error enum of the engine.
 
+use nakshi_io::{Cap, Size};
+
 /// Result of the engine's calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -17,7 +19,7 @@ pub enum Error {
         seconds: f64,
     },
     /// The memory budget is below the smallest that works.
-    #[error("memory budget of {given} bytes is too small: {what} needs at least {needed} bytes")]
+    #[error("{what} needs {} of memory, {} were given; try {}", Size(*needed), Size(*given), Cap(*needed))]
     Budget {
         /// The part of the run that needs the memory.
         what: String,
@@ -86,7 +88,7 @@ pub enum Error {
     #[error(transparent)]
     Store(nakshi_store::Error),
     /// An allocation was refused.
-    #[error("out of memory: {what} needs {bytes} bytes; set a smaller graph, or more memory")]
+    #[error("out of memory: {what} needs {}; set a smaller graph, or more memory", Size(*bytes))]
     OutOfMemory {
         /// The purpose of the allocation.
         what: &'static str,

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::size::{Cap, Size};
+
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -44,8 +46,8 @@ pub enum Error {
         /// Number of bytes that are there.
         found: u64,
     },
-    /// The given memory is less than the least that works.
-    #[error("needs {needed} bytes of memory, {given} were given; raise the memory budget")]
+    /// The memory given is less than the least that works.
+    #[error("needs {} of memory, {} were given; try {}", Size(*needed), Size(*given), Cap(*needed))]
     Budget {
         /// The least number of bytes that works.
         needed: u64,
@@ -61,10 +63,12 @@ pub enum Error {
         needed: u64,
     },
     /// Another process or another handle holds the lock.
-    #[error("{}: locked by another writer; wait for it to end", path.display())]
+    #[error("{}: locked by {}", path.display(), holder(*here))]
     Locked {
         /// The lock file.
         path: PathBuf,
+        /// True if a handle of this process holds it.
+        here: bool,
     },
     /// The destination exists and must not be replaced.
     #[error("{}: already exists; remove it or choose another name", path.display())]
@@ -111,6 +115,14 @@ pub enum Error {
     },
 }
 
+/// The holder of a lock, and the remedy.
+fn holder(here: bool) -> &'static str {
+    match here {
+        true => "another handle of this process; close that one first",
+        false => "another process; wait for it to end, or stop it",
+    }
+}
+
 impl Error {
     /// Makes an [`Error::Io`]; "no space" and "already exists" become their own variants.
     pub fn io(op: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
@@ -132,7 +144,7 @@ impl Error {
         match self {
             Self::Io { path, .. }
             | Self::NoSpace { path, .. }
-            | Self::Locked { path }
+            | Self::Locked { path, .. }
             | Self::Exists { path }
             | Self::Poisoned { path } => Some(path),
             Self::Corrupt { file, .. } | Self::Truncated { file, .. } => Some(file),

@@ -9,6 +9,7 @@
 //! * [`wait_readable`]: waiting for a pipe, with a time-out
 //! * [`run_workers`], [`run_beside`]: the threads of one call, which either all start or do no work
 //! * [`run_in_child`]: work in a child process, which can be killed at any time
+//! * [`Size`], [`Cap`]: sizes in bytes as errors print them
 //! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
@@ -29,6 +30,7 @@ mod gather;
 mod heap;
 mod paged_file;
 mod resident;
+mod size;
 mod stats;
 mod stripe;
 mod wait;
@@ -51,6 +53,7 @@ pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
 pub use heap::{prefer_huge_pages, release_freed_memory};
 pub use paged_file::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
+pub use size::{Cap, Size};
 pub use stats::{IoSnapshot, IoStats, TracedRead};
 pub use stripe::Striping;
 pub use wait::wait_readable;

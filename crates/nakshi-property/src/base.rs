@@ -68,12 +68,7 @@ impl Base {
         stats: &Arc<IoStats>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let entry = PropertyEntry::of(store.manifest())?.ok_or_else(|| {
-            Error::Unsupported(format!(
-                "{} has no properties; import tables of nodes and edges with properties",
-                store.path().display()
-            ))
-        })?;
+        let entry = entry_of(store)?;
         let directory = read_directory(store, &entry, cancel)?;
         let lookups = lookups(store, &entry, &directory, memory);
         let cache = cache(store, &entry, &directory, memory, lookups)?;
@@ -152,6 +147,36 @@ impl Base {
     pub(super) fn no_node(&self, id: &ExternalId) -> Error {
         Error::NoNode { id: id.to_string(), path: self.path.clone() }
     }
+}
+
+/// Memory that the property files of a store take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PropertyMemory {
+    /// The least memory with which they can be asked, in bytes: the rest is read when it is needed.
+    pub minimum: u64,
+    /// Bytes that they take when they are loaded.
+    pub in_memory: u64,
+}
+
+/// Estimates the memory that the property files of a store take, without loading them. Changes that are
+/// only in the log come on top.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a store without properties; those of reading.
+pub fn property_memory(store: &Store, cancel: &CancelToken) -> Result<PropertyMemory> {
+    let entry = entry_of(store)?;
+    let directory = read_directory(store, &entry, cancel)?;
+    let (minimum, in_memory) = (least(store, &entry, &directory), whole(store, &entry, &directory));
+    Ok(PropertyMemory { minimum, in_memory })
+}
+
+fn entry_of(store: &Store) -> Result<PropertyEntry> {
+    PropertyEntry::of(store.manifest())?.ok_or_else(|| {
+        Error::Unsupported(format!(
+            "{} has no properties; import tables of nodes and edges with properties",
+            store.path().display()
+        ))
+    })
 }
 
 fn read_directory(

@@ -287,7 +287,59 @@ impl EncodedColumn {
         Ok(EncodedColumn { layout, symbols, distinct, searchable })
     }
 
-    fn len(&self) -> u64 {
+    /// Name of the codec, as the directory of the files has it.
+    pub(super) fn codec(&self) -> &'static str {
+        match &self.layout.values {
+            ColumnCodec::Frame { .. } => "frame",
+            ColumnCodec::Dictionary { .. } => "dictionary",
+            ColumnCodec::Plain { .. } => "plain",
+            ColumnCodec::Searchable { .. } => "searchable",
+        }
+    }
+
+    /// Name of the structure that finds the rows of a value without reading all values, if there is one.
+    pub(super) fn index(&self) -> Option<&'static str> {
+        match (&self.layout.values, &self.layout.order) {
+            (ColumnCodec::Dictionary { .. }, _) => Some("rows of each value"),
+            (ColumnCodec::Searchable { .. }, _) => Some("text"),
+            (_, Some(_)) => Some("sorted"),
+            _ => None,
+        }
+    }
+
+    /// Number of values that [`Column::tally`] reads.
+    pub(super) fn tallied(&self) -> u64 {
+        match &self.layout.values {
+            ColumnCodec::Dictionary { distinct, .. } => distinct.len(),
+            _ => self.len(),
+        }
+    }
+
+    /// Hands every value to `f` with the number of rows that have it; a value may come more than once.
+    pub(super) fn tally(
+        &self,
+        blob: &Blob,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut value = Vec::new();
+        let ColumnCodec::Dictionary { distinct, starts, .. } = &self.layout.values else {
+            for i in 0..self.len() {
+                self.value(blob, i, &mut value)?;
+                f(&value, 1)?;
+            }
+            return Ok(());
+        };
+        for code in 0..distinct.len() {
+            value.clear();
+            distinct.get(blob, self.symbols.as_deref(), code, &mut value)?;
+            let (first, end) = starts.pair(blob, code)?;
+            f(&value, end - first)?;
+        }
+        Ok(())
+    }
+
+    /// Number of rows that have a value.
+    pub(super) fn len(&self) -> u64 {
         match &self.layout.values {
             ColumnCodec::Frame { distances, .. } => distances.len(),
             ColumnCodec::Dictionary { codes, .. } => codes.len(),

@@ -9,6 +9,7 @@
 //! - [`load`] makes a store from [`Table`]s, as [`LoadOptions`] say; [`Reorder`] writes a graph in
 //!   another vertex order into a new store
 //! - [`PropertyGraph`] answers the queries of the paper's Table 1 on the state after a commit
+//! - [`Catalog`] has labels, types of edges and properties, with counts
 //! - [`PropertyStore`] makes [`Change`]s durable, one commit after the other
 //! - [`project`] gives some of the edges to algorithms, as a graph without properties
 //! - [`tao`] has the operations of TAO, [`search`] the queries of Graph Search
@@ -39,6 +40,7 @@ mod backup;
 mod base;
 mod blob;
 mod blocks;
+mod catalog;
 mod check;
 mod column;
 mod compact;
@@ -78,6 +80,8 @@ mod writer;
 pub(crate) use aside::unless_cancelled;
 pub use backup::backup;
 pub(crate) use base::Base;
+pub use base::{PropertyMemory, property_memory};
+pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertySummary};
 pub use check::{PropertyCheck, check};
 pub use compact::CompactReport;
 pub use condition::Condition;

@@ -89,7 +89,17 @@ impl LogStore {
         self.nodes.insert_mut(v, change);
     }
 
-    /// Number of new nodes.
+    /// The nodes that have changed.
+    pub(super) fn changed_nodes(&self) -> impl Iterator<Item = (VertexId, &NodeChange)> {
+        self.nodes.iter().map(|(v, change)| (*v, change))
+    }
+
+    /// The records that have changed, by source and type.
+    pub(super) fn changed_records(&self) -> impl Iterator<Item = ((VertexId, u64), &Fragment)> {
+        self.records.iter().map(|(of, fragment)| (*of, fragment))
+    }
+
+    /// Number of nodes whose ids are in no file.
     pub(super) fn new_ids(&self) -> usize {
         self.names.len()
     }

@@ -174,7 +174,14 @@ impl SegmentRows {
         }
     }
 
-    /// The internal id of the destination of an edge.
+    /// The columns of a property, one for each run of rows that was encoded at once; nothing in layouts
+    /// that have no columns.
+    pub(super) fn columns(&self, property: u32) -> Option<Vec<&EncodedColumn>> {
+        let SegmentRows::Columns(rows) = self else { return None };
+        Some(rows.groups.iter().filter_map(|group| group.column(property)).collect())
+    }
+
+    /// The internal id of the end of an edge.
     #[inline]
     pub(super) fn end(&self, row: u64) -> Result<u64> {
         match self {
@@ -417,7 +424,17 @@ impl SegmentEdges {
         Ok(found)
     }
 
-    /// The rows of the record of a node and a type; empty if it has none.
+    /// Hands type and number of rows of every record to `f`.
+    pub(super) fn each_record(&self, mut f: impl FnMut(u64, u64) -> Result<()>) -> Result<()> {
+        let blob = self.rows.blob();
+        for record in 0..self.types.len() {
+            let (first, end) = self.records.pair(blob, record)?;
+            f(self.types.get(blob, record)?, end - first)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the record of a node and a type; empty if there is none.
     pub(super) fn record(&self, node: u64, ty: u64) -> Result<Range<u64>> {
         let blob = self.rows.blob();
         let (mut low, mut high) = self.nodes.pair(blob, node)?;

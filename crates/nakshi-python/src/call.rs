@@ -25,22 +25,40 @@ struct Position {
     unit: &'static str,
 }
 
-/// The latest progress of a call; workers write it, the calling thread reads it.
+/// The latest progress of a call, and the last of each phase that ended since it was read; workers write
+/// it, the calling thread reads it.
 #[derive(Default)]
-pub struct Meter(Mutex<Position>);
+pub struct Meter(Mutex<Positions>);
+
+#[derive(Default)]
+struct Positions {
+    now: Position,
+    ended: Vec<Position>,
+}
 
 impl Meter {
     /// Notes that `done` of `total` (0 if unknown) units of `phase` are finished.
     pub fn note(&self, phase: &str, done: u64, total: u64, unit: &'static str) {
-        let mut position = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if position.phase != phase {
-            position.phase = phase.to_owned();
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Positions { now, ended } = &mut *guard;
+        if now.phase != phase {
+            let before =
+                std::mem::replace(now, Position { phase: phase.to_owned(), ..Position::default() });
+            // Phases may take turns many times between two reports.
+            ended.retain(|position| position.phase != before.phase && position.phase != phase);
+            if !before.phase.is_empty() {
+                ended.push(before);
+            }
         }
-        (position.done, position.total, position.unit) = (done, total, unit);
+        (now.done, now.total, now.unit) = (done, total, unit);
     }
 
-    fn position(&self) -> Position {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The last position of each phase that ended since the last call, and the latest.
+    fn positions(&self) -> Vec<Position> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = std::mem::take(&mut guard.ended);
+        all.push(guard.now.clone());
+        all
     }
 }
 
@@ -129,7 +147,7 @@ pub fn long<T: Send>(
     match outcome {
         Ok(result) => {
             if result.is_ok() {
-                monitor.report(py, call.meter.position())?;
+                monitor.report(py, call.meter.positions())?;
             }
             Ok(result?)
         }
@@ -148,19 +166,21 @@ impl Monitor<'_, '_> {
         py.check_signals()?;
         if self.at.elapsed() >= REPORT {
             self.at = Instant::now();
-            self.report(py, call.meter.position())?;
+            self.report(py, call.meter.positions())?;
         }
         Ok(())
     }
 
-    fn report(&mut self, _py: Python<'_>, position: Position) -> PyResult<()> {
+    fn report(&mut self, _py: Python<'_>, positions: Vec<Position>) -> PyResult<()> {
         let Some(sink) = self.sink else { return Ok(()) };
-        if position.phase.is_empty() || position == self.reported {
-            return Ok(());
+        for position in positions {
+            if position.phase.is_empty() || position == self.reported {
+                continue;
+            }
+            let total = (position.total != 0).then_some(position.total);
+            sink.call1((position.phase.as_str(), position.done, total, position.unit))?;
+            self.reported = position;
         }
-        let total = (position.total != 0).then_some(position.total);
-        sink.call1((position.phase.as_str(), position.done, total, position.unit))?;
-        self.reported = position;
         Ok(())
     }
 }

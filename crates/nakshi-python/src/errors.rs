@@ -1,6 +1,7 @@
 //! Mapping of the errors of the crates to the exceptions of `nakshi.errors`.
 
 use nakshi::{cluster, engine, io, store};
+use pyo3::exceptions::PyBrokenPipeError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 
@@ -117,6 +118,9 @@ fn of_store(error: &store::Error) -> PyErr {
         E::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             StoreNotFoundError::new_err(text)
         }
+        E::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            PyBrokenPipeError::new_err(text)
+        }
         E::NotAStore { .. } => StoreNotFoundError::new_err(text),
         E::Io { .. } => StorageError::new_err(text),
         E::Corrupt { .. } | E::Truncated { .. } | E::BadList(_) | E::Foreign { .. } => {
@@ -124,7 +128,7 @@ fn of_store(error: &store::Error) -> PyErr {
         }
         E::Incompatible { .. } => IncompatibleError::new_err(text),
         E::Exists(_) => StoreExistsError::new_err(text),
-        E::Locked(_) => StoreLockedError::new_err(text),
+        E::Locked(_) | E::LockedHere(_) => StoreLockedError::new_err(text),
         E::Poisoned { .. } => StorePoisonedError::new_err(text),
         E::Internal(_) => InternalError::new_err(text),
         E::Unsupported(_) => UnsupportedError::new_err(text),
@@ -144,6 +148,9 @@ fn of_io(error: &io::Error) -> PyErr {
     match error {
         E::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             StoreNotFoundError::new_err(text)
+        }
+        E::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            PyBrokenPipeError::new_err(text)
         }
         E::Corrupt { .. } | E::Truncated { .. } => CorruptError::new_err(text),
         E::Budget { .. } => BudgetError::new_err(text),

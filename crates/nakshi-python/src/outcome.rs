@@ -87,16 +87,19 @@ impl Outcome {
         Ok((names, rows))
     }
 
-    /// Writes all rows to a file, in the format of its suffix.
-    #[pyo3(signature = (path, *, progress = None))]
+    /// Writes all rows to a file, or to standard output; the format, or else the ending, says how.
+    #[pyo3(signature = (path, *, format = None, progress = None))]
     fn write(
         &self,
         py: Python<'_>,
         path: std::path::PathBuf,
+        format: Option<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let table = self.table()?.clone();
-        long(py, progress, |call| Ok(nakshi::files::write(&table, &path, &call.cancel)?))
+        let format = format.map(|name| serde_json::from_value(name.into())).transpose();
+        let format = format.map_err(Failure::from)?;
+        long(py, progress, |call| Ok(nakshi::files::write(&table, &path, format, &call.cancel)?))
     }
 
     /// All columns as an Arrow C stream.

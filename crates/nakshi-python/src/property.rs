@@ -337,7 +337,20 @@ impl PyProperties {
         Ok((graph.num_nodes(), graph.num_edges(), graph.commit(), log))
     }
 
-    /// Makes changes as one durable commit; returns how many of them changed something.
+    /// Labels, types of edges and properties with their counts, as JSON.
+    #[pyo3(signature = (exact, *, progress = None))]
+    fn catalog(
+        &self,
+        py: Python<'_>,
+        exact: u64,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let graph = self.graph()?;
+        let found = long(py, progress, |call| Ok(graph.catalog(exact, &call.cancel)?))?;
+        Ok(serde_json::to_string(&found).map_err(Failure::from)?)
+    }
+
+    /// Makes changes as one durable commit: how many of them changed something.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
         let store = self.store()?;
         let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;

@@ -324,6 +324,24 @@ impl Store {
         Ok(squares)
     }
 
+    /// Memory that a relayout would need, as JSON.
+    #[pyo3(signature = (request, *, threads = None))]
+    fn estimate_relayout(&self, request: &str, threads: Option<usize>) -> PyResult<String> {
+        let store = self.opened()?;
+        let request: layout::Request = serde_json::from_str(request).map_err(Failure::from)?;
+        let needed = layout::estimate(&store, &request, &context(None, threads));
+        let needed = needed.map_err(Failure::from)?;
+        Ok(serde_json::to_string(&needed).map_err(Failure::from)?)
+    }
+
+    /// Memory that loading the properties would need: the least that works, and all of them.
+    fn estimate_properties(&self) -> PyResult<(u64, u64)> {
+        let store = self.opened()?;
+        let needed = nakshi::property::property_memory(&store, &CancelToken::new());
+        let needed = needed.map_err(Failure::from)?;
+        Ok((needed.minimum, needed.in_memory))
+    }
+
     /// Memory that a run would need, as JSON.
     #[pyo3(signature = (algorithm, parameters, *, threads = None, selective = false, static_cache = false))]
     fn estimate(

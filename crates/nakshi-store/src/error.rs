@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// An error of building, opening, reading or checking a store.
+use nakshi_io::{Cap, Size};
+
+/// What can go wrong while a store is built, opened, read or checked.
 ///
 /// Every message is one line: the fault, its place, and the remedy.
 #[non_exhaustive]
@@ -71,14 +73,13 @@ pub enum Error {
     /// The destination already exists.
     #[error("{} exists already; choose another name or remove it first", .0.display())]
     Exists(PathBuf),
-    /// Another process is writing here, or this one through another handle.
-    #[error(
-        "{} is being written by another process or through another handle of this one; wait for it \
-         or stop it",
-        .0.display()
-    )]
+    /// Another process is writing here.
+    #[error("{} is being written by another process; wait for it or stop it", .0.display())]
     Locked(PathBuf),
-    /// The request is beyond this version.
+    /// Another handle of this process writes here.
+    #[error("{} is being written by another handle of this process; close that one first", .0.display())]
+    LockedHere(PathBuf),
+    /// Something that this version cannot represent.
     #[error("unsupported: {0}")]
     Unsupported(String),
     /// An input does not have the expected form.
@@ -111,7 +112,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The memory budget is too small.
-    #[error("{needed} bytes of memory are needed, {given} are allowed; raise the budget")]
+    #[error("needs {} of memory, {} were given; try {}", Size(*needed), Size(*given), Cap(*needed))]
     Budget {
         /// The smallest budget that works.
         needed: u64,
@@ -187,7 +188,8 @@ impl From<nakshi_io::Error> for Error {
             Io::Truncated { file, expected, found } => Self::Truncated { file, expected, found },
             Io::Budget { needed, given } => Self::Budget { needed, given },
             Io::Exists { path } => Self::Exists(path),
-            Io::Locked { path } => Self::Locked(path),
+            Io::Locked { path, here: false } => Self::Locked(path),
+            Io::Locked { path, here: true } => Self::LockedHere(path),
             Io::Cancelled => Self::Cancelled,
             Io::Abandoned => Self::Abandoned,
             Io::Panicked { message } => Self::Panicked { message },

@@ -76,8 +76,8 @@ pub use list_index::{Extents, ListIndex, ListIndexBuilder};
 pub use manifest::{AdjacencyEntry, ColumnEntry, FORMAT_VERSION, IdsEntry, Manifest, StripeEntry};
 pub use permutation::Permutation;
 pub use rewrite::{
-    BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, rewrite, rewrite_with,
-    without_rows,
+    BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, least_rewrite, rewrite,
+    rewrite_with, without_rows,
 };
 pub use section::{FileEntry, Section};
 pub use store::{OpenOptions, Store};

@@ -67,15 +67,20 @@ pub fn check_destination(destination: &Path) -> Result<()> {
     StoreBuilder::create(fs, destination, BuildOptions::default()).map(drop)
 }
 
-/// Fails as [`rewrite()`] would for this source and this memory budget, before an order is computed
-/// that takes `order` bytes itself.
+/// The least memory, in bytes, with which [`rewrite()`] works for this source in an order whose
+/// computation takes `order` bytes.
+pub fn least_rewrite(source: &Store, order: u64) -> u64 {
+    let held = BYTES_PER_VERTEX * source.num_vertices();
+    budget::least_memory(budget::MINIMUM_MEMORY, held).max(order)
+}
+
+/// Fails as [`rewrite()`] would for this source and so little memory, before an order is computed that
+/// takes `order` bytes itself.
 ///
 /// # Errors
 /// [`Error::Budget`] with the memory that works for both.
 pub fn afford_rewrite(source: &Store, order: u64, memory: Option<u64>) -> Result<()> {
-    let held = BYTES_PER_VERTEX * source.num_vertices();
-    let write = budget::least_memory(budget::MINIMUM_MEMORY, held);
-    Error::afford(write.max(order), memory)
+    Error::afford(least_rewrite(source, order), memory)
 }
 
 /// Refuses a store with properties: rows of nodes and edges are in the order of internal ids, and

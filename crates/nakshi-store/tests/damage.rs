@@ -237,7 +237,7 @@ fn two_writers() -> Outcome {
     let dest = dir.path().join("g");
     let begin = || StoreBuilder::create(Arc::new(RealFs::new()), &dest, BuildOptions::default());
     let first = begin()?;
-    assert!(matches!(begin(), Err(Error::Locked(_))));
+    assert!(matches!(begin(), Err(Error::LockedHere(_))));
     drop(first);
     assert_eq!(files(dir.path()).len(), 0, "an abandoned build leaves nothing");
     plain(&dest, 50)?;

@@ -45,7 +45,7 @@ fn run(store: &Arc<Store>, name: &str, parameters: &Json, ids: &[&str]) -> (Json
     let answer = analysis::run(store, name, parameters, &cx).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("values.tsv");
-    nakshi::files::write(&answer.table.unwrap(), &file, cx.cancel_token()).unwrap();
+    nakshi::files::write(&answer.table.unwrap(), &file, None, cx.cancel_token()).unwrap();
     let text = fs::read_to_string(file).unwrap();
     let value = |id: &&str| {
         let mut rows = text.lines().filter_map(|line| line.split_once('\t'));

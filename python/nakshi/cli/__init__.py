@@ -1,22 +1,25 @@
 """The command line, ``nakshi``.
 
-Exit code 0, or one line on standard error and exit code 2 for wrong usage, 1 for anything else.
+Exit code 0, or one line on standard error and exit code 2 for wrong usage, 130 after Ctrl-C, 1 for
+anything else.
 Nothing heavy is imported before it is needed: ``nakshi run`` keeps the interpreter's own share of
 memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``clusters`` (cluster, worker), ``queries`` (get,
 neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree,
-path, subgraph), ``options`` (what they share), ``output`` (text, JSON).
+path, subgraph), ``completion``, ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from .algorithms import estimate, run
 from .benches import bench
@@ -33,11 +36,15 @@ from .commands import (
     info,
     layout,
 )
+from .completion import completion
 from .lookups import degree, path, subgraph
 from .plots import plot
 from .queries import find, get, neighbors
 
 __all__ = ["main", "nakshi"]
+
+#: Variable by which the script of a shell asks for completions.
+COMPLETE = "_NAKSHI_COMPLETE"
 
 
 class _Group(click.Group):
@@ -98,6 +105,7 @@ for _command in (
     generate,
     cluster,
     worker,
+    completion,
 ):
     nakshi.add_command(_command)
 
@@ -111,11 +119,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _status(arguments: list[str] | None) -> int:
-    from ..errors import MORE_PROCESSES, NakshiError, is_thread_refused
+    from ..errors import MORE_PROCESSES, BudgetError, NakshiError, is_thread_refused
 
     try:
         # `nakshi.main` would print an empty line at Ctrl-C.
         words = list(sys.argv[1:] if arguments is None else arguments)
+        asked = os.environ.get(COMPLETE)
+        if asked:
+            return shell_complete(nakshi, {}, "nakshi", COMPLETE, asked)
         with nakshi.make_context("nakshi", words) as context:
             outcome = nakshi.invoke(context)
         sys.stdout.flush()
@@ -128,12 +139,15 @@ def _status(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), 1)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", 1)
+        # As shells have it: 128 and the number of the signal.
+        return _fail("interrupted", 130)
     except BrokenPipeError:
-        # The reader has closed the pipe, as in `nakshi ... | head`. That needs no message, but the
-        # interpreter must not flush again at exit.
+        # The reader has what it wants (as in `nakshi ... | head`): the end, not an error. Keep the
+        # interpreter from trying to flush once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
+        return 0
+    except BudgetError as error:
+        return _fail(as_option(str(error)), 1)
     except NakshiError as error:
         return _fail(str(error), 1)
     except RuntimeError as error:
@@ -142,6 +156,11 @@ def _status(arguments: list[str] | None) -> int:
         return _fail(f"a thread could not be started; {MORE_PROCESSES}", 1)
     except Exception as error:
         return _unexpected(error)
+
+
+def as_option(message: str) -> str:
+    """An error with its remedy as an option: ``--memory 32MiB`` for ``memory="32MiB"``."""
+    return re.sub(r'\bmemory="([^"]+)"', r"--memory \1", message)
 
 
 def _unexpected(error: Exception) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from ..declared import ALIASES, DECLARATIONS, Declaration, Parameter
 from ..errors import ParameterError
+from ..orders import Order
+from ..result import RowFormat
 from . import options
 from .output import plain, print_json, print_pairs, print_table
 
@@ -60,24 +62,44 @@ def run() -> None:
     """Run an algorithm: nakshi run ALGO STORE.
 
     Without --out a summary and the ten rows that say most are printed. --out writes one row a
-    vertex, ascending by id: .tsv has "id<TAB>value" without a header, .csv and .parquet have
-    all columns.
+    vertex, ascending by id: .tsv has "id<TAB>value" without a header; .csv, .jsonl, .arrow and
+    .parquet have all columns. "--out -" writes the rows alone to standard output, by --format, so
+    that another program can read them from a pipe.
+
+    --memory caps what the run adds to the memory of the process; "peak rss" is the most that the
+    whole process has had resident.
     """
 
 
 @click.group(cls=_Algorithms, no_args_is_help=False)
 def estimate() -> None:
-    """Estimate the memory that a run needs: nakshi estimate ALGO STORE."""
+    """Tell the memory that a run needs: nakshi estimate ALGO STORE.
+
+    Also that of `nakshi layout` (estimate layout STORE) and of loading properties
+    (estimate properties STORE).
+    """
 
 
 _SETTINGS = ("engine", "memory", "threads", "timeout", "selective", "static_cache")
 
 
-def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -> None:
+#: Endings of files of rows.
+_ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".arrow", ".parquet")
+
+
+def _run(
+    name: str, store: str, out: str | None, format: str | None, as_json: bool, **chosen: Any
+) -> None:
     from ..graph import Graph
 
-    if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
-        raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
+    if format is not None and out is None:
+        out = "-"
+    if out is not None and out != "-" and format is None and not out.endswith(_ENDINGS):
+        raise click.UsageError(
+            f"--out {out}: name the --format, or let the file end in {', '.join(_ENDINGS)}"
+        )
+    if out == "-" and as_json:
+        raise click.UsageError("--json and rows both go to standard output; give --out a file")
     if out is not None and "per_vertex" in chosen:
         # A file has a row for each vertex.
         chosen["per_vertex"] = True
@@ -86,7 +108,9 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
     settings["progress"] = chosen.pop("progress")
     result = graph.run(name, **settings, **_parameters(graph, name, chosen))
     if out is not None:
-        result.write(out)
+        result.write(out, format=format)  # type: ignore[arg-type]
+    if out == "-":
+        return
     stats = result.stats
     if as_json:
         report = {
@@ -101,6 +125,9 @@ def _run(name: str, store: str, out: str | None, as_json: bool, **chosen: Any) -
             "io": stats["io"],
             "result": result.summary,
         }
+        if result.columns:
+            head, rows = result.best(10)
+            report["top"] = [dict(zip(head, row)) for row in rows]
         print_json(report)
         return
     _summary(graph, name, result.summary, stats)
@@ -123,7 +150,6 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
     seconds, memory, io = stats["seconds"], stats["memory"], stats["io"]
     budget = memory.get("budget")
     found = {key: value for key, value in summary.items() if key != "iterations"}
-    limit = f" of {format_size(budget)}" if budget else ""
     print_pairs(
         [
             ("algorithm", name),
@@ -132,7 +158,8 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
             ("engine", f"{stats['engine']}, {stats['threads']} threads"),
             ("iterations", stats["iterations"]),
             ("seconds", f"{seconds['run']:.3f} (open {seconds['open']:.3f})"),
-            ("memory", f"{format_size(memory['peak_rss'])}{limit}"),
+            *([("memory cap", format_size(budget))] if budget else []),
+            ("peak rss", f"{format_size(memory['peak_rss'])} of the whole process"),
             ("read", f"{format_size(io['bytes_read'])} in {io['requests']:,} requests"),
         ]
     )
@@ -158,12 +185,18 @@ def _parameters(graph: Any, name: str, chosen: dict[str, Any]) -> dict[str, Any]
 
 def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chosen: Any) -> None:
     from ..graph import Graph
-    from ..units import format_size
 
     graph = Graph(store)
     memory = chosen.pop("memory")
     mode = {key: chosen.pop(key) for key in ("selective", "static_cache")}
     found = graph.estimate(name, threads=threads, **mode, **_parameters(graph, name, chosen))
+    _tell(name, found, memory, as_json)
+
+
+def _tell(name: str, found: dict[str, Any], memory: int | None, as_json: bool) -> None:
+    """Prints an estimate, and whether `memory` is enough."""
+    from ..units import format_size
+
     if memory is not None:
         found["fits"] = memory >= found["minimum"]
         found["engine"] = "memory" if memory >= found["in_memory"] else "ssd"
@@ -180,6 +213,40 @@ def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chose
         verdict = f"runs with engine {found['engine']}" if found["fits"] else "too little"
         lines.append((format_size(memory), verdict))
     print_pairs(lines)
+
+
+@estimate.command("layout")
+@click.argument("store", type=options.STORE)
+@click.option(
+    "--order",
+    type=click.Choice(get_args(Order)),
+    default="auto",
+    show_default=True,
+    help="As in nakshi layout.",
+)
+@click.option("--communities", type=int, help="bondhu-parcom: how many.")
+@click.option("--like", type=options.STORE, metavar="OTHER", help="extend: an earlier store.")
+@options.memory
+@options.threads
+@options.as_json
+def estimate_layout(
+    store: str, memory: int | None, threads: int | None, as_json: bool, **chosen: Any
+) -> None:
+    """Memory that `nakshi layout` needs: for the order, for writing, and for properties."""
+    from ..graph import Graph
+
+    _tell("layout", Graph(store).estimate("layout", threads=threads, **chosen), memory, as_json)
+
+
+@estimate.command("properties")
+@click.argument("store", type=options.STORE)
+@options.memory
+@options.as_json
+def estimate_properties(store: str, memory: int | None, as_json: bool) -> None:
+    """Memory that the properties need: to be read when they are asked for, and loaded."""
+    from ..graph import Graph
+
+    _tell("properties", Graph(store).estimate("properties"), memory, as_json)
 
 
 def _help(declared: Declaration) -> str:
@@ -207,7 +274,14 @@ def _add(name: str, declared: Declaration) -> None:
         click.option("--timeout", type=float, metavar="SECONDS", help="Stop after this long."),
         options.threads,
         options.memory,
-        click.option("--out", metavar="FILE", help="Write all rows: .tsv, .csv or .parquet."),
+        click.option(
+            "--format",
+            type=click.Choice(get_args(RowFormat)),
+            help="Of the rows; default: by the ending of --out. Alone it means --out -.",
+        ),
+        click.option(
+            "--out", metavar="FILE", help='Write all rows to FILE; "-" is standard output.'
+        ),
         click.option(
             "--engine",
             type=click.Choice(["auto", "memory", "ssd"]),

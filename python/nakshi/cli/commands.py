@@ -125,10 +125,23 @@ def _by_name(files: tuple[str, ...]) -> dict[str | None, list[str]]:
 @click.argument("store", type=options.STORE)
 @options.as_json
 def info(store: str, as_json: bool) -> None:
-    """Show what STORE holds: counts, layout, files and their sizes."""
-    from ..graph import Graph
+    """Show what STORE holds: labels, types of edges, properties, counts, layout and files.
 
-    _show(Graph(store).info(), as_json)
+    Labels, types and properties are those after the last commit. Large property files are read
+    through a cache. A number of distinct values that a sample estimates is marked "about".
+    """
+    from ..schema import aligned
+    from .queries import open_properties
+
+    graph = open_properties(store)
+    schema = graph.schema()
+    if as_json:
+        print_json({**graph.info(), "schema": schema.to_dict()})
+        return
+    _show(graph.info(), as_json)
+    for table in schema.tables():
+        click.echo()
+        click.echo("\n".join(aligned(table)))
 
 
 @click.command()

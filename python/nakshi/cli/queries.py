@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import BudgetError
+from ..errors import BudgetError, UnsupportedError
 from . import lookups, options
 from .output import print_json, print_pairs
 
@@ -138,6 +138,16 @@ def find(
             wanted, text=True, order_by=order_by, descending=descending, limit=limit
         )
         _list(found, as_json)
+
+
+def open_properties(store: str) -> Graph:
+    """A graph for one query, with properties or without."""
+    try:
+        return _open(store, None)
+    except UnsupportedError:
+        from ..graph import Graph
+
+        return Graph(store)
 
 
 def _open(store: str, memory: int | None) -> Graph:

@@ -11,6 +11,7 @@ pub mod bfs;
 pub mod cdlp;
 pub mod coloring;
 mod declaration;
+pub mod degrees;
 pub mod diameter;
 pub mod lcc;
 pub mod matching;

@@ -228,13 +228,13 @@ impl PageRank {
         let mut iterations = 0;
         let mut change = f64::INFINITY;
         while iterations < self.iterations && change > self.tolerance && n > 0 {
-            cx.progress().update("pagerank", iterations.into(), self.iterations.into());
             let base = (1.0 - self.damping) * uniform + self.damping * dangling * uniform;
             let sums = self.iteration(graph, cx, base, &degrees, &values, &mut next)?;
             std::mem::swap(&mut values, &mut next);
             dangling = sums.dangling;
             change = sums.change;
             iterations += 1;
+            cx.progress().update("pagerank", iterations.into(), self.iterations.into());
             log.end("pull", n as u64);
         }
         drop(next);

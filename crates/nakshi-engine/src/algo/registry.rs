@@ -4,8 +4,8 @@ use super::algorithm::{Algorithm, defaults, parse};
 use super::declaration::{Choice, Declaration, Kind, Parameter};
 use super::pulling::{self, PullVisitor};
 use super::{
-    apsp, bc, bfs, cdlp, coloring, diameter, lcc, matching, pagerank, scan_statistics, sssp,
-    triangles, wcc,
+    apsp, bc, bfs, cdlp, coloring, degrees, diameter, lcc, matching, pagerank, scan_statistics,
+    sssp, triangles, wcc,
 };
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -160,6 +160,7 @@ algorithms! {
     bfs::Bfs, pulls;
     cdlp::Cdlp, pulls;
     coloring::Coloring, pulls;
+    degrees::Degrees;
     diameter::Diameter;
     lcc::Lcc;
     matching::Matching, pulls;

@@ -97,6 +97,7 @@ impl Algorithm for Wcc {
             rename(cx, parents, giant, &ranks)?;
         }
         log.end("names", graph.num_vertices() as u64);
+        cx.progress().update("wcc", 3, 3);
         stats.append(log.finish());
         Ok(WccOutput { components: roots, count, largest, stats })
     }

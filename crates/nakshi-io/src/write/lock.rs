@@ -61,6 +61,15 @@ fn held(fd: i32) -> Option<&'static AtomicI32> {
     HELD.iter().find(free)
 }
 
+/// Returns true if a lock of this process is on the same file; false where the system has no `/proc`.
+fn is_held_here(file: &File) -> bool {
+    let Ok(wanted) = file.metadata() else { return false };
+    HELD.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|fd| *fd != NONE).any(|fd| {
+        std::fs::metadata(format!("/proc/self/fd/{fd}"))
+            .is_ok_and(|own| (own.dev(), own.ino()) == (wanted.dev(), wanted.ino()))
+    })
+}
+
 impl FileLock {
     /// Takes the lock without waiting; creates the file if needed.
     ///
@@ -86,7 +95,8 @@ impl FileLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::Locked { path: path.to_owned() });
+                    let here = is_held_here(&file);
+                    return Err(Error::Locked { path: path.to_owned(), here });
                 }
                 Err(TryLockError::Error(e)) => return Err(Error::io("lock", path, e)),
             }

@@ -41,7 +41,7 @@ pub(super) enum Role {
 }
 
 /// Name of the property that holds the labels.
-pub(super) const LABELS: &str = "labels";
+pub(crate) const LABELS: &str = "labels";
 
 /// The column with the time of an edge.
 pub(crate) const TIME: &str = "timestamp";

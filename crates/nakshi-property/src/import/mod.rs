@@ -29,7 +29,7 @@ use std::time::Instant;
 
 use nakshi_io::write::WriteFs;
 
-pub(crate) use header::TIME;
+pub(crate) use header::{LABELS, TIME};
 pub use options::LoadOptions;
 pub use reorder::Reorder;
 pub use table::{Table, TableRows};

@@ -250,7 +250,7 @@ fn there_is_one_writer() {
     let (first, second) = (open(&path), open(&path));
     first.commit(&changes(&Step::Delete(1))).unwrap();
     let error = second.commit(&changes(&Step::Delete(2))).unwrap_err();
-    assert!(matches!(error, Error::Locked(_)), "{error}");
+    assert!(matches!(error, Error::LockedHere(_)), "{error}");
     drop(first);
     // The second writer continues where the first one ended.
     second.commit(&changes(&Step::Delete(2))).unwrap();

@@ -238,7 +238,7 @@ fn errors_name_file_and_line() {
     assert!(error("e.csv", "a,b\n1,2\n", &columns).contains("no column 'z'; there are: a, b"));
     assert!(
         error("e.txt", "1 2\n", &ImportOptions { memory: 1, ..options() })
-            .contains("are allowed; raise the budget")
+            .contains("were given; try memory=")
     );
     assert!(error("e.bz2", "BZh91AY", &options()).contains("bzip2, xz and zip are not read"));
 }

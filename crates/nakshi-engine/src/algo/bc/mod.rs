@@ -113,7 +113,7 @@ impl Algorithm for Bc {
             self.sources.clone()
         };
         let count = if sources.is_empty() { n } else { sources.len() };
-        let mut state = BcState::new(n);
+        let mut state = BcState::new(n, count == 1);
         let mut depth = 0;
         for i in 0..count {
             // Without a list of sources all vertices are; there are at most 2^32.
@@ -152,11 +152,13 @@ struct BcState {
     /// Shortest paths from the source; on the way back (1 + dependency) / paths.
     paths: Vec<f64>,
     scores: Vec<f64>,
+    /// True if this source is the only one, so that the progress is that of its search.
+    alone: bool,
 }
 
 impl BcState {
-    fn new(n: usize) -> Self {
-        BcState { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n] }
+    fn new(n: usize, alone: bool) -> Self {
+        BcState { levels: Levels::new(n), paths: vec![0.0; n], scores: vec![0.0; n], alone }
     }
 
     /// Levels and path counts from `source`; returns the number of levels.
@@ -199,7 +201,9 @@ impl BcState {
             if next.is_empty() {
                 return Ok(self.levels.depth());
             }
-            cx.progress().update("search", graph.num_arcs() - left, graph.num_arcs());
+            if self.alone {
+                cx.progress().update("search", graph.num_arcs() - left, graph.num_arcs());
+            }
             near = edges;
             left = left.saturating_sub(edges);
             frontier = next;

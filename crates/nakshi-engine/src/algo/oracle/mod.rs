@@ -5,6 +5,7 @@ pub mod bc;
 pub mod bfs;
 pub mod cdlp;
 pub mod coloring;
+pub mod degrees;
 pub mod matching;
 pub mod pagerank;
 pub mod sssp;
