@@ -79,7 +79,9 @@ class Graph(Algorithms, Conversions, Lookups):
     - algorithms: ``apsp``, ``betweenness``, ``bfs``, ``cdlp``, ``coloring``, ``degrees``,
       ``diameter``, ``lcc``, ``matching``, ``pagerank``, ``scan_statistics``, ``sssp``,
       ``triangles``, ``wcc``; ``run`` by name, ``estimate`` of memory, ``degree_distribution``
-    - queries of properties: ``get_node_property``, ``get_node_properties``, ``read_node_property``,
+    - look-ups: ``neighbors``, ``sample_neighbors``, ``degree``, ``has_edge``, ``edges``,
+      ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
+    - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,
       ``get_node_ids``, ``get_neighbor_ids``, ``get_edge_record``, ``get_edge_range``,
       ``get_edge_data``, ``find_edges``; ``tao``, ``search``
     - changes: ``append_node``, ``update_node``, ``delete_node``, ``append_edge``, ``delete_edge``,
