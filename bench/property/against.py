@@ -78,9 +78,8 @@ def apply(store: Path, made: list[list[object]]) -> None:
         data: dict[str, Any] = {}
         if name in ("append_node", "update_node", "append_edge"):
             data = {"data": rest.pop()}
-        merge = {"merge": True} if name == "update_node" else {}
         try:
-            getattr(graph, str(name))(id, *rest, *([data] if data else []), **merge)
+            getattr(graph, str(name))(id, *rest, *([data] if data else []))
         except nakshi.UnknownVertexError:
             pass
     graph.close()

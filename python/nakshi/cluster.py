@@ -18,7 +18,7 @@ from .advice import recommend as recommend
 from .declared import DECLARATIONS
 from .edge_file import EdgeFile as EdgeFile
 from .errors import MORE_PROCESSES, ParameterError, StorageError, is_thread_refused
-from .graph import Graph
+from .graph import At, Graph
 from .placement import Hosts, LocalWorkers, Placement, RayWorkers, Terms, read_token
 from .progress import ProgressArgument, reporting
 from .result import Result
@@ -51,6 +51,8 @@ def run(
     restarts: int = 8,
     silence: float = 10.0,
     watch: Callable[[dict[str, Any]], object] | None = None,
+    at: At = "last_commit",
+    missing_weight: float | None = None,
     progress: ProgressArgument = None,
     **parameters: Any,
 ) -> Result:
@@ -86,6 +88,10 @@ def run(
         watch: called after every superstep with ``step``, ``active``, ``sent`` and ``bytes`` of all
             servers together, and the seconds of ``computation`` and ``communication`` of the slowest;
             and with ``{"recovered": ...}`` after servers were replaced.
+        at: state of a store with properties, as for algorithms of :class:`Graph`. Edge lists that are
+            brought up to date are in a temporary store beside it, which workers on other hosts do not
+            see: with `hosts`, compact the store first, or ask for ``"last_compaction"``.
+        missing_weight: as for algorithms of :class:`Graph`.
         progress: as for algorithms of :class:`Graph`.
         parameters: arguments of the algorithm's variant ``"pull-program"``, with the same defaults as
             on one machine.
@@ -111,15 +117,13 @@ def run(
     elif hosts is not None:
         terms.token = b""
     placed = _placement(workers, local, hosts, threads, terms)
-    graph: _core.Store | str
+    chosen = {"at": at, "missing": missing_weight}
     if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
-        file = store if isinstance(store, EdgeFile) else EdgeFile(store)
-        graph, given = file.given(algorithm, parameters)
-        terms.allow += [os.path.abspath(path) for path in (file.path, file.nodes) if path]
+        graph, given = _edges_given(store, algorithm, parameters, chosen, terms)
     else:
-        opened = store if isinstance(store, Graph) else Graph(store)
-        terms.allow.append(os.path.abspath(opened.path))
-        graph, given = opened._core, json.loads(opened._given(algorithm, parameters))
+        with reporting(progress, "topology") as sink:
+            chosen |= {"threads": threads, "sink": sink}
+            graph, given = _store_given(store, algorithm, parameters, chosen, terms, hosts)
 
     if folder is not None:
         terms.allow.append(folder)
@@ -143,6 +147,43 @@ def run(
             progress=sink,
         )
     return Result(core)
+
+
+def _edges_given(
+    store: str | os.PathLike[str] | EdgeFile,
+    algorithm: str,
+    parameters: dict[str, Any],
+    chosen: dict[str, Any],
+    terms: Terms,
+) -> tuple[_core.Store | str, dict[str, Any]]:
+    """A file of edges, and the arguments of a run on it."""
+    if chosen != {"at": "last_commit", "missing": None}:
+        raise ParameterError("at and missing_weight belong to stores; a file of edges has neither")
+    file = store if isinstance(store, EdgeFile) else EdgeFile(store)
+    graph, given = file.given(algorithm, parameters)
+    terms.allow += [os.path.abspath(path) for path in (file.path, file.nodes) if path]
+    return graph, given
+
+
+def _store_given(
+    store: str | os.PathLike[str] | Graph,
+    algorithm: str,
+    parameters: dict[str, Any],
+    chosen: dict[str, Any],
+    terms: Terms,
+    hosts: Sequence[str] | None,
+) -> tuple[_core.Store | str, dict[str, Any]]:
+    """The edge lists of a store, brought up to date, and the arguments of a run on them."""
+    opened = store if isinstance(store, Graph) else Graph(store)
+    graph, text = opened._prepared(algorithm, parameters, **chosen)
+    if hosts is not None and graph.is_temporary:
+        raise ParameterError(
+            f"{opened.path} has changes, or weights that are properties, and workers on other hosts "
+            "see the edge lists of its last compaction only; compact it and ask for unit=True, "
+            'write it with project(), or ask for at="last_compaction"'
+        )
+    terms.allow.append(os.path.abspath(graph.path))
+    return graph, json.loads(text)
 
 
 def _secret(token: str | bytes) -> bytes:
@@ -196,7 +237,8 @@ def plan(
     """
     graph = store if isinstance(store, Graph) else Graph(store)
     with reporting(progress, "plan") as sink:
-        text = graph._core.cluster_plan(
+        core = graph._edge_lists(memory=parse_size(memory), threads=threads, sink=sink)
+        text = core.cluster_plan(
             list(servers), value_bytes, memory=parse_size(memory), threads=threads, progress=sink
         )
     rows: list[dict[str, Any]] = json.loads(text)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .conversions import Conversions
 from .declared import DECLARATIONS, with_implied
-from .errors import NakshiError, ParameterError, UnsupportedError
+from .errors import DeadlineError, NakshiError, ParameterError, UnsupportedError
 from .limits import check_limits
 from .lookups import Lookups
 from .methods import Algorithms
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 
     from . import _core
 
-__all__ = ["Graph", "Id", "Engine", "Order", "RunOptions"]
+__all__ = ["At", "Graph", "Id", "Engine", "Order", "RunOptions"]
 
 Engine = Literal["auto", "memory", "ssd"]
+At = Literal["last_commit", "last_compaction"]
+"""The state of a graph with properties: after its last commit, or as its last compaction left it."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -46,6 +49,12 @@ class RunOptions(TypedDict, total=False):
             heads in memory and whole chunks; for experiments.
         static_cache: keep the lists of the store's plan in memory; see :meth:`Graph.cache_plan`.
             ``memory`` must have room for them.
+        at: of a graph with properties: ``"last_commit"`` (default), for which the edge lists are
+            brought up to date first where the log has changes, within ``memory`` and in a temporary
+            store; or ``"last_compaction"``, the edge lists in the files as they are.
+            ``stats["topology"]`` says which it was, and the seconds that it took.
+        missing_weight: the weight of edges that lack the property which ``weight=`` names; without it
+            such an edge is an error. ``stats["topology"]`` counts them.
         progress: ``None`` (default) draws bars in a terminal or notebook and is silent elsewhere,
             ``True`` always draws, ``False`` never; or a callable
             ``(phase, done, total, unit)``.
@@ -57,6 +66,8 @@ class RunOptions(TypedDict, total=False):
     timeout: float | None
     selective: bool
     static_cache: bool
+    at: At
+    missing_weight: float | None
     progress: ProgressArgument
 
 
@@ -104,13 +115,23 @@ class Graph(Algorithms, Conversions, Lookups):
 
     @property
     def num_vertices(self) -> int:
-        """Number of vertices, isolated ones included."""
-        return self._core.num_vertices
+        """Number of vertices, isolated ones included; with properties, after the last commit."""
+        counts = self._counts()
+        return self._core.num_vertices if counts is None else counts["vertices"]
 
     @property
     def num_edges(self) -> int:
-        """Number of edges; an undirected edge counts once."""
-        return self._core.num_edges
+        """Number of edges; an undirected edge counts once. With properties, after the last commit, and
+        each of the edges between two nodes counts.
+        """
+        counts = self._counts()
+        return self._core.num_edges if counts is None else counts["edges"]
+
+    def _counts(self) -> dict[str, int] | None:
+        """Commit, vertices and edges of a graph with properties."""
+        text = self._core.counts(self._properties)
+        found: dict[str, int] | None = None if text is None else json.loads(text)
+        return found
 
     @property
     def directed(self) -> bool:
@@ -124,12 +145,21 @@ class Graph(Algorithms, Conversions, Lookups):
 
     @property
     def weights(self) -> list[str]:
-        """Names of the edge columns that can serve as ``weight=``."""
-        return self._core.columns
+        """Names of the edge columns, or edge properties with numbers, that can serve as ``weight=``."""
+        properties = self._properties
+        return self._core.columns if properties is None else properties.weights()
 
     def info(self) -> dict[str, Any]:
-        """Summary of the store: counts, layout, files and sizes in bytes, format version."""
-        return _object(self._core.info())
+        """Summary of the store: counts, layout, files and sizes in bytes, format version.
+
+        Of a graph with properties ``vertices``, ``edges`` and ``commit`` are those after the last
+        commit; ``last_compaction`` has those of the files, and all others are of the files too.
+        """
+        found = _object(self._core.info())
+        counts = self._counts()
+        if counts is not None:
+            found |= counts
+        return found
 
     def schema(self, *, exact: int = EXACT, progress: ProgressArgument = None) -> Schema:
         """What the graph holds after its last commit: labels, types of edges, properties, with counts.
@@ -190,6 +220,8 @@ class Graph(Algorithms, Conversions, Lookups):
         self,
         *,
         weight: str | None = None,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
         progress: ProgressArgument = None,
@@ -197,7 +229,9 @@ class Graph(Algorithms, Conversions, Lookups):
         """Measure the vertex order of the store; reads all out-lists once.
 
         Args:
-            weight: edge column for the linear arrangement; 1 for every edge by default.
+            weight: edge column, or edge property with numbers, for the linear arrangement; 1 for every
+                edge by default.
+            at, missing_weight: as for algorithms (:class:`RunOptions`).
             memory: memory cap; a cap that is too small fails at once, with the smallest that works.
             threads: worker threads; all cores by default. Does not change the figures.
             progress: as for algorithms.
@@ -208,14 +242,42 @@ class Graph(Algorithms, Conversions, Lookups):
             ``linear_arrangement_per_vertex``; ``norder``, the sum over all vertices of the
             in-degree times the variance of the neighbours' positions; ``pages_per_neighbourhood``,
             the mean number of pages in which the lists of a vertex's neighbours begin;
-            ``list_bytes``, ``bytes_per_entry``, and ``log2_gap``, the mean between neighbours.
+            ``list_bytes``, ``bytes_per_entry``, and ``log2_gap``, the mean between neighbours. Of a graph
+            with properties also ``topology``, as in ``stats`` of a :class:`Result`.
         """
+        cap = parse_size(memory)
         with reporting(progress, "cost") as sink:
-            text = self._core.layout_cost(
-                weight=weight, memory=parse_size(memory), threads=threads, progress=sink
+            core = self._edge_lists(
+                at, weight=weight, missing=missing_weight, memory=cap, threads=threads, sink=sink
             )
+            text = core.layout_cost(weight=weight, memory=cap, threads=threads, progress=sink)
         costs: dict[str, Any] = json.loads(text)
-        return costs
+        return costs | core.told()
+
+    def _edge_lists(
+        self,
+        at: At = "last_commit",
+        *,
+        weight: str | None = None,
+        weighs: bool = False,
+        missing: float | None = None,
+        memory: int | None = None,
+        threads: int | None = None,
+        sink: Any = None,
+    ) -> _core.Store:
+        """The edge lists that a call runs on, brought up to date if need be."""
+        if at not in ("last_commit", "last_compaction"):
+            raise ParameterError(
+                f"at={at!r} is not known; choose 'last_commit' or 'last_compaction'"
+            )
+        request = {"at": at, "weight": weight, "weighs": weighs, "missing": missing}
+        if missing is not None and not self._core.has_properties:
+            raise ParameterError(
+                "missing_weight belongs to edge properties, and this store has none; leave it out"
+            )
+        return self._core.edge_lists(
+            self._properties, json.dumps(request), memory=memory, threads=threads, progress=sink
+        )
 
     def cache_plan(
         self,
@@ -250,7 +312,9 @@ class Graph(Algorithms, Conversions, Lookups):
 
         Returns:
             ``store``, ``layout``, ``select``, ``iterations``, ``budget`` in bytes; the numbers of
-            ``lists`` and ``bytes`` chosen; ``seconds``.
+            ``lists`` and ``bytes`` chosen; ``seconds``. Of a graph with properties also
+            ``topology``: the plan is of the edge lists in the files, those of the last compaction,
+            and runs after later commits take it over by ids.
 
         Raises:
             ParameterError: a size of 0 % or less or over 100 %.
@@ -265,11 +329,12 @@ class Graph(Algorithms, Conversions, Lookups):
         }
         given = {name: value for name, value in config.items() if value is not None}
         with reporting(progress, "cache-plan") as sink:
-            text = self._core.cache_plan(
+            core = self._edge_lists("last_compaction")
+            text = core.cache_plan(
                 json.dumps(given), memory=parse_size(memory), threads=threads, progress=sink
             )
         report: dict[str, Any] = json.loads(text)
-        return report
+        return report | core.told()
 
     def relayout(
         self,
@@ -387,6 +452,8 @@ class Graph(Algorithms, Conversions, Lookups):
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
         **parameters: Any,
     ) -> Result:
@@ -423,6 +490,8 @@ class Graph(Algorithms, Conversions, Lookups):
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
         )
         return Result(core)
 
@@ -435,9 +504,60 @@ class Graph(Algorithms, Conversions, Lookups):
         **options: Any,
     ) -> _core.Outcome:
         """Run an algorithm with the options of the extension module."""
-        given, cap = self._given(algorithm, parameters), parse_size(memory)
+        cap, timeout = parse_size(memory), options.pop("timeout", None)
+        began = time.monotonic()
         with reporting(progress, algorithm) as sink:
-            return self._core.run(algorithm, given, memory=cap, progress=sink, **options)
+            core, given = self._prepared(
+                algorithm,
+                parameters,
+                at=options.pop("at", "last_commit"),
+                missing=options.pop("missing_weight", None),
+                memory=cap,
+                threads=options.get("threads"),
+                sink=sink,
+            )
+            if timeout is not None:
+                left = timeout - (time.monotonic() - began)
+                if left <= 0:
+                    raise DeadlineError(
+                        f"{algorithm} was stopped after {timeout} seconds, while edge lists were "
+                        "brought up to date"
+                    )
+                timeout = left
+            return core.run(algorithm, given, memory=cap, timeout=timeout, progress=sink, **options)
+
+    def _prepared(
+        self,
+        algorithm: str,
+        parameters: dict[str, Any],
+        *,
+        at: At = "last_commit",
+        missing: float | None = None,
+        memory: int | None = None,
+        threads: int | None = None,
+        sink: Any = None,
+    ) -> tuple[_core.Store, str]:
+        """The edge lists that an algorithm runs on, and its arguments as JSON."""
+        given, weighs = self._given(algorithm, parameters)
+        weight = given.get("weight") if _weighs(algorithm) else None
+        if missing is not None and not (weighs or weight):
+            raise ParameterError(
+                f"missing_weight belongs to weights, and {algorithm} reads none here"
+            )
+        core = self._edge_lists(
+            at,
+            weight=weight,
+            weighs=weighs,
+            missing=missing,
+            memory=memory,
+            threads=threads,
+            sink=sink,
+        )
+        if weighs and core.weight is not None:
+            given["weight"] = core.weight
+        if missing is not None and "weight" not in given:
+            raise ParameterError("missing_weight belongs to weights; name a property with weight=")
+        return core, _json(given)
 
     def estimate(
         self,
@@ -446,6 +566,9 @@ class Graph(Algorithms, Conversions, Lookups):
         threads: int | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
+        memory: int | str | None = None,
         **parameters: Any,
     ) -> dict[str, Any]:
         """Memory that a run would need, without running it; also that of a relayout or of properties.
@@ -456,24 +579,34 @@ class Graph(Algorithms, Conversions, Lookups):
             threads: worker threads of the planned run.
             selective: whether the run shall read selected pages only.
             static_cache: whether it shall keep the lists of the store's plan.
+            at, missing_weight: as for the run; edge lists are brought up to date for it.
+            memory: cap for that.
             parameters: arguments of the planned run; of ``"layout"`` the ``order`` and its own.
 
         Returns:
             Bytes: ``minimum``, the smallest ``memory=`` that works, with edge lists on the SSD;
             ``in_memory``, the budget from which on they are loaded; ``parts``, the parts of the
-            minimum; ``lists``, the edge lists that the run reads, with weights.
+            minimum; ``lists``, the edge lists that the run reads, with weights. Of
+            a graph with properties also ``topology``, as in ``stats`` of a :class:`Result`.
         """
         check_limits("auto", threads, None)
         if algorithm in ("layout", "properties"):
             return self._estimate_other(algorithm, threads, parameters)
-        given = self._given(algorithm, parameters)
+        core, given = self._prepared(
+            algorithm,
+            parameters,
+            at=at,
+            missing=missing_weight,
+            memory=parse_size(memory),
+            threads=threads,
+        )
         found = _object(
-            self._core.estimate(
+            core.estimate(
                 algorithm, given, threads=threads, selective=selective, static_cache=static_cache
             )
         )
         found["parts"] = dict(found["parts"])
-        return found
+        return found | core.told()
 
     def _estimate_other(
         self, call: str, threads: int | None, parameters: dict[str, Any]
@@ -490,8 +623,11 @@ class Graph(Algorithms, Conversions, Lookups):
         found["parts"] = dict(found["parts"])
         return found
 
-    def _given(self, algorithm: str, parameters: dict[str, Any]) -> str:
-        """Arguments as JSON, with the values that they imply; ``None`` means the default."""
+    def _given(self, algorithm: str, parameters: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Arguments with the values that they imply; ``None`` leaves an argument to its default.
+
+        Also returns true if the usual edge property shall be the weight, where there is one.
+        """
         given = with_implied(algorithm, parameters)
         if "source" in given:
             given["source"] = _vertex(given["source"])
@@ -500,20 +636,30 @@ class Graph(Algorithms, Conversions, Lookups):
                 # A lone text would otherwise pass as a sequence of one-letter ids.
                 raise ParameterError(f"sources is a list of vertices: [{given['sources']!r}]")
             given["sources"] = [_vertex(source) for source in given["sources"]]
-        declared = DECLARATIONS.get(algorithm)
-        weighs = declared is not None and any(one.kind == "column" for one in declared.parameters)
-        if weighs and not given.pop("unit", False) and "weight" not in given:
-            if len(self.weights) > 1:
-                known = ", ".join(self.weights)
-                raise ParameterError(
-                    f"which lengths? name one with weight= ({known}), or unit=True"
-                )
-            if self.weights:
-                given["weight"] = self.weights[0]
-        try:
-            return json.dumps(given, default=_plain)
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
+        unit = _weighs(algorithm) and given.pop("unit", False)
+        if not _weighs(algorithm) or unit or "weight" in given:
+            return given, False
+        if self._core.has_properties:
+            return given, True
+        if len(self.weights) > 1:
+            known = ", ".join(self.weights)
+            raise ParameterError(f"which lengths? name one with weight= ({known}), or unit=True")
+        if self.weights:
+            given["weight"] = self.weights[0]
+        return given, False
+
+
+def _weighs(algorithm: str) -> bool:
+    """True if an algorithm reads weights of edges."""
+    declared = DECLARATIONS.get(algorithm)
+    return declared is not None and any(one.kind == "column" for one in declared.parameters)
+
+
+def _json(given: dict[str, Any]) -> str:
+    try:
+        return json.dumps(given, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"an argument has a value of a wrong type: {error}") from None
 
 
 def _vertex(vertex: Any) -> Any:

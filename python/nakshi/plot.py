@@ -111,7 +111,8 @@ def matrix(
 
     opened = graph if isinstance(graph, Graph) else Graph(graph)
     with reporting(progress, "matrix") as sink:
-        squares = opened._core.matrix(bins, memory=parse_size(memory), progress=sink)
+        core = opened._edge_lists(memory=parse_size(memory), sink=sink)
+        squares = core.matrix(bins, memory=parse_size(memory), progress=sink)
     counts = np.asarray(squares, dtype=np.float64).reshape(bins, bins)
     axes.imshow(np.log1p(counts), cmap="Greys", interpolation="nearest", aspect="equal")
     axes.set_xticks([])

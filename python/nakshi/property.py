@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import tempfile
@@ -9,10 +10,11 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from ._core import EdgeRecord, Properties, Store
 from .conditions import Condition, Property, asked
+from .edge_data import EdgeData, IncomingEdge
 from .errors import ParameterError, StoreError, StoreLockedError
 from .progress import ProgressArgument, reporting
 from .schema import EXACT, Schema, of_properties
@@ -28,6 +30,7 @@ __all__ = [
     "Changes",
     "Condition",
     "EdgeData",
+    "IncomingEdge",
     "Id",
     "Property",
     "Queries",
@@ -43,20 +46,6 @@ Id = int | str | bytes
 """Id of a vertex, as in the imported edges."""
 
 
-class EdgeData(NamedTuple):
-    """Destination, time and properties of an edge.
-
-    Attributes:
-        destination: id of the destination.
-        timestamp: time of the edge.
-        properties: properties of the edge by name, without null ones.
-    """
-
-    destination: Id
-    timestamp: int
-    properties: dict[str, Property]
-
-
 class Queries:
     """The queries of graphs with properties and of their snapshots."""
 
@@ -64,34 +53,51 @@ class Queries:
     def _queries(self) -> Properties:
         raise NotImplementedError
 
+    @overload
+    def get_node_property(self, id: Id, properties: str) -> Property: ...
+    @overload
+    def get_node_property(
+        self, id: Id, properties: Sequence[str] | None = None
+    ) -> dict[str, Property]: ...
     def get_node_property(
         self, id: Id, properties: str | Sequence[str] | None = None
-    ) -> dict[str, Property]:
-        """Properties of a node by name (ZipG, Table 1).
+    ) -> Property | dict[str, Property]:
+        """Properties of a node (ZipG, Table 1).
 
         Args:
             id: id of the node.
-            properties: a name, or several; ``None`` for all that the node has.
+            properties: a name, or a list of names; ``None`` for all that the node has.
 
         Returns:
-            Values by name; ``None`` for a named property that the node lacks.
+            The value of the property that is named; of a list, and of ``None``, values by name.
+            ``None`` for a named property that the node lacks.
 
         Raises:
             UnknownVertexError: there is no such node.
             ParameterError: there is no such property in the store.
         """
-        names = [properties] if isinstance(properties, str) else properties
-        return self._queries.get_node_property(id, None if names is None else list(names))
+        if isinstance(properties, str):
+            return self._queries.get_node_property(id, [properties])[properties]
+        return self._queries.get_node_property(id, None if properties is None else list(properties))
 
+    @overload
+    def get_node_properties(self, ids: Sequence[Id], properties: str) -> list[Property]: ...
+    @overload
+    def get_node_properties(
+        self, ids: Sequence[Id], properties: Sequence[str] | None = None
+    ) -> list[dict[str, Property]]: ...
     def get_node_properties(
         self, ids: Sequence[Id], properties: str | Sequence[str] | None = None
-    ) -> list[dict[str, Property]]:
+    ) -> list[Property] | list[dict[str, Property]]:
         """Properties of many nodes, for each as by :meth:`get_node_property`.
 
         In the layout ``"blocks"`` on disk, blocks that lie close together are read at once.
         """
-        names = [properties] if isinstance(properties, str) else properties
-        return self._queries.get_node_properties(list(ids), None if names is None else list(names))
+        if isinstance(properties, str):
+            found = self._queries.get_node_properties(list(ids), [properties])
+            return [values[properties] for values in found]
+        names = None if properties is None else list(properties)
+        return self._queries.get_node_properties(list(ids), names)
 
     def read_node_property(
         self, id: Id, property: str, offset: int = 0, length: int = 4096
@@ -196,15 +202,34 @@ class Queries:
     def get_edge_record(
         self, id: Id, edge_type: str | int | None = None
     ) -> EdgeRecord | list[EdgeRecord]:
-        """The edge record of a node and a type: its edges in the order of their times.
+        """The edges of a type of a node, in the order of their times, as a sequence of :class:`EdgeData`.
 
-        ``len()`` counts the edges. Without a type, returns a record for each type of which the node
-        has edges.
+        Without a type, a list of records, one for each type of which the node has edges.
+
+        Raises:
+            UnknownVertexError: there is no such node.
+            ParameterError: no edge of the store has this type.
         """
         name = _type(edge_type)
         if name is None:
             return self._queries.get_edge_records(id)
         return self._queries.get_edge_record(id, name)
+
+    def get_incoming_edges(self, id: Id, edge_type: str | int | None = None) -> list[IncomingEdge]:
+        """The edges that lead to a node, with their properties.
+
+        Properties of edges are kept with their sources, whose records are searched: it takes a while
+        where many edges begin at these.
+
+        Args:
+            id: of the node.
+            edge_type: ``None`` for any.
+
+        Returns:
+            Edges in the order of types, times and sources.
+        """
+        found = self._queries.get_incoming_edges(id, _type(edge_type))
+        return [IncomingEdge(*edge) for edge in found]
 
     def get_edge_range(
         self, record: EdgeRecord, t_lo: int | None = None, t_hi: int | None = None
@@ -222,7 +247,7 @@ class Queries:
         """Edges that meet all conditions: source, type, and the rest of each.
 
         Args:
-            properties: conditions on the edges, as for :meth:`get_node_ids`.
+            properties: conditions on the edges, as for :meth:`get_node_ids`; at least one.
             limit: most edges to return.
         """
         found = self._queries.find_edges(asked(properties))[: _limit(limit)]
@@ -297,19 +322,19 @@ class Changes:
         self._change("append_node", id, dict(properties or {}))
 
     def update_node(
-        self, id: Id, properties: Mapping[str, Property], *, merge: bool = False
+        self, id: Id, properties: Mapping[str, Property], *, replace: bool = False
     ) -> None:
-        """Give a node other properties; its edges stay.
+        """Set properties of a node; others, its labels and its edges stay.
 
         Args:
             id: of the node.
-            properties: values by name.
-            merge: keep properties that are not named; ``None`` removes one.
+            properties: values by name; ``None`` removes one.
+            replace: remove all properties and labels that are not named.
 
         Raises:
             UnknownVertexError: there is no such node.
         """
-        self._change("update_node", id, dict(properties), merge)
+        self._change("update_node", id, dict(properties), not replace)
 
     def delete_node(self, id: Id) -> bool:
         """Delete a node with all edges from it and to it; return whether it existed.
@@ -514,6 +539,7 @@ class Writable(Queries, Changes):
         edge_types: str | Sequence[str] | None = None,
         direction: Literal["out", "in", "both"] = "out",
         weight: str | None = None,
+        missing_weight: float | None = None,
         nodes: Mapping[str, Condition] | Sequence[Id] | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
@@ -529,7 +555,9 @@ class Writable(Queries, Changes):
             edge_types: a type of edges, or several; all by default.
             direction: ``"out"`` keeps the direction of the edges, ``"in"`` reverses it, ``"both"``
                 makes them undirected.
-            weight: edge property that becomes the weight; an edge without it has weight 1.
+            weight: edge property that becomes the weight. Of edges between the same two
+                nodes one stays, with the smallest weight.
+            missing_weight: weight of edges without the property; they are refused by default.
             nodes: nodes that become vertices, with the edges between them: ids, or conditions as
                 for :meth:`get_node_ids`; by default all, including nodes without edges.
             memory: memory cap; default 1 GiB.
@@ -537,7 +565,7 @@ class Writable(Queries, Changes):
             progress: as for algorithms.
 
         Raises:
-            ParameterError: a type or property is unknown, or a weight is no number.
+            ParameterError: a type or property is unknown, or a weight is no number, or an edge lacks it.
             UnknownVertexError: there is no such node.
         """
         types = [edge_types] if isinstance(edge_types, str) else edge_types
@@ -552,6 +580,7 @@ class Writable(Queries, Changes):
                 edge_types=None if types is None else list(types),
                 direction=direction,
                 weight=weight,
+                missing=missing_weight,
                 nodes=None if ids is None else list(ids),
                 memory=parse_size(memory),
                 threads=threads,
@@ -639,6 +668,13 @@ def _unlock_in_child() -> None:
     for handle in _handles:
         handle._loading = threading.Lock()
 
+
+def _forget_at_exit() -> None:
+    for handle in list(_handles):
+        handle._core.forget()
+
+
+atexit.register(_forget_at_exit)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock_in_child)

@@ -70,7 +70,7 @@ def prepare():
         fresh.load_properties(progress=False)
         batch = fresh.batch()
         for id in range(60_000):
-            batch.update_node(id, {"note": "y"}, merge=True)
+            batch.update_node(id, {"note": "y"})
         return lambda: batch.__exit__(None)
     if name == "backup":
         shutil.rmtree(other, ignore_errors=True)
@@ -160,7 +160,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with graph.batch() as batch:
             for change in range(CHANGES):
                 id = (commit * CHANGES + change) % NODES
-                batch.update_node(id, {"note": f"new {change % 811}"}, merge=True)
+                batch.update_node(id, {"note": f"new {change % 811}"})
     graph.close()
     return path
 

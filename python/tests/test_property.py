@@ -71,7 +71,7 @@ def test_nodes(graph: nakshi.Graph) -> None:
     assert graph.get_node_ids({"city": "Ithaca", "age": 31}) == ["ann"]
     assert sorted(map(str, graph.get_node_ids({"tags": "b"}))) == ["ann", "cid"]
     assert len(graph.get_node_ids()) == 4
-    assert graph.get_node_properties(["cid", "ann"], "age") == [{"age": None}, {"age": 31}]
+    assert graph.get_node_properties(["cid", "ann"], "age") == [None, 31]
     assert graph.read_node_property("cid", "name", 5, 100) == b"Jr."
     assert graph.read_node_property("dan", "name") is None
     with pytest.raises(UnknownVertexError, match="eve"):
@@ -99,7 +99,7 @@ def test_edges(graph: nakshi.Graph) -> None:
     assert graph.find_edges({"note": "much"}) == [("ann", "likes", ("cid", 7, {"note": "much"}))]
     assert [edge.timestamp for edge in graph.tao.assoc_range("ann", "follows")] == [5, 2]
     assert graph.tao.assoc_get("ann", "follows", ["cid", "nobody"])[0].timestamp == 2
-    assert graph.tao.assoc_count("ann", "hates") == 0
+    assert graph.tao.assoc_count("bob", "likes") == 0
     assert graph.tao.obj_get("nobody") is None
     assert graph.search.friends_by("ann", "likes") == ["cid"]
     assert graph.search.friends_data("ann", "likes")[0].properties == {"note": "much"}
@@ -219,7 +219,7 @@ def test_what_is_searchable(tmp_path: Path) -> None:
 
 
 def test_analyses_run_on_it(graph: nakshi.Graph) -> None:
-    assert graph.num_vertices == 4 and graph.num_edges == 3
+    assert graph.num_vertices == 4 and graph.num_edges == 4
     assert graph.bfs(source="ann").to_dict() == {"ann": 0, "bob": 1, "cid": 1, "dan": 2}
     assert nakshi.check(graph.path, progress=False)["ok"]
 
@@ -323,7 +323,7 @@ def test_files_that_stay_on_disk(tmp_path: Path) -> None:
             assert graph.get_node_properties(ids) == whole.get_node_properties(ids)
             assert graph.get_node_ids({"note": notes[77]}) == [77]
             graph.update_node(7, {"note": "new"})
-            assert graph.get_node_properties([7, 8], "note")[0] == {"note": "new"}
+            assert graph.get_node_properties([7, 8], "note")[0] == "new"
     listed = partial(workloads.friends, str(tmp_path / "blocks"), False)
     found = listed(users=20, runs=2, trace=True)
     assert len(found["users"]) == 20 and min(found["reads"]) > 0

@@ -36,7 +36,7 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
     )
     graph.append_node('new, "node"', {"name": "", "when": b"\xff,\n", "score": -0.0})
     graph.append_edge('new, "node"', "next", "n3", -5, {"note": 'a\n"b"\t', "timestamp": 4})
-    graph.update_node("n4", {"name": "four"}, merge=True)
+    graph.update_node("n4", {"name": "four"})
     graph.delete_node("n5")
     graph.delete_edge("n7", "next", "n8")
     graph.set_inverse("next", "before")
@@ -100,7 +100,9 @@ def test_every_order(graph: nakshi.Graph, tmp_path: Path) -> None:
         assert new.bfs(source="n0", progress=False).to_dict() == levels
         alone = plain.relayout(tmp_path / f"{order}.plain", order, progress=False)
         assert alone.info()["layout"] == report["layout"]
-        assert alone.layout_cost() == new.layout_cost()
+        costs = new.layout_cost()
+        del costs["topology"]
+        assert alone.layout_cost() == costs
         assert new.append_node("later") is None
     like = graph.relayout(tmp_path / "like", "extend", like=tmp_path / "random", progress=False)
     # All but the node that the other has got since.

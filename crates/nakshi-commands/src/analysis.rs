@@ -10,8 +10,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Result;
+use crate::info;
 use crate::names::{Names, json_id};
 use crate::table::Table;
+use crate::topology::TopologyInfo;
 
 /// Results of an algorithm, and statistics of its run.
 #[derive(Debug)]
@@ -22,6 +24,27 @@ pub struct Answer {
     pub summary: Map<String, Value>,
     /// Statistics of the run.
     pub stats: Stats,
+}
+
+/// The field of a summary that says which lengths edges had.
+const LENGTHS: &str = "lengths";
+/// The field of a summary that names weights which an unweighted run left aside.
+const UNUSED: &str = "unused_weights";
+
+impl Answer {
+    /// Adds which edge lists the algorithm ran on.
+    pub fn tell(&mut self, info: &TopologyInfo) {
+        self.tell_unused(&info.unused_weights);
+        self.stats.topology = Some(info.clone());
+    }
+
+    /// Says in the summary of a run with unit lengths which weights there are.
+    fn tell_unused(&mut self, weights: &[String]) {
+        let unit = self.summary.get(LENGTHS).and_then(Value::as_str) == Some("unit");
+        if unit && !weights.is_empty() {
+            self.summary.insert(UNUSED.into(), weights.into());
+        }
+    }
 }
 
 /// Statistics of a run; the fields of `nakshi run --json`.
@@ -45,6 +68,9 @@ pub struct Stats {
     /// Every read, if [`Context::with_trace`] asked for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accesses: Vec<ListAccess>,
+    /// Which edge lists it ran on; only of a store with properties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<TopologyInfo>,
     /// Statistics of each server, of a run on several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
@@ -109,7 +135,9 @@ pub fn run(store: &Arc<Store>, name: &str, parameters: &Value, cx: &Context) -> 
     } else {
         Some(Arc::new(Table::new(Names::load(&ids)?, columns)))
     };
-    Ok(Answer { table, summary, stats })
+    let mut answer = Answer { table, summary, stats };
+    answer.tell_unused(&info::columns(store));
+    Ok(answer)
 }
 
 fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> Stats {
@@ -134,6 +162,7 @@ fn stats(outcome: &Outcome, graph: &Graph, cx: &Context, seconds: Seconds) -> St
         },
         per_iteration: stats.iterations.clone(),
         accesses: graph.accesses(),
+        topology: None,
         servers: None,
     }
 }

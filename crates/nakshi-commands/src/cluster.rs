@@ -118,6 +118,7 @@ pub fn run(
         io: Io::default(),
         per_iteration: Vec::new(),
         accesses: Vec::new(),
+        topology: None,
         servers: Some(servers),
     };
     Ok(Answer { table, summary, stats })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nakshi_property::PropertyEntry;
 use nakshi_store::{FORMAT_VERSION, FileEntry, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -93,6 +94,16 @@ pub fn info(store: &Store) -> Result<Info> {
         files: entries.iter().map(|file| (file.name.clone(), file.len.into())).collect(),
         import: manifest.report.clone(),
     })
+}
+
+/// Names of the edge properties with numbers, in the files of a store with properties.
+///
+/// # Errors
+/// [`nakshi_store::Error::Corrupt`] for a section that does not parse.
+pub fn weights(store: &Store) -> Result<Vec<String>> {
+    let entry = PropertyEntry::of(store.manifest())?.unwrap_or_default();
+    let numbers = entry.edge_properties.into_iter().filter(|spec| spec.is_number());
+    Ok(numbers.map(|spec| spec.name).collect())
 }
 
 /// Names of the edge columns, in the order of the manifest.

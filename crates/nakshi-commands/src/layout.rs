@@ -15,8 +15,8 @@ use nakshi_store::layout::{
     Norder, Ordering, OrganPipe, Original, Random, Sides,
 };
 use nakshi_store::{
-    Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store, afford_rewrite,
-    check_destination, least_rewrite, rewrite,
+    CachePlan, Encoding, Error, OpenOptions, Permutation, PlanInfo, RewriteOptions, Store,
+    afford_rewrite, check_destination, least_rewrite, rewrite,
 };
 use serde::{Deserialize, Serialize};
 
@@ -476,4 +476,19 @@ pub fn plan_cache(store: &Arc<Store>, request: &PlanRequest, cx: &Context) -> Re
         about: plan.about,
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// Takes the cache plan of the store at `source` over to a temporary store of its edge lists, by ids, if
+/// that store has none.
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn carry_plan(source: &Path, lists: &Arc<Store>, cx: &Context) -> Result<()> {
+    let source = Store::open(source, &OpenOptions::default())?;
+    if CachePlan::load(lists)?.is_none() && CachePlan::load(&source)?.is_some() {
+        // The lists have no plan yet.
+        let cx = &cx.clone().with_static_cache(false);
+        cache_plan::carry_over(&source, lists, cx)?.save(default_fs().as_ref(), lists)?;
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`analysis`]: runs an algorithm by its name and returns results by the users' ids; estimates memory;
 //! - [`cluster`]: runs an algorithm on several servers, and plans how many;
+//! - [`topology`]: chooses the edge lists that a run is about, after the last commit or compaction;
 //! - [`layout`]: writes a store in an order that has a name, and chooses the lists of a static cache;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`table`], [`names`], [`files`]: per-vertex results by external id, as Arrow and as files;
@@ -17,6 +18,7 @@ pub mod layout;
 pub mod lookup;
 pub mod names;
 pub mod table;
+pub mod topology;
 mod write_back;
 
 pub use error::{Error, Result};

@@ -212,6 +212,26 @@ impl GraphState {
         }
     }
 
+    /// Fails for a change that names a type of edges, or a property to remove, that nothing has. Asked
+    /// before a commit: the log of an older build may have such changes, which change nothing.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], which suggests the nearest name.
+    pub(super) fn refuse_unknown(&self, change: &Change) -> Result<()> {
+        match change {
+            Change::DeleteEdge { edge_type, .. } | Change::ChangeType { edge_type, .. } => {
+                self.schema.known_type(edge_type).map(|_| ())
+            }
+            Change::UpdateNode { properties, .. } => {
+                let removed = properties.iter().filter(|(_, value)| *value == Value::Null);
+                removed
+                    .map(|(name, _)| self.schema.nodes.find(name))
+                    .try_for_each(|one| one.map(|_| ()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn append_node(&mut self, id: &ExternalId, properties: &[(String, Value)]) -> Result<bool> {
         let v = match self.number(id)? {
             Some(v) if self.is_alive(v) => {

@@ -9,7 +9,7 @@ use super::blob::Blob;
 use super::entry::{PropertyEntry, SegmentDirectory};
 use super::segment::{SegmentEdges, SegmentRows};
 use nakshi_store::ResidentIds;
-use nakshi_store::{Error, ExternalId, FileEntry, Result, Store, VertexId};
+use nakshi_store::{Error, ExternalId, FileEntry, OpenOptions, Result, Store, VertexId};
 
 /// Smallest cache of property files, in bytes and in pages.
 const LEAST_CACHE: u64 = 256 << 10;
@@ -23,6 +23,8 @@ const LOOKUPS: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Base {
     path: PathBuf,
+    /// The store of the files, and the process that opened it.
+    store: (Arc<Store>, u32),
     entry: PropertyEntry,
     ids: ResidentIds,
     shards: Vec<Shard>,
@@ -96,7 +98,11 @@ impl Base {
         let whole = whole(store, &entry, &directory);
         let memory = memory.map_or(whole, |given| given.min(whole));
         let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
-        Ok(Base { path, entry, ids, shards, memory, lookups, cache, stats })
+        let opening =
+            OpenOptions { backend: Some(Arc::clone(store.backend())), ..Default::default() };
+        let store = Store::open_as(store.path(), store.manifest().clone(), &opening)?;
+        let store = (store, std::process::id());
+        Ok(Base { path, store, entry, ids, shards, memory, lookups, cache, stats })
     }
 
     /// Counters of the reads since the files were opened; all zero if they are in memory.
@@ -111,6 +117,20 @@ impl Base {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Generation of the files.
+    pub(super) fn generation(&self) -> u64 {
+        self.store.0.manifest().generation
+    }
+
+    /// The store of the files, for its edge lists. A forked child opens it anew.
+    pub(super) fn store(&self) -> Result<Arc<Store>> {
+        let (store, process) = &self.store;
+        if *process == std::process::id() {
+            return Ok(Arc::clone(store));
+        }
+        Store::open_as(&self.path, store.manifest().clone(), &OpenOptions::default())
     }
 
     pub(super) fn memory(&self) -> u64 {

@@ -8,14 +8,19 @@ use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
 use super::condition::{Condition, Predicate};
+use super::nearest::unknown;
 use super::replay::replay;
 use super::row::RowValues;
 use super::schema::Properties;
 use super::segment::SegmentRows;
+use super::spec::LABELS;
 use super::state::{GraphState, NodeRow};
 use super::value::{PropertyType, Scalar, Value, items};
 use super::{PropertyEntry, PropertySpec};
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
+
+/// Nodes whose labels are looked through for one that is like a mistyped label.
+const LABELLED: u64 = 1 << 17;
 
 /// A property graph in the state after one commit; later commits do not change it. Its files are in
 /// memory as they are on disk, compressed, or stay on disk behind a cache. The changes since the
@@ -414,7 +419,43 @@ impl PropertyGraph {
                 found.push(v.into());
             }
         }
+        if found.is_empty() {
+            self.refuse_unknown_labels(properties)?;
+        }
         found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Fails if a label is asked for that no node has in the files or has had since they were written.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], which suggests the nearest label; damage.
+    pub(super) fn refuse_unknown_labels(&self, properties: &[(&str, Condition)]) -> Result<()> {
+        for one in properties.iter().filter(|(name, _)| *name == LABELS) {
+            let Condition::Is(Value::String(label)) = &one.1 else { continue };
+            let wanted = self.0.schema.nodes.wanted(std::slice::from_ref(one))?;
+            if self.find_in_files(&wanted)?.is_empty() && self.0.log.candidates(&wanted).is_empty()
+            {
+                let known = self.labels()?;
+                return Err(unknown("is no label", label, known.iter().map(String::as_str)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Labels of the first [`LABELLED`] nodes.
+    fn labels(&self) -> Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        for v in 0..u32::try_from(self.0.numbered().min(LABELLED)).unwrap_or(u32::MAX) {
+            let Some(row) = self.node_row(v)? else { continue };
+            for (_, value) in self.values(&row, &self.0.schema.nodes, Some(&[LABELS]))? {
+                let Value::List(items) = value else { continue };
+                found.extend(items.into_iter().filter_map(|item| match item {
+                    Value::String(label) => Some(label),
+                    _ => None,
+                }));
+            }
+        }
         Ok(found)
     }
 

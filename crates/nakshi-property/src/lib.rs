@@ -11,6 +11,8 @@
 //! - [`PropertyGraph`] answers the queries of the paper's Table 1 on the state after a commit
 //! - [`Catalog`] has labels, types of edges and properties, with counts
 //! - [`PropertyStore`] makes [`Change`]s durable, one commit after the other
+//! - [`IncomingEdge`] is an edge as its destination sees it
+//! - [`Topology`] has the edge lists after the last commit, for algorithms, with properties as weights
 //! - [`project`] gives some of the edges to algorithms, as a graph without properties
 //! - [`tao`] has the operations of TAO, [`search`] the queries of Graph Search
 //! - [`check()`], [`backup()`] and [`export`] do what those of `nakshi-store` do, and include the
@@ -52,9 +54,11 @@ pub mod export;
 mod flat;
 mod graph;
 mod import;
+mod incoming;
 mod instant;
 mod log;
 mod logstore;
+mod nearest;
 mod neighbors;
 mod orphans;
 mod packed;
@@ -64,6 +68,7 @@ mod record;
 mod replay;
 mod row;
 mod schema;
+mod scratch;
 pub mod search;
 mod searchable;
 mod segment;
@@ -72,6 +77,7 @@ mod state;
 pub mod tao;
 mod texts;
 mod timeline;
+mod topology;
 mod value;
 mod verify;
 mod walk;
@@ -90,11 +96,13 @@ pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, NodeOrder, PropertyGraph};
 pub(crate) use import::TIME;
 pub use import::{LoadOptions, LoadReport, Reorder, Table, TableRows, load, load_with};
-pub use log::Change;
+pub use incoming::IncomingEdge;
+pub use log::{Change, has_changes};
 pub use neighbors::{LogState, log_state};
 pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
 pub use record::EdgeRecord;
 pub use spec::PropertySpec;
+pub use topology::{EdgeWeight, Topology};
 pub use value::{PropertyType, Scalar, Value};
 pub(crate) use walk::id_bytes;

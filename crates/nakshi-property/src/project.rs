@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::builder::{Float64Builder, LargeBinaryBuilder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
@@ -38,8 +38,10 @@ pub struct Projection {
     pub edge_types: Option<Vec<String>>,
     /// Direction of the edges.
     pub direction: Along,
-    /// Edge property that becomes the weight; an edge without it has weight 1.
+    /// Edge property that becomes the weight.
     pub weight: Option<String>,
+    /// Weight of edges that lack the property; `None` refuses them.
+    pub missing: Option<f64>,
     /// Nodes that become vertices, with the edges between them; all if `None`.
     pub nodes: Option<Vec<ExternalId>>,
 }
@@ -48,7 +50,7 @@ pub struct Projection {
 /// vertices too. The projection overrides direction, weights, columns and nodes of `options`.
 ///
 /// # Errors
-/// [`Error::Invalid`] for an unknown type or weight, or a weight that is no number;
+/// [`Error::Invalid`] for an unknown type or weight, a weight that is no number, or an edge without one;
 /// [`Error::NoNode`]; errors of the import.
 pub fn project(
     graph: &PropertyGraph,
@@ -67,11 +69,22 @@ pub fn project(
         ..options.clone()
     };
     let (edge, node) = (Arc::clone(&edges.schema), Arc::clone(&nodes.schema));
+    // An import would wrap the error of an edge as one of its input.
+    let failed = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&failed);
+    let batch = move || {
+        edges.batch().map_err(|error| {
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            Error::Abandoned
+        })
+    };
     let inputs = vec![
-        Input::Batches(Box::new(RecordBatches { schema: edge, batch: move || edges.batch() })),
+        Input::Batches(Box::new(RecordBatches { schema: edge, batch })),
         Input::Vertices(Box::new(RecordBatches { schema: node, batch: move || nodes.batch() })),
     ];
-    import(inputs, destination, &options, hooks)
+    import(inputs, destination, &options, hooks).map_err(|error| {
+        failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error)
+    })
 }
 
 /// The nodes as record batches, including nodes without edges.
@@ -118,6 +131,7 @@ struct ProjectedEdges {
     reversed: bool,
     /// Number of the property.
     weight: Option<u32>,
+    missing: Option<f64>,
     schema: SchemaRef,
     walk: Walk,
 }
@@ -126,17 +140,12 @@ impl ProjectedEdges {
     fn new(graph: &PropertyGraph, projection: &Projection) -> Result<Self> {
         let state = graph.state();
         for name in projection.edge_types.iter().flatten() {
-            if state.schema.edge_type(name).is_none() {
-                let known = graph.edge_types().join(", ");
-                return Err(Error::Invalid(format!(
-                    "there are no edges of type '{name}' (types are: {known})"
-                )));
-            }
+            state.schema.known_type(name)?;
         }
         let nodes = projection.nodes.as_ref();
         let nodes = nodes.map(|ids| ids.iter().map(|id| state.node(id)).collect::<Result<_>>());
         let weight = projection.weight.as_deref();
-        let weight = weight.map(|name| Ok::<_, Error>(state.schema.edges.find(name)?.0));
+        let weight = weight.map(|name| state.schema.edges.weight(name));
         let weight = weight.transpose()?;
         let id = |name| Field::new(name, DataType::LargeBinary, false);
         let mut fields = vec![id("source"), id("target")];
@@ -148,6 +157,7 @@ impl ProjectedEdges {
             nodes: nodes.transpose()?.map(Arc::new),
             reversed: projection.direction == Along::In,
             weight,
+            missing: projection.missing,
             schema: Arc::new(Schema::new(fields)),
             walk: Walk::new(graph),
         })
@@ -181,7 +191,20 @@ impl ProjectedEdges {
                         found = Some(bytes.to_vec());
                     }
                 })?;
-                weights.append_value(found.map_or(Ok(1.0), |bytes| number(graph, weight, &bytes))?);
+                weights.append_value(match (found, self.missing) {
+                    (Some(bytes), _) => number(graph, weight, &bytes)?,
+                    (None, Some(missing)) => missing,
+                    (None, None) => {
+                        let name = graph.edge_properties().get(weight as usize);
+                        return Err(Error::Invalid(format!(
+                            "the edge {} -> {} has no '{}'; give the weight of such edges \
+                             (missing_weight=1)",
+                            graph.state().external(from)?,
+                            graph.state().external(to)?,
+                            name.map_or("", |spec| &spec.name)
+                        )));
+                    }
+                });
             }
             count += 1;
         }

@@ -384,6 +384,7 @@ impl PropertyStore {
         let writing = self.begin(&mut core, cancel)?;
         let mut next = writing.tip.clone();
         let done = changes.iter().try_fold(0, |changed, change| {
+            next.refuse_unknown(change)?;
             Ok(changed + u64::from(next.apply(change, &mut writing.lookups)?))
         });
         let (mut next, changed) = unless_cancelled(next, done)?;
@@ -429,6 +430,7 @@ impl PropertyStore {
             let mut changed = 0;
             for change in std::iter::once(first).chain(changes) {
                 let change = change?;
+                next.refuse_unknown(&change)?;
                 changed += u64::from(next.apply(&change, &mut writing.lookups)?);
                 encoded.push(&change);
                 if encoded.len() >= COMMIT {

@@ -75,6 +75,21 @@ impl EdgeRecord {
         self.graph.state().schema.type_name(self.ty)
     }
 
+    /// The number of their type.
+    pub(super) fn type_number(&self) -> u64 {
+        self.ty
+    }
+
+    /// Destination, time and properties of the edges at these places, 0 being the oldest; fewer where
+    /// the record ends before.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn edges(&self, places: Range<u64>) -> Result<Vec<EdgeData<'_>>> {
+        let end = places.end.min(self.len());
+        self.graph.edges_data(self, places.start.min(end)..end)
+    }
+
     pub(super) fn shard(&self) -> Result<&Shard> {
         Ok(self.graph.state().base.place(self.node)?.0)
     }
@@ -220,6 +235,9 @@ impl PropertyGraph {
                 }
             }
         }
+        if found.is_empty() {
+            self.refuse_unknown_labels(properties)?;
+        }
         Ok(found)
     }
 
@@ -235,7 +253,7 @@ impl PropertyGraph {
         let wanted = self.state().schema.edges.wanted(properties)?;
         let mut found = Vec::new();
         if wanted.is_empty() {
-            return Ok(found);
+            return Err(Error::Invalid("name at least one property that edges shall have".into()));
         }
         let shards = self.state().base.shards();
         for (number, shard) in (0..).zip(shards) {
@@ -273,11 +291,8 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::NoNode`]; damage.
     pub fn get_edge_record(&self, id: &ExternalId, edge_type: &str) -> Result<EdgeRecord> {
-        let node = self.state().node(id)?;
-        match self.state().schema.edge_type(edge_type) {
-            Some(ty) => Ok(self.edge_record(node, ty, self.state().record(node, ty)?)),
-            None => Ok(self.edge_record(node, u64::MAX, (0..0, None))),
-        }
+        let (node, ty) = (self.state().node(id)?, self.state().schema.known_type(edge_type)?);
+        Ok(self.edge_record(node, ty, self.state().record(node, ty)?))
     }
 
     fn edge_record(&self, node: VertexId, ty: u64, parts: RecordSources<'_>) -> EdgeRecord {

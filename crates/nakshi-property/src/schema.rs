@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
+use super::nearest::unknown;
 use super::row::{RowKind, RowValues};
 use super::spec::PropertySpec;
 use super::value::{PropertyType, Scalar, Value};
@@ -39,10 +40,26 @@ impl Properties {
         let number = self.numbers.get(name).copied();
         let spec = number.and_then(|number| Some((number, self.get(number)?)));
         spec.ok_or_else(|| {
-            let known: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Error::Invalid(format!("there is no property '{name}' (there are: {known})"))
+            unknown("is no property", name, self.specs.iter().map(|spec| spec.name.as_str()))
         })
+    }
+
+    /// The number of a property that can be a weight.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is none of this name, or it has no numbers.
+    pub(super) fn weight(&self, name: &str) -> Result<u32> {
+        let (property, spec) = self.find(name)?;
+        if spec.is_number() {
+            return Ok(property);
+        }
+        let numbers = self.specs.iter().filter(|spec| spec.is_number());
+        let known: Vec<&str> = numbers.map(|spec| spec.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(Error::Invalid(format!(
+            "the edge property '{name}' is {} and no weight; edge properties with numbers: {known}",
+            spec.ty
+        )))
     }
 
     /// Encodes conditions, by property number.
@@ -148,6 +165,15 @@ impl Schema {
 
     pub(super) fn edge_type(&self, name: &str) -> Option<u64> {
         self.type_numbers.get(name).copied()
+    }
+
+    /// The number of a type of edges.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is none of this name; it suggests the nearest.
+    pub(super) fn known_type(&self, name: &str) -> Result<u64> {
+        let none = || unknown("are no edges of type", name, self.types.iter().map(String::as_str));
+        self.edge_type(name).ok_or_else(none)
     }
 
     pub(super) fn type_name(&self, ty: u64) -> &str {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::PropertyType;
+use super::value::{PropertyType, Scalar};
+
+/// The property that labels of nodes are kept as.
+pub(crate) const LABELS: &str = "labels";
 
 /// Name and type of a property, and how the property is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,5 +26,10 @@ impl PropertySpec {
     /// A property that is not searchable.
     pub fn new(name: impl Into<String>, ty: PropertyType) -> Self {
         Self { name: name.into(), ty, searchable: false }
+    }
+
+    /// Returns true if each value is one number.
+    pub fn is_number(&self) -> bool {
+        !self.ty.list && matches!(self.ty.scalar, Scalar::Int | Scalar::Float)
     }
 }

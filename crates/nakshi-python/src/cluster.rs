@@ -90,10 +90,11 @@ pub fn run_on_servers(
     watch: Option<Py<PyAny>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
-    let (store, file): (_, Option<EdgeFile>) = match graph {
-        RunInput::Store(store) => (Some(store.opened()?), None),
+    let (lists, file): (_, Option<EdgeFile>) = match graph {
+        RunInput::Store(lists) => (Some(lists), None),
         RunInput::Edges(text) => (None, Some(serde_json::from_str(&text).map_err(Failure::from)?)),
     };
+    let store = lists.as_ref().map(|lists| lists.opened()).transpose()?;
     let given = store.as_ref().map(Given::Store).or(file.as_ref().map(Given::Edges));
     let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
     let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
@@ -119,7 +120,11 @@ pub fn run_on_servers(
     });
     match calls.raised {
         Some(error) => Err(error),
-        None => Ok(Outcome::new(algorithm, answer?)),
+        None => {
+            let mut answer = answer?;
+            lists.iter().for_each(|lists| lists.tell(&mut answer));
+            Ok(Outcome::new(algorithm, answer))
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! - [`property`]: loading property graphs, and queries on them;
 //! - [`conditions`]: property values and conditions;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
+//! - [`edge_record`]: the edges of one type of a node; [`values`]: ids and values;
 //! - [`builders`]: functions that make, check and copy stores;
 //! - [`cluster`]: a server of a cluster, and runs on servers;
 //! - [`workloads`]: the measurements of `nakshi bench`;
@@ -18,11 +19,13 @@ mod builders;
 mod call;
 mod cluster;
 mod conditions;
+mod edge_record;
 mod errors;
 mod lookup;
 mod outcome;
 mod property;
 mod store;
+mod values;
 mod workloads;
 
 /// The compiled half of the `nakshi` package.
@@ -35,6 +38,8 @@ mod _core {
     #[pymodule_export]
     use crate::cluster::{run_on_servers, serve};
     #[pymodule_export]
+    use crate::edge_record::{Record, RecordIterator};
+    #[pymodule_export]
     use crate::lookup::{
         EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, sample_neighbors,
         shortest_path, subgraph,
@@ -42,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
-    use crate::property::{PyProperties, Record, load};
+    use crate::property::{PyProperties, load};
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

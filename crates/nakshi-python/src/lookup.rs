@@ -20,8 +20,9 @@ use crate::arrow_stream::{self, BatchStream};
 use crate::builders::hooks;
 use crate::call::long;
 use crate::errors::Failure;
-use crate::property::{PyProperties, id_of};
+use crate::property::PyProperties;
 use crate::store::{Store, context, mode, within};
+use crate::values::id_of;
 
 /// Engine, memory in bytes, threads and seconds of a call.
 type Limits = (String, Option<u64>, Option<usize>, Option<f64>);

@@ -4,21 +4,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::property::{
-    Change, EdgeData, EdgeRecord, LoadOptions, NodeOrder, Projection, PropertyGraph,
+    Change, EdgeData, IncomingEdge, LoadOptions, NodeOrder, Projection, PropertyGraph,
     PropertyLayout, PropertyStore, Table, TableRows, Value, load as load_tables, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::{Encoding, OpenOptions, import};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use serde::Deserialize;
 
 use crate::builders::{Batches, hooks, layout, separator};
 use crate::call::long;
 use crate::conditions::{Asked, borrowed, value_of, wanted};
+use crate::edge_record::{Record, record};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
+use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, of_id, of_value};
 
 /// Options of a load, as the Python package writes them.
 #[derive(Deserialize)]
@@ -99,31 +101,6 @@ pub fn load(
     Ok(serde_json::to_string(&report).map_err(Failure::from)?)
 }
 
-/// The edges of one type of a node, in the order of their times.
-#[pyclass(frozen, module = "nakshi._core", name = "EdgeRecord")]
-pub struct Record {
-    record: EdgeRecord,
-    /// The type of its edges.
-    #[pyo3(get)]
-    edge_type: String,
-}
-
-#[pymethods]
-impl Record {
-    fn __len__(&self) -> usize {
-        usize::try_from(self.record.len()).unwrap_or(usize::MAX)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<nakshi.EdgeRecord {:?}: {} edges>", self.edge_type, self.record.len())
-    }
-}
-
-fn record(record: EdgeRecord) -> Record {
-    let edge_type = record.edge_type().to_owned();
-    Record { record, edge_type }
-}
-
 /// Options of a compaction.
 pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
     let usual = LoadOptions::default();
@@ -132,73 +109,6 @@ pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions 
         threads: threads.unwrap_or(usual.threads),
         ..usual
     }
-}
-
-pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
-    if let Ok(text) = object.cast::<PyString>() {
-        return Ok(ExternalId::Text(text.to_str()?.to_owned()));
-    }
-    if let Ok(bytes) = object.cast::<PyBytes>() {
-        return Ok(ExternalId::Bytes(bytes.as_bytes().to_vec()));
-    }
-    if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
-        let name = object.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("an id is int, str or bytes, not {name}")));
-    }
-    let number = object.call_method0("__index__")?;
-    match number.extract::<i64>() {
-        Ok(id) => Ok(ExternalId::I64(id)),
-        Err(_) => Ok(ExternalId::Big(number.str()?.to_str()?.to_owned())),
-    }
-}
-
-fn of_id<'py>(py: Python<'py>, id: &ExternalId) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match id {
-        ExternalId::U64(id) => id.into_pyobject(py)?.into_any(),
-        ExternalId::I64(id) => id.into_pyobject(py)?.into_any(),
-        ExternalId::Big(id) => py.get_type::<PyInt>().call1((id,))?,
-        ExternalId::Text(id) => PyString::new(py, id).into_any(),
-        ExternalId::Bytes(id) => PyBytes::new(py, id).into_any(),
-    })
-}
-
-fn ids<'py>(py: Python<'py>, ids: &[ExternalId]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    ids.iter().try_for_each(|id| list.append(of_id(py, id)?))?;
-    Ok(list)
-}
-
-fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match value {
-        Value::Null => py.None().into_bound(py),
-        Value::String(text) => PyString::new(py, text).into_any(),
-        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-        Value::Int(v) | Value::Timestamp(v) => v.into_pyobject(py)?.into_any(),
-        Value::Float(v) => PyFloat::new(py, *v).into_any(),
-        Value::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
-        Value::List(items) => {
-            let list = PyList::empty(py);
-            items.iter().try_for_each(|item| list.append(of_value(py, item)?))?;
-            list.into_any()
-        }
-    })
-}
-
-fn dict<'py>(py: Python<'py>, values: &[(&str, Value)]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    values.iter().try_for_each(|(name, value)| dict.set_item(name, of_value(py, value)?))?;
-    Ok(dict)
-}
-
-/// Destination, time and properties of an edge.
-type Edge<'py> = (Bound<'py, PyAny>, i64, Bound<'py, PyDict>);
-
-fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'py>> {
-    Ok((of_id(py, &data.destination)?, data.timestamp, dict(py, &data.properties)?))
-}
-
-fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>>> {
-    found.iter().map(|data| edge(py, data)).collect()
 }
 
 fn properties(object: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
@@ -267,7 +177,7 @@ impl PyProperties {
         }
     }
 
-    fn store(&self) -> PyResult<Arc<PropertyStore>> {
+    pub(crate) fn store(&self) -> PyResult<Arc<PropertyStore>> {
         match &self.0 {
             PropertySource::Store(path, store) => {
                 let store = store.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -325,6 +235,11 @@ impl PyProperties {
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store()?;
         long(py, None, |call| Ok(store.retire(&call.cancel)?))
+    }
+
+    /// Names of the edge properties with numbers.
+    fn weights(&self) -> PyResult<Vec<String>> {
+        Ok(self.graph()?.weights().into_iter().map(str::to_owned).collect())
     }
 
     /// Numbers of nodes, of edges and of the last commit, and bytes in the log, 0 for a snapshot.
@@ -400,7 +315,7 @@ impl PyProperties {
     }
 
     /// Writes some of the edges to a new store; returns the report as JSON.
-    #[pyo3(signature = (path, *, edge_types = None, direction = "out", weight = None, nodes = None, memory = None, threads = None, progress = None))]
+    #[pyo3(signature = (path, *, edge_types = None, direction = "out", weight = None, missing = None, nodes = None, memory = None, threads = None, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn project(
         &self,
@@ -409,6 +324,7 @@ impl PyProperties {
         edge_types: Option<Vec<String>>,
         direction: &str,
         weight: Option<String>,
+        missing: Option<f64>,
         nodes: Option<Vec<Bound<'_, PyAny>>>,
         memory: Option<u64>,
         threads: Option<usize>,
@@ -417,7 +333,8 @@ impl PyProperties {
         let graph = self.graph()?;
         let direction = serde_json::from_value(direction.into()).map_err(Failure::from)?;
         let nodes = nodes.map(|nodes| nodes.iter().map(id_of).collect::<PyResult<_>>());
-        let projection = Projection { edge_types, direction, weight, nodes: nodes.transpose()? };
+        let nodes = nodes.transpose()?;
+        let projection = Projection { edge_types, direction, weight, missing, nodes };
         let usual = import::ImportOptions::default();
         let options = import::ImportOptions {
             memory: memory.unwrap_or(usual.memory),
@@ -551,6 +468,29 @@ impl PyProperties {
         let graph = &self.graph()?;
         let found = graph.get_edge_records(&id_of(id)?).map_err(Failure::from)?;
         Ok(found.into_iter().map(record).collect())
+    }
+
+    /// The edges that lead to a node: source, type, time, properties.
+    #[pyo3(signature = (id, edge_type))]
+    fn get_incoming_edges<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+        edge_type: Option<&str>,
+    ) -> PyResult<Vec<Incoming<'py>>> {
+        let (graph, id) = (&self.graph()?, id_of(id)?);
+        let found =
+            py.detach(|| graph.get_incoming_edges(&id, edge_type)).map_err(Failure::from)?;
+        let one = |edge: IncomingEdge| {
+            let properties: Vec<(&str, Value)> = edge
+                .properties
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.clone()))
+                .collect();
+            let source = of_id(py, &edge.source)?;
+            Ok((source, edge.edge_type, edge.timestamp, dict(py, &properties)?))
+        };
+        found.into_iter().map(one).collect()
     }
 
     /// Positions of a record's edges whose time is at least `t_lo` and less than `t_hi`.

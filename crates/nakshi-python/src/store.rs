@@ -7,17 +7,21 @@ use std::time::Duration;
 use nakshi::engine::{CancelToken, Context, EngineMode};
 use nakshi::lookup::VertexLookup;
 use nakshi::property::{LogState, PropertyEntry, PropertyGraph, log_state};
+use nakshi::store::import::Hooks;
 use nakshi::store::layout::LayoutInput;
 use nakshi::store::layout::cost::{layout_cost, matrix};
-use nakshi::{analysis, cluster, layout, store};
+use nakshi::topology::{Chosen, Counts, Topologies, TopologyInfo, TopologyRequest, of_files};
+use nakshi::{analysis, cluster, layout, property, store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::Value;
 
 use crate::builders::hooks;
 use crate::call::long;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
+use crate::property::PyProperties;
 
 /// A store, and what its last look-up has opened.
 type ForLookup = (Arc<store::Store>, Option<Arc<VertexLookup>>);
@@ -41,6 +45,10 @@ impl Opened {
         Ok(Self { process: std::process::id(), store: Some(store), lookup: None })
     }
 
+    fn of(store: &Arc<store::Store>) -> Self {
+        Self { process: std::process::id(), store: Some(Arc::clone(store)), lookup: None }
+    }
+
     fn is_ours(&self) -> bool {
         self.process == std::process::id()
     }
@@ -61,9 +69,54 @@ pub struct Store {
     path: PathBuf,
     /// Held for moments only, and with the interpreter lock, so `fork` never finds it locked.
     opened: Mutex<Option<Opened>>,
+    /// Edge lists that were made for this handle.
+    topologies: Topologies,
+    /// Of edge lists that were chosen: what they are, and what keeps them on disk.
+    chosen: Option<EdgeLists>,
+}
+
+/// Edge lists of a store with properties.
+struct EdgeLists {
+    topology: Arc<property::Topology>,
+    info: TopologyInfo,
+    /// The store that they were made of.
+    source: PathBuf,
 }
 
 impl Store {
+    fn of(path: PathBuf, opened: Opened, chosen: Option<EdgeLists>) -> Self {
+        let (opened, topologies) = (Mutex::new(Some(opened)), Topologies::default());
+        Store { path, opened, topologies, chosen }
+    }
+
+    /// Moves on to the files that a compaction has written since.
+    fn move_to(&self, store: &Arc<store::Store>) {
+        let mut guard = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = guard.as_mut().filter(|opened| opened.is_ours()) {
+            let same = opened.store.as_ref().is_some_and(|known| Arc::ptr_eq(known, store));
+            if !same {
+                (opened.store, opened.lookup) = (Some(Arc::clone(store)), None);
+            }
+        }
+    }
+
+    /// Lets a run on edge lists in a temporary store have the cache plan of the store.
+    fn plan(&self, wanted: bool, context: &Context) -> Result<(), Failure> {
+        match &self.chosen {
+            Some(lists) if wanted && lists.topology.is_temporary() => {
+                Ok(layout::carry_plan(&lists.source, lists.topology.store(), context)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds to an answer what it is about.
+    pub(crate) fn tell(&self, answer: &mut analysis::Answer) {
+        if let Some(lists) = &self.chosen {
+            answer.tell(&lists.info);
+        }
+    }
+
     pub(crate) fn opened(&self) -> Result<Arc<store::Store>, Failure> {
         let mut guard = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.as_ref().is_some_and(|opened| !opened.is_ours()) {
@@ -112,8 +165,115 @@ impl Store {
     fn new(path: PathBuf) -> PyResult<Self> {
         // Absolute, so that a later change of the working directory does not change its meaning.
         let path = std::path::absolute(&path).unwrap_or(path);
-        let opened = Mutex::new(Some(Opened::new(&path)?));
-        Ok(Self { path, opened })
+        let opened = Opened::new(&path)?;
+        if let Some(store) = &opened.store
+            && has_properties(store)?
+        {
+            property::Topology::remove_leftovers(store);
+        }
+        Ok(Self::of(path, opened, None))
+    }
+
+    /// True for a store with properties, which may change.
+    #[getter]
+    fn has_properties(&self) -> PyResult<bool> {
+        let store = self.opened()?;
+        Ok(has_properties(&store)?)
+    }
+
+    /// The edge lists that `request`, a JSON object, asks for: a store to run algorithms on. `properties`
+    /// are those that the handle has loaded.
+    #[pyo3(signature = (properties, request, *, memory = None, threads = None, progress = None))]
+    fn edge_lists(
+        &self,
+        py: Python<'_>,
+        properties: Option<&Bound<'_, PyProperties>>,
+        request: &str,
+        memory: Option<u64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Store> {
+        let store = self.opened()?;
+        let request: TopologyRequest = serde_json::from_str(request).map_err(Failure::from)?;
+        let properties = properties.map(|properties| properties.get().store()).transpose()?;
+        let context = context(memory, threads);
+        let Chosen { store: newest, topology, info } = long(py, progress, |call| {
+            let context = context.with_cancel(call.cancel.clone());
+            let hooks = hooks(call);
+            let properties = properties.as_deref();
+            Ok(self.topologies.choose(&store, properties, &request, &context, &hooks)?)
+        })?;
+        self.move_to(&newest);
+        let opened = Opened::of(topology.store());
+        let path = match topology.is_temporary() {
+            true => topology.store().path().to_path_buf(),
+            false => self.path.clone(),
+        };
+        let source = self.path.clone();
+        Ok(Store::of(path, opened, info.map(|info| EdgeLists { topology, info, source })))
+    }
+
+    /// Commit, vertices and edges of a store with properties after its last commit, as JSON; with those of
+    /// its files as `last_compaction`.
+    #[pyo3(signature = (properties))]
+    fn counts(
+        &self,
+        py: Python<'_>,
+        properties: Option<&Bound<'_, PyProperties>>,
+    ) -> PyResult<Option<String>> {
+        let store = self.opened()?;
+        if !has_properties(&store)? {
+            return Ok(None);
+        }
+        let properties = properties.map(|properties| properties.get().store()).transpose()?;
+        let counts: Option<Counts> = match properties.as_deref() {
+            // Known without reading.
+            Some(properties) => {
+                let found = self.topologies.counts(&store, Some(properties), &Hooks::default());
+                found.map_err(Failure::from)?
+            }
+            None => {
+                long(py, None, |call| Ok(self.topologies.counts(&store, None, &hooks(call))?))?
+            }
+        };
+        let Some(counts) = counts else { return Ok(None) };
+        let files = of_files(&store).map_err(Failure::from)?;
+        Ok(Some(
+            serde_json::json!({
+                "commit": counts.commit,
+                "vertices": counts.vertices,
+                "edges": counts.edges,
+                "last_compaction": files,
+            })
+            .to_string(),
+        ))
+    }
+
+    /// What the edge lists of [`Store::edge_lists`] are, under `topology`; empty for others.
+    fn told<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let told = PyDict::new(py);
+        if let Some(lists) = &self.chosen {
+            let text = serde_json::to_string(&lists.info).map_err(Failure::from)?;
+            told.set_item("topology", py.import("json")?.call_method1("loads", (text,))?)?;
+        }
+        Ok(told)
+    }
+
+    /// The edge property that is the weight, of edge lists that were chosen.
+    #[getter]
+    fn weight(&self) -> Option<String> {
+        self.chosen.as_ref().and_then(|lists| lists.info.weight.clone())
+    }
+
+    /// True for edge lists in a temporary store.
+    #[getter]
+    fn is_temporary(&self) -> bool {
+        self.chosen.as_ref().is_some_and(|lists| lists.topology.is_temporary())
+    }
+
+    /// Removes edge lists that were made for this handle.
+    fn forget(&self, py: Python<'_>) {
+        py.detach(|| self.topologies.clear());
     }
 
     /// Path of the store.
@@ -140,13 +300,6 @@ impl Store {
         Ok(self.opened()?.directed())
     }
 
-    /// True if the store has properties, and so may have changes that its edge lists do not have.
-    #[getter]
-    fn has_properties(&self) -> PyResult<bool> {
-        let store = self.opened()?;
-        Ok(PropertyEntry::of(store.manifest()).map_err(Failure::from)?.is_some())
-    }
-
     /// What has come to the store on disk since it was opened: `nothing`, `commits` in its log, or
     /// other files (`replaced`).
     fn log_state(&self) -> PyResult<&'static str> {
@@ -159,10 +312,13 @@ impl Store {
         })
     }
 
-    /// Names of the edge columns.
+    /// Names of the edge columns; of a store with properties, of its edge properties with numbers.
     #[getter]
     fn columns(&self) -> PyResult<Vec<String>> {
         let store = self.opened()?;
+        if has_properties(&store)? {
+            return Ok(nakshi::info::weights(&store).map_err(Failure::from)?);
+        }
         Ok(nakshi::info::columns(&store))
     }
 
@@ -174,7 +330,8 @@ impl Store {
     }
 
     /// Closes the files.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) {
+        self.forget(py);
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -208,7 +365,10 @@ impl Store {
         let answer = long(py, progress, |call| {
             let context =
                 context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
-            Ok(analysis::run(&store, &algorithm, &parameters, &context)?)
+            self.plan(static_cache, &context)?;
+            let mut answer = analysis::run(&store, &algorithm, &parameters, &context)?;
+            self.tell(&mut answer);
+            Ok(answer)
         })?;
         Ok(Outcome::new(algorithm, answer))
     }
@@ -355,6 +515,7 @@ impl Store {
         let store = self.opened()?;
         let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
         let cx = context(None, threads).with_selective(selective).with_static_cache(static_cache);
+        self.plan(static_cache, &cx)?;
         let estimate =
             analysis::estimate(&store, algorithm, &parameters, &cx).map_err(Failure::from)?;
         Ok(serde_json::to_string(&estimate).map_err(Failure::from)?)
@@ -369,6 +530,10 @@ pub(crate) fn mode(engine: &str) -> PyResult<EngineMode> {
         "ssd" => EngineMode::Ssd,
         other => return Err(PyValueError::new_err(format!("no engine '{other}'"))),
     })
+}
+
+fn has_properties(store: &store::Store) -> Result<bool, Failure> {
+    Ok(property::PropertyEntry::of(store.manifest())?.is_some())
 }
 
 /// Sets a time-out, if there is one.

@@ -21,12 +21,14 @@
 //!   identities, numbers of any length and of one width;
 //! - [`sort`], [`import::read`], [`cast`], [`import::Budget`]: temporary files, opened inputs, their
 //!   columns in few types, shares of memory;
+//! - [`amend()`], [`amend_weighted()`]: a store once more, with vertices and edges that have come and gone;
 //! - [`ListStream`], [`ResidentIds`], [`without_rows`]: all lists in order, ids in memory, the
 //!   topology of a store whose weights are numbers of rows.
 
 #![deny(missing_docs)]
 
 mod adjacency;
+mod amend;
 mod backup;
 mod budget;
 mod build;
@@ -61,6 +63,7 @@ pub mod varint;
 mod vertex;
 
 pub use adjacency::Adjacency;
+pub use amend::{AmendOptions, Amendment, Arcs, NewLists, amend, amend_memory, amend_weighted};
 pub use backup::{BackupReport, OpenLog, backup};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
 pub use cache_plan::{CachePlan, PlanInfo, PlanSide};

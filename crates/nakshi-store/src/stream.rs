@@ -56,6 +56,14 @@ impl<'s> ListStream<'s> {
         self.starts.len() - 1
     }
 
+    /// The vertices of a chunk.
+    pub fn vertices(&self, chunk: usize) -> Range<u64> {
+        match self.starts.get(chunk..chunk.saturating_add(2)) {
+            Some(&[from, to]) => from..to,
+            _ => 0..0,
+        }
+    }
+
     /// Returns the number of list entries of all chunks.
     pub fn entries(&self) -> u64 {
         self.adjacency.arcs()

@@ -6,6 +6,7 @@
 //! - [`store`]: the format on disk, import, external ids;
 //! - [`property`]: properties of nodes and edges: queries and changes;
 //! - [`engine`]: semi-external engine, vertex programs, algorithms;
+//! - [`topology`]: which edge lists an algorithm runs on, after the last commit or the last compaction;
 //! - [`analysis`], [`cluster`]: runs of an algorithm by its name, on one machine and on several;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`layout`]: orders of vertices and plans of a static cache, by name;
@@ -135,7 +136,8 @@
 //! ```
 
 pub use nakshi_commands::{
-    Error, Result, analysis, cluster, files, info, layout, lookup, names, table, write_back,
+    Error, Result, analysis, cluster, files, info, layout, lookup, names, table, topology,
+    write_back,
 };
 pub use nakshi_engine as engine;
 pub use nakshi_io as io;

@@ -131,6 +131,7 @@ fn a_store_with_properties_and_a_log_answers_as_before() {
     let projection = Projection {
         edge_types: Some(vec!["follows".into(), "trusts".into()]),
         weight: Some("weight".into()),
+        missing: Some(1.0),
         ..Projection::default()
     };
     let (options, hooks) = (ImportOptions::default(), Hooks::default());

@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..orders import Order
 from ..result import RowFormat
 from . import options
-from .output import plain, print_json, print_pairs, print_table
+from .output import plain, print_json, print_pairs, print_table, state
 
 
 def option(parameter: Parameter, required: bool = True, help: str | None = None) -> click.Option:
@@ -106,6 +106,7 @@ def _run(
     graph = Graph(store)
     settings = {key: chosen.pop(key) for key in _SETTINGS}
     settings["progress"] = chosen.pop("progress")
+    settings |= _lists(chosen)
     result = graph.run(name, **settings, **_parameters(graph, name, chosen))
     if out is not None:
         result.write(out, format=format)  # type: ignore[arg-type]
@@ -119,6 +120,7 @@ def _run(
             "threads": stats["threads"],
             "vertices": graph.num_vertices,
             "edges": graph.num_edges,
+            **({"topology": stats["topology"]} if "topology" in stats else {}),
             "iterations": stats["iterations"],
             "seconds": stats["seconds"],
             "memory": stats["memory"],
@@ -139,6 +141,12 @@ def _run(
         print_table(head, [(_id(row[0]), *row[1:]) for row in rows])
 
 
+def _lists(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Options that choose edge lists, as arguments."""
+    at = chosen.pop("at").replace("-", "_")
+    return {"at": at, "missing_weight": chosen.pop("missing_weight")}
+
+
 def _id(value: Any) -> str:
     """An id as text, without thousands separators."""
     return str(value) if isinstance(value, int) else plain(value)
@@ -150,10 +158,13 @@ def _summary(graph: Any, name: str, summary: dict[str, Any], stats: dict[str, An
     seconds, memory, io = stats["seconds"], stats["memory"], stats["io"]
     budget = memory.get("budget")
     found = {key: value for key, value in summary.items() if key != "iterations"}
+    if "unused_weights" in found:
+        found["unused_weights"] = ", ".join(found["unused_weights"])
     print_pairs(
         [
             ("algorithm", name),
             ("graph", f"{graph.num_vertices:,} vertices, {graph.num_edges:,} edges"),
+            *([("state", state(stats["topology"]))] if "topology" in stats else []),
             *((key.replace("_", " "), value) for key, value in found.items()),
             ("engine", f"{stats['engine']}, {stats['threads']} threads"),
             ("iterations", stats["iterations"]),
@@ -189,6 +200,7 @@ def _estimate(name: str, store: str, as_json: bool, threads: int | None, **chose
     graph = Graph(store)
     memory = chosen.pop("memory")
     mode = {key: chosen.pop(key) for key in ("selective", "static_cache")}
+    mode |= _lists(chosen)
     found = graph.estimate(name, threads=threads, **mode, **_parameters(graph, name, chosen))
     _tell(name, found, memory, as_json)
 
@@ -271,6 +283,8 @@ def _add(name: str, declared: Declaration) -> None:
         options.quiet,
         selective,
         static_cache,
+        options.at,
+        options.missing_weight,
         click.option("--timeout", type=float, metavar="SECONDS", help="Stop after this long."),
         options.threads,
         options.memory,
@@ -294,6 +308,8 @@ def _add(name: str, declared: Declaration) -> None:
         options.as_json,
         selective,
         static_cache,
+        options.at,
+        options.missing_weight,
         options.threads,
         options.memory,
     ):

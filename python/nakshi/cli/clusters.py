@@ -11,7 +11,7 @@ import click
 from ..declared import DECLARATIONS
 from . import options
 from .algorithms import option
-from .output import print_json, print_pairs, print_table
+from .output import print_json, print_pairs, print_table, state
 
 if TYPE_CHECKING:
     from ..advice import Advice
@@ -68,6 +68,8 @@ def cluster() -> None:
     "--columns", metavar="SRC,DST[,W]", help="Of EDGES: columns by name or number from 1."
 )
 @click.option("--nodes", metavar="FILE", help="With EDGES: vertices that may have no edge.")
+@options.at
+@options.missing_weight
 @click.option("--out", metavar="FILE", help="Write all rows: .tsv, .csv or .parquet.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Fail after this long.")
 @click.option("--deadline", metavar="TIME", help="End before this, as 30s, with the values so far.")
@@ -129,7 +131,7 @@ def run_(
 
     if out is not None and not out.endswith((".tsv", ".csv", ".parquet")):
         raise click.UsageError(f"--out {out}: the file must end in .tsv, .csv or .parquet")
-    chosen |= {"workers": workers, "local": local}
+    chosen |= {"workers": workers, "local": local, "at": chosen["at"].replace("-", "_")}
     chosen["hosts"] = None if hosts is None else read_hosts(hosts)
     given = {
         name: value for name, value in chosen.items() if value is not None and value is not False
@@ -222,6 +224,7 @@ def _print_run(algorithm: str, graph: Graph | EdgeFile, result: Result) -> None:
         [
             ("algorithm", algorithm),
             ("graph", name),
+            *([("state", state(stats["topology"]))] if "topology" in stats else []),
             *((key.replace("_", " "), value) for key, value in result.summary.items()),
             ("servers", f"{len(done)} with {stats['threads']} threads"),
             ("supersteps", stats["iterations"]),

@@ -51,6 +51,19 @@ quiet = click.option(
     default=None,
     help="Draw progress bars; default: only on a terminal.",
 )
+at = click.option(
+    "--at",
+    type=click.Choice(["last-commit", "last-compaction"]),
+    default="last-commit",
+    help="State of a store with properties. Its edge lists are those of the last compaction; for "
+    "last-commit (default) they are brought up to date first.",
+)
+missing_weight = click.option(
+    "--missing-weight",
+    type=float,
+    metavar="NUMBER",
+    help="Weight of edges without the property that --weight names; refused by default.",
+)
 stripes = click.option(
     "--stripe",
     "stripes",

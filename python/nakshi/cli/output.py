@@ -36,6 +36,16 @@ def print_pairs(pairs: Iterable[tuple[str, Any]]) -> None:
         click.echo(f"{name:<{width}}  {value}")
 
 
+def state(topology: Mapping[str, Any]) -> str:
+    """The state of a store with properties that a run was about."""
+    if topology["at"] == "last_compaction":
+        left = "; changes since then are left out" if topology["stale"] else ""
+        return f"last compaction (commit {topology['commit']}){left}"
+    took = topology["seconds"]
+    made = f", edge lists made in {took:.3f} s" if took else ""
+    return f"last commit ({topology['commit']}){made}"
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A small table: text to the left, numbers to the right."""
     cells = [[plain(value) for value in row] for row in rows]

@@ -15,9 +15,10 @@ use std::path::Path;
 pub use nakshi_store::export::{ExportFormat, ExportOptions, Exported};
 
 use crate::PropertyEntry;
+use crate::topology::{EdgeWeight, Topology};
 use nakshi_store::export::{ExportSource, choose};
 use nakshi_store::import::Hooks;
-use nakshi_store::{Error, Result, Store};
+use nakshi_store::{AmendOptions, Error, Result, Store};
 
 /// Exports as [`nakshi_store::export::export_edges`], and a store with properties as tables of nodes
 /// and edges with all of them. For Neo4j `path` is a directory, which must not exist. The
@@ -33,6 +34,9 @@ pub fn export(
     hooks: &Hooks,
 ) -> Result<Exported> {
     match own_form(store, path, options)? {
+        None if PropertyEntry::of(store.manifest())?.is_some() => {
+            lists(store, path, options, hooks)
+        }
         None => nakshi_store::export::export_edges(store, path, options, hooks),
         Some(OwnForm::Tables) => {
             let manifest = store.manifest();
@@ -57,6 +61,20 @@ pub fn export(
             neo4j::neo4j(&source, path)
         }
     }
+}
+
+/// Writes the edge lists of a store with properties as they are after the last commit, with the property
+/// that the options name as weight.
+fn lists(store: &Store, path: &Path, options: &ExportOptions, hooks: &Hooks) -> Result<Exported> {
+    let source = ExportSource { store, weight: None, hooks };
+    let graph = graph::snapshot(&source, options.memory)?;
+    let weight = options.weight.clone();
+    let weight = weight.map(|property| EdgeWeight { property, missing: None });
+    let amend = AmendOptions { memory: options.memory, threads: 1 };
+    let store = graph.state().base.store()?;
+    let topology = Topology::bring_up_to_date(&graph, &store, weight.as_ref(), amend, hooks)?;
+    drop(graph);
+    nakshi_store::export::export_edges(topology.store(), path, options, hooks)
 }
 
 /// The forms of files that this crate writes itself.

@@ -40,8 +40,8 @@ pub(super) enum Role {
     Ignored,
 }
 
-/// Name of the property that holds the labels.
-pub(crate) const LABELS: &str = "labels";
+/// The property that labels are kept as.
+pub(crate) use super::super::spec::LABELS;
 
 /// The column with the time of an edge.
 pub(crate) const TIME: &str = "timestamp";

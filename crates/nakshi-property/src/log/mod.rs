@@ -14,5 +14,6 @@ pub(super) use file::Changes;
 pub use op::Change;
 pub(super) use op::EncodedChanges;
 pub(super) use reader::LogReader;
+pub use reader::has_changes;
 pub(crate) use reader::logs;
 pub(super) use writer::{CommitGroup, LogWriter};

@@ -4,7 +4,7 @@ use super::super::PropertyEntry;
 use super::file::{self, Changes, HEADER, LogFile};
 use nakshi_io::CancelToken;
 use nakshi_store::files::{Uuid, parse_uuid};
-use nakshi_store::{Error, Manifest, OpenLog, Result};
+use nakshi_store::{Error, Manifest, OpenLog, Result, Store};
 use std::path::{Path, PathBuf};
 
 /// Position of a reader in the log.
@@ -165,4 +165,18 @@ pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Res
         found.push(OpenLog { name, path, file, len });
     }
     Ok(found)
+}
+
+/// Returns true if the log of a store has commits. It reads up to the first of them.
+///
+/// # Errors
+/// Those of reading the log; [`Error::Cancelled`].
+pub fn has_changes(store: &Store, cancel: &CancelToken) -> Result<bool> {
+    let mut found = false;
+    let done = LogReader::new(store.path(), store.manifest())?.read(cancel, |_, _| {
+        found = true;
+        // Ends the reading.
+        Err(Error::Abandoned)
+    });
+    if found { Ok(true) } else { done.map(|()| false) }
 }

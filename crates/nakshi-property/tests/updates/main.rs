@@ -7,6 +7,7 @@ mod acid;
 mod conditions;
 mod disk;
 mod handle;
+mod lists;
 mod model;
 
 use std::path::Path;
@@ -58,6 +59,7 @@ proptest! {
                 }
                 Step::Compact => {
                     store.compact(&options(), &Hooks::default()).unwrap();
+                    model.apply(step);
                     prop_assert_eq!(store.log_bytes(), 0);
                     prop_assert_eq!(&searchable(&store), &declared);
                     kept.push((store.snapshot(), model.clone()));
@@ -70,6 +72,7 @@ proptest! {
             }
         }
         compare(&store.snapshot(), &model)?;
+        lists::compare_lists(&path, &store.snapshot(), &model)?;
         watcher.refresh().unwrap();
         compare(&watcher.snapshot(), &model)?;
         drop(store);

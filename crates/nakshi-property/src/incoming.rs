@@ -1,0 +1,116 @@
+//! The edges that lead to a node, with their properties.
+//!
+//! Properties of an edge are kept with its source. The in-lists of the store say which nodes have edges to
+//! a node; their records are searched for these edges.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use nakshi_io::IoStats;
+
+use super::graph::PropertyGraph;
+use super::record::EdgeRecord;
+use super::value::Value;
+use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
+
+/// Source, type, time and properties of an edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IncomingEdge {
+    /// Id of the source.
+    pub source: ExternalId,
+    /// Type of the edge.
+    pub edge_type: String,
+    /// Time, in the unit of the import.
+    pub timestamp: i64,
+    /// Properties that are not null, by name.
+    pub properties: Vec<(String, Value)>,
+}
+
+impl PropertyGraph {
+    /// The edges of a type, or of any, that lead to a node, in the order of types, times and sources. The
+    /// records of their sources are read to the end, which takes a while where these are long.
+    ///
+    /// # Errors
+    /// [`Error::NoNode`]; [`Error::Invalid`] for an unknown type; damage.
+    pub fn get_incoming_edges(
+        &self,
+        id: &ExternalId,
+        edge_type: Option<&str>,
+    ) -> Result<Vec<IncomingEdge>> {
+        let state = self.state();
+        let v = state.node(id)?;
+        let ty = edge_type.map(|name| state.schema.known_type(name)).transpose()?;
+        let mut found = Vec::new();
+        for source in self.sources_of(v)? {
+            let mut records = self.records_of(source)?;
+            records.retain(|record| ty.is_none_or(|ty| record.type_number() == ty));
+            for record in records {
+                for (i, end) in (0..).zip(record.ends(0..record.len())?) {
+                    if end == u64::from(v) {
+                        found.push(self.incoming(&record, source, i)?);
+                    }
+                }
+            }
+        }
+        found.sort_by_key(|(key, _)| *key);
+        Ok(found.into_iter().map(|(_, edge)| edge).collect())
+    }
+
+    /// The edge at a place of a record, and where it belongs.
+    fn incoming(
+        &self,
+        record: &EdgeRecord,
+        source: VertexId,
+        i: u64,
+    ) -> Result<((u64, i64, VertexId), IncomingEdge)> {
+        let data = self.get_edge_data(record, i)?;
+        let properties = data.properties.into_iter();
+        let edge = IncomingEdge {
+            source: self.state().external(source.into())?,
+            edge_type: record.edge_type().to_owned(),
+            timestamp: data.timestamp,
+            properties: properties.map(|(name, value)| (name.to_owned(), value)).collect(),
+        };
+        Ok(((record.type_number(), data.timestamp, source), edge))
+    }
+
+    /// The nodes that have, or have had, edges to a node.
+    fn sources_of(&self, v: VertexId) -> Result<BTreeSet<VertexId>> {
+        let state = self.state();
+        let mut found: BTreeSet<VertexId> =
+            state.log.leading_to(v).map(|(source, _)| source).collect();
+        if u64::from(v) < state.filed() {
+            let store = state.base.store()?;
+            match in_list(&store, v) {
+                Ok(list) => found.extend(list),
+                // A compaction has removed the lists of this snapshot, and left only what was loaded.
+                Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                    found.extend(0..u32::try_from(state.numbered()).unwrap_or(u32::MAX));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        found.retain(|source| state.is_alive(*source));
+        Ok(found)
+    }
+}
+
+/// The nodes that have edges to a node in the files.
+fn in_list(store: &Store, v: VertexId) -> Result<Vec<VertexId>> {
+    let adjacency = store.adjacency(Direction::In)?;
+    let extent = adjacency.extent(v);
+    let mut found = Vec::new();
+    if extent.is_empty() {
+        return Ok(found);
+    }
+    let mut reader = adjacency.file().reader(1, Arc::new(IoStats::default()))?;
+    let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
+    reader.submit(extent, 0)?;
+    if let Some(block) = reader.next()? {
+        adjacency
+            .list(block.slack(), 0..len)
+            .and_then(|list| list.decode_into(&mut found))
+            .map_err(|error| adjacency.blame(v, error))?;
+    }
+    Ok(found)
+}

@@ -1,0 +1,77 @@
+//! Ids, values and edges as Python objects, and back.
+
+use nakshi::property::{EdgeData, Value};
+use nakshi::store::ExternalId;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+
+pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(ExternalId::Text(text.to_str()?.to_owned()));
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(ExternalId::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if object.is_instance_of::<PyBool>() || !object.hasattr("__index__")? {
+        let name = object.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("an id is int, str or bytes, not {name}")));
+    }
+    let number = object.call_method0("__index__")?;
+    match number.extract::<i64>() {
+        Ok(id) => Ok(ExternalId::I64(id)),
+        Err(_) => Ok(ExternalId::Big(number.str()?.to_str()?.to_owned())),
+    }
+}
+
+pub(crate) fn of_id<'py>(py: Python<'py>, id: &ExternalId) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match id {
+        ExternalId::U64(id) => id.into_pyobject(py)?.into_any(),
+        ExternalId::I64(id) => id.into_pyobject(py)?.into_any(),
+        ExternalId::Big(id) => py.get_type::<PyInt>().call1((id,))?,
+        ExternalId::Text(id) => PyString::new(py, id).into_any(),
+        ExternalId::Bytes(id) => PyBytes::new(py, id).into_any(),
+    })
+}
+
+pub(crate) fn ids<'py>(py: Python<'py>, ids: &[ExternalId]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    ids.iter().try_for_each(|id| list.append(of_id(py, id)?))?;
+    Ok(list)
+}
+
+pub(crate) fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::Int(v) | Value::Timestamp(v) => v.into_pyobject(py)?.into_any(),
+        Value::Float(v) => PyFloat::new(py, *v).into_any(),
+        Value::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
+        Value::List(items) => {
+            let list = PyList::empty(py);
+            items.iter().try_for_each(|item| list.append(of_value(py, item)?))?;
+            list.into_any()
+        }
+    })
+}
+
+pub(crate) fn dict<'py>(py: Python<'py>, values: &[(&str, Value)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    values.iter().try_for_each(|(name, value)| dict.set_item(name, of_value(py, value)?))?;
+    Ok(dict)
+}
+
+/// Source, type, time and properties of an edge.
+pub(crate) type Incoming<'py> = (Bound<'py, PyAny>, String, i64, Bound<'py, PyDict>);
+
+/// Destination, time and properties of an edge.
+pub(crate) type Edge<'py> = (Bound<'py, PyAny>, i64, Bound<'py, PyDict>);
+
+pub(crate) fn edge<'py>(py: Python<'py>, data: &EdgeData<'_>) -> PyResult<Edge<'py>> {
+    Ok((of_id(py, &data.destination)?, data.timestamp, dict(py, &data.properties)?))
+}
+
+pub(crate) fn edges<'py>(py: Python<'py>, found: &[EdgeData<'_>]) -> PyResult<Vec<Edge<'py>>> {
+    found.iter().map(|data| edge(py, data)).collect()
+}
