@@ -87,7 +87,9 @@ miri asan tsan fuzz: ## interpreters, sanitizers and fuzzing (nightly Rust)
 
 .PHONY: wheel
 wheel: $(VENV)/.builder ## an abi3 wheel in dist/, without line tables
-	@$(PYTHON) -m maturin build $(PROFILE) --strip --generate-stubs --out dist
+	@# The stubs come from the symbols, which the wheel does not have.
+	@$(PYTHON) -m maturin generate-stubs --profile release --out python
+	@$(PYTHON) -m maturin build $(PROFILE) --strip --out dist
 
 .PHONY: clean
 clean: ## remove the venv and everything built
