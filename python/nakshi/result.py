@@ -335,7 +335,8 @@ class _Tree:
         while self.missing is None or not self.missing[row]:
             row = self.row(self.parents[row])
             rows.append(row)
-        return self.ids[rows[::-1]].tolist()
+        path: list[Any] = self.ids[rows[::-1]].tolist()
+        return path
 
 
 def _peak_rss() -> int:
