@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,20 @@ __all__ = [
     "starts",
 ]
 
-Scalar = str | bytes | int | float | bool
+Scalar = (
+    str
+    | bytes
+    | int
+    | float
+    | bool
+    | datetime.date
+    | datetime.datetime
+    | datetime.time
+    | datetime.timedelta
+)
 Property = Scalar | Sequence[Scalar] | None
-"""A value of a property. Times are milliseconds since 1970-01-01 00:00 UTC."""
+"""A value of a property. Instants come back in UTC; the times of edges are milliseconds since 1970-01-01
+00:00 UTC. A date or instant outside the years 1 to 9999 is an integer: days, or microseconds."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ __all__ = [
     "Nodes",
     "Input",
     "nodes_file",
+    "pairs",
     "prepare",
     "stream",
+    "vertices",
 ]
 
 
@@ -58,7 +60,7 @@ Nodes = Union[str, "os.PathLike[str]", ArrowStream, Column]
 
 _FORMS = (
     "edges must be a path, a list of paths, a table with __arrow_c_stream__, a tuple of arrays "
-    "(sources, targets[, weights]), an array of shape (n, 2), a SciPy sparse matrix or a graph of "
+    "(sources, targets[, weights]), an array of shape (n, 2) or (2, n), a SciPy sparse matrix or a graph of "
     "NetworkX or igraph"
 )
 
@@ -172,11 +174,32 @@ def _sound(matrix: Any) -> Any:
 def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
     if hasattr(edges, "__arrow_c_stream__"):
         return stream(edges)
-    arrays = _arrays(edges)
-    names = ["source", "target", "weight"][: len(arrays)]
+    arrays = _arrays(edges, bool(options.get("weighted")))
     if options.get("weighted") and len(arrays) < 3:
         raise ParameterError("weighted=True needs a third array with the weights")
-    options["columns"] = names if options.get("weighted") else names[:2]
+    if not options.get("weighted") and len(arrays) > 2:
+        raise ParameterError(
+            "a third array of weights, which weighted=True reads; leave it out for edges without"
+        )
+    options["columns"] = list(_NAMES[: len(arrays)])
+    return _batches(arrays)
+
+
+#: Columns of edges that are given as arrays.
+_NAMES = ("source", "target", "weight")
+
+
+def pairs(edges: Any, weighted: bool = False) -> _core.Batches:
+    """Edges in arrays as a table with the columns `source`, `target` and, if given, `weight`."""
+    return _batches(_arrays(edges, weighted))
+
+
+def vertices(nodes: Any) -> _core.Batches:
+    """Ids in an array as a table with the column `id`."""
+    return _core.Batches.from_arrays([("id", _array(nodes))])
+
+
+def _batches(arrays: Sequence[Any]) -> _core.Batches:
     columns = [_array(array) for array in arrays]
     lengths = sorted({len(column) for column in columns})
     if len(lengths) > 1:
@@ -184,7 +207,7 @@ def _edges(edges: Any, options: dict[str, Any]) -> _core.Batches:
             f"arrays of {' and '.join(map(str, lengths))} values; sources, targets and weights "
             "must have one value an edge"
         )
-    return _core.Batches.from_arrays(list(zip(names, columns)))
+    return _core.Batches.from_arrays(list(zip(_NAMES, columns)))
 
 
 def stream(table: Any) -> _core.Batches:
@@ -195,20 +218,44 @@ def stream(table: Any) -> _core.Batches:
     return _core.Batches.from_arrays([(str(name), _array(frame[name])) for name in frame])
 
 
-def _arrays(edges: Any) -> list[Any]:
+def _arrays(edges: Any, weighted: bool) -> list[Any]:
     if isinstance(edges, tuple) and len(edges) in (2, 3):
         return list(edges)
     import numpy as np
 
     if isinstance(edges, (np.ndarray, list)):
         table = np.asarray(edges)
+        if table.ndim == 2 and _is_index(edges, table.shape, weighted):
+            return list(edges if isinstance(edges, list) else table)
         if table.ndim == 2 and table.shape[1] in (2, 3):
             if isinstance(edges, list) and table.dtype.kind == "f":
                 # Column by column, because weights would turn the ids beside them into floats.
                 return [list(column) for column in zip(*edges)]
             return [table[:, column] for column in range(table.shape[1])]
-        raise ParameterError(f"an array of shape {table.shape} is no edge list; it must be (n, 2)")
+        raise ParameterError(
+            f"an array of shape {table.shape} holds no edges; an edge list is (n, 2), an edge index "
+            "(2, n)"
+        )
     raise ParameterError(f"{type(edges).__name__} given; {_FORMS}")
+
+
+def _is_index(edges: Any, shape: tuple[int, int], weighted: bool) -> bool:
+    """Returns True for a row of sources and one of targets, False for an edge a row.
+
+    Raises:
+        ParameterError: the shape fits both.
+    """
+    rows, columns = shape
+    if rows != 2 or columns == 3 and weighted:
+        return False
+    if columns not in (2, 3):
+        return True
+    if isinstance(edges, list) and all(isinstance(edge, tuple) for edge in edges):
+        return False
+    raise ParameterError(
+        f"edges of shape {shape} may be a list or an index; give tuple(edges) if its rows are sources "
+        "and targets, tuple(zip(*edges)) or tuple(edges.T) if each row is an edge"
+    )
 
 
 def _array(values: Any) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "DeadlineError",
     "ClusterError",
     "InternalError",
+    "InputWarning",
 ]
 
 
@@ -37,7 +38,7 @@ class StoreError(NakshiError):
 
 
 class StoreNotFoundError(StoreError, FileNotFoundError):
-    """There is no store (or no input file) at the given path."""
+    """There is no store at the given path."""
 
     def __str__(self) -> str:
         return _message(self)
@@ -112,6 +113,10 @@ class ClusterError(NakshiError):
 
 class InternalError(NakshiError):
     """A bug in nakshi: please report it with the message. The process is still usable."""
+
+
+class InputWarning(UserWarning):
+    """Rows or nodes that an import skipped, replaced or created, as its options say."""
 
 
 #: Advice in errors when the system starts no more threads or processes.

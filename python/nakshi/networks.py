@@ -37,8 +37,8 @@ class Network:
 
 
 def converted(
-    edges: Any, nodes: Any, properties: bool, options: dict[str, Any]
-) -> tuple[Any, Any, bool]:
+    edges: Any, nodes: Any, properties: bool | None, options: dict[str, Any]
+) -> tuple[Any, Any, bool | None]:
     """Edges, nodes and whether they have properties; completes `options` by what a graph says itself.
 
     Anything but a graph of NetworkX or igraph is returned as it was given.
@@ -49,6 +49,8 @@ def converted(
     if nodes is not None:
         raise ParameterError("a graph has its nodes itself; leave out nodes=")
     directed = network.directed and options.get("directed", True)
+    # A graph without edges is no sign of a wrong separator.
+    options["allow_empty"] = True
     ids, texts = _ids(network.ids)
     sources, targets = ([texts[end] for end in ends] for ends in (network.sources, network.targets))
     weights = network.edge_attributes.get(_WEIGHT)
@@ -60,7 +62,7 @@ def converted(
             options["duplicates"] = "keep"
         return *_tables(network, ids, sources, targets, directed), True
     options["directed"] = directed
-    if network.parallel and options.get("duplicates", "drop") == "drop":
+    if network.parallel and options.get("duplicates") in (None, "drop"):
         options["duplicates"] = "keep"
     if weights is None:
         return (sources, targets), ids, False

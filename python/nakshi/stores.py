@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 from . import _core, reorder, tables
 from .declared import DECLARATIONS
 from .edges import nodes_file, prepare
-from .errors import ParameterError
+from .errors import InputWarning, ParameterError
 from .formats import Format
 from .graph import Graph
 from .networks import converted
@@ -21,7 +22,7 @@ from .units import parse_size
 
 if TYPE_CHECKING:
     from .edges import Edges, Nodes
-    from .tables import Tables
+    from .tables import Columns, Tables
 
 __all__ = ["algorithms", "backup", "build", "check", "export", "generate", "open_store"]
 
@@ -47,17 +48,21 @@ def build(
     edges: Edges | Tables,
     *,
     nodes: Nodes | Tables | None = None,
-    properties: bool = False,
+    properties: bool | None = None,
     directed: bool = True,
     weighted: bool = False,
     format: Format = "auto",
-    columns: Sequence[str | int] | None = None,
+    columns: Columns | None = None,
     separator: str | None = None,
     header: bool | None = None,
+    missing_nodes: Literal["error", "create", "skip"] | None = None,
+    parallel_edges: Literal["keep", "replace", "error"] | None = None,
+    id_spaces: Literal["headers", "labels"] | None = None,
+    allow_empty: bool = False,
     layout: Layout | PropertyLayout = "auto",
     property_layout: PropertyLayout | None = None,
     searchable: Sequence[str] = (),
-    duplicates: Literal["drop", "keep", "sum"] = "drop",
+    duplicates: Literal["drop", "keep", "sum"] | None = None,
     self_loops: Literal["keep", "drop"] = "keep",
     encoding: Literal["packed", "raw"] = "packed",
     page_size: int | str = 4096,
@@ -82,7 +87,9 @@ def build(
             - a DataFrame (polars, pandas) or any object with ``__arrow_c_stream__``;
             - a tuple of arrays ``(sources, targets)`` or ``(sources, targets, weights)``, each of
               shape ``(num_edges,)``: integers or text;
-            - an array of shape ``(num_edges, 2)``;
+            - an array of shape ``(num_edges, 2)``, or ``(2, num_edges)``, a row of sources and one
+              of targets; of two or three edges the latter looks like the former, and a tuple of arrays
+              says which it is;
             - a square SciPy sparse matrix: an edge ``i -> j`` for every stored entry, vertices
               ``0`` to ``n - 1`` whether or not they have edges;
             - a graph of NetworkX or igraph, whose own direction counts. Where edges have no attribute
@@ -91,24 +98,40 @@ def build(
               attribute ``labels`` and the edge attributes ``type`` and ``timestamp`` are those of
               the store. Parallel edges of a multigraph are kept.
         nodes: vertices that may have no edge: a file's path, an array of ids, or a table whose
-            first column (or column ``id``) has them.
+            first column (or column ``id``) has them. A table with more columns is one of nodes with
+            properties.
         properties: load tables with properties: ``edges`` and ``nodes`` are paths or objects with
             ``__arrow_c_stream__``, lists of them, or dicts of them by type of the edges and label
-            of the nodes. Columns have typed headers (``:ID``, ``:START_ID``, ``:END_ID``,
-            ``:TYPE``, ``:LABEL``, ``name:type``) or well-known names (``id``, ``source``,
-            ``target``, ``type``, ``timestamp``); all others are properties, whose types values
-            tell. A label is an id space: the ids of its nodes are ``"Label:id"``. An edge with the
-            source, type and target of an earlier edge replaces that, unless ``duplicates="keep"``.
+            of the nodes; edges may be arrays too. Columns have typed headers (``:ID``,
+            ``:START_ID``, ``:END_ID``, ``:TYPE``, ``:LABEL``, ``name:type``) or well-known names
+            (``id``, ``source``, ``target``, ``type``, ``timestamp``); all others are properties,
+            whose types values tell. By default True where a table of nodes has properties or tables
+            come by type or label, else False.
         directed: whether an edge leads from source to target only.
         weighted: read weights: the column after the target, or the third of ``columns``.
         format: format of the files; by default detected from content and name.
         columns: source, target and weight column of a table or file with columns, by name or
             by number from 1. By default columns with well-known names (``source``, ``src``,
-            ``from`` ...), else the first two and, if ``weighted``, the third.
+            ``from`` ...), else the first two and, if ``weighted``, the third. Of tables with
+            properties source and target, or a dict of headers by column:
+            ``{"login": ":ID", "who": ":START_ID", "born": "born:date"}``; a dict of such dicts is by
+            label of nodes and type of edges, ``"nodes"`` and ``"edges"``. With ``header=False`` a list
+            has the headers of all columns.
         separator: character between columns of a text file; detected by default. A column may
             stand in double quotes, which are doubled inside (RFC 4180), and ends on its line. Lines
             end with LF, CRLF or CR. Tables with properties have no quotes between tabs.
         header: whether a text file begins with a line of column names; detected by default.
+        missing_nodes: of tables with properties, where tables of nodes are given: ends of edges that
+            none of them has are an error (``"error"``, the default), become nodes without properties
+            (``"create"``), or their edges are left out (``"skip"``).
+        parallel_edges: of tables with properties: rows with the same source, type and target are all
+            kept (``"keep"``), replaced by the last (``"replace"``) or an error (``"error"``). By
+            default all that differ in time or properties are kept, and equal rows are one edge.
+        id_spaces: of tables with properties: ids are of one space unless headers name some
+            (``:ID(Person)``, ``:START_ID(Person)``, LDBC's ``Person.id``); a table of nodes whose label
+            is such a name is in that space. ``"labels"`` puts every table of nodes in the space of its
+            label. An id of a space is ``"Person:933"`` in the graph.
+        allow_empty: make a graph without edges if none is read, which is an error otherwise.
         layout: order of the vertices on disk: ``"degree"`` (hubs first), ``"original"`` (by id),
             ``"random"``. ``"auto"`` takes the one of the first two that makes the lists of a sample
             of vertices shorter; ``graph.info()`` shows the choice. The other orders of
@@ -125,8 +148,9 @@ def build(
             reading all values, but reading a value takes ten times as long. ``memory`` must be at
             least 384 MiB then.
         duplicates: treatment of edges that occur more than once: ``"drop"`` all but one (the
-            smallest weight stays), ``"keep"`` all, or ``"sum"`` their weights. A sum that 64 bits or
-            a double cannot hold is an error.
+            smallest weight stays; the default), ``"keep"`` all, or ``"sum"`` their weights. A sum
+            that 64 bits or a double cannot hold is an error. Tables with properties have
+            ``parallel_edges`` for that.
         self_loops: ``"keep"`` or ``"drop"`` edges from a vertex to itself.
         encoding: encoding of edge lists; ``"packed"`` is smaller, ``"raw"`` takes 4 bytes an edge.
         page_size: unit of checksums and of caching, 512 B to 1 MiB, a power of two.
@@ -140,10 +164,13 @@ def build(
         progress: as for algorithms.
 
     Returns:
-        The new store, opened. ``graph.info()`` has the counts of duplicates and self-loops.
+        The new store, opened. ``graph.info()["import"]`` has the counts, of duplicates and
+        self-loops for example, and in ``notes`` what the import guessed or did not read. What
+        options made it skip, replace or create is an :class:`InputWarning <nakshi.errors.InputWarning>`
+        too.
 
     Raises:
-        InputError: the input cannot be read; the message names file and line.
+        InputError: the input cannot be read or has no edge; the message names file and line.
         StoreExistsError: ``path`` exists.
         BudgetError, StorageError: not enough memory or disk; the directory is not writable.
         KeyboardInterrupt: Ctrl-C, within 0.2 seconds.
@@ -152,12 +179,16 @@ def build(
         "directed": directed,
         "weighted": weighted,
         "format": format,
-        "columns": None if columns is None else [str(column) for column in columns],
+        "columns": columns,
         "separator": separator,
         "header": header,
         "layout": layout,
         "property_layout": property_layout,
         "searchable": [searchable] if isinstance(searchable, str) else list(searchable),
+        "missing_nodes": missing_nodes,
+        "parallel_edges": parallel_edges,
+        "id_spaces": id_spaces,
+        "allow_empty": allow_empty,
         "duplicates": duplicates,
         "self_loops": self_loops,
         "encoding": encoding,
@@ -168,7 +199,9 @@ def build(
         "threads": threads,
     }
     edges, nodes, properties = converted(edges, nodes, properties, options)
-    report(path, edges, nodes, options, progress, properties=properties)
+    told = report(path, edges, nodes, options, progress, properties=properties)
+    for warning in told.get("warnings", ()):
+        warnings.warn(warning, InputWarning, stacklevel=2)
     return Graph(path)
 
 
@@ -179,12 +212,12 @@ def report(
     options: dict[str, Any],
     progress: ProgressArgument,
     *,
-    properties: bool = False,
+    properties: bool | None = None,
 ) -> dict[str, Any]:
     """Import with options as a dictionary and return the report, for the command line."""
-    if properties:
+    if tables.are_tables(nodes, edges, options) if properties is None else properties:
         return tables.load(path, nodes, edges, options, progress)
-    options = dict(options)
+    options = _plain(options)
     named = options.pop("property_layout", None) or options["layout"]
     if named in get_args(PropertyLayout):
         raise ParameterError(f"{named!r} is a layout of properties; give properties=True")
@@ -193,7 +226,7 @@ def report(
     if options["layout"] not in reorder.IMPORTED:
 
         def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:
-            return report(first, edges, nodes, plain, progress)
+            return report(first, edges, nodes, plain, progress, properties=False)
 
         return reorder.import_in_order(path, options, progress, run)
     source = prepare(edges, options)
@@ -210,6 +243,32 @@ def report(
         )
     outcome: dict[str, Any] = json.loads(text)
     return outcome
+
+
+#: Options of tables with properties, and what takes their place without properties.
+_OF_TABLES = {
+    "missing_nodes": "it goes with tables of nodes",
+    "parallel_edges": "of plain edges duplicates= says it",
+    "id_spaces": "plain edges have one space of ids",
+}
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of an import without properties."""
+    options = dict(options)
+    for name, instead in _OF_TABLES.items():
+        if options.pop(name, None) is not None:
+            raise ParameterError(
+                f"{name} is of tables with properties (properties=True); {instead}"
+            )
+    columns = options.get("columns")
+    if isinstance(columns, Mapping):
+        raise ParameterError(
+            "a dict of columns is of tables with properties; name source and target (and weight)"
+        )
+    options["columns"] = None if columns is None else [str(column) for column in columns]
+    options["duplicates"] = options.get("duplicates") or "drop"
+    return options
 
 
 def generate(
@@ -368,15 +427,15 @@ def export(
 
     For a store with properties, CSV, TSV and Parquet files are tables of edges with all properties
     after the last commit, and ``nodes`` is such a table of nodes. ``build(properties=True)`` makes
-    the same graph of them, with ``duplicates="keep"`` if the store was built so. Columns have typed
+    the same graph of them, with ``parallel_edges="keep"`` where edges are equal. Columns have typed
     headers: ``:ID``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``timestamp:int``, and ``name:type`` for
     each property. Without ``nodes``, nodes without edges and all properties of nodes are left out.
     Inverses of types (``set_inverse``) are in no table.
 
-    In CSV an empty field is null and ``""`` an empty text. Times are milliseconds, bytes are written
-    as they are, and ``;`` separates the items of a list. Items that are empty or contain a semicolon
-    can be written to Parquet only, and TSV cannot hold text that is empty or contains a tab or a line
-    break.
+    In CSV an empty field is null and ``""`` an empty text. Timestamps are milliseconds, dates and
+    other times are in ISO 8601, bytes are written as they are, and ``;`` separates the items of a
+    list. Items that are empty or contain a semicolon can be written to Parquet only, and TSV cannot
+    hold text that is empty or contains a tab or a line break.
 
     Args:
         store: the store, or its path.

@@ -176,7 +176,7 @@ def test_ids_at_borders(ids: list[int], layout: Any, tmp_path: Path) -> None:
     last = ids[1:] + ids[:1]
     path = tmp_path / "edges.tsv"
     path.write_text("".join(f"{a}\t{b}\n" for a, b in zip(ids, last)))
-    pairs = [list(pair) for pair in zip(ids, last)]
+    pairs = list(zip(ids, last))
     for name, edges in [("file", path), ("lists", (ids, last)), ("pairs", pairs)]:
         graph = nakshi.build(tmp_path / name, edges, layout=layout)
         assert graph.bfs(source=ids[0]).to_dict() == {v: hops for hops, v in enumerate(ids)}
@@ -294,8 +294,8 @@ def test_options(tmp_path: Path) -> None:
     edges = ([1, 1, 2, 3], [2, 2, 1, 3], [5.0, 2.0, 4.0, 1.0])
 
     def count(**options: Any) -> int:
-        destination = tmp_path / str(len(list(tmp_path.iterdir())))
-        return nakshi.build(destination, edges, **options).num_edges
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        return nakshi.build(path, edges[:2], **options).num_edges
 
     assert count() == 3
     assert count(duplicates="keep") == 4

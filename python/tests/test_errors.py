@@ -30,7 +30,7 @@ def fails(error: type[Exception], text: str, *words: object) -> None:
 def test_the_tree() -> None:
     for name in nakshi.errors.__all__:
         kind = getattr(nakshi, name)
-        assert issubclass(kind, nakshi.NakshiError)
+        assert issubclass(kind, (nakshi.NakshiError, nakshi.InputWarning))
         assert kind.__doc__
         copy = pickle.loads(pickle.dumps(kind("what to do")))
         assert type(copy) is kind and str(copy) == "what to do"
@@ -52,10 +52,10 @@ def test_no_store(tmp_path: Path) -> None:
 
 
 def test_no_edges(tmp_path: Path) -> None:
-    with pytest.raises(nakshi.StoreNotFoundError, match="missing.tsv"):
+    with pytest.raises(nakshi.InputError, match="missing.tsv"):
         nakshi.build(tmp_path / "s", tmp_path / "missing.tsv")
     assert not (tmp_path / "s").exists()
-    fails(nakshi.StoreNotFoundError, "missing", "import", tmp_path / "missing", tmp_path / "s")
+    fails(nakshi.InputError, "missing", "import", tmp_path / "missing", tmp_path / "s")
 
 
 @pytest.mark.parametrize(

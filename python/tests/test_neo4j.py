@@ -33,7 +33,7 @@ def graph(tmp_path: Path) -> nakshi.Graph:
 
 
 def loaded(store: Path, edges: Path, nodes: Path) -> nakshi.Graph:
-    return nakshi.build(store, edges=edges, nodes=nodes, properties=True, progress=False)
+    return nakshi.build(store, edges, nodes=nodes, missing_nodes="create", progress=False)
 
 
 def rows(file: Path) -> list[dict[str, str]]:

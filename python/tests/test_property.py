@@ -46,6 +46,7 @@ def graph(tmp_path: Path, request: pytest.FixtureRequest) -> nakshi.Graph:
         edges=tmp_path / "edges.csv",
         nodes=tmp_path / "nodes.csv",
         properties=True,
+        missing_nodes="create",
         layout="columns" if searchable else request.param,
         searchable=["city", "note"] if searchable else [],
         progress=False,
@@ -194,7 +195,11 @@ def test_what_is_searchable(tmp_path: Path) -> None:
     def build(name: str, searchable: list[str] | str) -> nakshi.Graph:
         tables = {"edges": tmp_path / "edges.csv", "nodes": tmp_path / "nodes.csv"}
         return nakshi.build(
-            tmp_path / name, **tables, properties=True, searchable=searchable, progress=False
+            tmp_path / name,
+            **tables,
+            missing_nodes="create",
+            searchable=searchable,
+            progress=False,
         )
 
     def codecs(name: str) -> str:
@@ -213,8 +218,10 @@ def test_what_is_searchable(tmp_path: Path) -> None:
         build("h", ["age"])
     with pytest.raises(ParameterError, match="properties=True"):
         nakshi.build(tmp_path / "h", edges=tmp_path / "edges.csv", searchable=["city"])
-    words = ["import", tmp_path / "edges.csv", tmp_path / "c", "--properties", "--no-progress"]
-    done = run_cli(*words, "--nodes", tmp_path / "nodes.csv", "--searchable", "city")
+    words = ["import", tmp_path / "edges.csv", tmp_path / "c", "--missing-nodes", "create"]
+    done = run_cli(
+        *words, "--no-progress", "--nodes", tmp_path / "nodes.csv", "--searchable", "city"
+    )
     assert done.code == 0 and codecs("c").count("searchable") == 1
 
 
@@ -262,6 +269,7 @@ def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
         done = run_cli(*words)
         assert done.code in (1, 2) and mention in done.err and done.out == ""
     words = ["import", f"knows={tmp_path / 'edges.csv'}", tmp_path / "again", "--properties"]
+    words += ["--missing-nodes", "create"]
     assert run_cli(*words, "--nodes", tmp_path / "nodes.csv", "--no-progress").code == 0
     assert nakshi.open(tmp_path / "again").get_node_property("bob")["age"] == 28
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nakshi_property::PropertyEntry;
-use nakshi_store::{FORMAT_VERSION, FileEntry, Store};
+use nakshi_store::{FileEntry, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -70,7 +70,7 @@ pub fn info(store: &Store) -> Result<Info> {
     };
     Ok(Info {
         path: store.path().display().to_string(),
-        format: FORMAT_VERSION,
+        format: manifest.format(),
         uuid: manifest.uuid.clone(),
         content_hash: store.content_hash(),
         vertices: store.num_vertices(),

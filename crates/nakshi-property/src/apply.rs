@@ -232,6 +232,36 @@ impl GraphState {
         }
     }
 
+    /// Makes a change that is in no log yet; whether it changed anything.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a change of the type of parallel edges, of which the log would keep one;
+    /// those of [`GraphState::apply`].
+    pub(super) fn apply_new(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
+        if let Change::ChangeType { source, edge_type, destination, .. } = change
+            && let Some(key) = self.edge_key(source, edge_type, destination)?
+        {
+            let count = self.count_edges(key, lookups)?;
+            if count > 1 {
+                return Err(Error::Invalid(format!(
+                    "{source} and {destination} have {count} parallel edges of the type \
+                     '{edge_type}', and change_type is for one; delete them, and append those of the \
+                     new type"
+                )));
+            }
+        }
+        self.apply(change, lookups)
+    }
+
+    /// The number of edges of a source, type and destination.
+    fn count_edges(&self, key: EdgeKey, lookups: &mut Lookups) -> Result<usize> {
+        let mut rows = lookups.rows(self, key)?;
+        if let Some(fragment) = self.log.record(key.0, key.1) {
+            rows.retain(|row| !fragment.hides(*row));
+        }
+        Ok(rows.len() + usize::from(self.log.edge(key).is_some()))
+    }
+
     fn append_node(&mut self, id: &ExternalId, properties: &[(String, Value)]) -> Result<bool> {
         let v = match self.number(id)? {
             Some(v) if self.is_alive(v) => {

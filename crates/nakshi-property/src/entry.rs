@@ -43,6 +43,10 @@ impl PropertyLayout {
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
+    /// The format of stores that the files need: 2 where a property is a
+    /// [`Temporal`](crate::Temporal), which older versions do not know; absent otherwise.
+    #[serde(default, skip_serializing_if = "is_old")]
+    pub format: u32,
     /// Layout of the files; absent for columns.
     #[serde(default, skip_serializing_if = "PropertyLayout::is_columns")]
     pub layout: PropertyLayout,
@@ -77,6 +81,10 @@ pub struct SegmentEntry {
     pub edges: Vec<FileEntry>,
     /// Directory of these files.
     pub directory: Option<FileEntry>,
+}
+
+fn is_old(format: &u32) -> bool {
+    *format < 2
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -75,6 +75,7 @@ mod segment;
 mod spec;
 mod state;
 pub mod tao;
+mod temporal;
 mod texts;
 mod timeline;
 mod topology;
@@ -95,7 +96,10 @@ pub use entry::{PropertyEntry, PropertyLayout, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, NodeOrder, PropertyGraph};
 pub(crate) use import::TIME;
-pub use import::{LoadOptions, LoadReport, Reorder, Table, TableRows, load, load_with};
+pub use import::{
+    ColumnHeader, IdSpaces, LoadOptions, LoadReport, MissingNodes, ParallelEdges, Reorder, Table,
+    TableRows, load, load_with, table_columns,
+};
 pub use incoming::IncomingEdge;
 pub use log::{Change, has_changes};
 pub use neighbors::{LogState, log_state};
@@ -103,6 +107,7 @@ pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
 pub use record::EdgeRecord;
 pub use spec::PropertySpec;
+pub use temporal::Temporal;
 pub use topology::{EdgeWeight, Topology};
 pub use value::{PropertyType, Scalar, Value};
 pub(crate) use walk::id_bytes;

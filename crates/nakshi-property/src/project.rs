@@ -66,6 +66,7 @@ pub fn project(
         weighted: projection.weight.is_some(),
         columns: None,
         nodes: None,
+        allow_empty: true,
         ..options.clone()
     };
     let (edge, node) = (Arc::clone(&edges.schema), Arc::clone(&nodes.schema));

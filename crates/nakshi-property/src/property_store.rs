@@ -385,7 +385,7 @@ impl PropertyStore {
         let mut next = writing.tip.clone();
         let done = changes.iter().try_fold(0, |changed, change| {
             next.refuse_unknown(change)?;
-            Ok(changed + u64::from(next.apply(change, &mut writing.lookups)?))
+            Ok(changed + u64::from(next.apply_new(change, &mut writing.lookups)?))
         });
         let (mut next, changed) = unless_cancelled(next, done)?;
         if changed > 0 {
@@ -431,7 +431,7 @@ impl PropertyStore {
             for change in std::iter::once(first).chain(changes) {
                 let change = change?;
                 next.refuse_unknown(&change)?;
-                changed += u64::from(next.apply(&change, &mut writing.lookups)?);
+                changed += u64::from(next.apply_new(&change, &mut writing.lookups)?);
                 encoded.push(&change);
                 if encoded.len() >= COMMIT {
                     break;

@@ -6,10 +6,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::instant;
+use super::temporal::Temporal;
 use nakshi_store::{Error, Result, varint};
 
 /// Separator between the items of a list in text.
-const ITEMS: u8 = b';';
+pub(super) const ITEMS: u8 = b';';
 
 /// Scalar type of a property. A name has one type in the whole store; nodes without the property
 /// have null.
@@ -28,6 +29,9 @@ pub enum Scalar {
     Bool,
     /// Milliseconds since 1970-01-01 00:00 UTC, a signed integer of 64 bits.
     Timestamp,
+    /// A date, a time or a duration.
+    #[serde(untagged)]
+    Temporal(Temporal),
 }
 
 /// Type of a property: a scalar, or a list of scalars of one type.
@@ -68,6 +72,7 @@ impl fmt::Display for PropertyType {
             Scalar::Float => "float",
             Scalar::Bool => "bool",
             Scalar::Timestamp => "timestamp",
+            Scalar::Temporal(kind) => kind.name(),
         };
         write!(f, "{name}{}", if self.list { "[]" } else { "" })
     }
@@ -90,6 +95,8 @@ pub enum Value {
     Bool(bool),
     /// Milliseconds since 1970-01-01 00:00 UTC.
     Timestamp(i64),
+    /// A date, a time or a duration, as the number that [`Temporal`] says.
+    Temporal(Temporal, i64),
     /// Values of one type, none of them null.
     List(Vec<Value>),
 }
@@ -106,6 +113,7 @@ impl Value {
             Value::Float(_) => Scalar::Float,
             Value::Bool(_) => Scalar::Bool,
             Value::Timestamp(_) => Scalar::Timestamp,
+            Value::Temporal(kind, _) => Scalar::Temporal(*kind),
             Value::List(items) => {
                 return items.first()?.ty().map(|ty| PropertyType::list_of(ty.scalar));
             }
@@ -114,7 +122,8 @@ impl Value {
 
     /// Appends the bytes that stand for the value in a column of type `ty`, and returns true. For
     /// null it appends nothing and returns false. Equal values have equal bytes, and the bytes of
-    /// scalars have the order of the values. Integers are accepted for floats and timestamps.
+    /// scalars have the order of the values. Integers are accepted for floats and timestamps, and
+    /// dates and datetimes of whole milliseconds for timestamps.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the value has another type.
@@ -148,6 +157,15 @@ impl Value {
             | (Value::Timestamp(v), Scalar::Timestamp) => {
                 out.extend_from_slice(&ordered_int(*v).to_be_bytes());
             }
+            (Value::Temporal(kind, v), Scalar::Temporal(wanted))
+                if *kind == wanted && kind.holds(*v) =>
+            {
+                out.extend_from_slice(&ordered_int(*v).to_be_bytes());
+            }
+            (Value::Temporal(kind, v), Scalar::Timestamp) => match milliseconds(*kind, *v) {
+                Some((v, true)) => out.extend_from_slice(&ordered_int(v).to_be_bytes()),
+                _ => return Err(self.misfit(ty)),
+            },
             (Value::Float(v), Scalar::Float) => {
                 out.extend_from_slice(&ordered_float(*v).to_be_bytes());
             }
@@ -180,8 +198,8 @@ impl Value {
         Some(Value::List(items))
     }
 
-    /// Parses a value of type `ty`: decimal numbers, `true` and `false`, times as milliseconds or
-    /// in ISO 8601, lists with `;` between their items.
+    /// The value of type `ty` that a text stands for: decimal numbers, `true` and `false`, times as
+    /// milliseconds or in ISO 8601, dates and durations in ISO 8601, lists with `;` between their items.
     ///
     /// # Errors
     /// A sentence that says why the text is no such value.
@@ -209,8 +227,17 @@ impl Value {
             },
             Scalar::Timestamp => Value::Timestamp(match number.parse() {
                 Ok(milliseconds) => milliseconds,
-                Err(_) => instant::milliseconds(number).ok_or_else(misfit)?,
+                Err(_) => match instant_of(number).ok_or_else(misfit)? {
+                    (time, true) => time,
+                    (_, false) => {
+                        return Err(format!(
+                            "'{text}' has microseconds, and a timestamp counts milliseconds; use \
+                             datetime"
+                        ));
+                    }
+                },
             }),
+            Scalar::Temporal(kind) => Value::Temporal(kind, kind.parse(number)?),
         })
     }
 
@@ -223,6 +250,25 @@ impl Value {
             value.encode(ty, &mut out).ok().map(|_| out)
         };
         Some(bytes(self)?.cmp(&bytes(other)?))
+    }
+}
+
+/// Milliseconds since 1970 of a text, and whether these are all of it.
+pub(super) fn instant_of(text: &str) -> Option<(i64, bool)> {
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit);
+    Some((instant::milliseconds(text)?, digits.skip(3).all(|digit| digit == b'0')))
+}
+
+/// Milliseconds since 1970 of a date or datetime, and whether these are all of it. A datetime without a
+/// zone counts as one in UTC.
+pub(super) fn milliseconds(kind: Temporal, value: i64) -> Option<(i64, bool)> {
+    match kind {
+        Temporal::Date => Some((value.checked_mul(86_400_000)?, true)),
+        Temporal::DateTime | Temporal::LocalDateTime => {
+            Some((value.div_euclid(1000), value % 1000 == 0))
+        }
+        Temporal::Time | Temporal::Duration => None,
     }
 }
 
@@ -244,6 +290,10 @@ fn decode_scalar(scalar: Scalar, bytes: &[u8]) -> Option<Value> {
         Scalar::Bytes => Value::Bytes(bytes.to_vec()),
         Scalar::Int => Value::Int(plain_int(number()?)),
         Scalar::Timestamp => Value::Timestamp(plain_int(number()?)),
+        Scalar::Temporal(kind) => {
+            let value = Some(plain_int(number()?)).filter(|value| kind.holds(*value));
+            Value::Temporal(kind, value?)
+        }
         Scalar::Float => Value::Float(plain_float(number()?)),
         Scalar::Bool => match bytes {
             [0] => Value::Bool(false),
@@ -282,6 +332,7 @@ impl fmt::Display for Value {
             Value::String(text) => write!(f, "{text:?}"),
             Value::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
             Value::Int(v) | Value::Timestamp(v) => write!(f, "{v}"),
+            Value::Temporal(kind, v) => f.write_str(&kind.text(*v)),
             Value::Float(v) => write!(f, "{v}"),
             Value::Bool(v) => write!(f, "{v}"),
             Value::List(items) => write!(f, "a list of {}", items.len()),
@@ -302,6 +353,8 @@ mod tests {
             any::<f64>().prop_map(Value::Float),
             any::<bool>().prop_map(Value::Bool),
             any::<i64>().prop_map(Value::Timestamp),
+            any::<i64>().prop_map(|v| Value::Temporal(Temporal::DateTime, v)),
+            any::<i32>().prop_map(|v| Value::Temporal(Temporal::Date, v.into())),
         ]
     }
 
@@ -328,7 +381,7 @@ mod tests {
 
         #[test]
         fn any_bytes_decode_or_do_not(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            for scalar in [Scalar::String, Scalar::Bytes, Scalar::Int, Scalar::Float, Scalar::Bool, Scalar::Timestamp] {
+            for scalar in [Scalar::String, Scalar::Bytes, Scalar::Int, Scalar::Float, Scalar::Bool, Scalar::Timestamp, Scalar::Temporal(Temporal::Date), Scalar::Temporal(Temporal::Time)] {
                 for list in [false, true] {
                     let _ = Value::decode(PropertyType { scalar, list }, &bytes);
                 }

@@ -8,19 +8,27 @@ use std::sync::Arc;
 
 use nakshi_io::CancelToken;
 use nakshi_property::export::{ExportFormat, ExportOptions, Exported, export};
-use nakshi_property::{LoadOptions, PropertyGraph, Table, TableRows, Value, load};
-use nakshi_store::import::{Duplicates, Hooks, ImportLayout, ImportOptions, Input, import};
+use nakshi_property::{
+    LoadOptions, MissingNodes, ParallelEdges, PropertyGraph, Table, TableRows, Value, load,
+};
+use nakshi_store::import::{Hooks, ImportLayout, ImportOptions, Input, import};
 use nakshi_store::{Error, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
 fn table(path: PathBuf) -> Vec<Table<'static>> {
-    vec![Table { name: None, rows: TableRows::Path(path) }]
+    vec![Table::new(None, TableRows::Path(path))]
 }
 
 /// Loads `nodes.csv` and `relationships.csv` of a directory.
 fn loaded(folder: &Path, name: &str, layout: ImportLayout) -> Arc<Store> {
     let path = folder.join(name);
-    let options = LoadOptions { layout, duplicates: Duplicates::Keep, ..LoadOptions::default() };
+    let options = LoadOptions {
+        layout,
+        parallel_edges: ParallelEdges::Keep,
+        missing_nodes: MissingNodes::Create,
+        allow_empty: true,
+        ..LoadOptions::default()
+    };
     let [nodes, edges] = ["nodes.csv", "relationships.csv"].map(|file| table(folder.join(file)));
     load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
     Store::open(&path, &OpenOptions::default()).unwrap()
@@ -293,7 +301,7 @@ fn empty_texts_and_lists_differ_from_null() {
     let edges = home.path().join("edges.csv");
     std::fs::write(&edges, ":START_ID,:END_ID\na,b\n").unwrap();
     let path = home.path().join("g.nakshi");
-    let nodes = vec![Table { name: None, rows }];
+    let nodes = vec![Table::new(None, rows)];
     load(&path, nodes, table(edges), &LoadOptions::default(), &Hooks::default()).unwrap();
     let store = Store::open(&path, &OpenOptions::default()).unwrap();
     let graph = PropertyGraph::open(&store, None, &CancelToken::new()).unwrap();

@@ -11,12 +11,17 @@ use std::sync::Arc;
 use nakshi_io::CancelToken;
 use nakshi_property::check;
 use nakshi_property::{
-    Condition, EdgeData, LoadOptions, PropertyGraph, PropertyLayout, PropertySpec, PropertyStore,
-    Table, TableRows, Value, load, search, tao,
+    Condition, EdgeData, LoadOptions, MissingNodes, ParallelEdges, PropertyGraph, PropertyLayout,
+    PropertySpec, PropertyStore, Table, TableRows, Value, load, search, tao,
 };
-use nakshi_store::import::{Duplicates, Hooks, ImportLayout};
+use nakshi_store::import::{Hooks, ImportLayout};
 use nakshi_store::{Error, ExternalId, OpenOptions, Store};
 use proptest::prelude::*;
+
+/// Options for tables in which edges alone name some nodes, or which have no edges.
+fn options() -> LoadOptions {
+    LoadOptions { missing_nodes: MissingNodes::Create, allow_empty: true, ..LoadOptions::default() }
+}
 
 const LAYOUTS: [PropertyLayout; 3] =
     [PropertyLayout::Columns, PropertyLayout::Zipg, PropertyLayout::Blocks];
@@ -25,7 +30,7 @@ const LAYOUTS: [PropertyLayout; 3] =
 type Properties = BTreeMap<String, Value>;
 
 /// An edge of the model, in the order of insertion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Edge {
     source: u32,
     target: u32,
@@ -41,13 +46,17 @@ struct Model {
 }
 
 impl Model {
-    /// The edges that a load keeps: the last of those with the same ends and type.
-    fn edges(&self, duplicates: Duplicates) -> Vec<Edge> {
+    /// The edges that stay of those with the same ends and type: all, all that differ, or the last.
+    fn edges(&self, parallel: ParallelEdges) -> Vec<Edge> {
         let key = |edge: &Edge| (edge.source, edge.ty.clone(), edge.target);
         let mut kept: Vec<Edge> = Vec::new();
         for (i, edge) in self.edges.iter().enumerate() {
             let later = self.edges.iter().skip(i + 1).any(|other| key(other) == key(edge));
-            if duplicates == Duplicates::Keep || !later {
+            if match parallel {
+                ParallelEdges::Distinct => !self.edges[..i].contains(edge),
+                ParallelEdges::Replace => !later,
+                _ => true,
+            } {
                 kept.push(edge.clone());
             }
         }
@@ -84,7 +93,7 @@ impl Model {
         let table = |name: &str, text: &str| {
             let path = home.join(name);
             std::fs::write(&path, text).unwrap();
-            vec![Table { name: None, rows: TableRows::Path(path) }]
+            vec![Table::new(None, TableRows::Path(path))]
         };
         (table("nodes.csv", &nodes), table("edges.csv", &edges))
     }
@@ -180,14 +189,18 @@ proptest! {
     ) {
         let home = tempfile::tempdir().unwrap();
         let (nodes, edges) = model.tables(home.path());
-        let duplicates = if keep { Duplicates::Keep } else { Duplicates::Drop };
+        let parallel_edges = match (keep, shards % 2) {
+            (true, _) => ParallelEdges::Keep,
+            (false, 0) => ParallelEdges::Replace,
+            (false, _) => ParallelEdges::Distinct,
+        };
         let searchable = if searchable { vec!["name".to_owned(), "note".to_owned()] } else { vec![] };
         let options = LoadOptions {
-            duplicates, shards, group, properties, searchable, threads: 2, ..LoadOptions::default()
+            parallel_edges, shards, group, properties, searchable, threads: 2, ..options()
         };
         let path = home.path().join("g.nakshi");
         let report = load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
-        let kept = model.edges(duplicates);
+        let kept = model.edges(parallel_edges);
         prop_assert_eq!(report.edges, kept.len() as u64);
         let graph = open(&path);
         let all: Vec<u32> = {
@@ -395,7 +408,7 @@ fn tables(home: &Path, nodes: &str, edges: &str) -> (Vec<Table<'static>>, Vec<Ta
     let table = |name: &str, text: &str| {
         let path = home.join(name);
         std::fs::write(&path, text).unwrap();
-        vec![Table { name: None, rows: TableRows::Path(path) }]
+        vec![Table::new(None, TableRows::Path(path))]
     };
     (table("nodes.csv", nodes), table("edges.csv", edges))
 }
@@ -407,7 +420,9 @@ fn tables_that_cannot_be_are_refused() {
         ("id:ID,age:int\n1,old\n", "source,target\n", &["nodes.csv:2", "age", "old"][..]),
         ("id:ID,age:int\n1,5\n2,6,7\n", "source,target\n", &["nodes.csv"]),
         ("name\nx\n", "source,target\n", &["nodes.csv:1", ":ID"]),
-        ("id:ID\n1\n1\n", "source,target\n", &["node 1", "more than one row"]),
+        ("id:ID\n1\n1\n", "source,target\n1,1\n", &["nodes.csv:2", "node 1", "row 1 too"]),
+        ("id:ID\n1\n", "source,target\n1,2\n", &["edges.csv:1", "1 edge", "2 (row 1"]),
+        ("id:ID\n1\n", "source,target\n", &["no edge", "edges.csv"]),
         ("id:ID\n1\n", "source,target\n1,\n", &["edges.csv:2", "id is empty"]),
         ("id:ID\n1\n", "source,target,timestamp\n1,1,soon\n", &["edges.csv:2", "soon"]),
         ("id:ID,x:point\n1,2\n", "source,target\n", &["nodes.csv:1", "point"]),
@@ -433,7 +448,7 @@ fn tables_by_name() {
         std::fs::write(&path, text).unwrap();
         path
     };
-    let table = |name: &str, path| Table { name: Some(name.into()), rows: TableRows::Path(path) };
+    let table = |name: &str, path| Table::new(Some(name.into()), TableRows::Path(path));
     let nodes = vec![
         table("Person", write("person.csv", "id|name\n0|Ann\n1|Bob\n")),
         table("Place", write("place.csv", "id|name\n0|Oslo\n")),

@@ -68,6 +68,8 @@ struct ImportSettings {
     threads: Option<usize>,
     nodes: Option<PathBuf>,
     stripes: Option<Vec<PathBuf>>,
+    #[serde(default)]
+    allow_empty: bool,
 }
 
 impl ImportSettings {
@@ -90,6 +92,7 @@ impl ImportSettings {
             threads: given.threads.unwrap_or(defaults.threads),
             nodes: given.nodes,
             stripes: given.stripes.unwrap_or_default(),
+            allow_empty: given.allow_empty,
         })
     }
 }

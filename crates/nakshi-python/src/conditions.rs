@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyList, PyString, PyTuple};
 
 use crate::errors::Failure;
+use crate::temporal::temporal_of;
 
 /// Converts a value of a property.
 pub fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
@@ -34,9 +35,13 @@ pub fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         let items = object.try_iter()?.map(|item| value_of(&item?));
         return Ok(Value::List(items.collect::<PyResult<_>>()?));
     }
+    if let Some(value) = temporal_of(object)? {
+        return Ok(value);
+    }
     let name = object.get_type().name()?;
     Err(PyTypeError::new_err(format!(
-        "a property is str, bytes, int, float, bool, or a list of these, not {name}"
+        "a property is str, bytes, int, float, bool, a date, datetime, time or timedelta, or a list of \
+         these, not {name}"
     )))
 }
 

@@ -132,7 +132,7 @@ fn of_store(error: &store::Error) -> PyErr {
         E::Poisoned { .. } => StorePoisonedError::new_err(text),
         E::Internal(_) => InternalError::new_err(text),
         E::Unsupported(_) => UnsupportedError::new_err(text),
-        E::Input { .. } => InputError::new_err(text),
+        E::Input { .. } | E::NoInput(_) | E::NoEdges { .. } => InputError::new_err(text),
         E::Invalid(_) | E::NoColumn { .. } => ParameterError::new_err(text),
         E::NoNode { .. } => UnknownVertexError::new_err(text),
         E::Budget { .. } => BudgetError::new_err(text),

@@ -1,8 +1,8 @@
 //! The compiled half of the `nakshi` Python package: wrappers without logic.
 //!
 //! - [`store`], [`outcome`]: handles of opened stores and of results;
-//! - [`property`]: loading property graphs, and queries on them;
-//! - [`conditions`]: property values and conditions;
+//! - [`load`]: loading tables with properties; [`property`]: queries and changes;
+//! - [`conditions`]: property values and conditions; [`temporal`]: dates and times of properties;
 //! - [`lookup`]: lists, degrees, edges, samples and paths of named vertices;
 //! - [`edge_record`]: the edges of one type of a node; [`values`]: ids and values;
 //! - [`builders`]: functions that make, check and copy stores;
@@ -21,10 +21,12 @@ mod cluster;
 mod conditions;
 mod edge_record;
 mod errors;
+mod load;
 mod lookup;
 mod outcome;
 mod property;
 mod store;
+mod temporal;
 mod values;
 mod workloads;
 
@@ -40,6 +42,8 @@ mod _core {
     #[pymodule_export]
     use crate::edge_record::{Record, RecordIterator};
     #[pymodule_export]
+    use crate::load::{columns, load};
+    #[pymodule_export]
     use crate::lookup::{
         EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, sample_neighbors,
         shortest_path, subgraph,
@@ -47,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
-    use crate::property::{PyProperties, load};
+    use crate::property::PyProperties;
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

@@ -5,101 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::property::{
     Change, EdgeData, IncomingEdge, LoadOptions, NodeOrder, Projection, PropertyGraph,
-    PropertyLayout, PropertyStore, Table, TableRows, Value, load as load_tables, project, tao,
+    PropertyStore, Value, project, tao,
 };
 use nakshi::store::ExternalId;
-use nakshi::store::{Encoding, OpenOptions, import};
+use nakshi::store::{OpenOptions, import};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use serde::Deserialize;
 
-use crate::builders::{Batches, hooks, layout, separator};
+use crate::builders::hooks;
 use crate::call::long;
 use crate::conditions::{Asked, borrowed, value_of, wanted};
 use crate::edge_record::{Record, record};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, of_id, of_value};
-
-/// Options of a load, as the Python package writes them.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LoadSettings {
-    /// A vertex order, or a layout of property files: `zipg` and `blocks`.
-    layout: String,
-    property_layout: Option<PropertyLayout>,
-    #[serde(default)]
-    searchable: Vec<String>,
-    seed: Option<u64>,
-    duplicates: import::Duplicates,
-    separator: Option<char>,
-    encoding: Encoding,
-    page_size: Option<u32>,
-    memory: Option<u64>,
-    threads: Option<usize>,
-    shards: Option<u32>,
-}
-
-impl LoadSettings {
-    fn parse(text: &str) -> Result<LoadOptions, Failure> {
-        let given: LoadSettings = serde_json::from_str(text)?;
-        let usual = LoadOptions::default();
-        let named: Option<PropertyLayout> =
-            serde_json::from_value(given.layout.as_str().into()).ok();
-        let layout = match named {
-            Some(_) => usual.layout,
-            None => layout(&given.layout, given.seed)?,
-        };
-        Ok(LoadOptions {
-            duplicates: given.duplicates,
-            layout,
-            properties: given.property_layout.or(named).unwrap_or(usual.properties),
-            searchable: given.searchable,
-            separator: separator(given.separator)?,
-            shards: given.shards.unwrap_or(usual.shards),
-            group: usual.group,
-            memory: given.memory.unwrap_or(usual.memory),
-            threads: given.threads.unwrap_or(usual.threads),
-            page_size: given.page_size.unwrap_or(usual.page_size),
-            encoding: given.encoding,
-        })
-    }
-}
-
-/// A table: its name, and a path or batches.
-type Named<'py> = (Option<String>, Bound<'py, PyAny>);
-
-fn tables(given: Vec<Named<'_>>) -> PyResult<Vec<Table<'static>>> {
-    let table = |(name, rows): Named<'_>| {
-        let rows = match rows.cast::<Batches>() {
-            Ok(batches) => batches.get().take().map(TableRows::Batches).ok_or_else(|| {
-                PyTypeError::new_err("a table was read already; make it anew for another import")
-            })?,
-            Err(_) => TableRows::Path(rows.extract::<PathBuf>()?),
-        };
-        Ok(Table { name, rows })
-    };
-    given.into_iter().map(table).collect()
-}
-
-/// Loads tables of nodes and edges with properties into a new store and returns the report as JSON.
-#[pyfunction]
-#[pyo3(signature = (path, nodes, edges, options, *, progress = None))]
-pub fn load(
-    py: Python<'_>,
-    path: PathBuf,
-    nodes: Vec<Named<'_>>,
-    edges: Vec<Named<'_>>,
-    options: &str,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let options = LoadSettings::parse(options)?;
-    let (nodes, edges) = (tables(nodes)?, tables(edges)?);
-    let report =
-        long(py, progress, |call| Ok(load_tables(&path, nodes, edges, &options, &hooks(call))?))?;
-    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
-}
 
 /// Options of a compaction.
 pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {

@@ -6,6 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
+use crate::temporal::{of_temporal, of_timestamp};
+
 pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(ExternalId::Text(text.to_str()?.to_owned()));
@@ -45,7 +47,9 @@ pub(crate) fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'p
         Value::Null => py.None().into_bound(py),
         Value::String(text) => PyString::new(py, text).into_any(),
         Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-        Value::Int(v) | Value::Timestamp(v) => v.into_pyobject(py)?.into_any(),
+        Value::Int(v) => v.into_pyobject(py)?.into_any(),
+        Value::Timestamp(v) => of_timestamp(py, *v)?,
+        Value::Temporal(kind, v) => of_temporal(py, *kind, *v)?,
         Value::Float(v) => PyFloat::new(py, *v).into_any(),
         Value::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
         Value::List(items) => {

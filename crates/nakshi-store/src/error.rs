@@ -92,6 +92,18 @@ pub enum Error {
         /// The fault and the remedy.
         what: String,
     },
+    /// A file that an import was given is not there.
+    #[error("cannot import {}: No such file or directory; check the path", .0.display())]
+    NoInput(PathBuf),
+    /// An import read no edge, and its caller expected some.
+    #[error(
+        "no edge was read from {from}; check the format, the separator and the header, or allow an \
+         empty graph (--allow-empty, allow_empty=True)"
+    )]
+    NoEdges {
+        /// The inputs.
+        from: String,
+    },
     /// A caller's argument is out of its domain.
     #[error("{0}")]
     Invalid(String),

@@ -104,6 +104,7 @@ fn through_import(bytes: &[u8], name: &str, format: Format) {
         format,
         memory: MINIMUM_MEMORY,
         threads: 1,
+        allow_empty: true,
         ..ImportOptions::default()
     };
     let report = import(vec![Input::Path(input)], &store, &options, &Hooks::default());

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::section::{FileEntry, Section};
 use crate::{ColumnType, Direction, Encoding, Error, IdKind, Result};
 
-/// The format that this version writes, and the newest format that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The newest format that this version reads. It writes a store in the oldest format that holds all
+/// of it, so that older versions read what they can.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The files and sizes of one direction's edge lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,12 +177,17 @@ impl Manifest {
         format!("{:016x}", crc64(text.as_bytes()))
     }
 
+    /// The format of the store: 1, or the newer one that a section asks for in its field `format`.
+    pub fn format(&self) -> u32 {
+        self.sections.values().filter_map(Section::format).fold(1, u32::max)
+    }
+
     /// Returns the bytes of a manifest file.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the report does not serialise.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = format!("nakshi manifest {FORMAT_VERSION}\n").into_bytes();
+        let mut bytes = format!("nakshi manifest {}\n", self.format()).into_bytes();
         serde_json::to_writer_pretty(&mut bytes, self)
             .map_err(|e| Error::Invalid(format!("the manifest does not serialise: {e}")))?;
         bytes.push(b'\n');

@@ -63,6 +63,15 @@ impl Section {
         &self.files
     }
 
+    /// The format of the store that the section needs, where it names one in a field `format`.
+    pub(crate) fn format(&self) -> Option<u32> {
+        let Json::Object(fields) = &self.value else { return None };
+        fields.iter().find_map(|(name, value)| match value {
+            Json::Scalar(number) if name == "format" => u32::try_from(number.as_u64()?).ok(),
+            _ => None,
+        })
+    }
+
     /// Returns true if the section is null, as if it were absent.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self.value, Json::Scalar(serde_json::Value::Null))

@@ -171,7 +171,11 @@ fn graphs_without_much_in_them() -> Outcome {
     ] {
         std::fs::write(&text, edges)?;
         std::fs::write(&nodes, vertices)?;
-        let options = ImportOptions { nodes: Some(nodes.clone()), ..ImportOptions::default() };
+        let options = ImportOptions {
+            nodes: Some(nodes.clone()),
+            allow_empty: true,
+            ..ImportOptions::default()
+        };
         let store = imported(folder.path(), name, &text, options)?;
         for (k, ordering) in orders().into_iter().enumerate() {
             let order = ordering.order(&LayoutInput::new(&store));

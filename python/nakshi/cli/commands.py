@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, get_args
 
 import click
@@ -20,13 +21,33 @@ _COUNT = click.IntRange(1, 2**32 - 1)
     "--nodes",
     multiple=True,
     metavar="FILE",
-    help="Vertices that may have no edge, one a line; with --properties tables, [LABEL=]FILE.",
+    help="Vertices that may have no edge, one a line; or tables of nodes with properties, "
+    "[LABEL=]FILE.",
 )
 @click.option(
-    "--properties",
-    is_flag=True,
-    help="EDGES, as [TYPE=]FILE, and --nodes are tables with properties and headers.",
+    "--properties/--no-properties",
+    default=None,
+    help="EDGES, as [TYPE=]FILE, and --nodes are tables with properties and headers; by default if a "
+    "table of nodes has more columns than ids, or a file has a TYPE or LABEL.",
 )
+@click.option(
+    "--missing-nodes",
+    type=click.Choice(["error", "create", "skip"]),
+    help="Ends of edges that no table of nodes has: refuse them (default), make nodes of them, or skip "
+    "their edges.",
+)
+@click.option(
+    "--parallel-edges",
+    type=click.Choice(["keep", "replace", "error"]),
+    help="Rows of one source, type and target in tables with properties: keep all, replace them by the "
+    "last, or refuse them; by default equal rows are one edge and all others stay.",
+)
+@click.option(
+    "--id-spaces",
+    type=click.Choice(["headers", "labels"]),
+    help="Spaces of ids: those that headers name, as :ID(Person) (default), or one for each LABEL.",
+)
+@click.option("--allow-empty", is_flag=True, help="Make a store also if no edge is read.")
 @click.option(
     "--format",
     type=click.Choice(options.FORMATS),
@@ -42,7 +63,8 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 @click.option(
     "--columns",
     metavar="SRC,DST[,W]",
-    help="Source, target and weight column, by name or number from 1.",
+    help="Source, target and weight column, by name or number from 1; of tables with properties also "
+    "headers, NAME=:START_ID,NAME=:END_ID,NAME=born:date.",
 )
 @click.option("--separator", metavar="CHAR", help="Between columns; found out by default.")
 @click.option(
@@ -69,7 +91,11 @@ _COUNT = click.IntRange(1, 2**32 - 1)
     "its values; once for each.",
 )
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
-@options.choice("--duplicates", ["drop", "keep", "sum"], "Edges that occur again.")
+@click.option(
+    "--duplicates",
+    type=click.Choice(["drop", "keep", "sum"]),
+    help="Edges that occur again [drop]; of tables with properties see --parallel-edges.",
+)
 @options.choice("--self-loops", ["keep", "drop"], "Edges from a vertex to itself.")
 @options.choice("--encoding", ["packed", "raw"], "Of edge lists.")
 @click.option("--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096.")
@@ -82,7 +108,7 @@ def import_(
     progress: bool | None,
     columns: str | None,
     nodes: tuple[str, ...],
-    properties: bool,
+    properties: bool | None,
     separator: str | None,
     **chosen: Any,
 ) -> None:
@@ -93,20 +119,42 @@ def import_(
     --memory. Until it is complete nothing appears at STORE.
     """
     from ..stores import report
+    from ..tables import are_tables
 
-    chosen["columns"] = None if columns is None else [c.strip() for c in columns.split(",")]
+    chosen["columns"] = None if columns is None else _columns(columns)
     chosen["separator"] = {"\\t": "\t", "tab": "\t", "space": " "}.get(separator or "", separator)
+    by_name: tuple[Any, Any] = _by_name(edges), _by_name(nodes)
+    if properties is None:
+        # Files with a TYPE or LABEL, or tables with more than ids.
+        named = any(name is not None for given in by_name for name in given)
+        properties = named or any(are_tables(file, None, chosen) for file in nodes)
     if properties:
-        given: tuple[Any, Any] = _by_name(edges), _by_name(nodes)
+        given = by_name
     else:
         if len(nodes) > 1:
-            raise click.UsageError("--nodes takes one file; several need --properties")
+            raise click.UsageError(
+                "--nodes takes one list of ids; several are tables, --properties"
+            )
         given = list(edges), nodes[0] if nodes else None
     counts = report(store, *given, chosen, progress, properties=properties)
     if as_json:
         print_json({"store": store, **counts})
     else:
-        print_pairs([("store", store), *_lines(counts)])
+        shown = {k: v for k, v in counts.items() if k not in ("notes", "warnings")}
+        print_pairs([("store", store), *_lines(shown)])
+    for note in (*counts.get("warnings", ()), *counts.get("notes", ())):
+        click.echo(f"nakshi: {note}", err=True)
+
+
+def _columns(text: str) -> list[str] | dict[str, str]:
+    """``SRC,DST[,W]``, or ``NAME=HEADER`` for columns of tables with properties."""
+    parts = [part.strip() for part in text.split(",")]
+    if not any("=" in part for part in parts):
+        return parts
+    if not all("=" in part for part in parts):
+        raise click.UsageError("--columns takes names, or NAME=HEADER for each of them")
+    split = (part.partition("=") for part in parts)
+    return {name.strip(): header.strip() for name, _, header in split}
 
 
 def _by_name(files: tuple[str, ...]) -> dict[str | None, list[str]]:
@@ -114,7 +162,7 @@ def _by_name(files: tuple[str, ...]) -> dict[str | None, list[str]]:
     found: dict[str | None, list[str]] = {}
     for file in files:
         name, equals, path = file.partition("=")
-        if equals and "/" not in name:
+        if equals and "/" not in name and not os.path.exists(file):
             found.setdefault(name, []).append(path)
         else:
             found.setdefault(None, []).append(file)

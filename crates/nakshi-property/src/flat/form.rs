@@ -36,7 +36,7 @@ impl Form {
         match ty.scalar {
             _ if ty.list => Form::Bytes,
             Scalar::String | Scalar::Bytes => Form::Bytes,
-            Scalar::Int | Scalar::Timestamp => Form::Integer,
+            Scalar::Int | Scalar::Timestamp | Scalar::Temporal(_) => Form::Integer,
             Scalar::Float => Form::Float,
             Scalar::Bool => Form::Bool,
         }

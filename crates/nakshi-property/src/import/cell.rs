@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::spec::PropertySpec;
-use super::super::value::{PropertyType, Scalar, Value};
+use super::super::value::{ITEMS, PropertyType, Scalar, Value};
 use nakshi_store::{Error, Result, varint};
 
 /// A field of a row.
@@ -52,6 +52,8 @@ struct Known {
 pub(super) struct InferredProperties {
     numbers: HashMap<String, u32>,
     known: Vec<Known>,
+    /// Items of lists that were left out because they are empty.
+    pub(super) empty_items: u64,
 }
 
 impl InferredProperties {
@@ -110,7 +112,13 @@ impl InferredProperties {
                 put(property, true, text, out);
                 return Ok(());
             }
-            (Cell::Text(text), Some(ty)) => Value::parse(ty, text).map_err(told)?,
+            (Cell::Text(text), Some(ty)) => {
+                if ty.list && !text.is_empty() {
+                    let items = text.split(|byte| *byte == ITEMS);
+                    self.empty_items += items.filter(|item| item.is_empty()).count() as u64;
+                }
+                Value::parse(ty, text).map_err(told)?
+            }
             (Cell::Value(value), _) => value.clone(),
         };
         let ty = known.declared.or(value.ty()).unwrap_or(PropertyType::list_of(Scalar::String));

@@ -1,6 +1,7 @@
 //! Feed of the rows of all tables: their ids go to the import of the topology, and the rest is
 //! spooled.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::builder::{Int64Builder, LargeBinaryBuilder};
@@ -22,6 +23,15 @@ const CHUNK: usize = 1 << 20;
 /// Type of the edges that have none.
 const DEFAULT_TYPE: &str = "edge";
 
+/// Rows of one table among those of all.
+#[derive(Clone, Debug)]
+pub(super) struct TableRange {
+    /// Name of the table in messages.
+    pub(super) name: String,
+    /// Number of its first row.
+    pub(super) first: u64,
+}
+
 /// Everything that was read from the tables.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -33,6 +43,23 @@ pub(super) struct Tables {
     pub(super) edges: u64,
     /// The spooled rows; see [`Spooled`].
     pub(super) extents: Vec<SpillExtent>,
+    /// The tables in the order of their rows.
+    pub(super) ranges: Vec<TableRange>,
+    /// Names of spaces of ids, and of tables, that a message can suggest.
+    pub(super) spaces: BTreeSet<String>,
+    /// Whether tables say which nodes there are.
+    pub(super) lists_nodes: bool,
+    /// Whether the rows are those of a graph, among which nothing is amiss.
+    pub(super) reloaded: bool,
+    /// Rows of edges without a type where a column has the types, and those whose time is missing or
+    /// was rounded to milliseconds.
+    pub(super) untyped: u64,
+    pub(super) timeless: u64,
+    pub(super) rounded: u64,
+    /// What is not kept of the tables, a sentence each.
+    pub(super) notes: Vec<String>,
+    /// Columns that headers were given for and that were found.
+    mapped: BTreeSet<String>,
     error: Option<Error>,
 }
 
@@ -40,11 +67,20 @@ pub(super) struct Tables {
 /// has its id twice.
 pub(super) struct TableFeed<'a> {
     waiting: std::vec::IntoIter<(TableKind, Table<'a>)>,
-    current: Option<(TableKind, String, RowReader<'a>)>,
+    current: Option<CurrentTable<'a>>,
+    /// Columns that one of all tables must have.
+    expected: BTreeSet<String>,
     setting: Setting,
     spool: Option<StreamWriter<'a>>,
     tables: Arc<Mutex<Tables>>,
     schema: SchemaRef,
+}
+
+struct CurrentTable<'a> {
+    kind: TableKind,
+    /// The type of its edges, where a table has one.
+    ty: Option<String>,
+    reader: RowReader<'a>,
 }
 
 impl<'a> TableFeed<'a> {
@@ -55,6 +91,11 @@ impl<'a> TableFeed<'a> {
         spool: &'a Spill,
         setting: Setting,
     ) -> (Self, Arc<Mutex<Tables>>) {
+        let optional = |table: &Table<'a>| {
+            let columns = table.columns.iter().filter(|column| !column.required);
+            columns.map(|column| column.column.clone()).collect::<Vec<_>>()
+        };
+        let expected = nodes.iter().chain(&edges).flat_map(optional).collect();
         let of = |kind| move |table| (kind, table);
         let all: Vec<(TableKind, Table<'a>)> = nodes
             .into_iter()
@@ -67,6 +108,7 @@ impl<'a> TableFeed<'a> {
         let feed = TableFeed {
             waiting: all.into_iter(),
             current: None,
+            expected,
             setting,
             spool: Some(StreamWriter::new(spool, CHUNK)),
             tables: Arc::clone(&tables),
@@ -82,19 +124,9 @@ impl<'a> TableFeed<'a> {
         let mut rows = Int64Builder::new();
         let (mut row, mut count) = (SpooledRow::default(), 0);
         while count < ROWS {
-            let Some((kind, ty, reader)) = &mut self.current else {
+            let Some(CurrentTable { kind, ty, reader }) = &mut self.current else {
                 let Some((kind, table)) = self.waiting.next() else { break };
-                let ty = table.name.clone().unwrap_or_else(|| DEFAULT_TYPE.to_owned());
-                let [nodes, edges] = &mut tables.properties;
-                let properties = if kind == TableKind::Nodes { nodes } else { edges };
-                if let (TableKind::Edges, TableRows::Graph(graph)) = (kind, &table.rows) {
-                    // Types without edges are kept, too.
-                    for ty in graph.edge_types() {
-                        number_of(&mut tables.types, ty.as_bytes())?;
-                    }
-                }
-                let reader = RowReader::open(kind, table, properties, &self.setting)?;
-                self.current = Some((kind, ty, reader));
+                self.current = Some(self.open(kind, table, tables)?);
                 continue;
             };
             let [nodes, edges] = &mut tables.properties;
@@ -117,29 +149,70 @@ impl<'a> TableFeed<'a> {
                 }
                 TableKind::Edges => {
                     target.append_value(&row.target);
-                    tables.edges += 1;
-                    let name = if row.ty.is_empty() { ty.as_bytes() } else { row.ty.as_slice() };
-                    let ty = number_of(&mut tables.types, name)?;
-                    let mut fields = Vec::with_capacity(row.values.len() + 12);
-                    varint::put(&mut fields, ty);
-                    fields.extend_from_slice(&row.time.to_le_bytes());
-                    fields.extend_from_slice(&row.values);
-                    spool_row(spool.buffer(), &fields);
+                    tables.untyped +=
+                        u64::from(reader.has_types() && row.ty.is_empty() && ty.is_none());
+                    spool_row(spool.buffer(), &tables.edge(&row, ty.as_deref())?);
                 }
             }
             spool.settle()?;
         }
         if count == 0 {
-            if let Some(spool) = self.spool.take() {
-                tables.extents = spool.finish()?;
-            }
-            return Ok(None);
+            return self.end(tables).map(|()| None);
         }
         let [mut source, mut target] = ids;
         let columns: [ArrayRef; 3] =
             [Arc::new(source.finish()), Arc::new(target.finish()), Arc::new(rows.finish())];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns.to_vec());
         batch.map(Some).map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    /// Opens a table, and notes what it says of itself.
+    fn open(
+        &self,
+        kind: TableKind,
+        table: Table<'a>,
+        tables: &mut Tables,
+    ) -> Result<CurrentTable<'a>> {
+        let ty = table.name.clone();
+        match &table.rows {
+            TableRows::Graph(graph) => {
+                tables.reloaded = true;
+                // Types without edges are kept, too.
+                for ty in graph.edge_types().iter().filter(|_| kind == TableKind::Edges) {
+                    number_of(&mut tables.types, ty.as_bytes())?;
+                }
+            }
+            _ => tables.lists_nodes |= kind == TableKind::Nodes,
+        }
+        let [nodes, edges] = &mut tables.properties;
+        let properties = if kind == TableKind::Nodes { nodes } else { edges };
+        let mut reader = RowReader::open(kind, table, properties, &self.setting)?;
+        let (mapped, notes) = reader.told();
+        tables.mapped.extend(mapped);
+        tables.notes.extend(notes);
+        tables.spaces.extend(reader.spaces().cloned());
+        let first = tables.nodes + tables.edges;
+        tables.ranges.push(TableRange { name: reader.path(), first });
+        Ok(CurrentTable { kind, ty, reader })
+    }
+
+    /// Completes what was read.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a column that got a header and is in no table.
+    fn end(&mut self, tables: &mut Tables) -> Result<()> {
+        if let Some(spool) = self.spool.take() {
+            tables.extents = spool.finish()?;
+        }
+        let absent = self.expected.difference(&tables.mapped);
+        let absent: Vec<String> = absent.map(|column| format!("'{column}'")).collect();
+        if absent.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "no table has the column {} that columns names; check the spelling",
+            absent.join(" or ")
+        )))
     }
 }
 
@@ -180,6 +253,27 @@ impl RecordBatchReader for TableFeed<'_> {
 }
 
 impl Tables {
+    /// Counts a row of edges, and returns what is spooled of it.
+    fn edge(&mut self, row: &SpooledRow, ty: Option<&str>) -> Result<Vec<u8>> {
+        self.edges += 1;
+        self.timeless += u64::from(row.timeless);
+        self.rounded += u64::from(row.rounded);
+        let ty = ty.unwrap_or(DEFAULT_TYPE).as_bytes();
+        let ty = if row.ty.is_empty() { ty } else { row.ty.as_slice() };
+        let ty = number_of(&mut self.types, ty)?;
+        let mut fields = Vec::with_capacity(row.values.len() + 12);
+        varint::put(&mut fields, ty);
+        fields.extend_from_slice(&row.time.to_le_bytes());
+        fields.extend_from_slice(&row.values);
+        Ok(fields)
+    }
+
+    /// The table of a row, and the row's number there, from 1.
+    pub(super) fn place(&self, row: u64) -> (&str, u64) {
+        let range = self.ranges.iter().rev().find(|range| range.first <= row);
+        range.map_or(("table", row + 1), |range| (range.name.as_str(), row - range.first + 1))
+    }
+
     /// The error that ended the feed, in place of the error that its reader made of it.
     pub(super) fn blame(tables: &Mutex<Self>, error: Error) -> Error {
         tables.lock().unwrap_or_else(PoisonError::into_inner).error.take().unwrap_or(error)

@@ -4,6 +4,7 @@
 //! `:LABEL`, `:IGNORE`, with id spaces as in `:ID(Person)`). Without such headers, well-known names
 //! have roles. LDBC's columns of ends (`Person.id`) name a space too.
 
+use super::super::temporal::Temporal;
 use super::super::value::{PropertyType, Scalar};
 
 /// Kind of the rows of a table.
@@ -51,9 +52,34 @@ pub(super) const fn labels() -> PropertyType {
     PropertyType::list_of(Scalar::String)
 }
 
-/// The type of a time.
-pub(super) const fn time() -> PropertyType {
-    PropertyType::of(Scalar::Timestamp)
+/// The types by their names in headers, for messages.
+pub(super) const TYPES: &str = "string, int, float, boolean, date, datetime, localdatetime, time, \
+     duration, timestamp, bytes, or a list of these such as int[]";
+
+/// Roles that a column of a table has by a typed header; well-known names do not take them then.
+#[derive(Clone, Copy, Debug, Default)]
+struct TypedRoles {
+    id: bool,
+    source: bool,
+    target: bool,
+    ty: bool,
+}
+
+impl TypedRoles {
+    fn of(names: &[String]) -> Self {
+        let word = |name: &String| {
+            let (_, suffix) = name.rsplit_once(':')?;
+            Some(suffix.split('(').next().unwrap_or(suffix).to_ascii_uppercase())
+        };
+        let words: Vec<String> = names.iter().filter_map(word).collect();
+        let has = |wanted: &str| words.iter().any(|word| word == wanted);
+        TypedRoles {
+            id: has("ID"),
+            source: has("START_ID"),
+            target: has("END_ID"),
+            ty: has("TYPE"),
+        }
+    }
 }
 
 /// Finds the roles of the columns of a table.
@@ -62,8 +88,9 @@ pub(super) const fn time() -> PropertyType {
 /// A message that says what is missing or unknown.
 pub(super) fn roles(kind: TableKind, names: &[String]) -> Result<Vec<Role>, String> {
     let mut roles: Vec<Role> = Vec::with_capacity(names.len());
+    let typed = TypedRoles::of(names);
     for name in names {
-        let role = role(kind, name, &roles)?;
+        let role = role(kind, name, &roles, typed)?;
         if let Role::Property { name, .. } = &role
             && roles
                 .iter()
@@ -82,20 +109,22 @@ pub(super) fn roles(kind: TableKind, names: &[String]) -> Result<Vec<Role>, Stri
         ],
     };
     match ids.iter().find(|(_, count)| *count != 1) {
-        Some((wanted, 0)) => {
-            Err(format!("no column is {wanted}; the columns are: {}", names.join(", ")))
-        }
+        Some((wanted, 0)) => Err(format!(
+            "no column is {wanted}; the columns are: {}; name it, columns={{'COLUMN': '{wanted}'}} \
+             (--columns COLUMN={wanted})",
+            names.join(", ")
+        )),
         Some((wanted, _)) => Err(format!("more than one column is {wanted}")),
         None => Ok(roles),
     }
 }
 
-fn role(kind: TableKind, header: &str, before: &[Role]) -> Result<Role, String> {
+fn role(kind: TableKind, header: &str, before: &[Role], typed: TypedRoles) -> Result<Role, String> {
     let (name, suffix) = match header.rsplit_once(':') {
         Some((name, suffix)) => (name, Some(suffix)),
         None => (header, None),
     };
-    let Some(suffix) = suffix else { return Ok(well_known(kind, header, before)) };
+    let Some(suffix) = suffix else { return Ok(well_known(kind, header, before, typed)) };
     let (word, space) = match suffix.split_once('(') {
         Some((word, rest)) => (word, rest.strip_suffix(')').map(str::to_owned)),
         None => (suffix, None),
@@ -110,10 +139,7 @@ fn role(kind: TableKind, header: &str, before: &[Role]) -> Result<Role, String> 
         (_, "IGNORE") => Role::Ignored,
         _ => {
             let ty = property_type(word).ok_or_else(|| {
-                format!(
-                    "the column '{header}' has the unknown type '{word}'; choose string, int, \
-                     float, boolean, timestamp, bytes, or a list of these such as int[]"
-                )
+                format!("the column '{header}' has the unknown type '{word}'; choose {TYPES}")
             })?;
             // Only the first such column is the end: edges may have a property of this name as
             // well.
@@ -132,12 +158,16 @@ fn role(kind: TableKind, header: &str, before: &[Role]) -> Result<Role, String> 
     })
 }
 
-fn well_known(kind: TableKind, name: &str, before: &[Role]) -> Role {
+fn well_known(kind: TableKind, name: &str, before: &[Role], typed: TypedRoles) -> Role {
     let has = |wanted: fn(&Role) -> bool| before.iter().any(wanted);
-    let source = has(|role| matches!(role, Role::Source { .. }));
-    let target = has(|role| matches!(role, Role::Target { .. }));
+    let source = typed.source || has(|role| matches!(role, Role::Source { .. }));
+    let target = typed.target || has(|role| matches!(role, Role::Target { .. }));
+    let id = typed.id || has(|role| matches!(role, Role::Id { .. }));
+    let ty = typed.ty || has(|role| *role == Role::Type);
     let lower = name.to_ascii_lowercase();
     if kind == TableKind::Edges
+        && !typed.source
+        && !typed.target
         && (!source || !target)
         && let Some(space) = name.strip_suffix(".id")
     {
@@ -145,16 +175,14 @@ fn well_known(kind: TableKind, name: &str, before: &[Role]) -> Role {
         return if source { Role::Target { space } } else { Role::Source { space } };
     }
     match (kind, lower.as_str()) {
-        (TableKind::Nodes, "id") if !has(|role| matches!(role, Role::Id { .. })) => {
-            Role::Id { space: None }
-        }
+        (TableKind::Nodes, "id") if !id => Role::Id { space: None },
         (TableKind::Edges, "source" | "src" | "from" | "start") if !source => {
             Role::Source { space: None }
         }
         (TableKind::Edges, "target" | "dst" | "to" | "end" | "destination") if !target => {
             Role::Target { space: None }
         }
-        (TableKind::Edges, "type") if !has(|role| *role == Role::Type) => Role::Type,
+        (TableKind::Edges, "type") if !ty => Role::Type,
         (TableKind::Edges, TIME) if !has(|role| *role == Role::Time) => Role::Time,
         _ => Role::Property { name: name.to_owned(), ty: None },
     }
@@ -173,7 +201,12 @@ fn property_type(name: &str) -> Option<PropertyType> {
         "int" | "long" | "short" | "byte" => Scalar::Int,
         "float" | "double" => Scalar::Float,
         "bool" | "boolean" => Scalar::Bool,
-        "timestamp" | "datetime" | "localdatetime" | "date" => Scalar::Timestamp,
+        "timestamp" => Scalar::Timestamp,
+        "date" => Scalar::Temporal(Temporal::Date),
+        "datetime" => Scalar::Temporal(Temporal::DateTime),
+        "localdatetime" => Scalar::Temporal(Temporal::LocalDateTime),
+        "time" | "localtime" => Scalar::Temporal(Temporal::Time),
+        "duration" => Scalar::Temporal(Temporal::Duration),
         _ => return None,
     };
     Some(PropertyType { scalar, list })

@@ -2,8 +2,10 @@
 //!
 //! - [`load`] makes a store of [`Table`]s, as [`LoadOptions`] say, and returns a [`LoadReport`]
 //! - `header` gives roles to columns, `text` splits the fields of text files, `rows` reads tables
-//!   row by row, and `cell` infers types from fields
+//!   row by row, `arrow_cells` reads the types of Arrow, and `cell` infers types from fields
 //! - `feed` hands the ids of all rows to the import of the topology, and spools the rest
+//! - `missing` finds ends of edges that no table of nodes lists, `parallel` rows of the same source,
+//!   type and destination; `report` says what became of both
 //! - `sort` sorts records by key in runs on disk
 //! - `reload` reads the rows of an existing graph, for its compaction and for `reorder`, which
 //!   writes a graph in another order of its nodes
@@ -12,17 +14,22 @@
 //! row number as weight, into a temporary store. The lists of that store tell the vertices of each
 //! row. The rows are then sorted by vertex and encoded.
 
+mod arrow_cells;
 mod cell;
 mod feed;
 mod header;
+mod missing;
 mod options;
+mod parallel;
 mod reload;
 mod reorder;
+mod report;
 mod rows;
 mod sort;
 mod table;
 mod text;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,17 +37,20 @@ use std::time::Instant;
 use nakshi_io::write::WriteFs;
 
 pub(crate) use header::{LABELS, TIME};
-pub use options::LoadOptions;
+pub use options::{IdSpaces, LoadOptions, MissingNodes, ParallelEdges};
 pub use reorder::Reorder;
-pub use table::{Table, TableRows};
+pub use report::LoadReport;
+pub use rows::table_columns;
+pub use table::{ColumnHeader, Table, TableRows};
 
 use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
 use super::value::ordered_int;
 use super::writer::{EdgeWriter, NodeWriter, RowWriter};
-use super::{PropertyEntry, PropertyGraph, PropertySpec, SegmentDirectory, ShardDirectory};
+use super::{PropertyEntry, PropertyGraph, PropertySpec, Scalar, SegmentDirectory, ShardDirectory};
 use cell::InferredProperties;
 use feed::{Spooled, TableFeed, Tables};
+use missing::{ListedRows, Missing};
 use nakshi_store::ListStream;
 use nakshi_store::Sink;
 use nakshi_store::import::{
@@ -52,37 +62,15 @@ use nakshi_store::{
     BuildOptions, Direction, Error, FileEntry, Manifest, OpenOptions, Result, Store, StoreBuilder,
     VertexId,
 };
+use parallel::{ParallelOutcome, ParallelRows};
 use reload::Kept;
 use rows::Setting;
 use sort::RowSorter;
 
-/// Report of a [`load`].
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct LoadReport {
-    /// Nodes in the store, including those that only edges name.
-    pub nodes: u64,
-    /// Edges in the store.
-    pub edges: u64,
-    /// Rows of nodes that were read.
-    pub node_rows: u64,
-    /// Rows of edges that were read.
-    pub edge_rows: u64,
-    /// Edges that were replaced by a later one with the same source, type and target.
-    pub replaced: u64,
-    /// Types of edges.
-    pub edge_types: u64,
-    /// Number of properties of nodes, and of edges.
-    pub properties: (u64, u64),
-    /// Bytes of the property files.
-    pub property_bytes: u64,
-    /// Wall-clock seconds.
-    pub seconds: f64,
-}
-
 /// Loads tables of nodes and edges into the new store `destination`.
 ///
 /// # Errors
-/// [`Error::Input`] naming file and line; [`Error::Exists`]; [`Error::Budget`]; [`Error::Io`];
+/// [`Error::Input`] naming file and line; [`Error::NoEdges`]; [`Error::Exists`]; [`Error::Budget`]; [`Error::Io`];
 /// [`Error::Cancelled`]. Nothing is left behind then.
 pub fn load(
     destination: &Path,
@@ -106,9 +94,6 @@ pub fn load_with(
     options: &LoadOptions,
     hooks: &Hooks,
 ) -> Result<LoadReport> {
-    if options.duplicates == Duplicates::Sum {
-        return Err(Error::Invalid("duplicates of a property graph have no sum".into()));
-    }
     if options.shards == 0 || options.shards > 1024 {
         return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
     }
@@ -177,11 +162,17 @@ fn finish(
 /// All tables after they have been read.
 struct Rowed {
     tables: Tables,
+    missing: Missing,
+    /// The missing nodes with examples, where there are any.
+    described: String,
     /// Temporary store that gives the vertices of ids, and of rows.
     ids: Arc<Store>,
     /// The spooled rows.
     spool: Spill,
 }
+
+/// In place of the vertices of a row that is skipped.
+const NONE: VertexId = VertexId::MAX;
 
 /// The two vertices of each row, by row number.
 type Ends = Vec<[VertexId; 2]>;
@@ -213,12 +204,53 @@ impl Load<'_> {
     ) -> Result<Rowed> {
         let scratch = builder.scratch_dir()?;
         let spool = Spill::create(self.fs.as_ref(), &scratch, "rows")?;
+        let given = names_of(&edges);
         let (tables, ids) = self.number(&scratch.join("ids"), nodes, edges, &spool)?;
-        Ok(Rowed { tables, ids, spool })
+        if let Some(from) = given
+            && tables.edges == 0
+            && !self.options.allow_empty
+        {
+            return Err(Error::NoEdges { from });
+        }
+        let (missing, described) = (Missing::default(), String::new());
+        let rowed = Rowed { tables, missing, described, ids, spool };
+        let rows = rowed.tables.nodes + rowed.tables.edges;
+        if rowed.tables.lists_nodes && rows > 0 {
+            return self.listed(&scratch, rowed);
+        }
+        Ok(rowed)
+    }
+
+    /// Compares ends of edges with the nodes that tables list, and does with others what the options
+    /// say.
+    fn listed(&self, scratch: &Path, mut rowed: Rowed) -> Result<Rowed> {
+        let (ids, cancel) = (Arc::clone(&rowed.ids), &self.hooks.cancel);
+        let listed = missing::listed(&rowed.tables, &ids, self.options.memory, cancel)?;
+        let found = missing::missing(&rowed.tables, &ids, &listed, cancel)?;
+        if found.edges == 0 {
+            return Ok(rowed);
+        }
+        if self.options.missing_nodes == MissingNodes::Error {
+            found.refuse(&rowed.tables, &ids, &listed)?;
+        }
+        rowed.described = found.describe(&rowed.tables, &ids, &listed)?;
+        if self.options.missing_nodes == MissingNodes::Skip {
+            let column = ids.column_until("weight", Direction::Out, cancel)?;
+            let rows = ListedRows::new(&ids, &column, rowed.tables.nodes, &listed)?;
+            let inputs = vec![Input::Batches(Box::new(rows))];
+            rowed.ids = self.import(inputs, &scratch.join("listed"))?;
+        }
+        rowed.missing = found;
+        Ok(rowed)
+    }
+
+    /// Rows of edges that have no place in the graph.
+    fn skipped(&self, rowed: &Missing) -> u64 {
+        if self.options.missing_nodes == MissingNodes::Skip { rowed.edges } else { 0 }
     }
 
     fn write(&self, builder: &mut StoreBuilder, rowed: Rowed) -> Result<LoadReport> {
-        let Rowed { tables, ids, spool } = rowed;
+        let Rowed { tables, missing, described, ids, spool } = rowed;
         let scratch = builder.scratch_dir()?;
         let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
         let specs = self.specs(&tables)?;
@@ -226,39 +258,73 @@ impl Load<'_> {
         let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
         let mut node_rows = RowSorter::new(&node_runs, part);
         let mut edge_rows = RowSorter::new(&edge_runs, part);
-        let mut keys = RowSorter::new(&key_runs, part);
-        self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
-        let replaced = self.replaced(keys)?;
-        let count = replaced.len() as u64;
+        let mut keys = ParallelRows::new(RowSorter::new(&key_runs, part));
+        let skipped =
+            self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
+        if skipped != self.skipped(&missing) {
+            return Err(Error::Internal("a row of a table has got no vertices"));
+        }
+        let parallel = keys.finish(self.options.parallel_edges)?;
+        let examples = self.examples(&tables, &ids, &parallel)?;
+        if self.options.parallel_edges == ParallelEdges::Error {
+            self.refuse(&tables, &parallel, &examples)?;
+        }
+        let count = tables.edges - skipped - parallel.dropped.len() as u64;
         let mut entry = self.entry(&tables, specs, &ids, count);
         let nodes = self.write_nodes(builder, &ids, &entry, node_rows)?;
-        let edges = self.write_edges(builder, &ids, &entry, edge_rows, &replaced)?;
+        let edges = self.write_edges(builder, &ids, &entry, edge_rows, &parallel.dropped)?;
         let mut directory = SegmentDirectory::default();
         for ((nodes, node_file), (edges, edge_file)) in std::iter::zip(nodes, edges) {
             entry.segments.nodes.push(node_file);
             entry.segments.edges.push(edge_file);
             directory.shards.push(ShardDirectory { nodes, edges });
         }
-        let mut report = LoadReport {
-            nodes: entry.nodes,
-            edges: entry.edges,
-            node_rows: tables.nodes,
-            edge_rows: tables.edges,
-            replaced: count,
-            edge_types: entry.edge_types.len() as u64,
-            properties: (entry.node_properties.len() as u64, entry.edge_properties.len() as u64),
-            property_bytes: 0,
-            seconds: 0.0,
-        };
+        let mut report = LoadReport::new(&tables, &entry);
+        report.add_missing(self.options.missing_nodes, &missing, &described);
+        report.add_parallel(self.options.parallel_edges, &parallel, &examples);
+        report.add_defaults();
         report.property_bytes = finish(builder, entry, &directory)?;
         let budget = Budget::new(self.options.memory, 0, self.options.threads)?;
         without_rows(builder, self.fs, &ids, tables.nodes, budget, self.hooks)?;
+        report.pairs = builder.edges();
         let told = serde_json::to_value(&report).ok();
         if let Some(serde_json::Value::Object(mut told)) = told {
             told.remove("seconds");
             builder.set_report(told);
         }
         Ok(report)
+    }
+
+    /// The first parallel edges, as a message shows them.
+    fn examples(&self, tables: &Tables, ids: &Store, found: &ParallelOutcome) -> Result<String> {
+        if found.examples.is_empty() {
+            return Ok(String::new());
+        }
+        let map = ids.ids()?;
+        let mut shown = Vec::new();
+        for pair in &found.examples {
+            let (source, end) = (map.external(self.vertex(pair.source))?, map.external(pair.end)?);
+            let ty = tables.types.get(pair.ty as usize).map_or("edge", String::as_str);
+            let [(table, last), (other, first)] = pair.rows.map(|row| tables.place(row));
+            let of = if table == other { String::new() } else { format!(" of {other}") };
+            shown.push(format!(
+                "{source} -[{ty}]-> {end} (row {first}{of} and row {last} of {table})"
+            ));
+        }
+        Ok(shown.join(", "))
+    }
+
+    /// # Errors
+    /// [`Error::Input`] if there are parallel edges.
+    fn refuse(&self, tables: &Tables, found: &ParallelOutcome, examples: &str) -> Result<()> {
+        let Some(first) = found.examples.first() else { return Ok(()) };
+        let (table, line) = tables.place(first.rows[0]);
+        let what = format!(
+            "{} parallel to another one, with the same source, type and destination: {examples}; \
+             parallel_edges='keep' (--parallel-edges keep) keeps all of them, 'replace' the last",
+            missing::counted(found.parallel, "edge")
+        );
+        Err(Error::Input { file: table.into(), line, what })
     }
 
     /// Reads all tables, and numbers their ids in a temporary store.
@@ -269,13 +335,27 @@ impl Load<'_> {
         edges: Vec<Table<'_>>,
         spool: &Spill,
     ) -> Result<(Tables, Arc<Store>)> {
-        let setting = Setting {
+        let mut setting = Setting {
             separator: self.options.separator,
+            header: self.options.header,
+            id_spaces: self.options.id_spaces,
+            spaces: BTreeSet::new(),
             memory: self.options.memory,
             counters: Arc::default(),
             cancel: self.hooks.cancel.clone(),
         };
+        if nodes.iter().any(|table| table.name.is_some()) {
+            setting.spaces = rows::spaces(&edges, &setting);
+        }
         let (feed, tables) = TableFeed::new(nodes, edges, spool, setting);
+        let store = self
+            .import(vec![Input::Batches(Box::new(feed))], path)
+            .map_err(|error| Tables::blame(&tables, error))?;
+        Ok((Tables::take(&tables), store))
+    }
+
+    /// A temporary store of rows as edges between the ids that they name.
+    fn import(&self, inputs: Vec<Input<'_>>, path: &Path) -> Result<Arc<Store>> {
         let options = ImportOptions {
             weighted: true,
             duplicates: Duplicates::Keep,
@@ -283,17 +363,20 @@ impl Load<'_> {
             memory: self.options.memory,
             threads: self.options.threads,
             page_size: self.options.page_size,
+            allow_empty: true,
             ..ImportOptions::default()
         };
-        let inputs = vec![Input::Batches(Box::new(feed))];
-        import_with(self.fs, inputs, path, &options, self.hooks)
-            .map_err(|error| Tables::blame(&tables, error))?;
-        let cancel = self.hooks.cancel.clone();
-        let store = Store::open(path, &OpenOptions { cancel, ..OpenOptions::default() })?;
-        Ok((Tables::take(&tables), store))
+        import_with(self.fs, inputs, path, &options, self.hooks)?;
+        self.open(path)
     }
 
-    /// Hands each row to a sorter, with the vertices of its ids.
+    fn open(&self, path: &Path) -> Result<Arc<Store>> {
+        let cancel = self.hooks.cancel.clone();
+        Store::open(path, &OpenOptions { cancel, ..OpenOptions::default() })
+    }
+
+    /// Hands each row to a sorter, with the vertices of its ids; returns the number of rows that are
+    /// skipped.
     fn sort(
         &self,
         tables: &Tables,
@@ -301,9 +384,10 @@ impl Load<'_> {
         spool: &Spill,
         nodes: &mut RowSorter<'_>,
         edges: &mut RowSorter<'_>,
-        keys: &mut RowSorter<'_>,
-    ) -> Result<()> {
+        keys: &mut ParallelRows<'_>,
+    ) -> Result<u64> {
         let rows = tables.nodes + tables.edges;
+        let mut skipped = 0;
         let window = (self.options.memory / 4 / 8).max(1);
         let mut spooled = Spooled::new(spool, tables.extents.clone());
         let mut bytes = Vec::new();
@@ -316,6 +400,10 @@ impl Load<'_> {
                     self.hooks.tell(Progress { phase: "sort", done: row, total, edges: row });
                 }
                 let fields = spooled.next()?;
+                if source == NONE {
+                    skipped += 1;
+                    continue;
+                }
                 let node = self.key(source);
                 if row < tables.nodes {
                     nodes.push([node, row, 0, 0], fields)?;
@@ -331,12 +419,12 @@ impl Load<'_> {
                 bytes.extend_from_slice(&target.to_le_bytes());
                 bytes.extend_from_slice(values);
                 edges.push([node, ty, time, row], &bytes)?;
-                if self.options.duplicates == Duplicates::Drop {
-                    keys.push([node, ty, target.into(), row], &[])?;
+                if !tables.reloaded {
+                    keys.push(node, ty, target, row, rest)?;
                 }
             }
         }
-        Ok(())
+        Ok(skipped)
     }
 
     /// Sort key of a vertex: its shard, and its number in the shard.
@@ -351,7 +439,7 @@ impl Load<'_> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         ends.try_reserve_exact(count)
             .map_err(|_| Error::Budget { needed: 8 * count as u64, given: self.options.memory })?;
-        ends.resize(count, [0; 2]);
+        ends.resize(count, [NONE; 2]);
         let column = ids.column_until("weight", Direction::Out, &self.hooks.cancel)?;
         let stream = ListStream::new(ids, Direction::Out, Some(&column))?;
         let mut reader = stream.reader()?;
@@ -370,21 +458,6 @@ impl Load<'_> {
             })?;
         }
         Ok(ends)
-    }
-
-    /// Row numbers of the edges that later edges replace, ascending.
-    fn replaced(&self, keys: RowSorter<'_>) -> Result<Vec<u64>> {
-        let mut rows = Vec::new();
-        let mut last: Option<sort::SortKey> = None;
-        keys.finish(|key, _| {
-            if let Some([.., row]) = last.filter(|last| last.get(..3) == key.get(..3)) {
-                rows.push(row);
-            }
-            last = Some(*key);
-            Ok(())
-        })?;
-        rows.sort_unstable();
-        Ok(rows)
     }
 
     /// The specifications of the properties of nodes, and of edges.
@@ -422,13 +495,15 @@ impl Load<'_> {
         tables: &Tables,
         [nodes, edges]: [Vec<PropertySpec>; 2],
         ids: &Store,
-        replaced: u64,
+        count: u64,
     ) -> PropertyEntry {
+        let temporal = |spec: &PropertySpec| matches!(spec.ty.scalar, Scalar::Temporal(_));
         PropertyEntry {
+            format: if nodes.iter().chain(&edges).any(temporal) { 2 } else { 0 },
             layout: self.options.properties,
             shards: self.options.shards,
             nodes: ids.num_vertices(),
-            edges: tables.edges - replaced,
+            edges: count,
             node_properties: nodes,
             edge_properties: edges,
             edge_types: tables.types.clone(),
@@ -556,6 +631,17 @@ impl Load<'_> {
         // Lossless: the inverse of `key`.
         ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
     }
+}
+
+/// Names of tables of edges, for a message; nothing without one, or for those of a graph.
+fn names_of(edges: &[Table<'_>]) -> Option<String> {
+    let name = |table: &Table<'_>| match (&table.rows, &table.name) {
+        (TableRows::Graph(_), _) => None,
+        (TableRows::Path(path), _) => Some(path.display().to_string()),
+        (TableRows::Batches(_), name) => Some(name.clone().unwrap_or_else(|| "edges".to_owned())),
+    };
+    let names: Vec<String> = edges.iter().filter_map(name).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Decodes the values of a spooled row.

@@ -2,17 +2,64 @@
 
 use super::super::PropertyLayout;
 use nakshi_store::Encoding;
-use nakshi_store::import::{Duplicates, ImportLayout, MINIMUM_MEMORY};
+use nakshi_store::import::{ImportLayout, MINIMUM_MEMORY};
+
+/// What becomes of ends of edges that no table of nodes has, where there are tables of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingNodes {
+    /// They are an error.
+    #[default]
+    Error,
+    /// They become nodes without properties.
+    Create,
+    /// Their edges are left out.
+    Skip,
+}
+
+/// What becomes of rows of edges with the same source, type and destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParallelEdges {
+    /// Rows that are equal in time and properties too are one edge; all others are edges.
+    #[default]
+    Distinct,
+    /// Every row is an edge.
+    Keep,
+    /// The last row is the edge.
+    Replace,
+    /// They are an error.
+    Error,
+}
+
+/// Which ids are in a space of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdSpaces {
+    /// Those whose column names a space, and those of a table of nodes whose label is the name of
+    /// a space that a table of edges names.
+    #[default]
+    Headers,
+    /// Those of every table of nodes that has a label, too.
+    Labels,
+}
 
 /// Options of [`load`](super::load).
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Treatment of edges with the same source, type and target: `Drop` (default) keeps the last of
-    /// them, `Keep` keeps all. `Sum` is not possible.
-    pub duplicates: Duplicates,
+    /// Default [`ParallelEdges::Distinct`].
+    pub parallel_edges: ParallelEdges,
+    /// Default [`MissingNodes::Error`].
+    pub missing_nodes: MissingNodes,
+    /// Default [`IdSpaces::Headers`].
+    pub id_spaces: IdSpaces,
+    /// Whether text files begin with a line of column names. Default `true`.
+    pub header: bool,
+    /// Whether tables of edges without a row make a graph; an error otherwise. Default `false`.
+    pub allow_empty: bool,
     /// Order of the nodes on disk. Default [`ImportLayout::Auto`].
     pub layout: ImportLayout,
-    /// Layout of the property files. Default [`PropertyLayout::Columns`].
+    /// ImportLayout of the property files. Default [`PropertyLayout::Columns`].
     pub properties: PropertyLayout,
     /// Names of properties that become [searchable](crate::PropertySpec::searchable), of nodes, of
     /// edges or of both. At least one property of each name must be a string or bytes. A compaction
@@ -40,7 +87,11 @@ pub struct LoadOptions {
 impl Default for LoadOptions {
     fn default() -> Self {
         LoadOptions {
-            duplicates: Duplicates::Drop,
+            parallel_edges: ParallelEdges::Distinct,
+            missing_nodes: MissingNodes::Error,
+            id_spaces: IdSpaces::Headers,
+            header: true,
+            allow_empty: false,
             layout: ImportLayout::Auto,
             properties: PropertyLayout::Columns,
             searchable: Vec::new(),

@@ -6,9 +6,8 @@ use super::super::graph::PropertyGraph;
 use super::super::walk::{Walk, id_bytes};
 use super::cell::InferredProperties;
 use super::header::TableKind;
-use super::options::LoadOptions;
+use super::options::{LoadOptions, MissingNodes, ParallelEdges};
 use super::table::{SpooledRow, Table, TableRows};
-use nakshi_store::import::Duplicates;
 use nakshi_store::{Error, Result};
 
 /// State of a graph that its rows do not show.
@@ -29,13 +28,15 @@ impl Kept {
 
 /// A table of the nodes of a graph, or of its edges.
 pub(super) fn table(graph: &PropertyGraph) -> Vec<Table<'static>> {
-    vec![Table { name: None, rows: TableRows::Graph(graph.clone()) }]
+    vec![Table::new(None, TableRows::Graph(graph.clone()))]
 }
 
 /// `options` with the layout and the shards of the graph's files.
 pub(super) fn options(graph: &PropertyGraph, options: &LoadOptions) -> LoadOptions {
     LoadOptions {
-        duplicates: Duplicates::Keep,
+        parallel_edges: ParallelEdges::Keep,
+        missing_nodes: MissingNodes::Create,
+        allow_empty: true,
         shards: graph.entry().shards,
         properties: graph.entry().layout,
         ..options.clone()

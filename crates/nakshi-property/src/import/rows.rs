@@ -1,37 +1,49 @@
 //! Reader of tables row by row: text files, Parquet and Arrow files, record batches.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, Schema, TimeUnit};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Schema};
 use nakshi_io::CancelToken;
 
-use super::super::value::Value;
+use super::super::spec::PropertySpec;
+use super::super::value::{PropertyType, Scalar, Value, instant_of, milliseconds};
+use super::arrow_cells;
 use super::cell::{Cell, InferredProperties};
 use super::header::{self, LABELS, Role, TableKind};
+use super::options::IdSpaces;
 use super::reload::Reload;
-use super::table::{SpooledRow, Table, TableRows};
+use super::table::{ColumnHeader, SpooledRow, Table, TableRows};
 use super::text::{Records, separator};
-use nakshi_store::cast::cast;
 use nakshi_store::import::read::{Counters, Opened, open, whole};
 use nakshi_store::{Error, Result};
 
 /// Reads the rows of a table one by one.
 pub(super) struct RowReader<'a> {
     path: PathBuf,
+    /// The label of nodes, or the type of edges.
     name: Option<String>,
+    /// The space of ids without one of their own.
+    space: Option<String>,
     columns: Vec<(Role, u32)>,
-    /// Number of columns of the table itself.
-    width: usize,
+    /// Names of the columns in the table itself.
+    names: Vec<String>,
     source: RowInput<'a>,
+    /// Columns that headers were given for.
+    mapped: Vec<String>,
+    notes: Vec<String>,
 }
 
 enum RowInput<'a> {
-    Text(Records<Box<dyn std::io::Read + Send + 'a>>),
-    Batches { batches: Batches<'a>, batch: Option<(RecordBatch, usize)>, row: u64 },
+    /// The flag says that the first line, which was read already, is a row.
+    Text(Records<Box<dyn std::io::Read + Send + 'a>>, bool),
+    Batches {
+        batches: Batches<'a>,
+        batch: Option<(RecordBatch, usize)>,
+        row: u64,
+    },
     Graph(Reload),
 }
 
@@ -40,9 +52,119 @@ type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Se
 /// Settings that the readers of all tables share.
 pub(super) struct Setting {
     pub(super) separator: Option<u8>,
+    pub(super) header: bool,
+    pub(super) id_spaces: IdSpaces,
+    /// Spaces that headers of tables of edges name.
+    pub(super) spaces: BTreeSet<String>,
     pub(super) memory: u64,
     pub(super) counters: Arc<Counters>,
     pub(super) cancel: CancelToken,
+}
+
+/// An opened table: its name for messages, its schema if it has one, its column names, its rows.
+struct OpenedTable<'a> {
+    path: PathBuf,
+    names: Vec<String>,
+    source: RowInput<'a>,
+    notes: Vec<String>,
+}
+
+impl<'a> OpenedTable<'a> {
+    fn open(
+        kind: TableKind,
+        name: Option<&str>,
+        rows: TableRows<'a>,
+        properties: &mut InferredProperties,
+        setting: &Setting,
+    ) -> Result<Self> {
+        match rows {
+            TableRows::Path(path) => {
+                let opened = open(&path, setting.memory, &setting.counters, &setting.cancel)?;
+                match whole(&path, opened, setting.memory)? {
+                    Ok((schema, batches)) => {
+                        let notes = arrow_cells::notes(&path.to_string_lossy(), &schema);
+                        Ok(OpenedTable { path, names: names(&schema), source: of(batches), notes })
+                    }
+                    Err(opened) => {
+                        let (names, source) = text(&path, opened, setting)?;
+                        Ok(OpenedTable { path, names, source, notes: Vec::new() })
+                    }
+                }
+            }
+            TableRows::Batches(batches) => {
+                let all = if kind == TableKind::Nodes { "nodes" } else { "edges" };
+                let path = PathBuf::from(name.unwrap_or(all));
+                let schema = batches.schema();
+                let notes = arrow_cells::notes(&path.to_string_lossy(), &schema);
+                Ok(OpenedTable { path, names: names(&schema), source: of(batches), notes })
+            }
+            TableRows::Graph(graph) => {
+                let reload = Reload::new(kind, &graph, properties);
+                let (path, source) = (PathBuf::from("graph"), RowInput::Graph(reload));
+                Ok(OpenedTable { path, names: Vec::new(), source, notes: Vec::new() })
+            }
+        }
+    }
+}
+
+/// The names of columns, with the headers that were given for some of them; the columns that got one.
+fn renamed(
+    names: &[String],
+    given: &[ColumnHeader],
+    header: bool,
+) -> Result<(Vec<String>, Vec<String>), String> {
+    let (mut renamed, mut mapped) = (names.to_vec(), Vec::new());
+    let mut left: Vec<bool> = vec![!header; names.len()];
+    for ColumnHeader { column, header, required } in given {
+        let number = column.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let place = names.iter().position(|name| name == column);
+        let Some(place) = place.or(number.filter(|number| *number < names.len())) else {
+            if *required {
+                return Err(format!("no column '{column}'; the columns are: {}", names.join(", ")));
+            }
+            continue;
+        };
+        if let (Some(name), Some(left)) = (renamed.get_mut(place), left.get_mut(place)) {
+            (*name, *left) = (header.clone(), false);
+        }
+        mapped.push(column.clone());
+    }
+    match left.iter().position(|left| *left) {
+        Some(column) => Err(format!(
+            "column {} has no header; name all columns of a table without one, :IGNORE for those to \
+             leave out",
+            column + 1
+        )),
+        None => Ok((renamed, mapped)),
+    }
+}
+
+/// Spaces of ids that the headers of tables of edges name, as far as their files can be read twice.
+pub(super) fn spaces(edges: &[Table<'_>], setting: &Setting) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for table in edges {
+        let names = match &table.rows {
+            TableRows::Batches(batches) => Some(names(&batches.schema())),
+            TableRows::Path(path) if path.is_file() => {
+                let rows = TableRows::Path(path.clone());
+                let mut none = InferredProperties::default();
+                // What is wrong with a table shows when its rows are read.
+                OpenedTable::open(TableKind::Edges, None, rows, &mut none, setting)
+                    .ok()
+                    .map(|opened| opened.names)
+            }
+            _ => None,
+        };
+        let renamed = names.and_then(|names| renamed(&names, &table.columns, true).ok());
+        let roles = renamed.and_then(|(names, _)| header::roles(TableKind::Edges, &names).ok());
+        for role in roles.into_iter().flatten() {
+            if let Role::Source { space: Some(space) } | Role::Target { space: Some(space) } = role
+            {
+                found.insert(space);
+            }
+        }
+    }
+    found
 }
 
 impl<'a> RowReader<'a> {
@@ -52,34 +174,18 @@ impl<'a> RowReader<'a> {
         properties: &mut InferredProperties,
         setting: &Setting,
     ) -> Result<Self> {
-        let (path, names, source) = match table.rows {
-            TableRows::Path(path) => {
-                let opened = open(&path, setting.memory, &setting.counters, &setting.cancel)?;
-                match whole(&path, opened, setting.memory)? {
-                    Ok((schema, batches)) => (path, names(&schema), of(batches)),
-                    Err(opened) => {
-                        let (names, source) = text(&path, opened, setting)?;
-                        (path, names, source)
-                    }
-                }
-            }
-            TableRows::Batches(batches) => {
-                let names = names(&batches.schema());
-                (PathBuf::from("table"), names, of(batches))
-            }
-            TableRows::Graph(graph) => {
-                let reload = Reload::new(kind, &graph, properties);
-                return Ok(RowReader {
-                    path: PathBuf::from("graph"),
-                    name: None,
-                    columns: Vec::new(),
-                    width: 0,
-                    source: RowInput::Graph(reload),
-                });
-            }
-        };
+        let Table { name, rows, columns: given } = table;
+        let opened = OpenedTable::open(kind, name.as_deref(), rows, properties, setting)?;
+        let OpenedTable { path, names, source, notes } = opened;
+        if matches!(source, RowInput::Graph(_)) {
+            let (columns, mapped) = (Vec::new(), Vec::new());
+            let (name, space) = (None, None);
+            return Ok(RowReader { path, name, space, columns, names, source, mapped, notes });
+        }
         let input = |what| Error::Input { file: path.clone(), line: 1, what };
-        let roles = header::roles(kind, &names).map_err(input)?;
+        let header = setting.header || !matches!(source, RowInput::Text(..));
+        let (headers, mapped) = renamed(&names, &given, header).map_err(input)?;
+        let roles = header::roles(kind, &headers).map_err(input)?;
         let mut columns = Vec::new();
         for role in roles {
             let number = match &role {
@@ -89,12 +195,40 @@ impl<'a> RowReader<'a> {
             };
             columns.push((role, number));
         }
-        let label = kind == TableKind::Nodes && table.name.is_some();
-        if label && !columns.iter().any(|(role, _)| *role == Role::Labels) {
+        let label = name.as_ref().filter(|_| kind == TableKind::Nodes);
+        if label.is_some() && !columns.iter().any(|(role, _)| *role == Role::Labels) {
             let number = properties.number(LABELS, Some(header::labels())).map_err(input)?;
             columns.push((Role::Labels, number));
         }
-        Ok(RowReader { path, name: table.name, columns, width: names.len(), source })
+        let of_its_own = |label: &&String| {
+            setting.id_spaces == IdSpaces::Labels || setting.spaces.contains(*label)
+        };
+        let space = label.filter(of_its_own).cloned();
+        Ok(RowReader { path, name, space, columns, names, source, mapped, notes })
+    }
+
+    /// Name of the table in messages.
+    pub(super) fn path(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Takes the columns that headers were given for, and what is not kept of the table's types.
+    pub(super) fn told(&mut self) -> (Vec<String>, Vec<String>) {
+        (std::mem::take(&mut self.mapped), std::mem::take(&mut self.notes))
+    }
+
+    /// Whether a column of the table has types of edges.
+    pub(super) fn has_types(&self) -> bool {
+        self.columns.iter().any(|(role, _)| *role == Role::Type)
+    }
+
+    /// Spaces of the ids that the table names, and its label or type where that could be one.
+    pub(super) fn spaces(&self) -> impl Iterator<Item = &String> {
+        let named = self.columns.iter().filter_map(|(role, _)| match role {
+            Role::Id { space } | Role::Source { space } | Role::Target { space } => space.as_ref(),
+            _ => None,
+        });
+        named.chain(&self.name)
     }
 
     /// Reads the next row; false at the end.
@@ -104,25 +238,27 @@ impl<'a> RowReader<'a> {
         row: &mut SpooledRow,
     ) -> Result<bool> {
         row.clear();
-        let (path, name) = (&self.path, self.name.as_deref());
-        match &mut self.source {
+        let RowReader { path, name, space, columns, names, source, .. } = self;
+        let tags = Tags { label: name.as_deref(), space: space.as_deref() };
+        match source {
             RowInput::Graph(reload) => reload.next(row),
-            RowInput::Text(records) => {
-                let broken = |error| Error::io("read", path, error);
-                if !records.next().map_err(broken)? {
+            RowInput::Text(records, pending) => {
+                let broken = |error| Error::io("read", path.as_path(), error);
+                if !std::mem::take(pending) && !records.next().map_err(broken)? {
                     return Ok(false);
                 }
                 let input = |what| Error::Input { file: path.clone(), line: records.line(), what };
-                if records.len() != self.width {
-                    let (found, expected) = (records.len(), self.width);
+                if records.len() != names.len() {
+                    let (found, expected) = (records.len(), names.len());
                     return Err(input(format!(
                         "the line has {found} fields and the header {expected}; put fields with a \
                          separator in quotes"
                     )));
                 }
-                for (column, (role, property)) in self.columns.iter().enumerate() {
+                for (column, (role, property)) in columns.iter().enumerate() {
                     let cell = records.field(column).map_or(Cell::Null, Cell::Text);
-                    take(role, *property, cell, name, properties, row).map_err(input)?;
+                    take(role, *property, cell, tags, properties, row)
+                        .map_err(|what| input(of_column(names, column, &what)))?;
                 }
                 Ok(true)
             }
@@ -131,20 +267,39 @@ impl<'a> RowReader<'a> {
                     let Some(next) = batches.next() else { return Ok(false) };
                     let input = |what| Error::Input { file: path.clone(), line: *number + 1, what };
                     let next = next.map_err(|error| input(error.to_string()))?;
-                    *batch = Some((plain(&next).map_err(input)?, 0));
+                    *batch = Some((arrow_cells::plain(&next).map_err(input)?, 0));
                 }
                 let Some((batch, at)) = batch else { return Ok(false) };
                 *number += 1;
-                for (column, (role, property)) in self.columns.iter().enumerate() {
+                for (column, (role, property)) in columns.iter().enumerate() {
                     let array = batch.columns().get(column);
-                    let cell = array.map_or(Ok(Cell::Null), |array| value(array, *at));
-                    cell.and_then(|cell| take(role, *property, cell, name, properties, row))
+                    let cell = array.map_or(Ok(Cell::Null), |array| {
+                        arrow_cells::value(array, *at, is_timestamp(role))
+                    });
+                    cell.and_then(|cell| take(role, *property, cell, tags, properties, row))
+                        .map_err(|what| of_column(names, column, &what))
                         .map_err(|what| Error::Input { file: path.clone(), line: *number, what })?;
                 }
                 *at += 1;
                 Ok(true)
             }
         }
+    }
+}
+
+/// Whether milliseconds in a column stay what they are.
+fn is_timestamp(role: &Role) -> bool {
+    match role {
+        Role::Time => true,
+        Role::Property { ty: Some(ty), .. } => ty.scalar == Scalar::Timestamp,
+        _ => false,
+    }
+}
+
+fn of_column(names: &[String], column: usize, what: &str) -> String {
+    match names.get(column) {
+        Some(name) => format!("column '{name}': {what}"),
+        None => what.to_owned(),
     }
 }
 
@@ -158,7 +313,7 @@ fn of<'a>(
     RowInput::Batches { batches: Box::new(batches), batch: None, row: 0 }
 }
 
-/// Opens a text file; returns the names of its columns, and its lines.
+/// Opens a text file; returns the names of its columns, and its lines. Without a header columns are numbered from 1.
 fn text<'a>(
     path: &Path,
     opened: Opened<'a>,
@@ -171,6 +326,10 @@ fn text<'a>(
     if !records.next().map_err(|error| Error::io("read", path, error))? {
         return Err(input("the file is empty; its first line names the columns".into()));
     }
+    if !setting.header {
+        let names = (1..=records.len()).map(|number| number.to_string()).collect();
+        return Ok((names, RowInput::Text(records, true)));
+    }
     let names = (0..records.len()).map(|column| {
         let name = records.field(column).unwrap_or_default();
         let name =
@@ -180,7 +339,33 @@ fn text<'a>(
         Ok(if records.is_quoted(column) { name } else { name.trim() }.to_owned())
     });
     let names = names.collect::<Result<Vec<_>>>()?;
-    Ok((names, RowInput::Text(records)))
+    Ok((names, RowInput::Text(records, false)))
+}
+
+/// Names of the columns of a file of a table.
+///
+/// # Errors
+/// As [`super::load`].
+pub fn table_columns(path: &Path, separator: Option<u8>, memory: u64) -> Result<Vec<String>> {
+    let setting = Setting {
+        separator,
+        header: true,
+        id_spaces: IdSpaces::Headers,
+        spaces: BTreeSet::new(),
+        memory,
+        counters: Arc::default(),
+        cancel: CancelToken::new(),
+    };
+    let mut none = InferredProperties::default();
+    let rows = TableRows::Path(path.into());
+    Ok(OpenedTable::open(TableKind::Nodes, None, rows, &mut none, &setting)?.names)
+}
+
+/// What a table says of all its rows.
+#[derive(Clone, Copy)]
+struct Tags<'t> {
+    label: Option<&'t str>,
+    space: Option<&'t str>,
 }
 
 /// Puts a field into the row, by the role of its column.
@@ -188,41 +373,92 @@ fn take(
     role: &Role,
     property: u32,
     cell: Cell<'_>,
-    name: Option<&str>,
+    tags: Tags<'_>,
     properties: &mut InferredProperties,
     row: &mut SpooledRow,
 ) -> Result<(), String> {
     match role {
-        Role::Id { space } | Role::Source { space } => {
-            let space = space.as_deref().or(name.filter(|_| matches!(role, Role::Id { .. })));
-            id(cell, space, &mut row.source)
-        }
+        Role::Id { space } => id(cell, space.as_deref().or(tags.space), &mut row.source),
+        Role::Source { space } => id(cell, space.as_deref(), &mut row.source),
         Role::Target { space } => id(cell, space.as_deref(), &mut row.target),
         Role::Type => match cell {
             Cell::Null | Cell::Text(b"") => Ok(()),
             cell => id(cell, None, &mut row.ty),
         },
-        Role::Time => {
-            let value = match cell {
-                Cell::Null | Cell::Text(b"") => return Ok(()),
-                Cell::Text(text) => Value::parse(header::time(), text)?,
-                Cell::Value(value) => value,
-            };
-            match value {
-                Value::Int(time) | Value::Timestamp(time) => row.time = time,
-                other => return Err(format!("{other} is no timestamp")),
-            }
-            Ok(())
+        Role::Time => time(cell, row),
+        Role::Labels => {
+            let cell = labels(cell, tags.label)?;
+            properties.write(property, &cell, &mut row.values)
         }
-        Role::Labels => match (cell, name) {
-            (Cell::Null | Cell::Text(b""), Some(name)) => {
-                let cell = Cell::Text(name.as_bytes());
-                properties.write(property, &cell, &mut row.values)
-            }
-            (cell, _) => properties.write(property, &cell, &mut row.values),
-        },
-        Role::Property { .. } => properties.write(property, &cell, &mut row.values),
+        Role::Property { ty, .. } => {
+            let cell = declared(cell, *ty)?;
+            properties.write(property, &cell, &mut row.values)
+        }
         Role::Ignored => Ok(()),
+    }
+}
+
+/// A text of a typed table as the type that the header of its column declares.
+fn declared<'r>(cell: Cell<'r>, ty: Option<PropertyType>) -> Result<Cell<'r>, String> {
+    match (cell, ty) {
+        (Cell::Value(Value::String(text)), Some(ty))
+            if ty.list || !matches!(ty.scalar, Scalar::String | Scalar::Bytes) =>
+        {
+            Value::parse(ty, text.as_bytes()).map(Cell::Value)
+        }
+        (cell, _) => Ok(cell),
+    }
+}
+
+/// The time of an edge in milliseconds.
+fn time(cell: Cell<'_>, row: &mut SpooledRow) -> Result<(), String> {
+    let value = match cell {
+        Cell::Null | Cell::Text(b"") => {
+            row.timeless = true;
+            return Ok(());
+        }
+        Cell::Text(text) => {
+            let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?.trim();
+            let number = text.parse().ok().map(|time| (time, true));
+            let time = number.or_else(|| instant_of(text));
+            let (time, exact) = time.ok_or_else(|| format!("'{text}' is no time of an edge"))?;
+            (row.time, row.rounded) = (time, !exact);
+            return Ok(());
+        }
+        Cell::Value(value) => value,
+    };
+    let of_kind = match value {
+        Value::Int(time) | Value::Timestamp(time) => Some((time, true)),
+        Value::Temporal(kind, time) => milliseconds(kind, time),
+        _ => None,
+    };
+    let (time, exact) = of_kind.ok_or_else(|| format!("{value} is no timestamp"))?;
+    (row.time, row.rounded) = (time, !exact);
+    Ok(())
+}
+
+/// The labels of a node: that of its table, and those of its row.
+fn labels<'r>(cell: Cell<'r>, label: Option<&str>) -> Result<Cell<'r>, String> {
+    let mut found: Vec<Value> =
+        label.map(|label| Value::String(label.to_owned())).into_iter().collect();
+    match cell {
+        Cell::Null | Cell::Text(b"") if found.is_empty() => return Ok(cell),
+        Cell::Null | Cell::Text(b"") => {}
+        Cell::Text(text) => match Value::parse(header::labels(), text)? {
+            Value::List(own) => add(own, &mut found),
+            own => add(vec![own], &mut found),
+        },
+        Cell::Value(Value::List(own)) => add(own, &mut found),
+        Cell::Value(own) => add(vec![own], &mut found),
+    }
+    Ok(Cell::Value(Value::List(found)))
+}
+
+fn add(own: Vec<Value>, found: &mut Vec<Value>) {
+    for label in own {
+        if !found.contains(&label) {
+            found.push(label);
+        }
     }
 }
 
@@ -245,54 +481,8 @@ fn id(cell: Cell<'_>, space: Option<&str>, out: &mut Vec<u8>) -> Result<(), Stri
     Ok(())
 }
 
-/// Casts the columns of a batch to a few types.
-fn plain(batch: &RecordBatch) -> Result<RecordBatch, String> {
-    let columns = batch.columns().iter().map(plain_array).collect::<Result<Vec<_>, _>>()?;
-    let named = std::iter::zip(batch.schema_ref().fields(), columns);
-    let named = named.map(|(field, column)| (field.name().clone(), column, true));
-    RecordBatch::try_from_iter_with_nullable(named).map_err(|error| error.to_string())
-}
-
-fn plain_array(array: &ArrayRef) -> Result<ArrayRef, String> {
-    use DataType as Ty;
-    let to = match array.data_type() {
-        Ty::Null => return Ok(Arc::clone(array)),
-        Ty::Utf8 | Ty::LargeUtf8 | Ty::Utf8View => Ty::LargeUtf8,
-        Ty::Binary | Ty::LargeBinary | Ty::BinaryView | Ty::FixedSizeBinary(_) => Ty::LargeBinary,
-        Ty::Boolean => Ty::Boolean,
-        Ty::Float16 | Ty::Float32 | Ty::Float64 => Ty::Float64,
-        ty if ty.is_integer() => Ty::Int64,
-        Ty::Timestamp(..) | Ty::Date32 | Ty::Date64 => Ty::Timestamp(TimeUnit::Millisecond, None),
-        Ty::Dictionary(_, of) => of.as_ref().clone(),
-        Ty::List(of) | Ty::LargeList(of) => Ty::LargeList(Arc::clone(of)),
-        other => return Err(format!("a column holds {other}, which is no property type")),
-    };
-    let cast = cast(array, &to).map_err(|error| error.to_string())?;
-    if matches!(array.data_type(), Ty::Dictionary(..)) { plain_array(&cast) } else { Ok(cast) }
-}
-
-/// Reads a value of a column that [`plain_array`] made.
-fn value(array: &ArrayRef, row: usize) -> Result<Cell<'static>, String> {
-    if array.is_null(row) || *array.data_type() == DataType::Null {
-        return Ok(Cell::Null);
-    }
-    Ok(Cell::Value(match array.data_type() {
-        DataType::LargeUtf8 => Value::String(array.as_string::<i64>().value(row).to_owned()),
-        DataType::LargeBinary => Value::Bytes(array.as_binary::<i64>().value(row).to_vec()),
-        DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
-        DataType::Float64 => Value::Float(array.as_primitive::<Float64Type>().value(row)),
-        DataType::Int64 => Value::Int(array.as_primitive::<Int64Type>().value(row)),
-        DataType::Timestamp(..) => {
-            Value::Timestamp(array.as_primitive::<TimestampMillisecondType>().value(row))
-        }
-        DataType::LargeList(_) => {
-            let items = plain_array(&array.as_list::<i64>().value(row))?;
-            let items = (0..items.len()).map(|item| match value(&items, item)? {
-                Cell::Value(value) => Ok(value),
-                _ => Err("a list has an item that is null".to_owned()),
-            });
-            Value::List(items.collect::<Result<_, String>>()?)
-        }
-        other => return Err(format!("a column holds {other}, which is no property type")),
-    }))
+/// Types of properties by name.
+pub(super) fn types_of(specs: &[PropertySpec]) -> std::collections::BTreeMap<String, String> {
+    let named = |spec: &PropertySpec| (spec.name.clone(), PropertyType::to_string(&spec.ty));
+    specs.iter().map(named).collect()
 }

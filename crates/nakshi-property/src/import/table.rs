@@ -8,10 +8,30 @@ use super::super::PropertyGraph;
 
 /// A table of nodes or of edges.
 pub struct Table<'a> {
-    /// For nodes, their label and the space of their ids; for edges, their type.
+    /// For nodes, their label; for edges, their type.
     pub name: Option<String>,
     /// The rows.
     pub rows: TableRows<'a>,
+    /// Columns that get a header in place of the one in the table.
+    pub columns: Vec<ColumnHeader>,
+}
+
+impl<'a> Table<'a> {
+    /// A table whose columns keep their headers.
+    pub fn new(name: Option<String>, rows: TableRows<'a>) -> Self {
+        Table { name, rows, columns: Vec::new() }
+    }
+}
+
+/// A column of a table and the header that it gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnHeader {
+    /// The name of the column in the table, or its number from 1.
+    pub column: String,
+    /// Such as `:START_ID`, `:ID(Person)` or `born:date`.
+    pub header: String,
+    /// Whether this table must have the column; otherwise one of all tables must have it.
+    pub required: bool,
 }
 
 /// The rows of a [`Table`].
@@ -45,6 +65,10 @@ pub(super) struct SpooledRow {
     pub(super) time: i64,
     /// Properties, encoded by `InferredProperties::write`.
     pub(super) values: Vec<u8>,
+    /// The table has a column for the time of an edge, and the row no value in it.
+    pub(super) timeless: bool,
+    /// The time had microseconds, of which an edge keeps the milliseconds.
+    pub(super) rounded: bool,
 }
 
 impl SpooledRow {
@@ -54,5 +78,6 @@ impl SpooledRow {
         self.ty.clear();
         self.values.clear();
         self.time = 0;
+        (self.timeless, self.rounded) = (false, false);
     }
 }

@@ -1,6 +1,7 @@
 //! Changes, and their bytes in the log. The bytes hold names and external ids, so that they mean
 //! the same for the files of every generation.
 
+use super::super::temporal::Temporal;
 use super::super::value::Value;
 use nakshi_store::{ExternalId, varint};
 
@@ -217,11 +218,26 @@ fn put_value(value: &Value, out: &mut Vec<u8>) {
             out.push(7);
             out.extend_from_slice(&v.to_le_bytes());
         }
+        Value::Temporal(kind, v) => {
+            out.extend([9, tag(*kind)]);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
         Value::List(items) => {
             out.push(8);
             varint::put(out, items.len() as u64);
             items.iter().for_each(|item| put_value(item, out));
         }
+    }
+}
+
+/// The byte that stands for a kind of time: its place in [`Temporal::ALL`].
+fn tag(kind: Temporal) -> u8 {
+    match kind {
+        Temporal::Date => 0,
+        Temporal::LocalDateTime => 1,
+        Temporal::DateTime => 2,
+        Temporal::Time => 3,
+        Temporal::Duration => 4,
     }
 }
 
@@ -320,6 +336,10 @@ impl<'b> Decoder<'b> {
             5 => Value::Bool(false),
             6 => Value::Bool(true),
             7 => Value::Timestamp(i64::from_le_bytes(self.eight()?)),
+            9 => {
+                let kind = *Temporal::ALL.get(usize::from(self.byte()?))?;
+                Value::Temporal(kind, i64::from_le_bytes(self.eight()?))
+            }
             8 if list => {
                 let count = self.number()?;
                 Value::List((0..count).map(|_| self.value(false)).collect::<Option<_>>()?)
@@ -353,6 +373,8 @@ mod tests {
             (-1e9..1e9).prop_map(Value::Float),
             any::<bool>().prop_map(Value::Bool),
             any::<i64>().prop_map(Value::Timestamp),
+            (prop::sample::select(Temporal::ALL.to_vec()), any::<i64>())
+                .prop_map(|(kind, v)| Value::Temporal(kind, v)),
         ];
         let list = prop::collection::vec(scalar.clone(), 0..3).prop_map(Value::List);
         prop::collection::vec((".{0,6}", prop_oneof![scalar, list]), 0..4)

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nakshi_io::write::WriteAction;
-use nakshi_property::{Change, LoadOptions, PropertyStore, Value, tao};
+use nakshi_property::{
+    Change, LoadOptions, MissingNodes, ParallelEdges, PropertyStore, Value, tao,
+};
 use nakshi_property::{backup, check};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, OpenOptions};
@@ -29,7 +31,14 @@ fn open(path: &Path) -> PropertyStore {
 }
 
 fn options() -> LoadOptions {
-    LoadOptions { threads: 1, memory: 500 << 20, ..LoadOptions::default() }
+    LoadOptions {
+        threads: 1,
+        memory: 500 << 20,
+        missing_nodes: MissingNodes::Create,
+        parallel_edges: ParallelEdges::Replace,
+        allow_empty: true,
+        ..LoadOptions::default()
+    }
 }
 
 proptest! {

@@ -244,7 +244,7 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
     let write = |name: &str, text: &str| {
         let path = home.join(name);
         std::fs::write(&path, text).unwrap();
-        vec![Table { name: None, rows: TableRows::Path(path) }]
+        vec![Table::new(None, TableRows::Path(path))]
     };
     // The layout depends on the number of edges.
     let properties = match edges.len() % 3 {

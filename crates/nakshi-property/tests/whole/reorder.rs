@@ -141,7 +141,7 @@ fn circle(home: &Path, layout: PropertyLayout) -> PathBuf {
     let (file, path) = (home.join("circle.csv"), home.join("circle.nakshi"));
     fs::write(&file, edges).unwrap();
     let rows = nakshi_property::TableRows::Path(file);
-    let table = vec![nakshi_property::Table { name: None, rows }];
+    let table = vec![nakshi_property::Table::new(None, rows)];
     let hooks = Hooks::default();
     nakshi_property::load(&path, Vec::new(), table, &options(layout), &hooks).unwrap();
     path

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nakshi_property::{
-    Change, LoadOptions, PropertyLayout, PropertyStore, Table, TableRows, Value, load,
+    Change, LoadOptions, MissingNodes, PropertyLayout, PropertyStore, Table, TableRows, Value, load,
 };
 use nakshi_store::import::Hooks;
 use nakshi_store::{ExternalId, OpenOptions};
@@ -110,7 +110,14 @@ pub fn graphs(loose: bool) -> impl Strategy<Value = Graph> {
 }
 
 pub fn options(layout: PropertyLayout) -> LoadOptions {
-    LoadOptions { threads: 1, memory: 500 << 20, properties: layout, ..LoadOptions::default() }
+    LoadOptions {
+        threads: 1,
+        memory: 500 << 20,
+        properties: layout,
+        missing_nodes: MissingNodes::Create,
+        allow_empty: true,
+        ..LoadOptions::default()
+    }
 }
 
 /// An id that gives a store the same kind of ids as `of`.
@@ -128,7 +135,7 @@ fn seed(of: &ExternalId) -> Vec<u8> {
 pub fn built(home: &Path, graph: &Graph, layout: PropertyLayout) -> PathBuf {
     let (first, path) = (home.join("first.csv"), home.join("built.nakshi"));
     std::fs::write(&first, [b":ID\n", seed(&graph.nodes[0].0).as_slice(), b"\n"].concat()).unwrap();
-    let table = vec![Table { name: None, rows: TableRows::Path(first) }];
+    let table = vec![Table::new(None, TableRows::Path(first))];
     let hooks = Hooks::default();
     load(&path, table, Vec::new(), &options(layout), &hooks).unwrap();
     let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use nakshi_property::check;
 use nakshi_property::export::{ExportOptions, Exported, export};
 use nakshi_property::{
-    Along, LoadOptions, Projection, PropertyEntry, PropertyLayout, PropertyStore, Table, TableRows,
-    Value, load, project,
+    Along, LoadOptions, ParallelEdges, Projection, PropertyEntry, PropertyLayout, PropertyStore,
+    Table, TableRows, Value, load, project,
 };
-use nakshi_store::import::{Duplicates, Hooks, ImportLayout};
+use nakshi_store::import::{Hooks, ImportLayout};
 use nakshi_store::{ExternalId, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
@@ -23,12 +23,12 @@ fn exported(store: &Path, nodes: &Path, edges: &Path) -> Result<Exported> {
 }
 
 fn table(path: &Path) -> Vec<Table<'static>> {
-    vec![Table { name: None, rows: TableRows::Path(path.to_path_buf()) }]
+    vec![Table::new(None, TableRows::Path(path.to_path_buf()))]
 }
 
 fn loaded(path: &Path, nodes: &Path, edges: &Path, layout: PropertyLayout) -> Result<()> {
     let options = LoadOptions {
-        duplicates: Duplicates::Keep,
+        parallel_edges: ParallelEdges::Keep,
         layout: ImportLayout::Original,
         ..options(layout)
     };

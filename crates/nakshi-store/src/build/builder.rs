@@ -423,6 +423,12 @@ impl StoreBuilder {
         self.report = report;
     }
 
+    /// Edges of the finished lists; an undirected edge counts once.
+    pub fn edges(&self) -> u64 {
+        let (arcs, loops) = self.done.first().map_or((0, 0), |(lists, loops)| (lists.arcs, *loops));
+        if self.options.directed { arcs } else { (arcs + loops) / 2 }
+    }
+
     /// Creates a file of a section, `<of>-<generation>.<kind>`.
     ///
     /// # Errors
@@ -508,7 +514,7 @@ impl StoreBuilder {
                 "in-lists and out-lists have different numbers of edges".into(),
             ));
         }
-        let edges = if self.options.directed { first.arcs } else { (first.arcs + loops) / 2 };
+        let edges = self.edges();
         Ok(Manifest {
             uuid: files::hex(&self.files.uuid),
             generation: self.files.generation,

@@ -28,6 +28,8 @@ pub(crate) struct Collected {
     /// Number of ids in each generation.
     pub sizes: Vec<u32>,
     pub totals: InputTotals,
+    /// What readers guessed or left out, in the order of the sentences.
+    pub notes: Vec<String>,
 }
 
 /// The counts of all workers.
@@ -35,6 +37,8 @@ pub(crate) struct Collected {
 pub(crate) struct InputTotals {
     pub edges: u64,
     pub self_loops: u64,
+    /// Lines that were left out as comments.
+    pub comments: u64,
     /// True if all ids but the small integers are canonical integers.
     pub canonical: bool,
     /// True if all ids are UTF-8.
@@ -95,6 +99,7 @@ impl Default for InputTotals {
         Self {
             edges: 0,
             self_loops: 0,
+            comments: 0,
             canonical: true,
             utf8: true,
             weights: WeightRange::default(),
@@ -138,6 +143,7 @@ pub(crate) fn collect(
         runs: Vec::new(),
         sizes: vec![0; shared.generations.into_inner() as usize],
         totals: InputTotals::default(),
+        notes: Vec::new(),
     };
     for output in results.into_iter().flatten() {
         all.direct.absorb(output.direct);
@@ -151,11 +157,16 @@ pub(crate) fn collect(
         }
         all.totals.edges += output.totals.edges;
         all.totals.self_loops += output.totals.self_loops;
+        all.totals.comments += output.totals.comments;
+        all.notes.extend(output.notes);
         all.totals.canonical &= output.totals.canonical;
         all.totals.utf8 &= output.totals.utf8;
         all.totals.weights.join(output.totals.weights);
     }
     all.direct.settle();
+    // Not as the workers came upon them.
+    all.notes.sort_unstable();
+    all.notes.dedup();
     Ok(all)
 }
 
@@ -188,6 +199,7 @@ struct WorkerOutput {
     direct_chunks: Vec<PairChunk>,
     generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
     totals: InputTotals,
+    notes: Vec<String>,
 }
 
 struct Worker<'s, 'a, 'h> {
@@ -202,6 +214,7 @@ struct Worker<'s, 'a, 'h> {
     pairs: PairWriter<'s>,
     generations: Vec<(u32, u32, Vec<PairChunk>, IdRun)>,
     totals: InputTotals,
+    notes: Vec<String>,
 }
 
 impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
@@ -223,6 +236,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
             pairs: PairWriter::new(pairs),
             generations: Vec::new(),
             totals: InputTotals::default(),
+            notes: Vec::new(),
         }
     }
 
@@ -255,6 +269,7 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
                 direct_chunks,
                 generations: self.generations,
                 totals: self.totals,
+                notes: self.notes,
             }),
             Err(error) => {
                 self.shared.fail(u64::MAX, error);
@@ -275,6 +290,8 @@ impl<'s, 'a, 'h> Worker<'s, 'a, 'h> {
         let text = self.shared.counters.text.load(Ordering::Relaxed);
         self.direct.allow(self.shared.known.max(text).max(self.totals.edges * 8));
         self.totals.edges += batch.edges() as u64;
+        self.totals.comments += batch.comments;
+        self.notes.extend_from_slice(&batch.notes);
         self.consume_vertices(batch)?;
         self.totals.weights.add(&batch.int_weights);
         self.totals.weights.add(&batch.text_weights);

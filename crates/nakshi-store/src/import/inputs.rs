@@ -52,6 +52,23 @@ impl<'a> Inputs<'a> {
         Self { share: Some(share), ..self }
     }
 
+    /// Names of the inputs of edges, for a message.
+    pub fn names(&self) -> String {
+        let names: Vec<String> = self
+            .waiting
+            .iter()
+            .filter_map(|source| match source {
+                InputFile::Edges(Input::Path(path)) if path.as_os_str() == "-" => {
+                    Some("standard input".to_owned())
+                }
+                InputFile::Edges(Input::Path(path)) => Some(path.display().to_string()),
+                InputFile::Edges(_) => Some("what was given".to_owned()),
+                InputFile::Vertices(_) => None,
+            })
+            .collect();
+        names.join(", ")
+    }
+
     /// Returns the bytes of the files among the inputs, as far as they are known.
     pub fn known_bytes(&self) -> u64 {
         let paths = self.waiting.iter().filter_map(|source| match source {

@@ -147,6 +147,8 @@ pub struct ImportOptions {
     pub encoding: crate::Encoding,
     /// Further directories over which files are striped.
     pub stripes: Vec<PathBuf>,
+    /// Whether inputs without an edge make a store; an error otherwise. Default `false`.
+    pub allow_empty: bool,
 }
 
 impl Default for ImportOptions {
@@ -167,6 +169,7 @@ impl Default for ImportOptions {
             page_size: 4096,
             encoding: crate::Encoding::Packed,
             stripes: Vec::new(),
+            allow_empty: false,
         }
     }
 }
@@ -186,6 +189,10 @@ pub struct Report {
     pub self_loops: u64,
     /// Vertices without an edge.
     pub isolated: u64,
+    /// Lines that were left out because they begin with `#` or `%`.
+    pub comments: u64,
+    /// Sentences on what the import guessed or left out, such as columns that it did not read.
+    pub notes: Vec<String>,
     /// Bytes of input, decompressed.
     pub bytes_read: u64,
     /// Name of the layout, requested or chosen.

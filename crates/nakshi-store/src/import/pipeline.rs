@@ -121,9 +121,7 @@ impl ImportJob<'_> {
         let (pairs, keys) = (spill("edges")?, spill("ids")?);
         let inputs = Inputs::new(inputs, self.options, self.hooks.cancel.clone());
         let counters = Arc::clone(&inputs.counters);
-        let mut collected =
-            collect(inputs, self.options, self.options.threads, &pairs, &keys, self.hooks)?;
-        self.phase()?;
+        let mut collected = self.collect(inputs, &pairs, &keys)?;
         let totals = collected.totals;
         let rules = self.rules(&totals);
         let mut dictionary = Dictionary::new(
@@ -174,12 +172,25 @@ impl ImportJob<'_> {
         }
         self.hooks.check()?;
         let mut report = Report { layout: layout.name(), ..self.report(&census, &totals, emitted) };
+        report.notes = std::mem::take(&mut collected.notes);
         report.bytes_read = counters.text.load(std::sync::atomic::Ordering::Relaxed);
         builder.set_report(summary(&report)?);
         let manifest = builder.commit()?;
         report.edges = manifest.edges;
         report.content_hash = manifest.content_hash();
         Ok(report)
+    }
+
+    /// Reads all inputs.
+    fn collect(&self, inputs: Inputs<'_>, pairs: &Spill, keys: &Spill) -> Result<Collected> {
+        let from = inputs.names();
+        let threads = self.options.threads;
+        let collected = collect(inputs, self.options, threads, pairs, keys, self.hooks)?;
+        self.phase()?;
+        if collected.totals.edges == 0 && !self.options.allow_empty {
+            return Err(Error::NoEdges { from });
+        }
+        Ok(collected)
     }
 
     /// Counts the ids and chooses the layout.
@@ -350,6 +361,7 @@ impl ImportJob<'_> {
             edges_read: totals.edges,
             duplicates: emitted.dropped_arcs / ways + emitted.dropped_loops,
             self_loops: totals.self_loops,
+            comments: totals.comments,
             isolated: census.degrees.get(&0).copied().unwrap_or(0),
             ..Report::default()
         }

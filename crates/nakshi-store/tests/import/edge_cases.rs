@@ -5,7 +5,7 @@ use nakshi_store::import::{Duplicates, ImportLayout, ImportOptions, SelfLoops};
 use crate::model::{Model, error, text};
 
 fn options() -> ImportOptions {
-    ImportOptions { threads: 2, ..ImportOptions::default() }
+    ImportOptions { threads: 2, allow_empty: true, ..ImportOptions::default() }
 }
 
 fn undirected() -> ImportOptions {
@@ -23,6 +23,8 @@ fn shapes_of_files() {
             (Model { directed: true, ..none.clone_empty() }, 0),
             "{empty:?}"
         );
+        let refused = error("e.tsv", empty, &ImportOptions { allow_empty: false, ..options() });
+        assert!(refused.contains("no edge was read from"), "{refused}");
     }
     let expected = Model::new(true, &[("1", "2"), ("2", "3")], &[]);
     for same in [

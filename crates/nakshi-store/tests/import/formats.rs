@@ -17,7 +17,7 @@ use nakshi_store::{OpenOptions, Store};
 use crate::model::{Model, error, round, text};
 
 fn options(format: Format) -> ImportOptions {
-    ImportOptions { format, threads: 2, ..ImportOptions::default() }
+    ImportOptions { format, threads: 2, allow_empty: true, ..ImportOptions::default() }
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn memory_and_threads_do_not_matter() {
                     duplicates,
                     memory,
                     threads,
+                    allow_empty: true,
                     ..ImportOptions::default()
                 };
                 let store = dir.path().join(format!("s{}", hashes.len()));
@@ -84,7 +85,7 @@ fn order_of_input_does_not_matter() {
         ImportLayout::Original,
         ImportLayout::Random { seed: 1 },
     ] {
-        let options = ImportOptions { layout, ..ImportOptions::default() };
+        let options = ImportOptions { layout, allow_empty: true, ..ImportOptions::default() };
         let one = hash(Input::Generated(&graph), &options);
         assert_eq!(one, hash(Input::Edges(Box::new(backwards.iter().copied())), &options));
     }
@@ -129,7 +130,7 @@ fn the_layout_is_that_with_the_shorter_lists() {
     let hubs = (0..4 * N).map(|i| (scramble(i % N), scramble(skewed(i)))).collect::<Vec<_>>();
     for (edges, expected) in [(lattice, "original"), (hubs, "degree")] {
         for directed in [false, true] {
-            let options = ImportOptions { directed, ..ImportOptions::default() };
+            let options = ImportOptions { directed, allow_empty: true, ..ImportOptions::default() };
             let mut chosen = Vec::new();
             let dir = tempfile::tempdir().unwrap();
             let numbers = Input::Edges(Box::new(edges.iter().rev().copied()));

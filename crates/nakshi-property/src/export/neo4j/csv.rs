@@ -3,7 +3,7 @@
 use nakshi_io::write::WriteFile;
 
 use super::folder::OutputFolder;
-use crate::{PropertyType, Scalar, Value};
+use crate::{PropertyType, Scalar, Temporal, Value};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId, Result};
 
@@ -150,6 +150,8 @@ pub(super) fn type_name(ty: PropertyType) -> Result<String> {
         Scalar::Float => "double",
         Scalar::Bool => "boolean",
         Scalar::Timestamp => "datetime",
+        Scalar::Temporal(Temporal::Time) => "localtime",
+        Scalar::Temporal(kind) => kind.name(),
         Scalar::Bytes if ty.list => {
             return Err(Error::Unsupported("lists of bytes in Neo4j".into()));
         }
@@ -176,6 +178,7 @@ fn put(value: &Value, out: &mut String) -> std::result::Result<(), String> {
         }
         Value::Float(v) => write(format_args!("{v:?}")),
         Value::Timestamp(v) => out.push_str(&time(*v)?),
+        Value::Temporal(kind, v) => out.push_str(&kind.text(*v)),
         Value::Bytes(bytes) => {
             for (i, byte) in bytes.iter().enumerate() {
                 let separator = if i > 0 { ";" } else { "" };

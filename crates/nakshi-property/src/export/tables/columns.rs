@@ -7,14 +7,17 @@ use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, LargeBinaryBuilder,
     LargeStringBuilder, TimestampMillisecondBuilder,
 };
-use arrow_array::{ArrayRef, LargeListArray, RecordBatch};
+use arrow_array::types::{
+    Date32Type, DurationMicrosecondType, Time64MicrosecondType, TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, Int64Array, LargeListArray, RecordBatch};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use crate::{PropertyType, Scalar, Value, id_bytes};
+use crate::{PropertyType, Scalar, Temporal, Value, id_bytes};
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
@@ -111,6 +114,25 @@ fn failed(path: &Path, error: impl Into<Box<dyn std::error::Error + Send + Sync>
     Error::io("write", path, std::io::Error::other(error))
 }
 
+/// The zone of instants.
+const UTC: &str = "UTC";
+
+/// A column of numbers as one of dates, times or durations.
+fn temporal(kind: Temporal, numbers: &Int64Array) -> ArrayRef {
+    match kind {
+        // A value of another size is no date, and is in no file.
+        Temporal::Date => {
+            Arc::new(numbers.unary::<_, Date32Type>(|days| i32::try_from(days).unwrap_or(i32::MAX)))
+        }
+        Temporal::LocalDateTime => Arc::new(numbers.reinterpret_cast::<TimestampMicrosecondType>()),
+        Temporal::DateTime => {
+            Arc::new(numbers.reinterpret_cast::<TimestampMicrosecondType>().with_timezone(UTC))
+        }
+        Temporal::Time => Arc::new(numbers.reinterpret_cast::<Time64MicrosecondType>()),
+        Temporal::Duration => Arc::new(numbers.reinterpret_cast::<DurationMicrosecondType>()),
+    }
+}
+
 fn data_type(ty: PropertyType) -> DataType {
     let scalar = match ty.scalar {
         Scalar::String => DataType::LargeUtf8,
@@ -119,6 +141,15 @@ fn data_type(ty: PropertyType) -> DataType {
         Scalar::Float => DataType::Float64,
         Scalar::Bool => DataType::Boolean,
         Scalar::Timestamp => DataType::Timestamp(TimeUnit::Millisecond, None),
+        Scalar::Temporal(Temporal::Date) => DataType::Date32,
+        Scalar::Temporal(Temporal::LocalDateTime) => {
+            DataType::Timestamp(TimeUnit::Microsecond, None)
+        }
+        Scalar::Temporal(Temporal::DateTime) => {
+            DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
+        }
+        Scalar::Temporal(Temporal::Time) => DataType::Time64(TimeUnit::Microsecond),
+        Scalar::Temporal(Temporal::Duration) => DataType::Duration(TimeUnit::Microsecond),
     };
     if ty.list { DataType::LargeList(item(scalar)) } else { scalar }
 }
@@ -135,6 +166,7 @@ enum ColumnBuffer {
     Float(Float64Builder),
     Bool(BooleanBuilder),
     Timestamp(TimestampMillisecondBuilder),
+    Temporal(Temporal, Int64Builder),
     List { items: Box<ColumnBuffer>, field: Arc<Field>, ends: Vec<usize>, valid: NullBufferBuilder },
 }
 
@@ -157,6 +189,7 @@ impl ColumnBuffer {
             Scalar::Float => ColumnBuffer::Float(Float64Builder::new()),
             Scalar::Bool => ColumnBuffer::Bool(BooleanBuilder::new()),
             Scalar::Timestamp => ColumnBuffer::Timestamp(TimestampMillisecondBuilder::new()),
+            Scalar::Temporal(kind) => ColumnBuffer::Temporal(kind, Int64Builder::new()),
         }
     }
 
@@ -182,6 +215,9 @@ impl ColumnBuffer {
             (ColumnBuffer::Float(cells), Value::Float(v)) => cells.append_value(*v),
             (ColumnBuffer::Bool(cells), Value::Bool(v)) => cells.append_value(*v),
             (ColumnBuffer::Timestamp(cells), Value::Timestamp(v)) => cells.append_value(*v),
+            (ColumnBuffer::Temporal(kind, cells), Value::Temporal(given, v)) if kind == given => {
+                cells.append_value(*v);
+            }
             (cells, _) => cells.push_null(),
         }
         8
@@ -195,6 +231,7 @@ impl ColumnBuffer {
             ColumnBuffer::Float(cells) => cells.append_null(),
             ColumnBuffer::Bool(cells) => cells.append_null(),
             ColumnBuffer::Timestamp(cells) => cells.append_null(),
+            ColumnBuffer::Temporal(_, cells) => cells.append_null(),
             ColumnBuffer::List { items, ends, valid, .. } => {
                 ends.push(items.len());
                 valid.append_null();
@@ -210,6 +247,7 @@ impl ColumnBuffer {
             ColumnBuffer::Float(cells) => cells.len(),
             ColumnBuffer::Bool(cells) => cells.len(),
             ColumnBuffer::Timestamp(cells) => cells.len(),
+            ColumnBuffer::Temporal(_, cells) => cells.len(),
             ColumnBuffer::List { ends, .. } => ends.len(),
         }
     }
@@ -223,6 +261,7 @@ impl ColumnBuffer {
             ColumnBuffer::Float(cells) => Arc::new(cells.finish()),
             ColumnBuffer::Bool(cells) => Arc::new(cells.finish()),
             ColumnBuffer::Timestamp(cells) => Arc::new(cells.finish()),
+            ColumnBuffer::Temporal(kind, cells) => temporal(*kind, &cells.finish()),
             ColumnBuffer::List { items, field, ends, valid } => {
                 let mut begin = 0;
                 let lengths = ends.drain(..).map(|end| end - std::mem::replace(&mut begin, end));

@@ -148,6 +148,7 @@ fn put(value: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {
         Value::String(text) => out.write_all(text.as_bytes()),
         Value::Bytes(bytes) => out.write_all(bytes),
         Value::Int(v) | Value::Timestamp(v) => write!(out, "{v}"),
+        Value::Temporal(kind, v) => out.write_all(kind.text(*v).as_bytes()),
         Value::Bool(v) => write!(out, "{v}"),
         Value::Float(v) if v.is_nan() => return not_a_number(*v, out),
         Value::Float(v) => write!(out, "{v:?}"),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::batch::Batch;
 use super::blocks::{Blocks, TextBlock, lines};
-use super::edge_list::is_blank_or_comment;
+use super::edge_list::{is_blank_or_comment, is_comment};
 use super::task::{Feed, ParseTask};
 use crate::{Error, Result};
 
@@ -72,6 +72,8 @@ impl AdjacencyParser {
             if carried.is_none() && is_blank_or_comment(line)
                 || matches!(carried, Some(b"#" | b"%"))
             {
+                // A long line counts where it begins.
+                batch.comments += u64::from(carried.is_none() && is_comment(line));
                 continue;
             }
             let mut others = ids(line);

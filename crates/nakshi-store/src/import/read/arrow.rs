@@ -12,7 +12,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::batch::Batch;
-use super::header::{EdgeColumns, choose_columns};
+use super::header::{EdgeColumns, Remarks, choose_columns, remarked};
 use super::ipc;
 use super::open::Opened;
 use super::seekable::Seekable;
@@ -43,10 +43,15 @@ pub(crate) fn batches<'a>(
         );
         return Err(Error::Input { file: name.into(), line: 1, what: error });
     }
+    let mut remarks = Remarks::default();
+    // EdgeColumns that were chosen by number already have no names.
+    if names.iter().any(|name| !name.is_empty()) {
+        remarks.unread(name, &names, true, &columns);
+    }
     let table = std::sync::Arc::new(EdgeTable { name: name.into(), columns });
     let mut row = 0;
     let mut current: Option<(RecordBatch, usize)> = None;
-    Ok(Box::new(move || {
+    let feed = Box::new(move || {
         let (whole, start) = match current.take() {
             Some(rest) => rest,
             None => {
@@ -66,7 +71,8 @@ pub(crate) fn batches<'a>(
         let table = std::sync::Arc::clone(&table);
         let task: ParseTask<'a> = Box::new(move |out| table.convert(&batch, first, out));
         Ok(Some(task))
-    }))
+    });
+    Ok(remarked(feed, remarks))
 }
 
 /// Sets up a reader of vertices, whose ids are the first column.
@@ -134,7 +140,9 @@ pub(crate) fn parquet<'a>(
     let mut projected = options.clone();
     let chosen = [Some(columns.source), Some(columns.target), columns.weight];
     projected.columns = Some(chosen.into_iter().flatten().map(numbers).collect());
-    batches_by_number(name, &schema, reader, &projected)
+    let mut remarks = Remarks::default();
+    remarks.unread(name, &names, true, &columns);
+    Ok(remarked(batches_by_number(name, &schema, reader, &projected)?, remarks))
 }
 
 /// The columns of a table, and its batches.

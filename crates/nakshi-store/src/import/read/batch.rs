@@ -32,6 +32,10 @@ pub struct Batch {
     pub text_vertices: Vec<TextSpan>,
     /// Ranges of integer vertices that exist even without an edge (Matrix Market's rows).
     pub ranges: Vec<Range<u64>>,
+    /// Lines that were left out as comments.
+    pub comments: u64,
+    /// What the reader guessed or left out, a sentence each.
+    pub notes: Vec<String>,
     arena: Vec<u8>,
 }
 
@@ -45,6 +49,8 @@ impl Batch {
         self.int_vertices.clear();
         self.text_vertices.clear();
         self.ranges.clear();
+        self.comments = 0;
+        self.notes.clear();
         self.arena.clear();
     }
 

@@ -83,6 +83,7 @@ impl EdgeList {
 
     fn parse_line(&self, line: &[u8], batch: &mut Batch) -> Result<(), Problem> {
         if is_blank_or_comment(line) {
+            batch.comments += u64::from(is_comment(line));
             return Ok(());
         }
         let (mut source, mut target, mut weight) = (None, None, None);
@@ -138,7 +139,11 @@ fn read_weight(field: Option<&[u8]>, column: usize) -> Result<Weight, Problem> {
 }
 
 pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
-    matches!(line.trim_ascii_start().first(), None | Some(b'#' | b'%'))
+    line.trim_ascii_start().is_empty() || is_comment(line)
+}
+
+pub(crate) fn is_comment(line: &[u8]) -> bool {
+    matches!(line.trim_ascii_start().first(), Some(b'#' | b'%'))
 }
 
 /// Parses a canonical integer at `start`; returns its value and its end.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::batch::canonical_u64;
 use super::blocks::{TextBlock, lines};
-use super::edge_list::{EdgeList, is_blank_or_comment};
+use super::edge_list::{EdgeList, is_blank_or_comment, is_comment};
 use super::fields::{Separator, fields};
+use super::task::{Feed, ParseTask};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 
@@ -25,25 +26,107 @@ pub(crate) struct EdgeColumns {
     pub weight: Option<usize>,
 }
 
+/// What was found out about a file, for the report of the import.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    /// A sentence each.
+    pub notes: Vec<String>,
+    /// Comments before the header.
+    pub comments: u64,
+}
+
+impl Remarks {
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_empty() && self.comments == 0
+    }
+
+    /// Says that a file has weights which are not read.
+    pub fn unread_weights(&mut self, file: &Path, what: &str) {
+        self.notes.push(format!(
+            "{}: the {what} were not read; --weighted (weighted=True) reads them as weights",
+            base(file)
+        ));
+    }
+
+    /// Says which columns of a table of edges are not read.
+    pub fn unread(&mut self, file: &Path, names: &[String], header: bool, columns: &EdgeColumns) {
+        let read = [Some(columns.source), Some(columns.target), columns.weight];
+        let left: Vec<&str> = (0..names.len())
+            .filter(|column| !read.contains(&Some(*column)))
+            .filter_map(|column| names.get(column).map(String::as_str))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        let which = if header { format!(": {}", left.join(", ")) } else { String::new() };
+        let many = left.len();
+        let columns = if many == 1 { "column was" } else { "columns were" };
+        self.notes.push(format!(
+            "{}: {many} {columns} not read{which}; --properties (properties=True) keeps columns as \
+             properties, --weighted (weighted=True) reads one as weight",
+            base(file)
+        ));
+    }
+}
+
+/// A feed whose first piece carries what was found out about the file as a whole.
+pub(crate) fn remarked<'a>(
+    mut feed: Box<dyn Feed<'a> + 'a>,
+    remarks: Remarks,
+) -> Box<dyn Feed<'a> + 'a> {
+    let mut remarks = (!remarks.is_empty()).then_some(remarks);
+    Box::new(move || {
+        let task = feed.next()?;
+        let Some(remarks) = remarks.take() else { return Ok(task) };
+        let task: ParseTask<'a> = Box::new(move |batch| {
+            if let Some(task) = task {
+                task(batch)?;
+            }
+            batch.comments += remarks.comments;
+            batch.notes.extend(remarks.notes);
+            Ok(())
+        });
+        Ok(Some(task))
+    })
+}
+
+/// The name of a file without its directory, so that a report does not depend on the latter.
+fn base(file: &Path) -> String {
+    file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
+
 /// Sets up the edge-list reader and removes a header from the first block.
 pub(crate) fn edge_list(
     name: &Path,
     options: &ImportOptions,
     block: Option<&mut TextBlock>,
-) -> Result<EdgeList> {
+) -> Result<(EdgeList, Remarks)> {
     let empty = TextBlock { text: Vec::new(), first_line: 1 };
     let first = FirstLine::read(block.as_deref().unwrap_or(&empty), options);
     let header = first.header(options);
     let columns = choose_columns(name, options, if header { Some(&first.names) } else { None })?;
+    let mut remarks = Remarks::default();
+    if header {
+        first.spaces(name, &columns)?;
+    }
+    remarks.unread(name, &first.names, header, &columns);
     if header && let Some(block) = block {
-        first.cut(block);
+        if first.guessed(options) {
+            remarks.notes.push(first.taken(name));
+        }
+        remarks.comments = first.cut(block);
     }
     let EdgeColumns { source, target, weight } = columns;
-    Ok(EdgeList { name: name.into(), separator: first.separator, source, target, weight })
+    let parser = EdgeList { name: name.into(), separator: first.separator, source, target, weight };
+    Ok((parser, remarks))
 }
 
 /// Returns the separator and the column of a vertex list; removes a header from the first block.
-pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Separator, usize) {
+pub(crate) fn vertex_list(
+    name: &Path,
+    options: &ImportOptions,
+    block: &mut TextBlock,
+) -> (Separator, usize, Remarks) {
     let first = FirstLine::read(block, options);
     let named = first
         .names
@@ -55,10 +138,22 @@ pub(crate) fn vertex_list(options: &ImportOptions, block: &mut TextBlock) -> (Se
                 .names
                 .first()
                 .is_some_and(|n| canonical_u64(n.as_bytes()).is_none() && !n.starts_with('-')));
-    if header {
-        first.cut(block);
+    let mut remarks = Remarks::default();
+    if first.names.len() > 1 {
+        remarks.notes.push(format!(
+            "{}: only the column of ids was read, of {} columns; --properties (properties=True) \
+             keeps columns as properties",
+            base(name),
+            first.names.len()
+        ));
     }
-    (first.separator, named.unwrap_or(0))
+    if header {
+        if named.is_none() {
+            remarks.notes.push(first.taken(name));
+        }
+        remarks.comments = first.cut(block);
+    }
+    (first.separator, named.unwrap_or(0), remarks)
 }
 
 /// The first line that is neither blank nor a comment, and properties of the second.
@@ -96,11 +191,7 @@ impl FirstLine {
         {
             return true;
         }
-        let known =
-            |name: &String| name.contains(":start_id") || SOURCE_NAMES.contains(&name.as_str());
-        let paired =
-            |name: &String| name.contains(":end_id") || TARGET_NAMES.contains(&name.as_str());
-        if self.names.iter().any(known) && self.names.iter().any(paired) {
+        if self.known() {
             return true;
         }
         let words = self.names.len() >= 2
@@ -112,11 +203,65 @@ impl FirstLine {
         words && self.second_is_integer == Some(true)
     }
 
-    /// Removes the lines up to and including the header from the block.
-    fn cut(&self, block: &mut TextBlock) {
-        block.first_line = block.line_at(self.end);
-        block.text.drain(..self.end.min(block.text.len()));
+    /// Whether names of both ends are among the fields.
+    fn known(&self) -> bool {
+        let known =
+            |name: &String| name.contains(":start_id") || SOURCE_NAMES.contains(&name.as_str());
+        let paired =
+            |name: &String| name.contains(":end_id") || TARGET_NAMES.contains(&name.as_str());
+        self.names.iter().any(known) && self.names.iter().any(paired)
     }
+
+    /// Whether nothing but the lines themselves told that the first is a header.
+    fn guessed(&self, options: &ImportOptions) -> bool {
+        options.header.is_none() && options.columns.is_none() && !self.known()
+    }
+
+    /// The note on a header that was guessed.
+    fn taken(&self, file: &Path) -> String {
+        let line: String = self.names.join(",").chars().take(80).collect();
+        format!(
+            "{}: the first line, {line}, was taken for the names of the columns; --no-header \
+             (header=False) reads it as data",
+            base(file)
+        )
+    }
+
+    /// # Errors
+    /// [`Error::Input`] if the two ends of edges are in id spaces of different names, which an import
+    /// without properties would take for one.
+    fn spaces(&self, file: &Path, columns: &EdgeColumns) -> Result<()> {
+        let space = |column: usize| self.names.get(column).and_then(|name| space_of(name));
+        match (space(columns.source), space(columns.target)) {
+            (Some(a), Some(b)) if a != b => Err(Error::Input {
+                file: file.into(),
+                line: 1,
+                what: format!(
+                    "the ends of the edges are in the id spaces {a} and {b}; --properties \
+                     (properties=True) keeps the spaces apart"
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the lines up to and including the header from the block; returns the number of comments
+    /// among them.
+    fn cut(&self, block: &mut TextBlock) -> u64 {
+        block.first_line = block.line_at(self.end);
+        let end = self.end.min(block.text.len());
+        let head = block.text.get(..end).unwrap_or_default();
+        let comments = lines(head).filter(|(_, line)| is_comment(line)).count();
+        block.text.drain(..end);
+        comments as u64
+    }
+}
+
+/// The id space that a header names: `:START_ID(Person)`, or `Person.id` as LDBC has it.
+fn space_of(name: &str) -> Option<&str> {
+    let typed = name.contains(":start_id") || name.contains(":end_id");
+    let bracket = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    bracket.filter(|_| typed).or(name.strip_suffix(".id")).filter(|space| !space.is_empty())
 }
 
 fn separator_of(byte: u8) -> Separator {

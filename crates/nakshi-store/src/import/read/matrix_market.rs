@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::batch::{Batch, Weight};
 use super::blocks::{Blocks, TextBlock, lines};
+use super::header::{Remarks, remarked};
 use super::task::{Feed, ParseTask};
 use super::weight::{parse_u64, parse_weight, show};
 use crate::import::ImportOptions;
@@ -52,6 +53,10 @@ pub(crate) fn feed<'a>(
     if options.weighted && header.pattern {
         return Err(error(1, "a pattern matrix has no weights; import without weights"));
     }
+    let mut remarks = Remarks::default();
+    if !header.pattern && !options.weighted {
+        remarks.unread_weights(name, "values of the matrix");
+    }
     let matrix = Arc::new(Matrix {
         name: name.into(),
         header,
@@ -62,7 +67,7 @@ pub(crate) fn feed<'a>(
     let mut rest = Some(rest);
     let mut ended = false;
     let mut last_line = 1;
-    Ok(Box::new(move || {
+    let feed = Box::new(move || {
         let block = match rest.take() {
             Some(block) => Some(block),
             None => blocks.next()?,
@@ -85,7 +90,8 @@ pub(crate) fn feed<'a>(
             Ok(())
         });
         Ok(Some(task))
-    }))
+    });
+    Ok(remarked(feed, remarks))
 }
 
 /// Reads banner, comments and sizes; returns them with the remaining lines.

@@ -287,6 +287,18 @@ impl<'a> Metis<'a> {
                 up + own
             )));
         }
+        if header.edge_weights && !self.weighted {
+            batch.notes.push(
+                "the weights of edges in the METIS file were not read; --weighted (weighted=True) \
+                 reads them"
+                    .into(),
+            );
+        }
+        if header.skip > 0 {
+            batch
+                .notes
+                .push("sizes and weights of vertices in the METIS file were not read".into());
+        }
         batch.ranges.push(1..header.vertices + 1);
         Ok(())
     }

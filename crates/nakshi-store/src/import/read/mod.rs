@@ -56,6 +56,7 @@ use super::{Format, ImportOptions, Input};
 use crate::{Error, Result};
 use blocks::{Blocks, TextBlock};
 use edge_list::EdgeList;
+use header::remarked;
 
 /// Reads bytes as a file of edges and discards them; returns the number of edges.
 pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
@@ -79,8 +80,8 @@ pub(crate) fn edge_list<'a>(
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut blocks = Blocks::new(name, opened.reader);
     let mut first = blocks.next()?;
-    let parser = header::edge_list(name, options, first.as_mut())?;
-    Ok(parsed(first, blocks, parser))
+    let (parser, remarks) = header::edge_list(name, options, first.as_mut())?;
+    Ok(remarked(parsed(first, blocks, parser), remarks))
 }
 
 /// Sets up a reader of the given first block, if it was already read, and of those that follow.
@@ -109,8 +110,9 @@ pub(crate) fn vertex_list<'a>(
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut blocks = Blocks::new(name, opened.reader);
     let mut first = blocks.next()?;
-    let parser = Arc::new(vertex_list::VertexList::sniff(name, options, first.as_mut()));
-    Ok(Box::new(move || {
+    let (parser, remarks) = vertex_list::VertexList::sniff(name, options, first.as_mut());
+    let parser = Arc::new(parser);
+    let feed = Box::new(move || {
         let block = match first.take() {
             Some(block) => Some(block),
             None => blocks.next()?,
@@ -118,7 +120,8 @@ pub(crate) fn vertex_list<'a>(
         let parser = Arc::clone(&parser);
         Ok(block
             .map(|block| -> ParseTask<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
-    }))
+    });
+    Ok(remarked(feed, remarks))
 }
 
 /// Sets up a reader of adjacency lists in text.

@@ -39,8 +39,8 @@ pub struct Counters {
 /// `memory` bounds the window that a zstd frame may ask for.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a directory; [`Error::Input`] for an unsupported compression; read
-/// errors.
+/// [`Error::NoInput`] if there is no such file; [`Error::Invalid`] for a directory; [`Error::Input`]
+/// for an unsupported compression; read errors.
 pub fn open<'a>(
     path: &Path,
     memory: u64,
@@ -55,7 +55,10 @@ pub fn open<'a>(
         return piped(Pipe::new(input.into(), cancel.clone()));
     }
     // Checked before it is opened: opening a named pipe waits for its other end.
-    let meta = std::fs::metadata(path).map_err(failed)?;
+    let meta = std::fs::metadata(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::NoInput(path.into()),
+        _ => failed(source),
+    })?;
     if meta.is_dir() {
         return Err(Error::Invalid(format!("{} is a directory; name a file", path.display())));
     }

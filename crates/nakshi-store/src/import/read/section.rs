@@ -55,7 +55,7 @@ pub(crate) fn section<'a>(
         let before = length(&first);
         let graphalytics = ImportOptions { header: Some(false), columns: None, ..options.clone() };
         let options = if format == Format::Graphalytics { &graphalytics } else { options };
-        parser = Some(header::edge_list(path, options, first.as_mut())?);
+        parser = Some(header::edge_list(path, options, first.as_mut())?.0);
         begin += before - length(&first);
     }
     let len = file.metadata().map_err(failed)?.len();

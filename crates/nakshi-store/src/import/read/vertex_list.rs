@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::batch::Batch;
 use super::blocks::{TextBlock, lines};
-use super::edge_list::is_blank_or_comment;
+use super::edge_list::{is_blank_or_comment, is_comment};
 use super::fields::{Separator, fields};
-use super::header;
+use super::header::{self, Remarks};
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 
@@ -19,10 +19,16 @@ pub(crate) struct VertexList {
 
 impl VertexList {
     /// Detects separator and column, and removes a header from the first block.
-    pub fn sniff(name: &Path, options: &ImportOptions, first: Option<&mut TextBlock>) -> Self {
-        let (separator, column) =
-            first.map_or((Separator::Blank, 0), |block| header::vertex_list(options, block));
-        Self { name: name.into(), separator, column }
+    pub fn sniff(
+        name: &Path,
+        options: &ImportOptions,
+        first: Option<&mut TextBlock>,
+    ) -> (Self, Remarks) {
+        let (separator, column, remarks) = match first {
+            Some(block) => header::vertex_list(name, options, block),
+            None => (Separator::Blank, 0, Remarks::default()),
+        };
+        (Self { name: name.into(), separator, column }, remarks)
     }
 
     /// Parses all vertices of a block.
@@ -30,6 +36,7 @@ impl VertexList {
         let mut scratch = Vec::new();
         for (position, line) in lines(&block.text) {
             if is_blank_or_comment(line) {
+                batch.comments += u64::from(is_comment(line));
                 continue;
             }
             let error = |what: String| Error::Input {
