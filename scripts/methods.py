@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from .graph import Engine
+    from .graph import At, Engine
     from .progress import ProgressArgument
     from .property import Id
 

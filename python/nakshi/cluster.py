@@ -117,7 +117,7 @@ def run(
     elif hosts is not None:
         terms.token = b""
     placed = _placement(workers, local, hosts, threads, terms)
-    chosen = {"at": at, "missing": missing_weight}
+    chosen: dict[str, Any] = {"at": at, "missing": missing_weight}
     if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
         graph, given = _edges_given(store, algorithm, parameters, chosen, terms)
     else:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from .graph import Engine
+    from .graph import At, Engine
     from .progress import ProgressArgument
     from .property import Id
 
@@ -39,6 +39,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Distances in edges from up to 128 sources, in one traversal.
@@ -49,8 +51,8 @@ class Algorithms:
             seed: seed of the draw. Default 0.
             distances: keep the distances from each source. Otherwise each vertex has the mean
                 distance from the sources that reach it.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``distance_*`` (``uint32``), with ``distances``: distance from that source; missing
@@ -80,6 +82,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -96,6 +100,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Betweenness centrality (Brandes) by unweighted shortest paths.
@@ -109,8 +115,8 @@ class Algorithms:
                 sources, so that it estimates the one over all; 0 draws none.
             seed: seed of the draw. Default 0.
             normalized: divide by the number of pairs of other vertices.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``betweenness`` (``float64``): the score; halved in an undirected graph, where each pair
@@ -135,6 +141,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -150,6 +158,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Breadth-first search along out-edges: levels, and parents if asked for.
@@ -162,8 +172,8 @@ class Algorithms:
                 scans and gathers, with what is known about the algorithm; ``"vertex"``:
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``level`` (``uint32``): edges on a shortest path from the source; missing where
@@ -187,6 +197,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -201,6 +213,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Communities by synchronous label propagation (LDBC Graphalytics).
@@ -210,8 +224,8 @@ class Algorithms:
             variant: method that spreads the labels; the results are the same. ``"direct"``
                 (default): scans and gathers, with what is known about the algorithm;
                 ``"pull-program"``: LFGraph's pull program, which also runs on several servers.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``label``: the community, named by one of the vertex ids; ties go to the smallest.
@@ -232,6 +246,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -244,13 +260,15 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Proper colouring: neighbours never share a colour; the direction of edges is ignored.
 
         Args:
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``color`` (``uint32``): the colour, from 0.
@@ -268,6 +286,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -281,6 +301,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Number of edges at each vertex; a self-loop of an undirected graph counts once.
@@ -289,8 +311,8 @@ class Algorithms:
             direction: edges that count; of no meaning in an undirected graph. ``"both"`` (default):
                 edges from and to the vertex; ``"out"``: edges from the vertex; ``"in"``: edges to
                 the vertex.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``degree`` (``uint64``): number of edges at the vertex.
@@ -310,6 +332,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -325,6 +349,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Lower bound of the diameter by repeated sweeps.
@@ -336,8 +362,8 @@ class Algorithms:
                 one with the smallest id among several.
             ignore_direction: follow edges both ways. Otherwise sweeps alternate between out- and
                 in-edges, and the bound is for directed paths.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             Summary:
@@ -360,6 +386,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -372,13 +400,15 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Local clustering coefficient (LDBC Graphalytics); self-loops never count.
 
         Args:
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``lcc`` (``float64``): edges between neighbours, over the pairs of neighbours.
@@ -395,6 +425,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -407,14 +439,16 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Maximal matching: pairs of neighbours, none in two pairs; the direction of edges is
         ignored.
 
         Args:
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``partner``: the other vertex of the pair; missing where there is none.
@@ -431,6 +465,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -447,6 +483,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """PageRank, normalised to sum 1, the rank of dangling vertices spread evenly.
@@ -465,8 +503,8 @@ class Algorithms:
                 the change along their out-edges (FlashGraph); ``"vertex"``: the same by
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``rank`` (``float64``): the rank; all sum to 1.
@@ -489,6 +527,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -502,6 +542,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Scan statistic: the most edges inside the closed neighbourhood of a vertex.
@@ -511,8 +553,8 @@ class Algorithms:
 
         Args:
             per_vertex: compute it for every vertex, without stopping early.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``scan_statistic`` (``uint64``), with ``per_vertex``: edges inside the closed
@@ -533,6 +575,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -551,6 +595,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Shortest paths along out-edges by non-negative weights.
@@ -569,8 +615,8 @@ class Algorithms:
                 doubles. ``"direct"`` (default): scans and gathers, with what is known about the
                 algorithm; ``"pull-program"``: LFGraph's pull program, which also runs on several
                 servers.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``distance`` (``float64``): sum of weights on a shortest path; missing where
@@ -603,6 +649,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -617,6 +665,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Triangles, with edges taken as undirected; self-loops and duplicates never count.
@@ -627,8 +677,8 @@ class Algorithms:
             variant: method that counts triangles; the results are the same. ``"direct"`` (default):
                 scans and gathers, with what is known about the algorithm; ``"pull-program"``:
                 LFGraph's pull program, which also runs on several servers.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``triangles`` (``uint64``), with ``per_vertex``: how many contain the vertex.
@@ -648,6 +698,8 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )
 
@@ -661,6 +713,8 @@ class Algorithms:
         timeout: float | None = None,
         selective: bool = False,
         static_cache: bool = False,
+        at: At = "last_commit",
+        missing_weight: float | None = None,
         progress: ProgressArgument = None,
     ) -> Result:
         """Weakly connected components: the direction of edges is ignored.
@@ -670,8 +724,8 @@ class Algorithms:
                 (default): scans and gathers, with what is known about the algorithm; ``"vertex"``:
                 FlashGraph's vertex program; ``"pull-program"``: LFGraph's pull program, which also
                 runs on several servers.
-            engine, memory, threads, timeout, selective, static_cache, progress: as for
-                :meth:`nakshi.Graph.run`.
+            engine, memory, threads, timeout, selective, static_cache, at, missing_weight, progress:
+                as for :meth:`nakshi.Graph.run`.
 
         Returns:
             ``component``: the smallest vertex id of the component.
@@ -691,5 +745,7 @@ class Algorithms:
             timeout=timeout,
             selective=selective,
             static_cache=static_cache,
+            at=at,
+            missing_weight=missing_weight,
             progress=progress,
         )

@@ -54,7 +54,7 @@ class Queries:
         raise NotImplementedError
 
     @overload
-    def get_node_property(self, id: Id, properties: str) -> Property: ...
+    def get_node_property(self, id: Id, properties: str) -> Property: ...  # type: ignore[overload-overlap]
     @overload
     def get_node_property(
         self, id: Id, properties: Sequence[str] | None = None
@@ -77,11 +77,12 @@ class Queries:
             ParameterError: there is no such property in the store.
         """
         if isinstance(properties, str):
-            return self._queries.get_node_property(id, [properties])[properties]
+            value: Property = self._queries.get_node_property(id, [properties])[properties]
+            return value
         return self._queries.get_node_property(id, None if properties is None else list(properties))
 
     @overload
-    def get_node_properties(self, ids: Sequence[Id], properties: str) -> list[Property]: ...
+    def get_node_properties(self, ids: Sequence[Id], properties: str) -> list[Property]: ...  # type: ignore[overload-overlap]
     @overload
     def get_node_properties(
         self, ids: Sequence[Id], properties: Sequence[str] | None = None

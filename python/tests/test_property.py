@@ -341,6 +341,6 @@ def test_files_that_stay_on_disk(tmp_path: Path) -> None:
     told = run_cli("get", tmp_path / "blocks", 123, "--json").json
     assert told["properties"] == {"note": notes[123]}
     refused = run_cli("find", tmp_path / "blocks", "note=x", "--memory", "1KiB")
-    assert refused.code == 1 and "are needed" in refused.err
+    assert refused.code == 1 and "nakshi: needs " in refused.err
     measured = run_cli("bench", "list-friends", tmp_path / "blocks", "--json")
     assert len(measured.json["users"]) == 1500

@@ -270,7 +270,7 @@ def test_ctrl_c_ends_workers_and_the_ray_that_was_started(
     time.sleep(1)
     front.send_signal(signal.SIGINT)
     _, err = front.communicate(timeout=60)
-    assert (front.returncode, err) == (1, "nakshi: interrupted\n")
+    assert (front.returncode, err) == (130, "nakshi: interrupted\n")
     assert workers(mark) == []
     assert soon(lambda: set(marked(mark, "ray")) <= before)
 

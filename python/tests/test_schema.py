@@ -113,7 +113,7 @@ def change(graph: nakshi.Graph, rng: random.Random) -> None:
     graph.append_node(new, {"labels": ["Person", "New"], "city": "Bonn", "height": rng.random()})
     graph.append_edge(new, "follows", rng.choice(people), 3, {"weight": 77.0})
     graph.append_edge(rng.choice(people), "knows", new, 4, {"since": 1})
-    graph.update_node(rng.choice(people), {"city": "Paris"}, merge=True)
+    graph.update_node(rng.choice(people), {"city": "Paris"})
     graph.delete_node(rng.choice(people))
     source = rng.choice([id for id in graph.get_node_ids() if len(graph.get_edge_record(id))])
     record = graph.get_edge_record(source)[0]

@@ -100,7 +100,7 @@ def test_errors_say_what_to_do(store: Path) -> None:
         with pytest.raises(error, match=mention):
             call()
     graph.append_node(9)
-    with pytest.raises(nakshi.StoreLockedError, match="another process"):
+    with pytest.raises(nakshi.StoreLockedError, match="another handle of this process"):
         nakshi.open(store).append_node(10)
     graph.release()
     nakshi.open(store).append_node(10)

@@ -59,13 +59,17 @@ impl Temporal {
     }
 
     /// The value of a text such as `2001-02-03T04:05:06.789+01:00`, `04:05` or `P1DT2H`. An instant
-    /// without a zone is in UTC.
+    /// without a zone is in UTC; a whole number counts milliseconds since 1970.
     ///
     /// # Errors
     /// Why the text stands for none.
     pub fn parse(self, text: &str) -> Result<i64, String> {
         let misfit = || format!("'{text}' is no {}", self.name());
         let trimmed = text.trim();
+        let is_instant = matches!(self, Temporal::LocalDateTime | Temporal::DateTime);
+        if is_instant && let Ok(milliseconds) = trimmed.parse::<i64>() {
+            return milliseconds.checked_mul(1000).ok_or_else(misfit);
+        }
         let value = match self {
             Temporal::Date => date(trimmed).and_then(|days| i64::try_from(days).ok()),
             Temporal::Time => clock(trimmed)?,

@@ -233,7 +233,7 @@ fn columns_are_those_of_the_tables() {
     exported(&store, &folder).unwrap();
     assert_eq!(
         read(folder.join("nodes.csv")),
-        ":ID,id:long,born:datetime,:LABEL\nann,1,1970-01-01T00:00:00.000Z,A;B\nbob,,,\n"
+        ":ID,id:long,born:datetime,:LABEL\nann,1,1970-01-01T00:00:00Z,A;B\nbob,,,\n"
     );
     assert_eq!(
         read(folder.join("relationships.csv")),

@@ -603,7 +603,8 @@ fn a_graph_on_disk_answers_as_one_in_memory() {
                             |graph: &PropertyGraph| graph.get_node_property(id, None).map(found);
                         assert_eq!(ask(graph).unwrap(), ask(whole).unwrap());
                         let edges = |graph: &PropertyGraph| {
-                            let edges = tao::assoc_range(graph, id, "", 0, 10).unwrap().into_iter();
+                            let edges =
+                                tao::assoc_range(graph, id, "edge", 0, 10).unwrap().into_iter();
                             edges
                                 .map(|e| (e.destination, e.timestamp, found(e.properties)))
                                 .collect()

@@ -66,7 +66,7 @@
 //! // One row a vertex, ascending by id: as Arrow, or as a file.
 //! let table = answer.table.ok_or("bfs has a value for every vertex")?;
 //! let levels = folder.path().join("levels.tsv");
-//! nakshi::files::write(&table, &levels, cx.cancel_token())?;
+//! nakshi::files::write(&table, &levels, None, cx.cancel_token())?;
 //! assert_eq!(std::fs::read_to_string(&levels)?, "ada\t2\nbob\t2\ncleo\t1\ndora\t0\n");
 //!
 //! let too_little = Context::new().with_memory(Some(1 << 20));

@@ -126,7 +126,8 @@ fn small(home: &Path, nodes: &str, edges: &str) -> PathBuf {
     let (n, e, path) = (home.join("n.csv"), home.join("e.csv"), home.join("small.nakshi"));
     fs::write(&n, nodes).unwrap();
     fs::write(&e, edges).unwrap();
-    load(&path, table(&n), table(&e), &LoadOptions::default(), &Hooks::default()).unwrap();
+    let options = LoadOptions { allow_empty: true, ..LoadOptions::default() };
+    load(&path, table(&n), table(&e), &options, &Hooks::default()).unwrap();
     path
 }
 
