@@ -353,6 +353,7 @@ class Lookups(Writable):
             path: directory of the new store; by default a temporary one, which goes with the graph
                 that is returned.
             weight: edge column with the weights of the new graph; by default the only one there is.
+                Edge properties are not taken along.
             engine, memory, threads, timeout: as for every look-up.
 
         Returns:
@@ -413,7 +414,8 @@ class Lookups(Writable):
         limits: _Limits,
     ) -> Self:
         """A new store of some vertices and the edges between them."""
-        columns = self._core.columns
+        # Edge properties are no columns of the lists that are cut.
+        columns = [] if self._properties is not None else self._core.columns
         if weight is None and len(columns) > 1:
             raise ParameterError(f"which weights? name one with weight= ({', '.join(columns)})")
         if weight is None and columns:

@@ -290,7 +290,9 @@ pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError
         let mut records = 0;
         for ty in ["A", "B", "C"] {
             if !model.types.contains(ty) {
-                prop_assert!(graph.get_edge_record(&id(v), ty).is_err());
+                // The files may know a type whose last edge is gone.
+                let known = graph.get_edge_record(&id(v), ty);
+                prop_assert!(known.map_or(true, |record| record.is_empty()));
                 continue;
             }
             let expected = model.record(v, ty);
