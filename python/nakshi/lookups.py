@@ -415,7 +415,7 @@ class Lookups(Writable):
     ) -> Self:
         """A new store of some vertices and the edges between them."""
         # Edge properties are no columns of the lists that are cut.
-        columns = [] if self._properties is not None else self._core.columns
+        columns = [] if self._core.has_properties else self._core.columns
         if weight is None and len(columns) > 1:
             raise ParameterError(f"which weights? name one with weight= ({', '.join(columns)})")
         if weight is None and columns:
