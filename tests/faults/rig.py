@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nakshi.units import parse_size
 
 # The cgroup caps and cold runs of the benchmarks serve here as well.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
@@ -90,6 +92,13 @@ class CommandLine:
 def leftovers(folder: Path) -> list[str]:
     """Names of temporary files of an import in a folder."""
     return sorted(entry.name for entry in folder.iterdir() if ".importing" in entry.name)
+
+
+def told(message: str) -> int:
+    """The bytes of the cap that an error of the budget names."""
+    found = re.search(r"try --memory (\d+[KM]iB)", message)
+    assert found, message
+    return parse_size(found[1])
 
 
 def wait_until(happened: Callable[[], bool], what: str) -> None:

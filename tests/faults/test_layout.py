@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -24,9 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from harness import measure
-from nakshi.units import parse_size
 from pyarrow import parquet
-from rig import MIB, NAKSHI, SCALE, TIMEOUT, CommandLine, leftovers
+from rig import MIB, NAKSHI, SCALE, TIMEOUT, CommandLine, leftovers, told
 
 BFS = ["--source", 0, "--engine", "ssd"]
 PINNED = [*BFS, "--static-cache", "--selective"]
@@ -235,13 +233,6 @@ def peak_of(*words: object, cap: int | None = None, env: dict[str, str] | None =
     *errors, last = ran.stderr.splitlines()
     status, peak = map(int, last.split())
     return status, "\n".join(errors), peak
-
-
-def told(message: str) -> int:
-    """The bytes of the cap that an error of the budget names."""
-    found = re.search(r"try --memory (\d+[KM]iB)", message)
-    assert found, message
-    return parse_size(found[1])
 
 
 class Sparse:
@@ -460,7 +451,7 @@ def test_no_memory_for_a_plan(nakshi: CommandLine, small: Path, tmp_path: Path) 
     store = copy(small, tmp_path)
     before = contents(store)
     refused = nakshi.run("cache-plan", store, "--memory", "4KiB")
-    assert_refused(refused, "4096")
+    assert_refused(refused, "4.0 KiB")
     assert contents(store) == before
     nakshi.json("cache-plan", store, "--memory", told(refused.stderr))
 

@@ -8,7 +8,6 @@ within the memory that it is given.
 from __future__ import annotations
 
 import random
-import re
 import signal
 import time
 from collections.abc import Callable
@@ -17,8 +16,7 @@ from pathlib import Path
 import nakshi as package
 import pytest
 from harness import measure
-from nakshi.units import parse_size
-from rig import MIB, NAKSHI, SCALE, CommandLine, leftovers
+from rig import MIB, NAKSHI, SCALE, CommandLine, leftovers, told
 
 #: Bytes that the interpreter and the program text take beside the budget, and that allocators round up.
 SLACK = 24 * MIB
@@ -137,9 +135,8 @@ def big(nakshi: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def refused(nakshi: CommandLine, call: list[object]) -> int:
     """The memory that a command asks for."""
     done = nakshi.run(*call, "--memory", "8MiB")
-    found = re.search(r"try --memory (\d+[KM]iB)", done.stderr)
-    assert done.returncode == 1 and found, done.stderr
-    return parse_size(found[1])
+    assert done.returncode == 1
+    return told(done.stderr)
 
 
 def assert_within(call: list[object], memory: int) -> None:
@@ -172,7 +169,7 @@ def test_another_order_stays_within_its_memory(
     # The first refusal counts the order, the second the properties.
     done = nakshi.run(*call, "--memory", needed)
     if done.returncode != 0:
-        needed = int(done.stderr.split(": ")[1].split()[0])
+        needed = told(done.stderr)
     else:
         nakshi.run("check", new)
     assert leftovers(tmp_path) == []
