@@ -37,7 +37,7 @@ impl Edge {
 pub struct Model {
     pub nodes: BTreeMap<u32, Properties>,
     pub edges: Vec<Edge>,
-    /// Types of edges that the store knows.
+    /// Types that an edge has had. A compaction keeps those without edges.
     pub types: BTreeSet<String>,
 }
 
@@ -116,11 +116,7 @@ impl Model {
                 *self = after;
                 return Some(changed);
             }
-            Step::Compact => {
-                self.types = self.edges.iter().map(|edge| edge.ty.clone()).collect();
-                return Some(0);
-            }
-            Step::Reopen => return Some(0),
+            Step::Compact | Step::Reopen => return Some(0),
         }
         Some(1)
     }
