@@ -10,11 +10,10 @@ use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
 use crate::estimate::Summary;
 use crate::shared::{share_u32, share_u64, zeroed};
-use crate::source::weights::WeightKind;
 use crate::source::{Shared, Side};
 use crate::vertex_set::{AtomicBitmap, Bitmap};
 use nakshi_io::IoSnapshot;
-use nakshi_store::{Direction, ExternalId, IdMap, Store, VertexId, codec};
+use nakshi_store::{ColumnType, Direction, ExternalId, IdMap, Store, VertexId, codec};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -87,13 +86,14 @@ impl Graph {
 
     /// True if a weight column is open; without one all weights are 1.
     pub fn weighted(&self) -> bool {
-        self.weight_kind() != WeightKind::Unit
+        self.weight_kind().is_some()
     }
 
-    /// Number format of the weights that [`Graph::scan_weighted`] hands out.
-    pub fn weight_kind(&self) -> WeightKind {
+    /// Number format of the weights that [`Graph::scan_weighted`] hands out; `None` if every weight
+    /// is 1.
+    pub fn weight_kind(&self) -> Option<ColumnType> {
         let sides = [&self.out, &self.incoming].into_iter().flatten();
-        sides.filter_map(|s| s.weights.as_ref()).map(|w| w.kind).next().unwrap_or(WeightKind::Unit)
+        sides.filter_map(|s| s.weights.as_ref()).map(|w| w.kind).next()
     }
 
     /// [`EngineMode::Memory`] or [`EngineMode::Ssd`], never `Auto`.
@@ -224,7 +224,7 @@ impl Graph {
             in_bytes: if self.directed { bytes(Direction::In) } else { 0 },
             longest_list: 0,
             index_bytes: self.n as u64,
-            weight_width: self.weight_kind().width() as u64,
+            weight_width: self.weight_kind().map_or(0, ColumnType::width) as u64,
         }
     }
 

@@ -42,6 +42,6 @@ pub use nakshi_io::CancelToken;
 pub use nakshi_store::{Direction, List, VertexId};
 pub use outcome::{Column, Outcome, Values};
 pub use searches::Searches;
-pub use source::weights::{WeightKind, Weights};
+pub use source::weights::Weights;
 pub use stats::{Iteration, IterationLog, RunStats};
 pub use vertex_set::{AtomicBitmap, Bitmap, VertexSet};

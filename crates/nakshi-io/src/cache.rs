@@ -63,27 +63,42 @@ pub(crate) enum Lookup {
     Full,
 }
 
-/// Proof that a frame holds a page and must keep it. [`PageCache::unpin`] takes it back.
+/// A token for a frame, which the cache takes back: a [`FramePin`] or a [`Claim`].
 ///
-/// The pin is a number, since look-ups are too frequent for counted references. Dropping a pin
+/// The token is a number, since look-ups are too frequent for counted references. Dropping a token
 /// would keep its frame in use as long as the cache lives; a drop therefore panics with debug
 /// assertions, and is logged without them.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct FramePin(u32);
+pub(crate) struct FrameToken<const CLAIM: bool>(u32);
 
-impl Drop for FramePin {
+/// Proof that a frame holds a page and must keep it. [`PageCache::unpin`] takes it back.
+pub(crate) type FramePin = FrameToken<false>;
+
+/// The duty to fill a frame. [`PageCache::fill`] or [`PageCache::abandon`] takes it back.
+pub(crate) type Claim = FrameToken<true>;
+
+impl<const CLAIM: bool> Drop for FrameToken<CLAIM> {
     fn drop(&mut self) {
-        dropped("a pin", self.0);
+        dropped(if CLAIM { "a claim" } else { "a pin" }, self.0);
     }
 }
 
-impl FramePin {
+impl<const CLAIM: bool> FrameToken<CLAIM> {
     /// Consumes the token; returns its frame.
     fn given_back(self) -> u32 {
         let frame = self.0;
         std::mem::forget(self);
         frame
+    }
+}
+
+impl Claim {
+    /// Gives the frame up as long as the cache lives: a read into it never completed, so the device
+    /// may still write to it.
+    pub(crate) fn lose(self) {
+        let frame = self.given_back();
+        tracing::warn!("a read never came back; frame {frame} of the page cache is given up");
     }
 }
 
@@ -112,35 +127,7 @@ impl Held<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.cache.unpin(FramePin(self.frame));
-    }
-}
-
-/// The duty to fill a frame. [`PageCache::fill`] or [`PageCache::abandon`] takes it back; a drop is
-/// reported like that of a [`FramePin`].
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct Claim(u32);
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        dropped("a claim", self.0);
-    }
-}
-
-impl Claim {
-    /// Consumes the token; returns its frame.
-    fn given_back(self) -> u32 {
-        let frame = self.0;
-        std::mem::forget(self);
-        frame
-    }
-
-    /// Gives the frame up as long as the cache lives: a read into it never completed, so the device
-    /// may still write to it.
-    pub(crate) fn lose(self) {
-        let frame = self.given_back();
-        tracing::warn!("a read never came back; frame {frame} of the page cache is given up");
+        self.cache.unpin(FrameToken(self.frame));
     }
 }
 
@@ -326,7 +313,7 @@ impl PageCache {
             set.referenced |= 1 << way;
             let frame = number * WAYS + way;
             self.pins_of(frame).fetch_add(1, Ordering::Relaxed);
-            return Lookup::Hit(FramePin(frame as u32));
+            return Lookup::Hit(FrameToken(frame as u32));
         }
         let first = number * WAYS;
         // Acquire: the tasks' reads of the frame happen before it is refilled.
@@ -342,7 +329,7 @@ impl PageCache {
         if evicted {
             self.count_evicted(frame, stats);
         }
-        Lookup::Miss(Claim(frame as u32))
+        Lookup::Miss(FrameToken(frame as u32))
     }
 
     /// The bits of a frame's used units.
@@ -387,7 +374,7 @@ impl PageCache {
             set.loading &= !(1 << way);
             set.valid |= 1 << way;
         }
-        FramePin(frame)
+        FrameToken(frame)
     }
 
     /// Marks a frame as not filled.

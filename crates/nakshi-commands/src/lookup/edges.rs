@@ -11,8 +11,9 @@ use super::ids::{IdBatch, IdValues};
 use super::{VertexLookup, range};
 use crate::Result;
 use nakshi_engine::lookup::NeighborLists;
-use nakshi_engine::{self as engine, Bitmap, Context, Direction, VertexId, WeightKind};
+use nakshi_engine::{self as engine, Bitmap, Context, Direction, VertexId};
 use nakshi_property::{Along, PropertyGraph};
+use nakshi_store::ColumnType;
 use nakshi_store::import::{Hooks, ImportOptions, Input, Report, import};
 
 /// Edges, by the numbers of their ends.
@@ -229,7 +230,7 @@ impl VertexLookup {
             sources: self.values(&pairs.sources, latest)?,
             targets: self.values(&pairs.targets, latest)?,
             weights: pairs.weights,
-            whole: !matches!(kind, WeightKind::F32 | WeightKind::F64),
+            whole: !matches!(kind, Some(ColumnType::F32 | ColumnType::F64)),
         })
     }
 }

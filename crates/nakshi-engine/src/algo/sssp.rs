@@ -27,10 +27,10 @@ use crate::graph::Graph;
 use crate::outcome::{Column, Outcome, Values};
 use crate::parallel::map_blocks;
 use crate::program::pull::programs::PullShortestPaths;
-use crate::source::weights::{WeightKind, Weights};
+use crate::source::weights::Weights;
 use crate::stats::{IterationLog, RunStats};
 use crate::vertex_set::{AtomicBitmap, Bitmap, VertexSet};
-use nakshi_store::{Direction, List, VertexId};
+use nakshi_store::{ColumnType, Direction, List, VertexId};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 algorithm! {
@@ -153,8 +153,8 @@ impl Sssp {
         }
         let mut log = IterationLog::new(graph);
         let kind = graph.weight_kind();
-        let integers =
-            matches!(kind, WeightKind::Unit | WeightKind::U8 | WeightKind::U16 | WeightKind::U32);
+        let integers = kind
+            .is_none_or(|kind| matches!(kind, ColumnType::U8 | ColumnType::U16 | ColumnType::U32));
         if !integers {
             refuse_negative(graph, cx)?;
             log.end("check weights", graph.num_vertices() as u64);
@@ -259,15 +259,15 @@ impl Length for u32 {
         let mut fits = true;
         let bytes = weights.bytes();
         match weights.kind() {
-            WeightKind::Unit => list.for_each(|u| relax(u, self + 1))?,
-            WeightKind::U8 => {
+            None => list.for_each(|u| relax(u, self + 1))?,
+            Some(ColumnType::U8) => {
                 let mut rest = bytes.iter();
                 let mut each = |u: VertexId| {
                     relax(u, self + u32::from(rest.next().copied().unwrap_or(0)));
                 };
                 list.for_each(&mut each)?;
             }
-            WeightKind::U16 => {
+            Some(ColumnType::U16) => {
                 let mut rest = bytes.as_chunks::<2>().0.iter();
                 let mut each = |u: VertexId| {
                     let w = rest.next().copied().map_or(0, u16::from_le_bytes);
@@ -613,7 +613,7 @@ mod tests {
     #[test]
     fn integers_add_without_overflow() {
         let bytes = [u32::MAX.to_le_bytes(), 5u32.to_le_bytes()].concat();
-        let weights = Weights::new(WeightKind::U32, &bytes, 2);
+        let weights = Weights::new(Some(ColumnType::U32), &bytes, 2);
         let graph = Graph::from_edges(3, &[(0, 1), (0, 2)], true, None).unwrap();
         graph
             .scan(

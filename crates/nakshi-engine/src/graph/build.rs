@@ -3,12 +3,11 @@
 use super::Graph;
 use crate::context::{Context, EngineMode};
 use crate::error::{Error, Result};
-use crate::source::weights::WeightKind;
 use crate::source::{Data, Shared, Side, WeightColumn};
 use nakshi_io::{
     FileSpec, MemoryBackend, PagedFile, Resident, Salt, StorageBackend, Striping, page_checksum,
 };
-use nakshi_store::{Encoding, ListIndex, VertexId, codec};
+use nakshi_store::{ColumnType, Encoding, ListIndex, VertexId, codec};
 use std::sync::Arc;
 
 /// An arc with its weight.
@@ -178,7 +177,7 @@ impl EdgeArrays<'_> {
         let weights = if self.weights.is_some() {
             let column: Vec<u8> = arcs.iter().flat_map(|a| a.2.to_le_bytes()).collect();
             Some(WeightColumn {
-                kind: WeightKind::F64,
+                kind: ColumnType::F64,
                 entries: Arc::new(ListIndex::from_sizes(&degrees)?),
                 data: keep(names[1], column)?,
             })

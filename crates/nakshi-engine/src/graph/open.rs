@@ -139,7 +139,7 @@ impl Graph {
                 let column = store.column_until(name, direction, cx.cancel_token())?;
                 self.opened += store.entry(direction)?.degrees.len;
                 Some(WeightColumn {
-                    kind: column.ty().into(),
+                    kind: column.ty(),
                     entries: Arc::clone(column.index()),
                     data: self.data(column.file(), cx)?,
                 })

@@ -85,7 +85,7 @@ impl View<'_> {
 pub(crate) fn column_weights(
     buf: &[u8],
     range: Range<usize>,
-    kind: super::weights::WeightKind,
+    kind: nakshi_store::ColumnType,
     degree: u64,
 ) -> Result<Weights<'_>> {
     let bytes = buf.get(range).unwrap_or_default();
@@ -94,7 +94,7 @@ pub(crate) fn column_weights(
         let what = "a weight column whose lengths differ from its lists; import again".into();
         return Err(Error::Unsupported { what });
     }
-    Ok(Weights::new(kind, bytes, len))
+    Ok(Weights::new(Some(kind), bytes, len))
 }
 
 fn id(v: u64) -> Result<VertexId> {

@@ -21,11 +21,11 @@ pub(crate) use data::Data;
 use division::{CHUNK_BYTES, ChunkSpan};
 use kept::{Keep, KeptChunks};
 use nakshi_io::{CachedReader, GatherOptions, IoStats, PageCache, PagedFile, ReaderOptions};
-use nakshi_store::{Encoding, List, ListIndex};
+use nakshi_store::{ColumnType, Encoding, List, ListIndex};
 use pinned::Pinned;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use weights::{WeightKind, Weights};
+use weights::Weights;
 
 /// Reads in flight per worker of a scan.
 pub(crate) const SCAN_DEPTH: usize = 4;
@@ -38,7 +38,7 @@ const GATHER_GAP_BYTES: u32 = 12 << 10;
 /// A column of weights in the order of a side's list entries.
 #[derive(Debug)]
 pub(crate) struct WeightColumn {
-    pub(crate) kind: WeightKind,
+    pub(crate) kind: ColumnType,
     /// Extents in entries (not bytes).
     pub(crate) entries: Arc<ListIndex>,
     pub(crate) data: Data,
@@ -229,5 +229,5 @@ pub(crate) fn within(range: &Range<u64>, base: u64) -> Result<Range<usize>> {
 
 /// The weights of a list of `degree` entries when there is no column.
 pub(crate) fn unit_weights(degree: u64) -> Weights<'static> {
-    Weights::new(WeightKind::Unit, &[], usize::try_from(degree).unwrap_or(usize::MAX))
+    Weights::new(None, &[], usize::try_from(degree).unwrap_or(usize::MAX))
 }

@@ -4,6 +4,7 @@
 //!   every fault test enters here
 //! * [`OpenFiles`]: open, close, length, alignment
 //! * `files`: opening with `O_DIRECT`, or buffered where that is refused
+//! * `flight`: the reads in flight of a queue, and its time-outs
 //! * [`UringBackend`] (Linux): a ring per queue, registered buffers
 //! * [`PreadBackend`]: a thread pool; works everywhere
 //! * [`MemoryBackend`]: files that are vectors
@@ -13,6 +14,7 @@
 mod choice;
 mod faulty;
 pub(crate) mod files;
+mod flight;
 mod memory;
 mod pread;
 #[cfg(target_os = "linux")]
@@ -25,7 +27,7 @@ pub use pread::PreadBackend;
 #[cfg(target_os = "linux")]
 pub use uring::UringBackend;
 
-use crate::{AlignedBuf, Error, Result};
+use crate::{AlignedBuf, Result};
 use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
@@ -142,11 +144,4 @@ pub trait ReadQueue: Send {
     fn register(&mut self, buf: &AlignedBuf) {
         let _ = buf;
     }
-}
-
-/// The error of a queue that was made before the process forked.
-fn forked() -> Error {
-    Error::unsupported(
-        "a reader that was made before a fork; open the file again in the child process",
-    )
 }

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::files::{FileTable, OpenFile};
-use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, forked};
+use super::flight::Flight;
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
 use crate::{AlignedBuf, Result};
 use std::collections::VecDeque;
 use std::io;
@@ -54,11 +55,9 @@ impl PreadBackend {
             std::mem::forget(std::mem::take(&mut *pool));
         }
         PreadQueue {
-            files: Arc::clone(&self.files),
+            flight: Flight::new(Arc::clone(&self.files), depth.max(1)),
             pool: Arc::clone(&pool),
             done: Arc::default(),
-            depth: depth.max(1),
-            in_flight: 0,
         }
     }
 }
@@ -219,32 +218,19 @@ fn read_vectored(file: &OpenFile, mut offset: u64, bufs: &mut [AlignedBuf]) -> i
 
 /// A worker's queue into the pool.
 pub(super) struct PreadQueue {
-    files: Arc<FileTable>,
+    flight: Flight,
     pool: Arc<ThreadPool>,
     done: Arc<CompletionList>,
-    depth: usize,
-    in_flight: usize,
 }
 
 impl ReadQueue for PreadQueue {
     fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()> {
-        if self.pool.process != std::process::id() {
-            return Err(forked());
-        }
-        let room = self.depth.saturating_sub(self.in_flight).min(reads.len());
-        let files = reads
-            .iter()
-            .take(room)
-            .map(|read| self.files.get(read.file))
-            .collect::<Result<Vec<_>>>()?;
+        let admitted = self.flight.admit(reads)?;
+        let count = admitted.len();
         let done = &self.done;
-        let jobs = reads.drain(..room).zip(files).map(|(read, file)| ReadJob {
-            file,
-            read,
-            done: Arc::clone(done),
-        });
-        self.pool.add(jobs);
-        self.in_flight += room;
+        let jobs = admitted.into_iter();
+        self.pool.add(jobs.map(|(read, file)| ReadJob { file, read, done: Arc::clone(done) }));
+        self.flight.reads += count;
         Ok(())
     }
 
@@ -254,11 +240,7 @@ impl ReadQueue for PreadQueue {
         timeout: Option<Duration>,
         out: &mut Vec<Completion>,
     ) -> Result<()> {
-        if self.pool.process != std::process::id() {
-            return Err(forked());
-        }
-        let min = min.min(self.in_flight);
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let (min, deadline) = self.flight.goal(min, timeout)?;
         let mut list = lock(&self.done.list);
         while list.len() < min {
             let Some(deadline) = deadline else {
@@ -272,17 +254,17 @@ impl ReadQueue for PreadQueue {
             (list, _) =
                 self.done.wake.wait_timeout(list, left).unwrap_or_else(PoisonError::into_inner);
         }
-        self.in_flight -= list.len();
+        self.flight.reads -= list.len();
         out.append(&mut list);
         Ok(())
     }
 
     fn in_flight(&self) -> usize {
-        self.in_flight
+        self.flight.reads
     }
 
     fn depth(&self) -> usize {
-        self.depth
+        self.flight.depth
     }
 }
 

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::files::{FileTable, OpenFile};
-use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, forked};
+use super::flight::Flight;
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
 use crate::buffer::Slab;
 use crate::{AlignedBuf, Error, Result};
 use io_uring::{IoUring, Probe, opcode, types};
@@ -112,16 +113,13 @@ unsafe impl Send for InFlight {}
 pub(super) struct UringQueue {
     /// Not dropped in a child process, nor while the kernel may still write to the buffers.
     ring: ManuallyDrop<IoUring>,
-    files: Arc<FileTable>,
+    flight: Flight,
     slots: ManuallyDrop<Vec<Option<InFlight>>>,
     free: Vec<u32>,
     /// Registered regions by index; kept mapped as long as the ring.
     regions: ManuallyDrop<Vec<Arc<Slab>>>,
     /// True if more regions may be registered.
     registers: bool,
-    in_flight: usize,
-    depth: usize,
-    process: u32,
 }
 
 impl UringQueue {
@@ -130,14 +128,11 @@ impl UringQueue {
         let entries = u32::try_from(depth.next_power_of_two()).unwrap_or(1);
         Ok(Self {
             ring: ManuallyDrop::new(build(entries)?),
-            files,
+            flight: Flight::new(files, depth),
             slots: ManuallyDrop::new((0..depth).map(|_| None).collect()),
             free: (0..entries).take(depth).rev().collect(),
             regions: ManuallyDrop::default(),
             registers: true,
-            in_flight: 0,
-            depth,
-            process: std::process::id(),
         })
     }
 
@@ -187,7 +182,7 @@ impl UringQueue {
             let number = usize::try_from(entry.user_data()).unwrap_or(usize::MAX);
             let Some(done) = self.slots.get_mut(number).and_then(Option::take) else { continue };
             self.free.extend(u32::try_from(number));
-            self.in_flight -= 1;
+            self.flight.reads -= 1;
             count += 1;
             let InFlight { read, file, .. } = done;
             let result = match usize::try_from(entry.result()) {
@@ -230,18 +225,9 @@ impl UringQueue {
 
 impl ReadQueue for UringQueue {
     fn submit(&mut self, reads: &mut Vec<Read>) -> Result<()> {
-        if self.process != std::process::id() {
-            return Err(forked());
-        }
-        let room = self.depth.saturating_sub(self.in_flight).min(reads.len());
-        let files = reads
-            .iter()
-            .take(room)
-            .map(|read| self.files.get(read.file))
-            .collect::<Result<Vec<_>>>()?;
-        for (read, file) in reads.drain(..room).zip(files) {
+        for (read, file) in self.flight.admit(reads)? {
             self.push(read, file)?;
-            self.in_flight += 1;
+            self.flight.reads += 1;
         }
         self.enter(0, None).map_err(|e| Error::io("submit reads to", "io_uring", e))?;
         Ok(())
@@ -253,11 +239,7 @@ impl ReadQueue for UringQueue {
         timeout: Option<Duration>,
         out: &mut Vec<Completion>,
     ) -> Result<()> {
-        if self.process != std::process::id() {
-            return Err(forked());
-        }
-        let min = min.min(self.in_flight);
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let (min, deadline) = self.flight.goal(min, timeout)?;
         let mut count = self.reap(out);
         while count < min {
             let more = self
@@ -272,21 +254,17 @@ impl ReadQueue for UringQueue {
     }
 
     fn in_flight(&self) -> usize {
-        self.in_flight
+        self.flight.reads
     }
 
     fn depth(&self) -> usize {
-        self.depth
+        self.flight.depth
     }
 
     fn register(&mut self, buf: &AlignedBuf) {
         let slab = buf.slab();
         let known = self.regions.iter().any(|region| Arc::ptr_eq(region, slab));
-        if known
-            || !self.registers
-            || slab.len() > REGION_BYTES
-            || self.process != std::process::id()
-        {
+        if known || !self.registers || slab.len() > REGION_BYTES || self.flight.is_forked() {
             return;
         }
         let submitter = self.ring.submitter();
@@ -314,22 +292,22 @@ impl ReadQueue for UringQueue {
 
 impl Drop for UringQueue {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.flight.is_forked() {
             // A forked child: ring and reads belong to the parent.
             return;
         }
         let deadline = Instant::now() + DRAIN_TIMEOUT;
         let mut lost = Vec::new();
-        while self.in_flight > 0 {
+        while self.flight.reads > 0 {
             let more = self.enter(1, Some(deadline));
             self.reap(&mut lost);
             if !matches!(more, Ok(true)) && Instant::now() >= deadline || more.is_err() {
                 break;
             }
         }
-        if self.in_flight > 0 {
+        if self.flight.reads > 0 {
             // The kernel may still write to the buffers: they must not be freed.
-            tracing::warn!("{} reads never came back; their memory is given up", self.in_flight);
+            tracing::warn!("{} reads never came back; their memory is given up", self.flight.reads);
             return;
         }
         // SAFETY: nothing is in flight, and none of the three is used again.

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use crate::decimal::decimal;
 use crate::hooks::Hooks;
-use crate::{Error, IdKind, Key, Result, Store, VertexId};
+use crate::{Error, IdKind, IdMap, Key, Result, Store, VertexId};
 
 /// Number of ids read between two checks of the token.
 const STEP: u64 = 1 << 16;
@@ -29,36 +29,43 @@ enum IdValues {
     },
 }
 
+/// Looks at the token after every [`STEP`] ids.
+fn check(rank: u64, hooks: &Hooks) -> Result<()> {
+    if rank.is_multiple_of(STEP) { hooks.check() } else { Ok(()) }
+}
+
+/// Reads ids that are integers, by internal id; `get` returns the integer of a key.
+fn integers<T: Clone + Default>(
+    map: &IdMap,
+    hooks: &Hooks,
+    get: impl Fn(Key<'_>) -> Option<T>,
+) -> Result<Vec<T>> {
+    let vertices = map.internal_by_rank()?;
+    let mut ids = vec![T::default(); vertices.len()];
+    map.for_each(|rank, key| {
+        let vertex = usize::try_from(rank).ok().and_then(|rank| vertices.get(rank));
+        let slot = vertex.and_then(|&v| ids.get_mut(v as usize));
+        if let (Some(slot), Some(id)) = (slot, get(key)) {
+            *slot = id;
+        }
+        check(rank, hooks)
+    })?;
+    Ok(ids)
+}
+
 impl Names {
     /// Reads all ids.
     pub fn load(store: &Store, hooks: &Hooks) -> Result<Self> {
         let map = store.ids()?;
-        let check = |rank: u64| if rank.is_multiple_of(STEP) { hooks.check() } else { Ok(()) };
         let kind = map.kind();
-        let places = map.internal_by_rank()?;
-        let place = |rank: u64| {
-            usize::try_from(rank).ok().and_then(|rank| places.get(rank)).map_or(0, |&v| v as usize)
-        };
         let ids = match kind {
             IdKind::U64 => {
-                let mut ids = vec![0; places.len()];
-                map.for_each(|rank, key| {
-                    if let (Some(slot), Key::U64(id)) = (ids.get_mut(place(rank)), key) {
-                        *slot = id;
-                    }
-                    check(rank)
-                })?;
-                IdValues::Unsigned(ids)
+                let get = |key: Key<'_>| if let Key::U64(id) = key { Some(id) } else { None };
+                IdValues::Unsigned(integers(&map, hooks, get)?)
             }
             IdKind::Dense | IdKind::I64 => {
-                let mut ids = vec![0; places.len()];
-                map.for_each(|rank, key| {
-                    if let (Some(slot), Key::I64(id)) = (ids.get_mut(place(rank)), key) {
-                        *slot = id;
-                    }
-                    check(rank)
-                })?;
-                IdValues::Signed(ids)
+                let get = |key: Key<'_>| if let Key::I64(id) = key { Some(id) } else { None };
+                IdValues::Signed(integers(&map, hooks, get)?)
             }
             IdKind::Big | IdKind::Text | IdKind::Bytes => {
                 let (mut text, mut starts) = (Vec::new(), vec![0]);
@@ -67,9 +74,8 @@ impl Names {
                         text.extend_from_slice(bytes);
                     }
                     starts.push(text.len() as u64);
-                    check(rank)
+                    check(rank, hooks)
                 })?;
-                drop(places);
                 IdValues::Bytes { text, starts, ranks: map.rank_of()? }
             }
         };

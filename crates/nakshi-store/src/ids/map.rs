@@ -63,15 +63,8 @@ impl IdMap {
     /// # Errors
     /// Read errors.
     pub fn internal(&self, id: &ExternalId) -> Result<Option<VertexId>> {
-        let Some(id) = id.in_kind(self.kind) else { return Ok(None) };
-        let rank = match (&self.keys, &id) {
-            (None, ExternalId::I64(v)) => {
-                let rank = i128::from(*v) - i128::from(self.first);
-                u64::try_from(rank).ok().filter(|r| *r < self.count)
-            }
-            (None, _) => None,
-            (Some(_), id) => self.search(id)?,
-        };
+        let dense = self.keys.is_none().then_some((self.first, self.count));
+        let rank = id.rank(self.kind, dense, |id| self.search(id))?;
         match (rank, &self.orders) {
             (None, _) => Ok(None),
             (Some(rank), None) => narrow(rank).map(Some),

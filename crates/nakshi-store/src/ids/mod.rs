@@ -19,6 +19,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
+
 /// The kind of a store's external ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,6 +113,21 @@ impl ExternalId {
                 other => Some(Self::Bytes(other.to_string().into_bytes())),
             },
         }
+    }
+
+    /// Returns the rank of the id among ids of `kind`: among consecutive integers, the first and
+    /// the number of which are `dense`, else as `search` finds it.
+    fn rank(
+        &self,
+        kind: IdKind,
+        dense: Option<(i64, u64)>,
+        search: impl FnOnce(&Self) -> Result<Option<u64>>,
+    ) -> Result<Option<u64>> {
+        let Some(id) = self.in_kind(kind) else { return Ok(None) };
+        let Some((first, count)) = dense else { return search(&id) };
+        let Self::I64(id) = id else { return Ok(None) };
+        let rank = u64::try_from(i128::from(id) - i128::from(first)).ok();
+        Ok(rank.filter(|rank| *rank < count))
     }
 
     /// Returns the id in its plainest kind: an integer, else text, else bytes.

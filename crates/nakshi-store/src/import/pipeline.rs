@@ -56,7 +56,8 @@ pub fn import_with(
     hooks: &Hooks,
 ) -> Result<Report> {
     let Budget { memory, threads } = Budget::new(options.memory, 0, options.threads)?;
-    run(fs, inputs, destination, &ImportOptions { threads, memory, ..options.clone() }, hooks)
+    let options = ImportOptions { threads, memory, ..options.clone() };
+    ImportJob { fs, options: &options, hooks }.import(inputs, destination)
 }
 
 /// Imports like [`import`], but without a least memory: buffers take what they need, and everything
@@ -71,30 +72,8 @@ pub fn import_tightly(
     destination: &Path,
     options: &ImportOptions,
 ) -> Result<Report> {
-    run(&nakshi_io::write::default_fs(), inputs, destination, options, &Hooks::default())
-}
-
-fn run(
-    fs: &Arc<dyn WriteFs>,
-    inputs: Vec<Input<'_>>,
-    destination: &Path,
-    options: &ImportOptions,
-    hooks: &Hooks,
-) -> Result<Report> {
-    let started = Instant::now();
-    let mut options = options.clone();
-    options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
-    options.threads = threads_of(options.threads);
-    let job = ImportJob { fs, options: &options, hooks };
-    let done = if options.weighted {
-        job.run::<Weighted>(inputs, destination)
-    } else {
-        job.run::<u64>(inputs, destination)
-    };
-    // Other errors of a cancelled import are consequences of the cancellation.
-    let mut report = done.map_err(|e| hooks.check().err().unwrap_or(e))?;
-    report.seconds = started.elapsed().as_secs_f64();
-    Ok(report)
+    let (fs, hooks) = (nakshi_io::write::default_fs(), Hooks::default());
+    ImportJob { fs: &fs, options, hooks: &hooks }.import(inputs, destination)
 }
 
 /// The file system, options and hooks of all phases.
@@ -113,6 +92,25 @@ struct Arcs<'s> {
 }
 
 impl ImportJob<'_> {
+    /// Imports with weights if the options name three columns, and with all threads if they name
+    /// none.
+    fn import(&self, inputs: Vec<Input<'_>>, destination: &Path) -> Result<Report> {
+        let started = Instant::now();
+        let mut options = self.options.clone();
+        options.weighted |= options.columns.as_ref().is_some_and(|columns| columns.len() == 3);
+        options.threads = threads_of(options.threads);
+        let job = ImportJob { options: &options, ..*self };
+        let done = if options.weighted {
+            job.run::<Weighted>(inputs, destination)
+        } else {
+            job.run::<u64>(inputs, destination)
+        };
+        // Other errors of a cancelled import are consequences of the cancellation.
+        let mut report = done.map_err(|e| self.hooks.check().err().unwrap_or(e))?;
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
     fn run<R: Record>(&self, inputs: Vec<Input<'_>>, destination: &Path) -> Result<Report> {
         let mut builder =
             StoreBuilder::create(Arc::clone(self.fs), destination, self.build_options())?;

@@ -76,31 +76,41 @@ fn push(batch: &mut Batch, source: i128, target: i128, weight: Option<Weight>) -
     batch.push_edge(source.to_string().as_bytes(), target.to_string().as_bytes(), weight)
 }
 
-fn check_weights(options: &ImportOptions, weight: Option<Numbers<'_>>, edges: usize) -> Result<()> {
-    match weight {
-        None if options.weighted => {
-            Err(Error::Invalid("the arrays have no weights; import without weights".into()))
-        }
-        Some(weight) if weight.len() != edges => Err(Error::Invalid(format!(
-            "{} weights for {edges} edges; the arrays must be equally long",
-            weight.len()
-        ))),
-        _ => Ok(()),
-    }
+/// The weights of the edges of arrays, if the import reads weights.
+#[derive(Clone, Copy)]
+pub(crate) struct EdgeWeights<'a> {
+    array: Option<Numbers<'a>>,
+    wanted: bool,
 }
 
-fn weight_at(
-    options_weighted: bool,
-    weight: Option<Numbers<'_>>,
-    at: usize,
-) -> Result<Option<Weight>> {
-    match weight {
-        Some(weight) if options_weighted => Ok(Some(
-            weight
-                .get(at)
-                .ok_or_else(|| error(at, format!("weight number {at} is not a finite number")))?,
-        )),
-        _ => Ok(None),
+impl<'a> EdgeWeights<'a> {
+    /// # Errors
+    /// [`Error::Invalid`] if the import reads weights and there are none.
+    pub fn new(array: Option<Numbers<'a>>, options: &ImportOptions) -> Result<Self> {
+        if options.weighted && array.is_none() {
+            return Err(Error::Invalid(
+                "the arrays have no weights; import without weights".into(),
+            ));
+        }
+        Ok(Self { array, wanted: options.weighted })
+    }
+
+    /// Returns an error unless every one of `edges` edges has a weight, or there are no weights.
+    fn check(self, edges: usize) -> Result<()> {
+        match self.array {
+            Some(array) if array.len() != edges => Err(Error::Invalid(format!(
+                "{} weights for {edges} edges; the arrays must be equally long",
+                array.len()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the weight of an edge; `None` if the import reads no weights.
+    fn get(self, at: usize) -> Result<Option<Weight>> {
+        let Some(array) = self.array.filter(|_| self.wanted) else { return Ok(None) };
+        let missing = || error(at, format!("weight number {at} is not a finite number"));
+        array.get(at).map(Some).ok_or_else(missing)
     }
 }
 
@@ -108,8 +118,7 @@ fn weight_at(
 pub(crate) fn pairs<'a>(
     source: Ints<'a>,
     target: Ints<'a>,
-    weight: Option<Numbers<'a>>,
-    options: &ImportOptions,
+    weights: EdgeWeights<'a>,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
     if source.len() != target.len() {
         return Err(Error::Invalid(format!(
@@ -118,8 +127,7 @@ pub(crate) fn pairs<'a>(
             target.len()
         )));
     }
-    check_weights(options, weight, source.len())?;
-    let weighted = options.weighted;
+    weights.check(source.len())?;
     let mut next = 0;
     Ok(Box::new(move || {
         let range = next..(next + EDGES).min(source.len());
@@ -130,7 +138,7 @@ pub(crate) fn pairs<'a>(
         let task: ParseTask<'a> = Box::new(move |batch| {
             for at in range {
                 if let (Some(source), Some(target)) = (source.get(at), target.get(at)) {
-                    push(batch, source, target, weight_at(weighted, weight, at)?)?;
+                    push(batch, source, target, weights.get(at)?)?;
                 }
             }
             Ok(())
@@ -143,10 +151,9 @@ pub(crate) fn pairs<'a>(
 pub(crate) fn csr<'a>(
     indptr: Ints<'a>,
     indices: Ints<'a>,
-    weight: Option<Numbers<'a>>,
-    options: &ImportOptions,
+    weights: EdgeWeights<'a>,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
-    check_weights(options, weight, indices.len())?;
+    weights.check(indices.len())?;
     let Some(rows) = indptr.len().checked_sub(1) else {
         return Err(Error::Invalid(
             "indptr is empty; it is one longer than the number of rows".into(),
@@ -170,7 +177,6 @@ pub(crate) fn csr<'a>(
             "{rows} rows; this version holds up to 2^32 vertices"
         )));
     }
-    let weighted = options.weighted;
     let (mut row, mut entry, mut declared) = (0, 0, false);
     Ok(Box::new(move || {
         if !std::mem::replace(&mut declared, true) {
@@ -203,7 +209,7 @@ pub(crate) fn csr<'a>(
                         format!("index number {at} is {target}, not between 0 and {}", rows - 1),
                     ));
                 }
-                push(batch, row as i128, target, weight_at(weighted, weight, at)?)?;
+                push(batch, row as i128, target, weights.get(at)?)?;
             }
             Ok(())
         });

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::decimal::parse_u64;
 use crate::sort::weights::WeightBuffer;
 use crate::{Error, Result};
 
@@ -134,18 +135,10 @@ pub enum Weight {
 /// `0`.
 pub fn canonical_u64(id: &[u8]) -> Option<u64> {
     let (&first, rest) = id.split_first()?;
-    if !first.is_ascii_digit() || (first == b'0' && !rest.is_empty()) || id.len() > 20 {
+    if (first == b'0' && !rest.is_empty()) || id.len() > 20 {
         return None;
     }
-    let mut value = u64::from(first - b'0');
-    for &byte in rest {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
-    }
-    Some(value)
+    parse_u64(id)
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use super::batch::{Batch, Weight};
 use super::blocks::{Blocks, TextBlock, lines};
 use super::header::{Remarks, remarked};
 use super::task::{Feed, ParseTask};
-use super::weight::{parse_u64, parse_weight, show};
+use super::weight::{parse_weight, show};
+use crate::decimal::parse_u64;
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 

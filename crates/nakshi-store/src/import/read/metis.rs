@@ -10,7 +10,8 @@ use std::path::Path;
 use super::batch::{Batch, Weight};
 use super::blocks::Blocks;
 use super::task::{Feed, ParseTask};
-use super::weight::{parse_u64, parse_weight, show};
+use super::weight::{parse_weight, show};
+use crate::decimal::parse_u64;
 use crate::import::ImportOptions;
 use crate::{Error, Result};
 

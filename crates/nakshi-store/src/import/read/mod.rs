@@ -54,9 +54,11 @@ pub(crate) use task::{Feed, ParseTask};
 
 use super::{Format, ImportOptions, Input};
 use crate::{Error, Result};
+use arrays::EdgeWeights;
 use blocks::{Blocks, TextBlock};
 use edge_list::EdgeList;
-use header::remarked;
+use header::{Remarks, remarked};
+use vertex_list::VertexList;
 
 /// Reads bytes as a file of edges and discards them; returns the number of edges.
 pub fn read_bytes(bytes: &[u8], options: &ImportOptions) -> Result<u64> {
@@ -78,28 +80,8 @@ pub(crate) fn edge_list<'a>(
     opened: Opened<'a>,
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
-    let mut blocks = Blocks::new(name, opened.reader);
-    let mut first = blocks.next()?;
-    let (parser, remarks) = header::edge_list(name, options, first.as_mut())?;
-    Ok(remarked(parsed(first, blocks, parser), remarks))
-}
-
-/// Sets up a reader of the given first block, if it was already read, and of those that follow.
-fn parsed<'a>(
-    mut first: Option<TextBlock>,
-    mut blocks: Blocks<'a>,
-    parser: EdgeList,
-) -> Box<dyn Feed<'a> + 'a> {
-    let parser = Arc::new(parser);
-    Box::new(move || {
-        let block = match first.take() {
-            Some(block) => Some(block),
-            None => blocks.next()?,
-        };
-        let parser = Arc::clone(&parser);
-        Ok(block
-            .map(|block| -> ParseTask<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
-    })
+    let sniff = |first: Option<&mut TextBlock>| header::edge_list(name, options, first);
+    lines(Blocks::new(name, opened.reader), sniff, EdgeList::parse)
 }
 
 /// Sets up a reader of a list of vertices in text.
@@ -108,20 +90,40 @@ pub(crate) fn vertex_list<'a>(
     opened: Opened<'a>,
     options: &ImportOptions,
 ) -> Result<Box<dyn Feed<'a> + 'a>> {
-    let mut blocks = Blocks::new(name, opened.reader);
+    let sniff = |first: Option<&mut TextBlock>| Ok(VertexList::sniff(name, options, first));
+    lines(Blocks::new(name, opened.reader), sniff, VertexList::parse)
+}
+
+/// Sets up a reader of lines: `sniff` makes the parser from the first block, which it may shorten.
+fn lines<'a, P: Send + Sync + 'a>(
+    mut blocks: Blocks<'a>,
+    sniff: impl FnOnce(Option<&mut TextBlock>) -> Result<(P, Remarks)>,
+    parse: fn(&P, &TextBlock, &mut Batch) -> Result<()>,
+) -> Result<Box<dyn Feed<'a> + 'a>> {
     let mut first = blocks.next()?;
-    let (parser, remarks) = vertex_list::VertexList::sniff(name, options, first.as_mut());
+    let (parser, remarks) = sniff(first.as_mut())?;
+    Ok(remarked(parsed(first, blocks, parser, parse), remarks))
+}
+
+/// Sets up a reader of the given first block, if it was already read, and of those that follow.
+fn parsed<'a, P: Send + Sync + 'a>(
+    mut first: Option<TextBlock>,
+    mut blocks: Blocks<'a>,
+    parser: P,
+    parse: fn(&P, &TextBlock, &mut Batch) -> Result<()>,
+) -> Box<dyn Feed<'a> + 'a> {
     let parser = Arc::new(parser);
-    let feed = Box::new(move || {
+    Box::new(move || {
         let block = match first.take() {
             Some(block) => Some(block),
             None => blocks.next()?,
         };
         let parser = Arc::clone(&parser);
-        Ok(block
-            .map(|block| -> ParseTask<'a> { Box::new(move |batch| parser.parse(&block, batch)) }))
-    });
-    Ok(remarked(feed, remarks))
+        let task = |block: TextBlock| -> ParseTask<'a> {
+            Box::new(move |batch| parse(&parser, &block, batch))
+        };
+        Ok(block.map(task))
+    })
 }
 
 /// Sets up a reader of adjacency lists in text.
@@ -179,23 +181,16 @@ pub(crate) fn memory<'a>(
             arrow::batches(Path::new("<arrow>"), &schema, reader, options)
         }
         Input::Vertices(reader) => Ok(arrow::vertices(Path::new("<arrow>"), reader)),
-        Input::Arrays { source, target, weight } => arrays::pairs(source, target, weight, options),
-        Input::Csr { indptr, indices, weight } => arrays::csr(indptr, indices, weight, options),
-        Input::Edges(iterator) => {
-            if options.weighted {
-                return Err(Error::Invalid(
-                    "generated edges have no weights; import without weights".into(),
-                ));
-            }
-            Ok(arrays::edges(iterator))
+        Input::Arrays { source, target, weight } => {
+            arrays::pairs(source, target, EdgeWeights::new(weight, options)?)
         }
-        Input::Generated(generator) => {
-            if options.weighted {
-                return Err(Error::Invalid(
-                    "generated edges have no weights; import without weights".into(),
-                ));
-            }
-            Ok(arrays::generated(generator))
+        Input::Csr { indptr, indices, weight } => {
+            arrays::csr(indptr, indices, EdgeWeights::new(weight, options)?)
         }
+        Input::Edges(_) | Input::Generated(_) if options.weighted => {
+            Err(Error::Invalid("generated edges have no weights; import without weights".into()))
+        }
+        Input::Edges(iterator) => Ok(arrays::edges(iterator)),
+        Input::Generated(generator) => Ok(arrays::generated(generator)),
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::blocks::Blocks;
+use super::edge_list::EdgeList;
 use super::open::Opened;
 use super::task::{Feed, ParseTask};
 use super::{adjacency_lists, header, parsed};
@@ -64,7 +65,7 @@ pub(crate) fn section<'a>(
     let end = line_start(&file, part.end, begin).map_err(failed)?;
     let lines = Box::new(SectionLines { file: Arc::clone(&file), at: start, end });
     let mut feed = match parser {
-        Some(parser) => parsed(None, Blocks::new(path, lines), parser),
+        Some(parser) => parsed(None, Blocks::new(path, lines), parser, EdgeList::parse),
         None => adjacency_lists(path, lines, format, options)?,
     };
     Ok(Box::new(move || {

@@ -1,6 +1,7 @@
 //! Numbers in text.
 
 use super::batch::Weight;
+use crate::decimal::parse_u64;
 
 /// Parses a finite number; returns `None` for anything else, including NaN and infinities.
 pub(crate) fn parse_weight(text: &[u8]) -> Option<Weight> {
@@ -21,22 +22,6 @@ pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     };
     let value = i64::try_from(parse_u64(digits)?).ok()?;
     Some(if negative { -value } else { value })
-}
-
-/// Parses decimal digits, which may have leading zeros.
-pub(crate) fn parse_u64(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    let mut value = 0_u64;
-    for &byte in digits {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
-    }
-    Some(value)
 }
 
 /// Formats a field for a message: at most 40 characters, with control characters escaped.
