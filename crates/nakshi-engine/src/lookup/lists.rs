@@ -11,8 +11,8 @@ use crate::source::{Data, Side};
 use nakshi_io::Request;
 use nakshi_store::{Direction, Encoding, List, VertexId};
 use std::ops::ControlFlow;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a list in which its degree is written.
 const HEAD: u64 = 10;
@@ -69,9 +69,25 @@ impl OpenLists {
                     Ok(())
                 })?;
             }
+            Data::Ssd(_) if self.reads_all_degrees(direction, vertices.len()) => {
+                let all = self.graph.degrees(direction, cx)?;
+                for (slot, &v) in found.iter().zip(vertices) {
+                    slot.store(all.get(v as usize).copied().unwrap_or(0).into(), Relaxed);
+                }
+            }
             Data::Ssd(_) => self.heads_of(direction, vertices, cx, found)?,
         }
         Ok(degrees)
+    }
+
+    /// True if the degrees of all vertices take fewer bytes of the file and of memory than the pages on
+    /// which so many lists begin.
+    fn reads_all_degrees(&self, direction: Direction, requests: usize) -> bool {
+        let Some(store) = self.graph.store() else { return false };
+        let Ok(entry) = store.entry(direction) else { return false };
+        let pages = (requests as u64).saturating_mul(store.manifest().page_size.into());
+        let memory = store.num_vertices().saturating_mul(4).saturating_add(entry.degrees.len);
+        memory <= pages && self.check_room(memory, "degrees").is_ok()
     }
 
     /// Reads degrees from the beginnings of lists on the SSD.
@@ -196,7 +212,8 @@ impl OpenLists {
         Ok(NeighborLists { offsets, targets, weights: None })
     }
 
-    /// Reads lists in the order of the file, then puts each in its place.
+    /// Reads lists in the order of the file, then puts each in its place. Under a budget, where an answer
+    /// may be most of it, each list goes to its place at once: the degrees are read first.
     fn lists_by_readers<T: Zero>(
         &self,
         direction: Direction,
@@ -205,6 +222,9 @@ impl OpenLists {
         names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
     ) -> Result<NeighborLists<T>> {
         let weighted = self.needs.column.is_some();
+        if self.room.is_some() && !weighted {
+            return self.lists_in_place(direction, vertices, cx, names);
+        }
         let entry = (size_of::<VertexId>() + size_of::<T>()) as u64 + if weighted { 16 } else { 0 };
         let entries = AtomicU64::new(0);
         let parts =
@@ -221,6 +241,41 @@ impl OpenLists {
                 Ok(())
             })?;
         assemble(parts, vertices.len(), weighted, cx, names)
+    }
+
+    /// Reads degrees, then decodes each list into its place.
+    fn lists_in_place<T: Zero>(
+        &self,
+        direction: Direction,
+        vertices: &[VertexId],
+        cx: &Context,
+        names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
+    ) -> Result<NeighborLists<T>> {
+        let (offsets, total) = offsets(self.degrees(direction, vertices, cx)?.into_iter())?;
+        let bytes = (total as u64).saturating_mul(size_of::<T>() as u64);
+        self.check_room(bytes.saturating_add(64 * vertices.len() as u64), "this answer")?;
+        let mut targets = zeroed::<T>(total, "neighbours")?;
+        let (mut slots, mut rest) = (Vec::with_capacity(vertices.len()), targets.as_mut_slice());
+        for ends in offsets.windows(2) {
+            let length = ends.last().zip(ends.first()).map_or(0, |(to, from)| to - from);
+            let length = usize::try_from(length).unwrap_or(0).min(rest.len());
+            let (slot, after) = rest.split_at_mut(length);
+            slots.push(Mutex::new(slot));
+            rest = after;
+        }
+        self.visit(
+            direction,
+            vertices,
+            cx,
+            || (),
+            |(), at, list, _| {
+                let Some(slot) = slots.get(at) else { return Ok(()) };
+                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                decode(list, &mut slot, &names).map(|_| ())
+            },
+        )?;
+        drop(slots);
+        Ok(NeighborLists { offsets, targets, weights: None })
     }
 }
 

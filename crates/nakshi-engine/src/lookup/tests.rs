@@ -13,8 +13,13 @@ impl OpenLists {
 }
 
 fn settings(sample: &Sample) -> Vec<(OpenLists, Context)> {
+    let capped = |cx: Context| {
+        let room = Some(Room { budget: 1 << 30, used: 1 << 20 });
+        (OpenLists { room, ..OpenLists::of(sample.graph_on_ssd()) }, cx)
+    };
     let both = |cx: Context| [(sample.graph(), cx.clone()), (sample.graph_on_ssd(), cx)];
-    contexts().into_iter().flat_map(both).map(|(graph, cx)| (OpenLists::of(graph), cx)).collect()
+    let open = contexts().into_iter().flat_map(both).map(|(graph, cx)| (OpenLists::of(graph), cx));
+    open.chain(contexts().into_iter().map(capped)).collect()
 }
 
 fn lists_of(sample: &Sample, direction: Direction) -> Vec<Vec<u32>> {
