@@ -170,7 +170,9 @@ fn sum_scalar<T: Term>(coded: &Coded<'_>, values: &[T]) -> Result<f64, DecodeFau
 impl Buffer {
     #[inline]
     pub(super) fn new() -> Self {
-        Self { ids: MaybeUninit::uninit(), written: 0 }
+        // A number that the compiler does not know: it makes a constant of the whole buffer otherwise,
+        // and fills the buffer with zeros for each list.
+        Self { ids: MaybeUninit::uninit(), written: std::hint::black_box(0) }
     }
 
     /// Puts the first neighbour of a list at the front.
