@@ -30,7 +30,7 @@ const BATCH: usize = 1024;
 /// Bytes of lists in a batch of requests, so that few long lists spread over the workers.
 const BATCH_BYTES: u64 = 64 << 10;
 /// Lists in memory whose first bytes the processor fetches while it visits others.
-const AHEAD: usize = 64;
+pub(crate) const AHEAD: usize = 64;
 /// A whole chunk costs as much as this many requests of one page.
 const DENSE: usize = 16;
 
@@ -383,6 +383,7 @@ pub(crate) fn lists_ahead<R>(
 ) -> Result<()> {
     let mut extents = [const { 0..0 }; AHEAD];
     for (block, part) in requests.chunks(AHEAD).enumerate() {
+        side.index.touch(part.iter().map(|request| vertex(request).into()));
         for (slot, request) in extents.iter_mut().zip(part) {
             *slot = within(&side.extent(vertex(request).into()), 0)?;
             prefetch(bytes, slot.start);

@@ -242,7 +242,7 @@ pub fn neighbors(
     let wanted = Wanted::new(along, ids.len());
     let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
         let found = lookup.neighbors(&ids, along, changed(&latest), cx)?;
-        let sources = lookup.values(&found.vertices, changed(&latest))?;
+        let sources = lookup.sources(&ids, &found.vertices, changed(&latest))?;
         Ok((found, sources))
     })?;
     Ok(Neighborhood::new(py, found))
@@ -269,7 +269,7 @@ pub fn sample_neighbors(
     let sampling = Sampling { count, seed, replace };
     let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
         let found = lookup.sample(&ids, along, sampling, changed(&latest), cx)?;
-        let sources = lookup.values(&found.vertices, changed(&latest))?;
+        let sources = lookup.sources(&ids, &found.vertices, changed(&latest))?;
         Ok((found, sources))
     })?;
     Ok(Neighborhood::new(py, found))

@@ -68,7 +68,7 @@ pub use backup::{BackupReport, OpenLog, backup};
 pub use build::{BuildOptions, ColumnSpec, ListBatch, Sink, StoreBuilder, Stripes};
 pub use cache_plan::{CachePlan, PlanInfo, PlanSide};
 pub use check::{CheckReport, SectionCheck, check};
-pub use codec::{Encoding, Term};
+pub use codec::{BLOCK, Encoding, Term};
 pub use column::{AttributeColumn, ColumnSlice, ColumnType, Number, NumberSlice};
 pub use error::{Error, Result};
 pub use heads::Heads;

@@ -225,6 +225,25 @@ impl ListIndex {
         from..cursor.next_offset()
     }
 
+    /// Reads what the extents of some items are made of, so that the processor fetches it for all of
+    /// them at once. An extent is a chain of reads, each at a place that the one before it names.
+    #[inline]
+    pub fn touch(&self, items: impl Iterator<Item = u64>) {
+        let mut words = [0usize; SAMPLE as usize];
+        let (mut count, mut read) = (0, 0);
+        for (slot, item) in words.iter_mut().zip(items) {
+            let item = item.min(self.stored);
+            let low = (item.wrapping_mul(u64::from(self.low_bits)) / 8) as usize;
+            read ^= self.low.get(low).copied().map_or(0, u64::from);
+            *slot = (self.sampled(item / SAMPLE) / 64) as usize;
+            count += 1;
+        }
+        for &word in words.iter().take(count) {
+            read ^= self.high.get(word).copied().unwrap_or(0);
+        }
+        std::hint::black_box(read);
+    }
+
     /// Returns the offset of item `i`; the total for items that do not exist.
     #[inline]
     pub fn offset(&self, i: u64) -> u64 {

@@ -124,6 +124,19 @@ impl Dictionary {
         }
     }
 
+    /// The vertex of each of some integers, if an array has them: the processor then fetches the
+    /// answers of several at once.
+    #[inline]
+    pub(super) fn vertices_of(
+        &self,
+        integers: &[i64],
+    ) -> Option<impl Iterator<Item = Option<VertexId>>> {
+        match self {
+            Dictionary::Close(ids) => Some(integers.iter().map(|&id| ids.vertex(id))),
+            Dictionary::Encoded(_) => None,
+        }
+    }
+
     /// The id of a vertex.
     pub(super) fn external(&self, v: VertexId) -> Result<ExternalId> {
         match self {

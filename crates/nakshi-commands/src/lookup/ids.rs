@@ -36,6 +36,14 @@ impl IdBatch {
         self.len() == 0
     }
 
+    /// The integers from a position on, if the ids are integers with a sign.
+    pub(super) fn integers(&self, from: usize) -> Option<&[i64]> {
+        match self {
+            IdBatch::Signed(ids) => ids.get(from..),
+            _ => None,
+        }
+    }
+
     /// The id at a position, which is below the length.
     pub(super) fn get(&self, at: usize) -> Option<ExternalId> {
         match self {

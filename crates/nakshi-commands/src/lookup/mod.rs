@@ -207,6 +207,17 @@ impl VertexLookup {
         slots: &[AtomicU32],
     ) -> engine::Result<Vec<usize>> {
         let mut missing = Vec::new();
+        if let (None, Some(integers)) = (latest, ids.integers(from)) {
+            if let Some(found) = self.ids.vertices_of(integers) {
+                for ((at, slot), vertex) in (from..).zip(slots).zip(found) {
+                    match vertex {
+                        Some(vertex) => slot.store(vertex, Relaxed),
+                        None => missing.push(at),
+                    }
+                }
+                return Ok(missing);
+            }
+        }
         for (at, slot) in (from..).zip(slots) {
             let Some(id) = ids.get(at) else { break };
             let vertex = match latest {
@@ -243,6 +254,24 @@ impl VertexLookup {
         }
         let ids = vertices.iter().map(|&v| Ok(self.ids.external(v)?));
         IdValues::collect(self.form, ids)
+    }
+
+    /// The ids of the vertices of a request, in the form of an answer.
+    ///
+    /// # Errors
+    /// As [`VertexLookup::values`].
+    pub fn sources(
+        &self,
+        ids: &IdBatch,
+        vertices: &[VertexId],
+        latest: Option<&PropertyGraph>,
+    ) -> Result<IdValues> {
+        match ids {
+            IdBatch::Signed(ids) if latest.is_none() && self.form == Form::Signed => {
+                Ok(IdValues::Signed(ids.clone()))
+            }
+            _ => self.values(vertices, latest),
+        }
     }
 
     /// The lists of vertices along `along`.

@@ -61,7 +61,7 @@ pub(super) fn assemble<T: Zero>(
             }
         }
     }
-    let (offsets, total) = offsets(places.iter().map(|place| place.1.len() as u64))?;
+    let (offsets, total) = offsets(count, places.iter().map(|place| place.1.len() as u64))?;
     let mut targets = zeroed::<T>(total, "neighbours")?;
     let slices = blocks(&offsets, &mut targets);
     let tickets = Tickets::new(slices.len());
@@ -95,12 +95,12 @@ pub(super) fn assemble<T: Zero>(
     Ok(NeighborLists { offsets, targets, weights: weighted.then_some(weights) })
 }
 
-/// Where each list begins, and the number of all entries.
+/// Where each of `count` lists begins, and the number of all entries.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] for more entries than memory can have.
-pub(super) fn offsets(sizes: impl ExactSizeIterator<Item = u64>) -> Result<(Vec<i64>, usize)> {
-    let mut offsets = Vec::with_capacity(sizes.len() + 1);
+pub(super) fn offsets(count: usize, sizes: impl Iterator<Item = u64>) -> Result<(Vec<i64>, usize)> {
+    let mut offsets = Vec::with_capacity(count + 1);
     let mut end = 0i64;
     offsets.push(end);
     let refuse = || Error::OutOfMemory { what: "neighbours", bytes: u64::MAX };

@@ -1,6 +1,6 @@
 //! Lists and degrees of named vertices.
 
-use super::answer::{NeighborLists, ReadLists, assemble, blocks, offsets};
+use super::answer::{NeighborLists, ReadLists, assemble, offsets};
 use super::{BATCH, OpenLists, workers};
 use crate::context::Context;
 use crate::error::Result;
@@ -34,7 +34,7 @@ impl OpenLists {
         let side = self.graph.side(direction)?;
         match &side.data {
             Data::Memory(bytes) if side.weights.is_none() => {
-                self.lists_in_memory(side, bytes.with_slack(), vertices, cx, names)
+                self.answer_in_memory((side, bytes.with_slack()), vertices, None, cx, names)
             }
             _ => self.lists_by_readers(direction, vertices, cx, names),
         }
@@ -160,58 +160,6 @@ impl OpenLists {
         Ok(())
     }
 
-    /// Finds where each list goes, then decodes each into its place.
-    fn lists_in_memory<T: Zero>(
-        &self,
-        side: &Side,
-        lists: &[u8],
-        vertices: &[VertexId],
-        cx: &Context,
-        names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
-    ) -> Result<NeighborLists<T>> {
-        let mut degrees = zeroed::<u64>(vertices.len(), "degrees")?;
-        let found = share_u64(&mut degrees);
-        self.each_in_memory(side, lists, vertices, cx, |at, list| {
-            if let Some(slot) = found.get(at) {
-                slot.store(list.degree(), Relaxed);
-            }
-            Ok(())
-        })?;
-        let (offsets, total) = offsets(degrees.iter().copied())?;
-        let bytes = (total as u64).saturating_mul(size_of::<T>() as u64);
-        self.check_room(bytes.saturating_add(16 * vertices.len() as u64), "this answer")?;
-        let mut targets = zeroed::<T>(total, "neighbours")?;
-        let blocks = blocks(&offsets, &mut targets);
-        let tickets = Tickets::new(blocks.len());
-        run_workers(workers(true, vertices.len(), cx), |_| {
-            let work = || -> Result<()> {
-                while let Some(ticket) = tickets.draw() {
-                    cx.check()?;
-                    let from = ticket * BATCH;
-                    let part = vertices.get(from..vertices.len().min(from + BATCH));
-                    let Some(block) = blocks.get(ticket) else { continue };
-                    let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
-                    let mut rest = std::mem::take(&mut *block);
-                    let part = part.unwrap_or_default();
-                    lists_ahead(
-                        side,
-                        lists,
-                        part,
-                        |&v| v,
-                        |_, list| {
-                            let here = std::mem::take(&mut rest);
-                            rest = decode(list, here, &names)?;
-                            Ok(())
-                        },
-                    )?;
-                }
-                Ok(())
-            };
-            tickets.settle(work())
-        })?;
-        Ok(NeighborLists { offsets, targets, weights: None })
-    }
-
     /// Reads lists in the order of the file, then puts each in its place. Under a budget, where an answer
     /// may be most of it, each list goes to its place at once: the degrees are read first.
     fn lists_by_readers<T: Zero>(
@@ -251,7 +199,8 @@ impl OpenLists {
         cx: &Context,
         names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
     ) -> Result<NeighborLists<T>> {
-        let (offsets, total) = offsets(self.degrees(direction, vertices, cx)?.into_iter())?;
+        let degrees = self.degrees(direction, vertices, cx)?;
+        let (offsets, total) = offsets(vertices.len(), degrees.into_iter())?;
         let bytes = (total as u64).saturating_mul(size_of::<T>() as u64);
         self.check_room(bytes.saturating_add(64 * vertices.len() as u64), "this answer")?;
         let mut targets = zeroed::<T>(total, "neighbours")?;
@@ -271,7 +220,7 @@ impl OpenLists {
             |(), at, list, _| {
                 let Some(slot) = slots.get(at) else { return Ok(()) };
                 let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                decode(list, &mut slot, &names).map(|_| ())
+                decode(list, &mut slot, &names)
             },
         )?;
         drop(slots);
@@ -279,26 +228,21 @@ impl OpenLists {
     }
 }
 
-/// Decodes a list into the front of `slots`, which are at least as many; returns the others.
-fn decode<'s, T>(
+/// Decodes a list into `slots`, which are as many as its neighbours.
+pub(super) fn decode<T>(
     list: &List<'_>,
-    mut slots: &'s mut [T],
+    mut slots: &mut [T],
     names: &impl Fn(&[VertexId], &mut [T]) -> Result<()>,
-) -> Result<&'s mut [T]> {
-    let mut failed = None;
+) -> Result<()> {
+    let mut failed = Ok(());
     list.blocks(|block| {
         let here = std::mem::take(&mut slots);
         let Some((front, rest)) = here.split_at_mut_checked(block.len()) else {
             return ControlFlow::Break(());
         };
         slots = rest;
-        match names(block, front) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        failed = names(block, front);
+        if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    failed.map_or(Ok(slots), Err)
+    failed
 }

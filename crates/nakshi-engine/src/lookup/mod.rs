@@ -2,6 +2,7 @@
 //!
 //! * [`OpenLists`]: a graph that stays open between calls, with its index, page cache and readers;
 //! * [`lists`]: lists and degrees, one or many at a time; [`answer`]: lists in the order of a request;
+//!   [`resident`]: the same where lists are in memory;
 //! * [`edges`]: whether edges exist; [`sample`]: some neighbours of each vertex;
 //! * [`path`], [`weighted_path`]: a shortest path between two vertices.
 
@@ -9,6 +10,7 @@ mod answer;
 mod edges;
 mod lists;
 mod path;
+mod resident;
 mod sample;
 mod weighted_path;
 

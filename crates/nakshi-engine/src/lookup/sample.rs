@@ -11,8 +11,9 @@ use super::answer::{NeighborLists, ReadLists, assemble};
 use crate::context::Context;
 use crate::error::Result;
 use crate::shared::Zero;
+use crate::source::Data;
 use nakshi_store::layout::mix;
-use nakshi_store::{Direction, List, VertexId};
+use nakshi_store::{BLOCK, Direction, List, VertexId};
 use std::ops::ControlFlow;
 
 /// How neighbours are drawn.
@@ -34,12 +35,7 @@ impl Sampling {
         if degree == 0 {
             return;
         }
-        let mut state = mix(self.seed ^ mix(at));
-        let mut below = |bound: u64| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            // The high half of a product: its bias is below bound / 2^64.
-            (u128::from(mix(state)).wrapping_mul(u128::from(bound)) >> 64) as u64
-        };
+        let mut below = self.draws(at);
         let count = self.count as u64;
         if self.replace {
             places.extend((0..count).map(|_| below(degree)));
@@ -55,6 +51,38 @@ impl Sampling {
                 Ok(_) => places.push(last),
             }
         }
+    }
+
+    /// The same places as bits, for a list that is one block, without replacement.
+    pub(super) fn marks(&self, degree: u64, at: u64) -> u128 {
+        let mut below = self.draws(at);
+        let mut marks = 0u128;
+        for last in degree.saturating_sub(self.count as u64)..degree {
+            let place = below(last + 1);
+            marks |= if marks >> place & 1 == 0 { 1 << place } else { 1 << last };
+        }
+        marks
+    }
+
+    /// Draws numbers below a bound for the vertex at position `at` of a request.
+    fn draws(&self, at: u64) -> impl FnMut(u64) -> u64 {
+        let mut state = mix(self.seed ^ mix(at));
+        move |bound| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            // The high half of a product: its bias is below bound / 2^64.
+            (u128::from(mix(state)).wrapping_mul(u128::from(bound)) >> 64) as u64
+        }
+    }
+
+    /// Number of neighbours that are drawn from a list of `degree`.
+    pub(super) fn length(&self, degree: u64) -> u64 {
+        let count = self.count as u64;
+        if self.replace && degree > 0 { count } else { count.min(degree) }
+    }
+
+    /// True if a list of `degree` is taken whole.
+    pub(super) fn takes_all(&self, degree: u64) -> bool {
+        degree <= self.count as u64 && !self.replace
     }
 }
 
@@ -77,21 +105,49 @@ impl OpenLists {
         if sampling.replace {
             self.check_room(drawn.saturating_mul(entry), "this answer")?;
         }
+        let side = self.graph.side(direction)?;
+        if let Data::Memory(bytes) = &side.data {
+            let lists = (side, bytes.with_slack());
+            return self.answer_in_memory(lists, vertices, Some(sampling), cx, names);
+        }
         let init = || (ReadLists::default(), Vec::new());
         let parts = self.visit(direction, vertices, cx, init, |(part, places), at, list, _| {
             part.begin(at);
             let degree = list.degree();
-            if degree <= sampling.count as u64 && !sampling.replace {
+            if sampling.takes_all(degree) {
                 list.for_each(|v| part.targets.push(v))?;
             } else {
-                sampling.places(degree, at as u64, places);
-                take(list, places, &mut part.targets)?;
+                draw(sampling, list, at as u64, places, &mut part.targets)?;
             }
             Ok(())
         })?;
         let parts = parts.into_iter().map(|(part, _)| part).collect();
         assemble(parts, vertices.len(), false, cx, names)
     }
+}
+
+/// Appends a sample of the list of the vertex at position `at` of a request to `out`.
+pub(super) fn draw(
+    sampling: Sampling,
+    list: &List<'_>,
+    at: u64,
+    places: &mut Vec<u64>,
+    out: &mut Vec<VertexId>,
+) -> Result<()> {
+    let degree = list.degree();
+    if sampling.replace || degree > BLOCK as u64 {
+        sampling.places(degree, at, places);
+        return take(list, places, out);
+    }
+    let mut marks = sampling.marks(degree, at);
+    list.blocks(|block| {
+        while marks != 0 {
+            out.extend(block.get(marks.trailing_zeros() as usize));
+            marks &= marks - 1;
+        }
+        ControlFlow::Break(())
+    })?;
+    Ok(())
 }
 
 /// Appends the neighbours at ascending `places` of a list to `out`; decodes no block behind the last.

@@ -209,6 +209,20 @@ fn many_vertices_with_hubs() {
 }
 
 #[test]
+fn marks_are_the_places() {
+    for count in [0, 1, 3, 10, 100, 127] {
+        let sampling = Sampling { count, seed: 9, replace: false };
+        for degree in count as u64..=128 {
+            let mut places = Vec::new();
+            sampling.places(degree, degree, &mut places);
+            let marks = sampling.marks(degree, degree);
+            let marked: Vec<u64> = (0..128).filter(|&place| marks >> place & 1 == 1).collect();
+            assert_eq!(marked, places, "{count} of {degree}");
+        }
+    }
+}
+
+#[test]
 fn places_are_drawn_evenly() {
     let sampling = |seed| Sampling { count: 3, seed, replace: false };
     let mut counts = [0u32; 10];
