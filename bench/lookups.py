@@ -1,24 +1,19 @@
-"""Look-ups on a store: neighbours of many ids, samples of them, paths; writes docs/results/lookups.md.
+"""Look-ups on Kron22: neighbours of many ids, samples of them, paths; writes docs/results/lookups.md.
 
-    nakshi generate kronecker --scale 22 kron22.tsv
-    nakshi import kron22.tsv kron22.nakshi --undirected
-    python bench/lookups.py kron22.nakshi                   # --json prints the figures
+    bench/lookups.py                             # Kron22, which it generates and imports once
+    bench/lookups.py --scale 14 --runs 1         # a small try
 
-Ids are drawn evenly from all vertices. Answers are checked: lists against degrees and against those
-from the SSD, samples against lists, lengths of paths against the levels of a search. A cold call runs
-in a process of its own after the page cache of the system was dropped, and its time includes opening
-the store for look-ups. Times are medians.
+Ids are drawn evenly from all vertices, with repetition. Answers are compared before a time is taken: lists of
+a thousand ids with the lines of the edge file, all lists with degrees and with those from the SSD, samples with
+lists, lengths of paths with the levels of a search. A cold call runs in a process of its own after the page
+cache of the system was dropped, and its time includes opening the store.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,81 +21,93 @@ from typing import Any
 
 import nakshi
 import numpy as np
+from harness import Study, measure, product, study
+from harness.product import NAKSHI
 
-ROOT = Path(__file__).resolve().parent.parent
 CAP = "128MiB"
+#: Ids whose lists are compared with the edge file.
+COMPARED = 1000
+#: Neighbours of each vertex in a sample.
+SAMPLE = 10
+MIB = 1 << 20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--ids", type=int, default=100_000)
-    parser.add_argument("--pairs", type=int, default=50)
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = study.parser(__doc__, runs=7)
+    parser.add_argument("--scale", type=int, default=22, help="of the graph; default: 22")
+    parser.add_argument("--ids", type=int, default=100_000, help="of a call; default: 100000")
+    parser.add_argument("--pairs", type=int, default=50, help="for paths; default: 50")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print the figures, write no page")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results" / "lookups.md")
     parser.add_argument("--cold", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = study.options(parser)
     if options.cold:
         print(json.dumps(cold_call(options)))
         return
-    found = measure(options)
-    if options.json:
-        print(json.dumps(found))
-    else:
-        options.out.write_text(page(found, options))
-        print(options.out)
+    edges, store = options.work / f"kron{options.scale}.tsv", kron(options)
+    if not store.exists():
+        generate = ["generate", "kronecker", str(edges), "--scale", str(options.scale)]
+        measure.run([*NAKSHI, *generate], threads=options.threads)
+        product.import_store(edges, store, threads=options.threads)
+    found = in_memory(edges, store, options) | from_ssd(options)
+    write(found, options)
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    graph = nakshi.open(options.store)
+def kron(options: argparse.Namespace) -> Path:
+    """The store."""
+    return Path(options.work / f"kron{options.scale}.nakshi")
+
+
+def limits(options: argparse.Namespace, engine: str) -> dict[str, Any]:
+    capped = {"memory": CAP} if engine == "ssd" else {}
+    return {"engine": engine, "threads": options.threads, **capped}
+
+
+def ids_file(options: argparse.Namespace) -> Path:
+    return Path(options.work / f"lookups-{options.scale}-{options.ids}-{options.seed}.npy")
+
+
+def in_memory(edges: Path, store: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Compares answers, and times calls on lists in memory."""
+    graph = nakshi.open(store)
     names, _ = graph.wcc(threads=options.threads).to_numpy()
     ids = draw(names, options.ids, options.seed)
-    memory: dict[str, Any] = {"engine": "memory", "threads": options.threads}
+    np.save(ids_file(options), ids)
+    memory, runs = limits(options, "memory"), options.runs
     offsets, targets = graph.neighbors(ids, **memory)
+    check_lists(edges, ids, offsets, targets)
     assert np.array_equal(np.diff(offsets), graph.degree(ids, **memory))
-    found: dict[str, Any] = {
-        "store": options.store.name,
+    drawn = graph.sample_neighbors(ids, SAMPLE, **memory)
+    check_sample(offsets, targets, *drawn)
+    one = ids[:COMPARED].tolist()
+    found = {
         "vertices": graph.num_vertices,
         "edges": graph.num_edges,
-        "ids": len(ids),
         "neighbours": int(offsets[-1]),
-        "threads": options.threads,
-        "runs": options.runs,
+        "sampled": int(drawn.offsets[-1]),
+        "neighbors": timed(lambda: graph.neighbors(ids, **memory), runs),
+        "sample": timed(lambda: graph.sample_neighbors(ids, SAMPLE, **memory), runs),
+        "degree": timed(lambda: graph.degree(ids, **memory), runs),
+        "has_edge": timed(lambda: graph.has_edge(ids, ids[::-1], **memory), runs),
+        "single": timed(lambda: [graph.neighbors(id, **memory) for id in one], runs) / len(one),
+        "paths": paths(graph, names, options),
     }
-    found["neighbors_memory"] = timed(lambda: graph.neighbors(ids, **memory), options.runs)
-    drawn = graph.sample_neighbors(ids, 10, **memory)
-    check_sample(offsets, targets, *drawn)
-    found["sampled"] = int(drawn.offsets[-1])
-    found["sample_memory"] = timed(lambda: graph.sample_neighbors(ids, 10, **memory), options.runs)
-    found["degree_memory"] = timed(lambda: graph.degree(ids, **memory), options.runs)
-    found["has_edge_memory"] = timed(lambda: graph.has_edge(ids, ids[::-1], **memory), options.runs)
-    one = ids[:1000].tolist()
-    single = timed(lambda: [graph.neighbors(id, **memory) for id in one], options.runs)
-    found["single_memory"] = single / len(one)
-    found["paths"] = paths(graph, names, options, memory)
-    ssd: dict[str, Any] = {"engine": "ssd", "threads": options.threads, "memory": CAP}
-    assert np.array_equal(targets, graph.neighbors(ids, **ssd).targets)
-    found["neighbors_ssd_warm"] = timed(lambda: graph.neighbors(ids, **ssd), options.runs)
+    ssd = limits(options, "ssd")
+    others = graph.neighbors(ids, **ssd)
+    assert np.array_equal(offsets, others.offsets) and np.array_equal(targets, others.targets)
+    found["later"] = timed(lambda: graph.neighbors(ids, **ssd), runs)
+    same = graph.sample_neighbors(ids, SAMPLE, **ssd)
+    assert np.array_equal(drawn.targets, same.targets)
     graph.close()
-    with tempfile.NamedTemporaryFile(suffix=".npy") as file:
-        np.save(file, ids)
-        file.flush()
-        found |= cold_calls(options, file.name)
     return found
 
 
-def cold_calls(options: argparse.Namespace, ids: str) -> dict[str, Any]:
-    """Medians of cold calls, and the memory that they took."""
+def from_ssd(options: argparse.Namespace) -> dict[str, Any]:
+    """Medians of cold calls, and the memory that they take."""
     found: dict[str, Any] = {}
-    colds = [cold(options, "neighbors", ids) for _ in range(options.runs)]
-    found["neighbors_ssd_cold"] = statistics.median(run["seconds"] for run in colds)
-    found["peak_rss_cold"] = max(run["peak_rss"] for run in colds)
-    found["rss_before"] = max(run["rss_before"] for run in colds)
-    colds = [cold(options, "sample", ids) for _ in range(options.runs)]
-    found["sample_ssd_cold"] = statistics.median(run["seconds"] for run in colds)
+    for call in ("neighbors", "sample"):
+        runs = [cold(options, call) for _ in range(options.runs)]
+        found[f"{call}_cold"] = measure.median([run["seconds"] for run in runs])
+        found[f"{call}_memory"] = max(run["peak"] - run["before"] for run in runs)
     return found
 
 
@@ -109,12 +116,31 @@ def draw(names: np.ndarray, count: int, seed: int) -> np.ndarray:
     return names[np.random.default_rng(seed).integers(0, len(names), count)]
 
 
+def check_lists(edges: Path, ids: np.ndarray, offsets: np.ndarray, targets: np.ndarray) -> None:
+    """The lists of the first ids are those of the edge file."""
+    import polars as pl
+
+    some = pl.Series(np.unique(ids[:COMPARED]))
+    lines = pl.scan_csv(
+        edges, separator="\t", has_header=False, comment_prefix="#", new_columns=["u", "v"]
+    ).select("u", "v")
+    ahead = lines.filter(pl.col("u").is_in(some.implode()))
+    back = lines.filter(pl.col("v").is_in(some.implode())).select(
+        pl.col("v").alias("u"), pl.col("u").alias("v")
+    )
+    pairs = pl.concat([ahead, back]).unique().collect()
+    known = {u: set(v) for (u,), v in ((key, part["v"]) for key, part in pairs.group_by(["u"]))}
+    for i, id in enumerate(ids[:COMPARED].tolist()):
+        found = targets[offsets[i] : offsets[i + 1]].tolist()
+        assert len(found) == len(set(found)) and set(found) == known[id], id
+
+
 def check_sample(
     offsets: np.ndarray, targets: np.ndarray, places: np.ndarray, drawn: np.ndarray
 ) -> None:
     """Samples have the right sizes, and the first of them come from the lists."""
-    assert np.array_equal(np.diff(places), np.minimum(np.diff(offsets), 10))
-    for i in range(min(2000, len(places) - 1)):
+    assert np.array_equal(np.diff(places), np.minimum(np.diff(offsets), SAMPLE))
+    for i in range(min(COMPARED, len(places) - 1)):
         some, every = drawn[places[i] : places[i + 1]], targets[offsets[i] : offsets[i + 1]]
         assert len(set(some.tolist())) == len(some) and np.isin(some, every).all()
 
@@ -122,119 +148,119 @@ def check_sample(
 def timed(call: Callable[[], object], runs: int) -> float:
     """Median seconds of a call, after one that warms up."""
     call()
-    seconds = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
+    return measure.median([elapsed(call)[0] for _ in range(runs)])
 
 
-def paths(
-    graph: nakshi.Graph, names: np.ndarray, options: argparse.Namespace, memory: dict[str, Any]
-) -> dict[str, Any]:
-    """Paths between random vertices that are connected, against whole searches from the same ones."""
-    ids = draw(names, 40 * options.pairs, options.seed + 1)
-    ids = ids[graph.degree(ids, **memory) > 0][: 2 * options.pairs]
-    graph.shortest_path(ids[0], ids[1], **memory)
-    seconds, searches, lengths = [], [], []
-    for source, target in zip(ids[::2].tolist(), ids[1::2].tolist()):
-        began = time.perf_counter()
-        path = graph.shortest_path(source, target, **memory)
-        seconds.append(time.perf_counter() - began)
-        lengths.append(None if path is None else len(path) - 1)
-    for i, (source, target) in enumerate(zip(ids[::2].tolist(), ids[1::2].tolist())):
-        if i >= options.runs:
-            break
+def elapsed(call: Callable[[], object]) -> tuple[float, Any]:
+    """Seconds and answer of a call."""
+    began = time.perf_counter()
+    answer = call()
+    return time.perf_counter() - began, answer
+
+
+def paths(graph: nakshi.Graph, names: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
+    """Paths between random vertices, against whole searches from some of the same ones."""
+    memory = limits(options, "memory")
+    ids = draw(names, 2 * options.pairs, options.seed + 1)
+    pairs = list(zip(ids[::2].tolist(), ids[1::2].tolist()))
+    graph.shortest_path(*pairs[0], **memory)
+    found = [elapsed(lambda p=pair: graph.shortest_path(*p, **memory)) for pair in pairs]
+    searches = []
+    for (source, target), (_, path) in list(zip(pairs, found))[: options.runs]:
         search = graph.bfs(source=source, **memory)
         searches.append(search.stats["seconds"]["run"])
-        names, levels = search.to_numpy("level")
-        level = levels[np.searchsorted(names, target)]
-        assert lengths[i] == (None if np.isinf(level) else level), (source, target)
+        reached, levels = search.to_numpy("level")
+        level = levels[np.searchsorted(reached, target)]
+        length = np.inf if path is None else len(path) - 1
+        assert length == level, (source, target)
     return {
-        "pairs": len(seconds),
-        "seconds": statistics.median(seconds),
-        "longest": max(seconds),
-        "search": statistics.median(searches),
-        "connected": sum(length is not None for length in lengths),
+        "seconds": measure.median([seconds for seconds, _ in found]),
+        "longest": max(seconds for seconds, _ in found),
+        "search": measure.median(searches),
     }
 
 
-def cold(options: argparse.Namespace, call: str, ids: str) -> dict[str, Any]:
+def cold(options: argparse.Namespace, call: str) -> dict[str, Any]:
     """One cold call in a process of its own."""
-    subprocess.run(["sync"], check=True)
-    Path("/proc/sys/vm/drop_caches").write_text("3")
-    command = [sys.executable, __file__, str(options.store), "--cold", call, ids]
-    command += ["--threads", str(options.threads)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return dict(json.loads(done.stdout))
+    words = ["--cold", call, str(ids_file(options)), "--scale", str(options.scale)]
+    words += ["--threads", str(options.threads), "--work", str(options.work)]
+    ran = measure.run(
+        [sys.executable, __file__, *words], threads=options.threads, cold=True, timeout=600.0
+    )
+    return dict(json.loads(ran.stdout))
 
 
 def cold_call(options: argparse.Namespace) -> dict[str, Any]:
+    """Opens the store and answers once; seconds, and bytes of memory before and at the most."""
     call, file = options.cold
-    ids = np.load(file)
-    before = status("VmHWM")
-    limits: dict[str, Any] = {"engine": "ssd", "memory": CAP, "threads": options.threads}
-    began = time.perf_counter()
-    graph = nakshi.open(options.store)
-    if call == "sample":
-        graph.sample_neighbors(ids, 10, **limits)
-    else:
-        graph.neighbors(ids, **limits)
-    seconds = time.perf_counter() - began
-    return {"seconds": seconds, "peak_rss": status("VmHWM"), "rss_before": before}
+    ids, capped = np.load(file), limits(options, "ssd")
+    before = peak()
+
+    def once() -> object:
+        graph = nakshi.open(kron(options))
+        if call == "sample":
+            return graph.sample_neighbors(ids, SAMPLE, **capped)
+        return graph.neighbors(ids, **capped)
+
+    seconds, _ = elapsed(once)
+    return {"seconds": seconds, "before": before, "peak": peak()}
 
 
-def status(field: str) -> int:
-    """A size in bytes that the kernel tells of this process."""
+def peak() -> int:
+    """The most memory that this process has had, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
+        if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024
     return 0
 
 
-def page(found: dict[str, Any], options: argparse.Namespace) -> str:
-    """The figures as a page of results."""
-    ids, mib = found["ids"], 1 << 20
-    paths = found["paths"]
-    rate = {name: ids / found[name] for name in found if str(name).startswith("neighbors_")}
-    rows = [
-        ("`neighbors`, in memory", f"{rate['neighbors_memory'] / 1e6:.2f} M ids/s"),
-        (f"`neighbors`, cold from the SSD, cap {CAP}", f"{rate['neighbors_ssd_cold']:,.0f} ids/s"),
-        (f"`neighbors`, SSD, later calls, cap {CAP}", f"{rate['neighbors_ssd_warm']:,.0f} ids/s"),
-        ("`neighbors` of one id at a time, in memory", f"{found['single_memory'] * 1e6:.1f} us"),
-        ("`degree`, in memory", f"{ids / found['degree_memory'] / 1e6:.2f} M ids/s"),
-        ("`has_edge`, in memory", f"{ids / found['has_edge_memory'] / 1e6:.2f} M pairs/s"),
-        (
-            "`sample_neighbors(k=10)` against `neighbors`, in memory",
-            f"{found['sample_memory'] / found['neighbors_memory']:.2f} of the time",
-        ),
-        (
-            "`sample_neighbors(k=10)` against `neighbors`, cold from the SSD",
-            f"{found['sample_ssd_cold'] / found['neighbors_ssd_cold']:.2f} of the time",
-        ),
-        (
-            "`shortest_path` between random vertices against `bfs`, in memory",
-            f"{paths['seconds'] / paths['search']:.3f} of the time "
-            f"({paths['seconds'] * 1e3:.2f} ms, the longest {paths['longest'] * 1e3:.1f} ms)",
-        ),
+def write(found: dict[str, Any], options: argparse.Namespace) -> None:
+    """The page."""
+    ids, path = options.ids, found["paths"]
+    conditions = [
+        f"Kron{options.scale}: {found['vertices']:,} vertices, {found['edges']:,} undirected edges; "
+        f"{options.threads} threads",
+        f"{ids:,} ids drawn evenly from all vertices, with {found['neighbours']:,} neighbours; a "
+        f"sample of {SAMPLE} of each has {found['sampled']:,}",
+        f"calls on the SSD have `memory={CAP}`; a cold one is the first of its process, after the "
+        "page cache of the system was dropped, and opens the store",
+        f"answers compared first: lists of {COMPARED:,} ids with the edge file, all lists with "
+        "degrees and between memory and SSD, samples with lists, paths with searches",
     ]
-    peak = (found["peak_rss_cold"] - found["rss_before"]) / mib
-    body = "\n".join(f"| {name} | {value} |" for name, value in rows)
-    return f"""# Look-ups
+    page = Study("lookups", "Look-ups", options, conditions)
 
-`python bench/lookups.py {found["store"]}` wrote this page; `--ids {ids} --runs {found["runs"]}
---threads {found["threads"]} --pairs {paths["pairs"]}`. The store has {found["vertices"]:,} vertices and
-{found["edges"]:,} undirected edges. The {ids:,} ids are drawn evenly from all vertices and have
-{found["neighbours"]:,} neighbours; a sample of 10 of each has {found["sampled"]:,}. Machine:
-{platform.machine()}, {found["threads"]} threads. Medians of {found["runs"]} calls. A cold call runs in a
-process of its own after the system's page cache was dropped, and includes opening the store; it added
-{peak:.0f} MiB to the process.
+    def rate(name: str) -> list[str]:
+        return [f"{found[name] * 1e3:.1f}", f"{ids / found[name]:,.0f}"]
 
-| Call | Measured |
-| --- | ---: |
-{body}
-"""
+    rows = [
+        ["`neighbors`, in memory", *rate("neighbors")],
+        [f"`sample_neighbors`, {SAMPLE} of each, in memory", *rate("sample")],
+        ["`degree`, in memory", *rate("degree")],
+        ["`has_edge`, in memory", *rate("has_edge")],
+        ["`neighbors` of one id a call, in memory", f"{found['single'] * 1e3:.4f}"]
+        + [f"{1 / found['single']:,.0f}"],
+        ["`neighbors`, SSD, cold", *rate("neighbors_cold")],
+        ["`neighbors`, SSD, later calls", *rate("later")],
+        [f"`sample_neighbors`, {SAMPLE} of each, SSD, cold", *rate("sample_cold")],
+    ]
+    page.section(
+        "Lists and samples",
+        ["Call", "ms", "ids/s"],
+        rows,
+        f"A sample in memory takes {found['sample'] / found['neighbors']:.2f} of the time of all "
+        f"neighbours, a cold one from the SSD {found['sample_cold'] / found['neighbors_cold']:.2f}.",
+        f"A cold call adds {found['neighbors_memory'] / MIB:.0f} MiB (`neighbors`) and "
+        f"{found['sample_memory'] / MIB:.0f} MiB (`sample_neighbors`) to its process.",
+    )
+    rows = [
+        [f"`shortest_path`, median of {options.pairs} pairs", f"{path['seconds'] * 1e3:.3f}"]
+        + [f"{path['seconds'] / path['search']:.4f}"],
+        ["`shortest_path`, the longest", f"{path['longest'] * 1e3:.3f}"]
+        + [f"{path['longest'] / path['search']:.4f}"],
+        ["`bfs`, the whole graph", f"{path['search'] * 1e3:.1f}", "1"],
+    ]
+    page.section("Paths between random vertices", ["Call", "ms", "of a search"], rows)
+    page.write()
 
 
 if __name__ == "__main__":
