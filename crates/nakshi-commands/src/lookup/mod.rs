@@ -207,16 +207,16 @@ impl VertexLookup {
         slots: &[AtomicU32],
     ) -> engine::Result<Vec<usize>> {
         let mut missing = Vec::new();
-        if let (None, Some(integers)) = (latest, ids.integers(from)) {
-            if let Some(found) = self.ids.vertices_of(integers) {
-                for ((at, slot), vertex) in (from..).zip(slots).zip(found) {
-                    match vertex {
-                        Some(vertex) => slot.store(vertex, Relaxed),
-                        None => missing.push(at),
-                    }
+        if let (None, Some(integers)) = (latest, ids.integers(from))
+            && let Some(found) = self.ids.vertices_of(integers)
+        {
+            for ((at, slot), vertex) in (from..).zip(slots).zip(found) {
+                match vertex {
+                    Some(vertex) => slot.store(vertex, Relaxed),
+                    None => missing.push(at),
                 }
-                return Ok(missing);
             }
+            return Ok(missing);
         }
         for (at, slot) in (from..).zip(slots) {
             let Some(id) = ids.get(at) else { break };
