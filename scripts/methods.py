@@ -1,4 +1,4 @@
-"""Writes python/nakshi/methods.py, the methods of ``Graph``, from the engine's declarations.
+"""Writes the methods of ``Graph`` in python/nakshi/methods.py from the engine's declarations.
 
 `make methods` runs it after `make build`; a test fails while the file is another one.
 """
@@ -16,34 +16,8 @@ from nakshi.graph import Graph
 FILE = Path(__file__).parents[1] / "python" / "nakshi" / "methods.py"
 WIDTH = 100
 
-HEAD = '''"""The algorithms as methods. Written by `make methods` from the engine's declarations; do not edit."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from .result import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal
-
-    from .graph import At, Engine
-    from .progress import ProgressArgument
-    from .property import Id
-
-
-class Algorithms:
-    """Methods that run an algorithm on a graph.
-
-    Keyword arguments from ``engine`` on are those of every run; :meth:`nakshi.Graph.run` describes
-    them.
-    """
-
-    def run(self, algorithm: str, **arguments: Any) -> Result:
-        """Run an algorithm by its name."""
-        raise NotImplementedError
-'''
+#: The last line of the file that is kept; the methods follow it.
+MARK = "    # Written by `make methods` from the engine's declarations; do not edit.\n"
 
 TYPES = {
     "vertex": "Id",
@@ -170,7 +144,8 @@ def method(declared: Declaration) -> str:
 def source() -> str:
     """The text of the module."""
     methods = [method(declared) for declared in DECLARATIONS.values()]
-    return HEAD + "\n" + "\n\n".join(methods) + "\n"
+    head, mark, _ = FILE.read_text().partition(MARK)
+    return head + mark + "\n" + "\n\n".join(methods) + "\n"
 
 
 if __name__ == "__main__":

@@ -52,8 +52,7 @@ class Conversions:
             UnsupportedError: networkx or pyarrow is not installed.
         """
         nx = optional_module("networkx", "to_networkx")
-        with exported(self, "to_networkx", max_edges) as tables:
-            nodes, edges = tables
+        with exported(self, "to_networkx", max_edges) as (nodes, edges):
             ids, node_attributes = _rows(nodes, (":ID",))
             ends, edge_attributes = _rows(edges, _ENDS)
         several = len(set(ends)) < len(ends)
@@ -79,8 +78,7 @@ class Conversions:
             UnsupportedError: igraph or pyarrow is not installed.
         """
         igraph = optional_module("igraph", "to_igraph")
-        with exported(self, "to_igraph", max_edges) as tables:
-            nodes, edges = tables
+        with exported(self, "to_igraph", max_edges) as (nodes, edges):
             ids, sources, targets = numbered(nodes, edges)
             graph = igraph.Graph(
                 n=len(ids),
@@ -117,8 +115,7 @@ class Conversions:
         import numpy as np
 
         sparse = optional_module("scipy.sparse", "to_scipy_sparse")
-        with exported(self, "to_scipy_sparse", max_edges, weight) as tables:
-            nodes, edges = tables
+        with exported(self, "to_scipy_sparse", max_edges, weight) as (nodes, edges):
             ids, rows, columns = numbered(nodes, edges)
             values = np.ones(len(rows), dtype=np.int64)
             if weight is not None:

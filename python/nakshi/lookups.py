@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
     from typing_extensions import Self
 
+    from ._core import EdgePairs, Neighborhood
     from .property import Id
 
     Ids = Iterable[Id] | np.ndarray
@@ -30,11 +31,40 @@ __all__ = ["Direction", "Edges", "Lookups", "Neighbors"]
 
 Direction = Literal["out", "in", "both"]
 _Engine = Literal["auto", "memory", "ssd"]
-#: Engine, memory, threads and seconds, as the extension module takes them.
-_Limits = tuple[str, int | None, int | None, float | None]
+#: Store, limits (engine, memory, threads, seconds) and properties, as the extension module takes them.
+_Call = tuple[
+    _core.Store, tuple[str, int | None, int | None, float | None], _core.Properties | None
+]
 
 
-class Neighbors:
+class _ArrowSource:
+    """A table in the extension module, as a consumer of the Arrow C stream protocol takes it."""
+
+    _core: EdgePairs | Neighborhood
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a ``pyarrow.Table``. Needs pyarrow."""
+        return optional_module("pyarrow", "to_arrow").table(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a ``polars.DataFrame``. Needs polars."""
+        frame: pl.DataFrame = optional_module("polars", "to_polars").DataFrame(self)
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a ``pandas.DataFrame``. Needs pandas and pyarrow."""
+        optional_module("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow C stream of the rows (the Arrow PyCapsule interface).
+
+        A consumer may ask for other types, and has to accept those of the stream.
+        """
+        return self._core.arrow_stream()
+
+
+class Neighbors(_ArrowSource):
     """The neighbours of some vertices: two arrays, or a table of pairs.
 
     It unpacks into the arrays, ``offsets, targets = graph.neighbors(ids)``: the neighbours of
@@ -46,7 +76,9 @@ class Neighbors:
         targets: ids of neighbours, as :class:`nakshi.Result` has ids.
     """
 
-    def __init__(self, core: _core.Neighborhood) -> None:
+    _core: Neighborhood
+
+    def __init__(self, core: Neighborhood) -> None:
         self._core = core
         self.offsets: np.ndarray = core.offsets()
         self._targets: np.ndarray | None = None
@@ -61,30 +93,12 @@ class Neighbors:
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.offsets, self.targets))
 
-    def to_arrow(self) -> pa.Table:
-        """The pairs as a ``pyarrow.Table``. Needs pyarrow."""
-        return optional_module("pyarrow", "to_arrow").table(self)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The pairs as a ``polars.DataFrame``. Needs polars."""
-        frame: pl.DataFrame = optional_module("polars", "to_polars").DataFrame(self)
-        return frame
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The pairs as a ``pandas.DataFrame``. Needs pandas and pyarrow."""
-        optional_module("pandas", "to_pandas")
-        return self.to_arrow().to_pandas()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The Arrow C stream of the pairs (the Arrow PyCapsule interface)."""
-        return self._core.__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         lists, pairs = len(self.offsets) - 1, int(self.offsets[-1])
         return f"<nakshi.Neighbors: {pairs:,} neighbours of {lists:,} vertices>"
 
 
-class Edges:
+class Edges(_ArrowSource):
     """Edges as arrays, or as a table.
 
     It unpacks into the arrays, ``sources, targets = graph.edges()``, and with weights into three. Any
@@ -95,7 +109,9 @@ class Edges:
         weights: ``float64`` array, or ``None`` if no column was asked for.
     """
 
-    def __init__(self, core: _core.EdgePairs) -> None:
+    _core: EdgePairs
+
+    def __init__(self, core: EdgePairs) -> None:
         self._core = core
         self._ends: tuple[np.ndarray, np.ndarray] | None = None
         self.weights: np.ndarray | None = core.weights()
@@ -122,24 +138,6 @@ class Edges:
     def __iter__(self) -> Iterator[np.ndarray]:
         weights = () if self.weights is None else (self.weights,)
         return iter((*self._arrays(), *weights))
-
-    def to_arrow(self) -> pa.Table:
-        """The edges as a ``pyarrow.Table``. Needs pyarrow."""
-        return optional_module("pyarrow", "to_arrow").table(self)
-
-    def to_polars(self) -> pl.DataFrame:
-        """The edges as a ``polars.DataFrame``. Needs polars."""
-        frame: pl.DataFrame = optional_module("polars", "to_polars").DataFrame(self)
-        return frame
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The edges as a ``pandas.DataFrame``. Needs pandas and pyarrow."""
-        optional_module("pandas", "to_pandas")
-        return self.to_arrow().to_pandas()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The Arrow C stream of the edges (the Arrow PyCapsule interface)."""
-        return self._core.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"<nakshi.Edges: {len(self):,} edges>"
@@ -195,9 +193,8 @@ class Lookups(Writable):
             UnknownVertexError: ids that the graph does not have.
             BudgetError: ``memory`` is too small, also for the answer.
         """
-        limits = _limits(engine, memory, threads, timeout)
-        latest = self._latest(memory)
-        return Neighbors(_core.neighbors(self._core, _ids(ids), _along(direction), limits, latest))
+        call = self._call(engine, memory, threads, timeout)
+        return Neighbors(_core.neighbors(call, _ids(ids), _along(direction)))
 
     def sample_neighbors(
         self,
@@ -234,12 +231,9 @@ class Lookups(Writable):
             raise ParameterError(f"k={k!r} cannot work; give a number of neighbours")
         if not 0 <= seed < 1 << 64:
             raise ParameterError(f"seed={seed!r} cannot work; give an integer from 0 to 2**64 - 1")
-        limits = _limits(engine, memory, threads, timeout)
-        latest = self._latest(memory)
+        call = self._call(engine, memory, threads, timeout)
         return Neighbors(
-            _core.sample_neighbors(
-                self._core, _ids(ids), direction, int(k), int(seed), bool(replace), limits, latest
-            )
+            _core.sample_neighbors(call, _ids(ids), direction, int(k), int(seed), bool(replace))
         )
 
     def degree(
@@ -262,9 +256,8 @@ class Lookups(Writable):
         Returns:
             An ``int`` for one id, else an ``int64`` array.
         """
-        limits = _limits(engine, memory, threads, timeout)
-        latest = self._latest(memory)
-        found = _core.degrees(self._core, _ids(ids), _along(direction), limits, latest)
+        call = self._call(engine, memory, threads, timeout)
+        found = _core.degrees(call, _ids(ids), _along(direction))
         return int(found[0]) if _is_one(ids) else found
 
     def has_edge(
@@ -291,16 +284,14 @@ class Lookups(Writable):
             UnknownVertexError: ids that the graph does not have.
             ParameterError: numbers of sources and targets that differ.
         """
-        limits = _limits(engine, memory, threads, timeout)
-        latest = self._latest(memory)
-        found = _core.has_edges(self._core, _ids(sources), _ids(targets), limits, latest)
+        call = self._call(engine, memory, threads, timeout)
+        found = _core.has_edges(call, _ids(sources), _ids(targets))
         return bool(found[0]) if _is_one(sources) and _is_one(targets) else found
 
     def __contains__(self, id: object) -> bool:
         if not _is_one(id):
             raise ParameterError(f"{id!r} is no vertex id; give an int, str or bytes")
-        limits = _limits("auto", None, None, None)
-        return bool(_core.contains(self._core, _ids(id), limits, self._latest(None))[0])
+        return bool(_core.contains(self._call("auto", None, None, None), _ids(id))[0])
 
     def edges(
         self,
@@ -328,12 +319,9 @@ class Lookups(Writable):
             :class:`Edges`, which unpacks into ``sources, targets`` or, with ``weight``,
             ``sources, targets, weights``.
         """
-        limits = _limits(engine, memory, threads, timeout)
-        latest = self._latest(memory)
+        call = self._call(engine, memory, threads, timeout)
         wanted = None if ids is None else _ids(ids)
-        return Edges(
-            _core.edges(self._core, wanted, _along(direction), weight, limits, latest),
-        )
+        return Edges(_core.edges(call, wanted, _along(direction), weight))
 
     def subgraph(
         self,
@@ -364,8 +352,8 @@ class Lookups(Writable):
             StoreExistsError: ``path`` exists.
             UnsupportedError: weights of a store whose log has changes; :meth:`compact` it first.
         """
-        limits = _limits(engine, memory, threads, timeout)
-        return self._cut(_ids(ids), path, None, "out", weight, limits)
+        call = self._call(engine, memory, threads, timeout)
+        return self._cut(call, _ids(ids), path, None, "out", weight)
 
     def ego(
         self,
@@ -401,17 +389,17 @@ class Lookups(Writable):
         if limit is not None and not 1 <= limit < 1 << 63:
             raise ParameterError(f"limit={limit!r} cannot work; give a number of vertices")
         reach = (radius, limit or (1 << 63) - 1)
-        limits = _limits(engine, memory, threads, timeout)
-        return self._cut([id], path, reach, _along(direction), weight, limits)
+        call = self._call(engine, memory, threads, timeout)
+        return self._cut(call, [id], path, reach, _along(direction), weight)
 
     def _cut(
         self,
+        call: _Call,
         ids: Any,
         path: str | os.PathLike[str] | None,
         reach: tuple[int, int] | None,
         direction: str,
         weight: str | None,
-        limits: _Limits,
     ) -> Self:
         """A new store of some vertices and the edges between them."""
         # Edge properties are no columns of the lists that are cut.
@@ -420,12 +408,11 @@ class Lookups(Writable):
             raise ParameterError(f"which weights? name one with weight= ({', '.join(columns)})")
         if weight is None and columns:
             [weight] = columns
-        latest = self._latest(limits[1])
         folder = None
         if path is None:
             folder = tempfile.TemporaryDirectory(prefix="nakshi-", dir=Path(self._core.path).parent)
             path = Path(folder.name) / "subgraph.nakshi"
-        _core.subgraph(self._core, os.fspath(path), ids, reach, direction, weight, limits, latest)
+        _core.subgraph(call, os.fspath(path), ids, reach, direction, weight)
         graph = type(self)(path)
         graph._folder = folder
         return graph
@@ -486,13 +473,21 @@ class Lookups(Writable):
         for end in (source, target):
             if not _is_one(end):
                 raise ParameterError(f"{end!r} is no vertex id; give an int, str or bytes")
-        limits = _limits(engine, memory, threads, timeout)
-        latest = self._latest(memory)
-        found = _core.shortest_path(self._core, source, target, weight, limits, latest)
+        call = self._call(engine, memory, threads, timeout)
+        found = _core.shortest_path(call, source, target, weight)
         if found is None:
             return None if weight is None else (None, float("inf"))
         path, length = found
         return path.tolist() if weight is None else (path.tolist(), length)
+
+    def _call(
+        self, engine: str, memory: int | str | None, threads: int | None, timeout: float | None
+    ) -> _Call:
+        """The first argument of a look-up in the extension module."""
+        check_limits(engine, threads, timeout)
+        # Loading the properties may open the store anew.
+        latest = self._latest(memory)
+        return self._core, (engine, parse_size(memory), threads, timeout), latest
 
     def _latest(self, memory: int | str | None) -> _core.Properties | None:
         """The properties, if look-ups may have to merge their changes with the edge lists."""
@@ -508,13 +503,6 @@ class Lookups(Writable):
                 return None
             self.load_properties(memory=memory, progress=False)
         return self._properties
-
-
-def _limits(
-    engine: str, memory: int | str | None, threads: int | None, timeout: float | None
-) -> _Limits:
-    check_limits(engine, threads, timeout)
-    return engine, parse_size(memory), threads, timeout
 
 
 def _along(direction: str) -> str:

@@ -1,4 +1,4 @@
-"""The algorithms as methods. Written by `make methods` from the engine's declarations; do not edit."""
+"""The algorithms as methods."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class Algorithms:
     def run(self, algorithm: str, **arguments: Any) -> Result:
         """Run an algorithm by its name."""
         raise NotImplementedError
+
+    # Written by `make methods` from the engine's declarations; do not edit.
 
     def apsp(
         self,

@@ -230,8 +230,11 @@ class Result:
         self._core.write(os.fspath(path), format=format)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The Arrow C stream of all columns (the Arrow PyCapsule interface)."""
-        return self._with_rows()._core.__arrow_c_stream__(requested_schema)
+        """The Arrow C stream of all columns (the Arrow PyCapsule interface).
+
+        A consumer may ask for other types, and has to accept those of the stream.
+        """
+        return self._with_rows()._core.arrow_stream()
 
     def __iter__(self) -> Iterator[str]:
         raise TypeError(

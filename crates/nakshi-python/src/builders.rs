@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nakshi::store::Store;
 use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{
     Generator, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads, write, write_tables,
 };
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
-use nakshi::store::{OpenOptions, Store};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ use crate::arrays;
 use crate::arrow_stream;
 use crate::call::{Call, Meter, long};
 use crate::errors::Failure;
+use crate::values::json;
 
 /// A stream of tables for an import, which can be read once.
 #[pyclass(frozen, module = "nakshi._core")]
@@ -206,7 +207,7 @@ pub fn build(
     }
     let report =
         long(py, progress, |call| Ok(import::import(inputs, &path, &options, &hooks(call))?))?;
-    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+    json(&report)
 }
 
 /// Parameters of the generators; a parameter of another generator is refused.
@@ -313,12 +314,10 @@ pub fn check(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let report = long(py, progress, |call| {
-        let cancel = call.cancel.clone();
-        let options = OpenOptions { cancel, memory, ..OpenOptions::default() };
         let mut told = |done, total| call.meter.note("check", done, total, "bytes");
-        Ok(nakshi::store::check(&path, &options, &mut told)?)
+        Ok(nakshi::store::check(&path, &call.opening(memory), &mut told)?)
     })?;
-    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+    json(&report)
 }
 
 /// Writes a store to files, or to a directory for Neo4j. Returns the numbers of rows written, as
@@ -340,11 +339,10 @@ pub fn export(
     let format = serde_json::from_value(format.into()).map_err(Failure::from)?;
     let options = ExportOptions { format, weight, nodes, plain, memory };
     let exported = long(py, progress, |call| {
-        let opening = OpenOptions { cancel: call.cancel.clone(), ..OpenOptions::default() };
-        let store = Store::open(&store, &opening)?;
+        let store = Store::open(&store, &call.opening(None))?;
         Ok(nakshi::store::export::export(&store, &path, &options, &hooks(call))?)
     })?;
-    Ok(serde_json::to_string(&exported).map_err(Failure::from)?)
+    json(&exported)
 }
 
 /// Copies a store, which may be in use, and returns the report as JSON.
@@ -360,5 +358,5 @@ pub fn backup(
         let fs = nakshi::io::write::default_fs();
         Ok(nakshi::store::backup(&fs, &source, &destination, &hooks(call))?)
     })?;
-    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+    json(&report)
 }

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nakshi::engine::{CancelToken, Progress};
+use nakshi::engine::{CancelToken, Context, Progress};
+use nakshi::store::OpenOptions;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -95,6 +96,18 @@ pub struct Call {
     pub cancel: CancelToken,
     /// Progress.
     pub meter: Arc<Meter>,
+}
+
+impl Call {
+    /// A context that ends with this call and reports to its meter.
+    pub fn attach(&self, context: Context) -> Context {
+        context.with_cancel(self.cancel.clone()).with_progress(self.meter.clone())
+    }
+
+    /// Options to open a store within `memory` bytes, until this call ends.
+    pub fn opening(&self, memory: Option<u64>) -> OpenOptions {
+        OpenOptions { cancel: self.cancel.clone(), memory, ..OpenOptions::default() }
+    }
 }
 
 /// Runs `work` in a new thread while this thread handles signals and reports progress.

@@ -114,7 +114,7 @@ pub fn run_on_servers(
     let context = within(Context::new(), timeout)?;
     let mut calls = Calls { replace, watch, raised: None };
     let answer = long(py, progress, |call| {
-        let context = context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+        let context = call.attach(context);
         let task = (algorithm.as_str(), &parameters);
         Ok(calls.run(given, task, &addresses, &settings, &context)?)
     });

@@ -115,14 +115,8 @@ fn of_store(error: &store::Error) -> PyErr {
     use store::Error as E;
     let text = error.to_string();
     match error {
-        E::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            StoreNotFoundError::new_err(text)
-        }
-        E::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            PyBrokenPipeError::new_err(text)
-        }
+        E::Io { source, .. } => of_system(source, text),
         E::NotAStore { .. } => StoreNotFoundError::new_err(text),
-        E::Io { .. } => StorageError::new_err(text),
         E::Corrupt { .. } | E::Truncated { .. } | E::BadList(_) | E::Foreign { .. } => {
             CorruptError::new_err(text)
         }
@@ -146,12 +140,7 @@ fn of_io(error: &io::Error) -> PyErr {
     use io::Error as E;
     let text = error.to_string();
     match error {
-        E::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            StoreNotFoundError::new_err(text)
-        }
-        E::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            PyBrokenPipeError::new_err(text)
-        }
+        E::Io { source, .. } => of_system(source, text),
         E::Corrupt { .. } | E::Truncated { .. } => CorruptError::new_err(text),
         E::Budget { .. } => BudgetError::new_err(text),
         E::Locked { .. } => StoreLockedError::new_err(text),
@@ -160,6 +149,14 @@ fn of_io(error: &io::Error) -> PyErr {
         E::Unsupported { .. } => UnsupportedError::new_err(text),
         E::Cancelled | E::Abandoned => NakshiError::new_err(text),
         E::Panicked { .. } => InternalError::new_err(text),
+        _ => StorageError::new_err(text),
+    }
+}
+
+fn of_system(error: &std::io::Error, text: String) -> PyErr {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => StoreNotFoundError::new_err(text),
+        std::io::ErrorKind::BrokenPipe => PyBrokenPipeError::new_err(text),
         _ => StorageError::new_err(text),
     }
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::builders::{self, Batches};
 use crate::call::long;
 use crate::errors::Failure;
+use crate::values::json;
 
 /// Options of a load, as the Python package writes them.
 #[derive(Deserialize)]
@@ -106,7 +107,7 @@ pub fn load(
     let report = long(py, progress, |call| {
         Ok(load_tables(&path, nodes, edges, &options, &builders::hooks(call))?)
     })?;
-    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+    json(&report)
 }
 
 /// Names of the columns of a file of a table, as an import with properties sees them.

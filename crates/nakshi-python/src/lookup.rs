@@ -22,16 +22,13 @@ use crate::call::long;
 use crate::errors::Failure;
 use crate::property::PyProperties;
 use crate::store::{Store, context, mode, within};
-use crate::values::id_of;
+use crate::values::{id_of, json};
 
 /// Engine, memory in bytes, threads and seconds of a call.
 type Limits = (String, Option<u64>, Option<usize>, Option<f64>);
 
-/// The context of a call with these limits.
-fn limited(limits: Limits) -> PyResult<Context> {
-    let (engine, memory, threads, timeout) = limits;
-    within(context(memory, threads).with_mode(mode(&engine)?), timeout)
-}
+/// The store of a look-up, its limits, and the properties whose changes count.
+type Handle<'py> = (PyRef<'py, Store>, Limits, Option<PyRef<'py, PyProperties>>);
 
 /// The ids of a request: a NumPy array of 64-bit integers, or an iterable of int, str and bytes.
 fn id_batch(object: &Bound<'_, PyAny>) -> PyResult<IdBatch> {
@@ -66,16 +63,6 @@ fn directions(along: Along) -> &'static [Direction] {
     }
 }
 
-/// The graph of properties after its last commit.
-fn snapshot(latest: Option<&PyProperties>) -> PyResult<Option<PropertyGraph>> {
-    latest.map(PyProperties::graph).transpose()
-}
-
-/// The graph, if it has changes that the files do not have.
-fn changed(latest: &Option<PropertyGraph>) -> Option<&PropertyGraph> {
-    latest.as_ref().filter(|graph| graph.has_changes())
-}
-
 /// A request to a store: the lists that it reads, and how many of them.
 struct Wanted {
     directions: &'static [Direction],
@@ -89,51 +76,71 @@ impl Wanted {
     }
 }
 
-/// What the last look-up has opened, or the store opened anew if that does not serve.
-fn opened(
-    py: Python<'_>,
-    store: &Store,
-    latest: Option<&PropertyGraph>,
-    wanted: &Wanted,
-    context: &Context,
-) -> PyResult<Arc<VertexLookup>> {
-    let Wanted { directions, column, requests } = wanted;
-    let (opened, known) = store.opened_for(latest)?;
-    let serves =
-        |known: &Arc<VertexLookup>| known.serves(directions, column.as_deref(), *requests, context);
-    let known = match known {
-        Some(known) if serves(&known) => return Ok(known),
-        known => known,
-    };
-    let mut all = directions.to_vec();
-    let others = known.iter().flat_map(|known| known.directions());
-    all.extend(others.filter(|d| !directions.contains(d)));
-    // The memory of the old one goes before the new one takes as much.
-    let replaced = store.keep_lookup(None);
-    py.detach(|| drop((known, replaced)));
-    let lookup = Arc::new(long(py, None, |call| {
-        let context = context.clone().with_cancel(call.cancel.clone());
-        Ok(VertexLookup::open(&opened, &all, column.clone(), *requests, &context)?)
-    })?);
-    let replaced = store.keep_lookup(Some(Arc::clone(&lookup)));
-    py.detach(|| drop(replaced));
-    Ok(lookup)
+/// A look-up on a store, which sees the last commit of the properties.
+struct LookupCall<'py> {
+    py: Python<'py>,
+    store: PyRef<'py, Store>,
+    latest: Option<PropertyGraph>,
+    context: Context,
 }
 
-/// Runs `work` on what is open, or is opened for it.
-fn answer<T: Send>(
-    py: Python<'_>,
-    store: &Store,
-    latest: Option<&PropertyGraph>,
-    wanted: &Wanted,
-    context: &Context,
-    work: impl FnOnce(&VertexLookup, &Context) -> nakshi::Result<T> + Send,
-) -> PyResult<T> {
-    let lookup = opened(py, store, latest, wanted, context)?;
-    if lookup.is_brief(wanted.requests) {
-        return Ok(py.detach(|| work(&lookup, context)).map_err(Failure::from)?);
+impl<'py> LookupCall<'py> {
+    fn new(py: Python<'py>, handle: Handle<'py>) -> PyResult<Self> {
+        let (store, (engine, memory, threads, timeout), properties) = handle;
+        let context = within(context(memory, threads).with_mode(mode(&engine)?), timeout)?;
+        let latest = properties.map(|properties| properties.graph()).transpose()?;
+        Ok(LookupCall { py, store, latest, context })
     }
-    long(py, None, |call| Ok(work(&lookup, &context.clone().with_cancel(call.cancel.clone()))?))
+
+    /// The graph, if it has changes that the files do not have.
+    fn changed(&self) -> Option<&PropertyGraph> {
+        self.latest.as_ref().filter(|graph| graph.has_changes())
+    }
+
+    /// What the last look-up has opened, or the store opened anew if that does not serve.
+    fn opened(&self, wanted: &Wanted) -> PyResult<Arc<VertexLookup>> {
+        let LookupCall { py, store, latest, context } = self;
+        let Wanted { directions, column, requests } = wanted;
+        let (opened, known) = store.opened_for(latest.as_ref())?;
+        let serves = |known: &Arc<VertexLookup>| {
+            known.serves(directions, column.as_deref(), *requests, context)
+        };
+        let known = match known {
+            Some(known) if serves(&known) => return Ok(known),
+            known => known,
+        };
+        let mut all = directions.to_vec();
+        let others = known.iter().flat_map(|known| known.directions());
+        all.extend(others.filter(|d| !directions.contains(d)));
+        // The memory of the old one goes before the new one takes as much.
+        let replaced = store.keep_lookup(None);
+        py.detach(|| drop((known, replaced)));
+        let lookup = Arc::new(long(*py, None, |call| {
+            let context = context.clone().with_cancel(call.cancel.clone());
+            Ok(VertexLookup::open(&opened, &all, column.clone(), *requests, &context)?)
+        })?);
+        let replaced = store.keep_lookup(Some(Arc::clone(&lookup)));
+        py.detach(|| drop(replaced));
+        Ok(lookup)
+    }
+
+    /// Runs `work` on what is open, or is opened for it, and on the changed graph.
+    fn answer<T: Send>(
+        &self,
+        wanted: &Wanted,
+        work: impl FnOnce(&VertexLookup, Option<&PropertyGraph>, &Context) -> nakshi::Result<T> + Send,
+    ) -> PyResult<T> {
+        let lookup = self.opened(wanted)?;
+        let (context, latest) = (&self.context, self.changed());
+        if lookup.is_brief(wanted.requests) {
+            let found = self.py.detach(|| work(&lookup, latest, context));
+            return Ok(found.map_err(Failure::from)?);
+        }
+        long(self.py, None, |call| {
+            let context = context.clone().with_cancel(call.cancel.clone());
+            Ok(work(&lookup, latest, &context)?)
+        })
+    }
 }
 
 /// The neighbours of some vertices.
@@ -187,9 +194,26 @@ impl Column {
 }
 
 impl Neighborhood {
-    fn new(py: Python<'_>, (found, sources): (Neighborhoods, IdValues)) -> Self {
-        let offsets = PyArray1::from_vec(py, found.offsets).unbind();
-        Neighborhood { offsets, sources, targets: Column::new(py, found.targets) }
+    /// The lists of `ids` along `along` that `find` yields, with the ids of their vertices.
+    fn of(
+        call: &LookupCall<'_>,
+        along: Along,
+        ids: &IdBatch,
+        find: impl FnOnce(
+            &VertexLookup,
+            Option<&PropertyGraph>,
+            &Context,
+        ) -> nakshi::Result<Neighborhoods>
+        + Send,
+    ) -> PyResult<Self> {
+        let wanted = Wanted::new(along, ids.len());
+        let (found, sources) = call.answer(&wanted, |lookup, latest, cx| {
+            let found = find(lookup, latest, cx)?;
+            let sources = lookup.sources(ids, &found.vertices, latest)?;
+            Ok((found, sources))
+        })?;
+        let offsets = PyArray1::from_vec(call.py, found.offsets).unbind();
+        Ok(Neighborhood { offsets, sources, targets: Column::new(call.py, found.targets) })
     }
 }
 
@@ -206,14 +230,8 @@ impl Neighborhood {
     }
 
     /// A table of pairs as an Arrow C stream.
-    #[pyo3(signature = (requested_schema = None) -> "object")]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A consumer may ask for other types, and must accept the ones that there are.
-        let _ = requested_schema;
+    #[pyo3(signature = () -> "object")]
+    fn arrow_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let offsets = self.offsets.bind(py).to_vec()?;
         let targets = self.targets.values(py)?;
         let failed = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
@@ -228,133 +246,95 @@ impl Neighborhood {
 
 /// The neighbours of vertices along `direction`: `out`, `in` or `both`.
 #[pyfunction]
-#[pyo3(signature = (store, ids, direction, limits, latest = None))]
 pub fn neighbors(
     py: Python<'_>,
-    store: &Store,
+    handle: Handle<'_>,
     ids: &Bound<'_, PyAny>,
     direction: &str,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<Neighborhood> {
-    let (ids, along, context) = (id_batch(ids)?, along(direction)?, limited(limits)?);
-    let latest = snapshot(latest)?;
-    let wanted = Wanted::new(along, ids.len());
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        let found = lookup.neighbors(&ids, along, changed(&latest), cx)?;
-        let sources = lookup.sources(&ids, &found.vertices, changed(&latest))?;
-        Ok((found, sources))
-    })?;
-    Ok(Neighborhood::new(py, found))
+    let (ids, along) = (id_batch(ids)?, along(direction)?);
+    Neighborhood::of(&LookupCall::new(py, handle)?, along, &ids, |lookup, latest, cx| {
+        lookup.neighbors(&ids, along, latest, cx)
+    })
 }
 
 /// Some neighbours of vertices along `direction`: `out` or `in`.
 #[pyfunction]
-#[pyo3(signature = (store, ids, direction, count, seed, replace, limits, latest = None))]
-#[expect(clippy::too_many_arguments, reason = "arguments of Python")]
 pub fn sample_neighbors(
     py: Python<'_>,
-    store: &Store,
+    handle: Handle<'_>,
     ids: &Bound<'_, PyAny>,
     direction: &str,
     count: usize,
     seed: u64,
     replace: bool,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<Neighborhood> {
-    let (ids, along, context) = (id_batch(ids)?, along(direction)?, limited(limits)?);
-    let latest = snapshot(latest)?;
-    let wanted = Wanted::new(along, ids.len());
+    let (ids, along) = (id_batch(ids)?, along(direction)?);
     let sampling = Sampling { count, seed, replace };
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        let found = lookup.sample(&ids, along, sampling, changed(&latest), cx)?;
-        let sources = lookup.sources(&ids, &found.vertices, changed(&latest))?;
-        Ok((found, sources))
-    })?;
-    Ok(Neighborhood::new(py, found))
+    Neighborhood::of(&LookupCall::new(py, handle)?, along, &ids, |lookup, latest, cx| {
+        lookup.sample(&ids, along, sampling, latest, cx)
+    })
 }
 
 /// Number of neighbours of each vertex.
 #[pyfunction]
-#[pyo3(signature = (store, ids, direction, limits, latest = None))]
 pub fn degrees<'py>(
     py: Python<'py>,
-    store: &Store,
+    handle: Handle<'py>,
     ids: &Bound<'_, PyAny>,
     direction: &str,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let (ids, along, context) = (id_batch(ids)?, along(direction)?, limited(limits)?);
-    let latest = snapshot(latest)?;
+    let call = LookupCall::new(py, handle)?;
+    let (ids, along) = (id_batch(ids)?, along(direction)?);
     let wanted = Wanted::new(along, ids.len());
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        lookup.degrees(&ids, along, changed(&latest), cx)
-    })?;
+    let found =
+        call.answer(&wanted, |lookup, latest, cx| lookup.degrees(&ids, along, latest, cx))?;
     let signed = found.into_iter().map(|degree| i64::try_from(degree).unwrap_or(i64::MAX));
     Ok(PyArray1::from_vec(py, signed.collect()))
 }
 
 /// For each pair of a source and a target, whether there is an edge.
 #[pyfunction]
-#[pyo3(signature = (store, sources, targets, limits, latest = None))]
 pub fn has_edges<'py>(
     py: Python<'py>,
-    store: &Store,
+    handle: Handle<'py>,
     sources: &Bound<'_, PyAny>,
     targets: &Bound<'_, PyAny>,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let call = LookupCall::new(py, handle)?;
     let (sources, targets) = (id_batch(sources)?, id_batch(targets)?);
-    let context = limited(limits)?;
-    let latest = snapshot(latest)?;
     let wanted = Wanted::new(Along::Out, sources.len());
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        lookup.has_edges(&sources, &targets, changed(&latest), cx)
-    })?;
+    let found = call
+        .answer(&wanted, |lookup, latest, cx| lookup.has_edges(&sources, &targets, latest, cx))?;
     Ok(PyArray1::from_vec(py, found.into_iter().map(|found| found == 1).collect()))
 }
 
 /// For each id, whether the graph has it.
 #[pyfunction]
-#[pyo3(signature = (store, ids, limits, latest = None))]
 pub fn contains<'py>(
     py: Python<'py>,
-    store: &Store,
+    handle: Handle<'py>,
     ids: &Bound<'_, PyAny>,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-    let (ids, context) = (id_batch(ids)?, limited(limits)?);
-    let latest = snapshot(latest)?;
+    let (call, ids) = (LookupCall::new(py, handle)?, id_batch(ids)?);
     let wanted = Wanted::new(Along::Out, 0);
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        lookup.contains(&ids, changed(&latest), cx)
-    })?;
+    let found = call.answer(&wanted, |lookup, latest, cx| lookup.contains(&ids, latest, cx))?;
     Ok(PyArray1::from_vec(py, found))
 }
 
 /// The ids of a shortest path, and its length; by weights if a column is named. `None` without a path.
 #[pyfunction]
-#[pyo3(signature = (store, source, target, weight, limits, latest = None))]
 pub fn shortest_path<'py>(
     py: Python<'py>,
-    store: &Store,
+    handle: Handle<'py>,
     source: &Bound<'_, PyAny>,
     target: &Bound<'_, PyAny>,
     weight: Option<String>,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, f64)>> {
     let ends = IdBatch::Any(vec![id_of(source)?, id_of(target)?]);
-    let context = limited(limits)?;
-    let latest = snapshot(latest)?;
+    let call = LookupCall::new(py, handle)?;
     let wanted = Wanted { directions: directions(Along::Both), column: weight, requests: 2 };
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        lookup.path(&ends, changed(&latest), cx)
-    })?;
+    let found = call.answer(&wanted, |lookup, latest, cx| lookup.path(&ends, latest, cx))?;
     let Some(path) = found else { return Ok(None) };
     Ok(Some((Column::new(py, path.ids).numpy(py)?, path.length)))
 }
@@ -395,14 +375,8 @@ impl EdgePairs {
     }
 
     /// The edges as an Arrow C stream.
-    #[pyo3(signature = (requested_schema = None) -> "object")]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A consumer may ask for other types, and must accept the ones that there are.
-        let _ = requested_schema;
+    #[pyo3(signature = () -> "object")]
+    fn arrow_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let weights = self.weights.as_ref().map(|weights| weights.bind(py).to_vec()).transpose()?;
         let (sources, targets) = (self.sources.values(py)?, self.targets.values(py)?);
         let batch = EdgeTable { sources, targets, weights, whole: self.whole }.batch();
@@ -414,65 +388,56 @@ impl EdgePairs {
 
 /// The edges of vertices, or of all vertices if `ids` is `None`.
 #[pyfunction]
-#[pyo3(signature = (store, ids, direction, weight, limits, latest = None))]
 pub fn edges(
     py: Python<'_>,
-    store: &Store,
+    handle: Handle<'_>,
     ids: Option<&Bound<'_, PyAny>>,
     direction: &str,
     weight: Option<String>,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<EdgePairs> {
+    let call = LookupCall::new(py, handle)?;
     let (ids, along) = (ids.map(id_batch).transpose()?, along(direction)?);
-    let (context, latest) = (limited(limits)?, snapshot(latest)?);
     let requests = ids.as_ref().map_or(usize::MAX, IdBatch::len);
     let wanted = Wanted { directions: directions(along), column: weight, requests };
-    let found = answer(py, store, latest.as_ref(), &wanted, &context, |lookup, cx| {
-        lookup.edges(ids.as_ref(), along, changed(&latest), cx)
-    })?;
+    let found =
+        call.answer(&wanted, |lookup, latest, cx| lookup.edges(ids.as_ref(), along, latest, cx))?;
     Ok(EdgePairs::new(py, found))
 }
 
 /// Writes vertices and the edges between them to a new store: those of `ids`, or with `radius` and
 /// `limit` those near the one of them. Returns the report as JSON.
 #[pyfunction]
-#[pyo3(signature = (store, path, ids, ego, direction, weight, limits, latest = None))]
-#[expect(clippy::too_many_arguments, reason = "arguments of Python")]
 pub fn subgraph(
     py: Python<'_>,
-    store: &Store,
+    handle: Handle<'_>,
     path: PathBuf,
     ids: &Bound<'_, PyAny>,
     ego: Option<(u64, usize)>,
     direction: &str,
     weight: Option<String>,
-    limits: Limits,
-    latest: Option<&PyProperties>,
 ) -> PyResult<String> {
+    let asked = LookupCall::new(py, handle)?;
     let (ids, along) = (id_batch(ids)?, along(direction)?);
-    let (context, latest) = (limited(limits)?, snapshot(latest)?);
     let both: &[Direction] = &[Direction::Out, Direction::In];
     let wanted = match (ego, along) {
         (Some(_), Along::In | Along::Both) => both,
         _ => directions(Along::Out),
     };
     let wanted = Wanted { directions: wanted, column: weight, requests: ids.len() };
-    let usual = ImportOptions::default();
+    let (usual, context) = (ImportOptions::default(), &asked.context);
     let options = ImportOptions {
         memory: context.memory().unwrap_or(usual.memory),
         threads: context.threads(),
         ..usual
     };
-    let lookup = opened(py, store, latest.as_ref(), &wanted, &context)?;
+    let (lookup, latest) = (asked.opened(&wanted)?, asked.changed());
     let report = long(py, None, |call| {
         let cx = &context.clone().with_cancel(call.cancel.clone());
-        let latest = changed(&latest);
         let vertices = match ego {
             Some(reach) => lookup.ego(&ids, reach, along, latest, cx)?,
             None => lookup.vertices(&ids, latest, cx)?,
         };
         Ok(lookup.subgraph(&vertices, &path, &options, latest, (cx, &hooks(call)))?)
     })?;
-    Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+    json(&report)
 }

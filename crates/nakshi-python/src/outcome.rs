@@ -12,6 +12,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use crate::arrow_stream::BatchStream;
 use crate::call::long;
 use crate::errors::Failure;
+use crate::values::json;
 use crate::{arrays, arrow_stream};
 
 /// The outcome of a run. Columns are converted only when they are asked for.
@@ -55,12 +56,12 @@ impl Outcome {
 
     /// Results for the whole graph as JSON.
     fn summary(&self) -> PyResult<String> {
-        Ok(serde_json::to_string(&self.answer.summary).map_err(Failure::from)?)
+        json(&self.answer.summary)
     }
 
     /// Statistics of the run as JSON.
     fn stats(&self) -> PyResult<String> {
-        Ok(serde_json::to_string(&self.answer.stats).map_err(Failure::from)?)
+        json(&self.answer.stats)
     }
 
     /// A column as an array, and a mask that is true where a value is missing, if values can be
@@ -103,14 +104,8 @@ impl Outcome {
     }
 
     /// All columns as an Arrow C stream.
-    #[pyo3(signature = (requested_schema = None) -> "object")]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A consumer may ask for other types, but has to accept the types of the stream.
-        let _ = requested_schema;
+    #[pyo3(signature = () -> "object")]
+    fn arrow_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let batches: BatchStream = Box::new(self.table()?.reader(None));
         arrow_stream::export(py, batches)
     }

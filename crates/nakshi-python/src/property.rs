@@ -8,7 +8,7 @@ use nakshi::property::{
     PropertyStore, Value, project, tao,
 };
 use nakshi::store::ExternalId;
-use nakshi::store::{OpenOptions, import};
+use nakshi::store::import;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -19,7 +19,7 @@ use crate::conditions::{Asked, borrowed, value_of, wanted};
 use crate::edge_record::{Record, record};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
-use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, of_id, of_value};
+use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, json, of_id, of_value};
 
 /// Options of a compaction.
 pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
@@ -130,11 +130,8 @@ impl PyProperties {
         memory: Option<u64>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let store = long(py, progress, |call| {
-            let cancel = call.cancel.clone();
-            let options = OpenOptions { memory, cancel, ..OpenOptions::default() };
-            Ok(PropertyStore::open(&path, &options)?)
-        })?;
+        let store =
+            long(py, progress, |call| Ok(PropertyStore::open(&path, &call.opening(memory))?))?;
         Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(Arc::new(store))))))
     }
 
@@ -182,7 +179,7 @@ impl PyProperties {
     ) -> PyResult<String> {
         let graph = self.graph()?;
         let found = long(py, progress, |call| Ok(graph.catalog(exact, &call.cancel)?))?;
-        Ok(serde_json::to_string(&found).map_err(Failure::from)?)
+        json(&found)
     }
 
     /// Makes changes as one durable commit: how many of them changed something.
@@ -231,7 +228,7 @@ impl PyProperties {
         let store = self.store()?;
         let options = load_options(memory, threads);
         let report = long(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))?;
-        Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+        json(&report)
     }
 
     /// Writes some of the edges to a new store; returns the report as JSON.
@@ -264,7 +261,7 @@ impl PyProperties {
         let report = long(py, progress, |call| {
             Ok(project(&graph, &path, &projection, &options, &hooks(call))?)
         })?;
-        Ok(serde_json::to_string(&report).map_err(Failure::from)?)
+        json(&report)
     }
 
     /// Properties of a node, by name; all that it has if `names` is `None`.

@@ -22,6 +22,7 @@ use crate::call::long;
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 use crate::property::PyProperties;
+use crate::values::json;
 
 /// A store, and what its last look-up has opened.
 type ForLookup = (Arc<store::Store>, Option<Arc<VertexLookup>>);
@@ -326,7 +327,7 @@ impl Store {
     fn info(&self) -> PyResult<String> {
         let store = self.opened()?;
         let info = nakshi::info::info(&store).map_err(Failure::from)?;
-        Ok(serde_json::to_string(&info).map_err(Failure::from)?)
+        json(&info)
     }
 
     /// Closes the files.
@@ -363,8 +364,7 @@ impl Store {
             .with_trace(trace);
         let context = within(context, timeout)?;
         let answer = long(py, progress, |call| {
-            let context =
-                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            let context = call.attach(context);
             self.plan(static_cache, &context)?;
             let mut answer = analysis::run(&store, &algorithm, &parameters, &context)?;
             self.tell(&mut answer);
@@ -387,11 +387,10 @@ impl Store {
         let store = self.opened()?;
         let context = context(memory, threads);
         let rows = long(py, progress, |call| {
-            let context =
-                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            let context = call.attach(context);
             Ok(cluster::plan_of(&store, &servers, value_bytes, &context)?)
         })?;
-        Ok(serde_json::to_string(&rows).map_err(Failure::from)?)
+        json(&rows)
     }
 
     /// Writes the graph to a new store in another order; `request` and `output` are JSON objects.
@@ -413,11 +412,10 @@ impl Store {
         let output: layout::Output = serde_json::from_str(output).map_err(Failure::from)?;
         let context = context(memory, threads);
         let done = long(py, progress, |call| {
-            let context =
-                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            let context = call.attach(context);
             Ok(layout::relayout(&store, &path, &request, &output, &context, &hooks(call))?)
         })?;
-        Ok(serde_json::to_string(&done).map_err(Failure::from)?)
+        json(&done)
     }
 
     /// Chooses edge lists to keep in memory and writes the plan beside the store; `config` is a
@@ -435,11 +433,10 @@ impl Store {
         let request: layout::PlanRequest = serde_json::from_str(config).map_err(Failure::from)?;
         let context = context(memory, threads);
         let done = long(py, progress, |call| {
-            let context =
-                context.with_cancel(call.cancel.clone()).with_progress(call.meter.clone());
+            let context = call.attach(context);
             Ok(layout::plan_cache(&store, &request, &context)?)
         })?;
-        Ok(serde_json::to_string(&done).map_err(Failure::from)?)
+        json(&done)
     }
 
     /// Costs of the vertex order, as JSON.
@@ -464,7 +461,7 @@ impl Store {
             };
             Ok(layout_cost(&source)?)
         })?;
-        Ok(serde_json::to_string(&cost).map_err(Failure::from)?)
+        json(&cost)
     }
 
     /// Counts the list entries in each square of the adjacency matrix, row by row.
@@ -491,7 +488,7 @@ impl Store {
         let request: layout::Request = serde_json::from_str(request).map_err(Failure::from)?;
         let needed = layout::estimate(&store, &request, &context(None, threads));
         let needed = needed.map_err(Failure::from)?;
-        Ok(serde_json::to_string(&needed).map_err(Failure::from)?)
+        json(&needed)
     }
 
     /// Memory that loading the properties would need: the least that works, and all of them.
@@ -518,7 +515,7 @@ impl Store {
         self.plan(static_cache, &cx)?;
         let estimate =
             analysis::estimate(&store, algorithm, &parameters, &cx).map_err(Failure::from)?;
-        Ok(serde_json::to_string(&estimate).map_err(Failure::from)?)
+        json(&estimate)
     }
 }
 

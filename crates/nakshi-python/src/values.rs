@@ -5,8 +5,15 @@ use nakshi::store::ExternalId;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use serde::Serialize;
 
+use crate::errors::Failure;
 use crate::temporal::{of_temporal, of_timestamp};
+
+/// A report as JSON.
+pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(report).map_err(Failure::from)?)
+}
 
 pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {
     if let Ok(text) = object.cast::<PyString>() {

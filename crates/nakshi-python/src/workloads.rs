@@ -6,11 +6,11 @@ use std::time::Duration;
 use nakshi::store::Error;
 use nakshi_workloads::{changes, compaction, friends, queries};
 use pyo3::prelude::*;
-use serde::Serialize;
 
 use crate::call::long;
 use crate::errors::Failure;
 use crate::property::{PyProperties, load_options};
+use crate::values::json;
 
 /// Measures the reading queries of TAO or of Graph Search.
 #[pyfunction]
@@ -89,10 +89,6 @@ pub fn measure_friends(
 ) -> PyResult<String> {
     let config: friends::Config = serde_json::from_str(config).map_err(Failure::from)?;
     json(&long(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))?)
-}
-
-fn json(measured: &impl Serialize) -> PyResult<String> {
-    Ok(serde_json::to_string(measured).map_err(Failure::from)?)
 }
 
 fn duration(seconds: f64) -> PyResult<Duration> {

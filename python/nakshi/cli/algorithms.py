@@ -8,7 +8,6 @@ import click
 
 from ..declared import ALIASES, DECLARATIONS, Declaration, Parameter
 from ..errors import ParameterError
-from ..orders import Order
 from ..result import RowFormat
 from . import options
 from .output import plain, print_json, print_pairs, print_table, state
@@ -229,13 +228,7 @@ def _tell(name: str, found: dict[str, Any], memory: int | None, as_json: bool) -
 
 @estimate.command("layout")
 @click.argument("store", type=options.STORE)
-@click.option(
-    "--order",
-    type=click.Choice(get_args(Order)),
-    default="auto",
-    show_default=True,
-    help="As in nakshi layout.",
-)
+@options.order("As in nakshi layout.")
 @click.option("--communities", type=int, help="bondhu-parcom: how many.")
 @click.option("--like", type=options.STORE, metavar="OTHER", help="extend: an earlier store.")
 @options.memory

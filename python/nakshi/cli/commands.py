@@ -260,13 +260,9 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
 @click.command()
 @click.argument("store", type=options.STORE)
 @click.argument("new", type=options.STORE)
-@click.option(
-    "--order",
-    type=click.Choice(get_args(Order)),
-    default="auto",
-    show_default=True,
-    help="Hubs first, neighbours together, or communities together; auto takes the one of "
-    "original, degree, norder and bisection in which sampled searches read fewest pages.",
+@options.order(
+    "Hubs first, neighbours together, or communities together; auto takes the one of "
+    "original, degree, norder and bisection in which sampled searches read fewest pages."
 )
 @click.option("--seed", type=click.IntRange(0), help="Of auto, random, bondhu, bisection [1].")
 @click.option("--by", type=click.Choice(["in", "out", "total"]), help="degree: edges [total].")

@@ -9,6 +9,7 @@ import click
 
 from ..errors import ParameterError
 from ..formats import Format
+from ..orders import Order
 from ..units import parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +33,18 @@ SIZE = Size()
 STORE = click.Path(path_type=str)
 #: Names of the formats of edge files.
 FORMATS = get_args(Format)
+
+
+def order(help: str) -> Callable[[F], F]:
+    """The option `--order` of commands about vertex orders."""
+    return click.option(
+        "--order",
+        type=click.Choice(get_args(Order)),
+        default="auto",
+        show_default=True,
+        help=help,
+    )
+
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 memory = click.option(
