@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use nakshi_io::{Cap, Size};
 
-/// What can go wrong while a store is built, opened, read or checked.
+/// An error of building, opening, reading or checking a store.
 ///
 /// Every message is one line: the fault, its place, and the remedy.
 #[non_exhaustive]

@@ -61,7 +61,7 @@ impl AmendJob<'_> {
     }
 }
 
-/// Writes the same ids once more.
+/// Copies the ids of the source.
 fn copy(ids: &IdMap, builder: &mut StoreBuilder) -> Result<()> {
     if ids.kind() != IdKind::Dense {
         builder.begin_ids(ids.kind())?;
@@ -77,7 +77,7 @@ fn copy(ids: &IdMap, builder: &mut StoreBuilder) -> Result<()> {
     }
 }
 
-/// The narrowest kind that holds the ids of a store and new ones, as an import would choose it.
+/// The narrowest kind that holds the ids of a store and new ids; an import would choose the same.
 fn kind(ids: &IdMap, added: &[ExternalId]) -> Result<IdKind> {
     let empty = ids.is_empty();
     let integers = !matches!(ids.kind(), IdKind::Text | IdKind::Bytes);

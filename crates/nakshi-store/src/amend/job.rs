@@ -7,9 +7,9 @@ use crate::{BuildOptions, ColumnSpec, Store};
 /// Resources of [`crate::amend()`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AmendOptions {
-    /// Memory in bytes; as much as it needs if not given.
+    /// Memory in bytes; no limit if not given.
     pub memory: Option<u64>,
-    /// Threads; 0 takes what the machine has. Does not change what is written.
+    /// Number of threads; 0 takes all of the machine. The result does not depend on it.
     pub threads: usize,
 }
 
@@ -20,7 +20,8 @@ pub(super) struct AmendJob<'j> {
     pub(super) places: NewNumbers,
     pub(super) hooks: &'j Hooks,
     pub(super) threads: usize,
-    /// Bytes for edges that have come or gone, on the way from out-lists to in-lists.
+    /// Bytes for the edges that were added or removed, between the pass over the out-lists and the
+    /// pass over the in-lists.
     pub(super) room: u64,
 }
 

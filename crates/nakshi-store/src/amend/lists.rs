@@ -1,4 +1,4 @@
-//! The lists of an amended store, out of those of its source.
+//! The lists of an amended store, made of the lists of its source.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::hooks::Progress;
 use crate::stream::{ChunkReader, ListStream};
 use crate::{Direction, Error, ListBatch, Result, StoreBuilder, VertexId};
 
-/// Chunks of lists that a thread amends before what it has made is written.
+/// Chunks of lists that a thread amends before they are written.
 const CHUNKS: usize = 4;
 /// Vertices without a list that a batch may hold in a row.
 const GAP: u64 = 1 << 16;
@@ -23,25 +23,25 @@ pub struct NewLists<'a> {
     pub list: &'a (dyn Fn(VertexId) -> Result<Vec<VertexId>> + Sync),
 }
 
-/// Edges that have come or gone, each as `target << 32 | source`.
+/// Edges that were added or removed, each as `target << 32 | source`.
 #[derive(Debug, Default)]
 struct ChangedEdges {
     came: Vec<u64>,
     gone: Vec<u64>,
 }
 
-/// What a thread has made of some chunks.
+/// The amended lists of some chunks, from one thread.
 struct ListPiece {
     batches: Vec<ListBatch>,
     changed: ChangedEdges,
 }
 
-/// The lists of one direction, and what becomes of them.
+/// The lists of one direction, and their changes.
 struct ListPass<'p, M> {
     direction: Direction,
-    /// Vertices with another list than in the source, ascending.
+    /// Vertices whose list differs from that of the source, ascending.
     of: &'p [VertexId],
-    /// Replaces the list of such a vertex; notes edges that have come or gone.
+    /// Replaces the list of such a vertex; notes the edges that were added or removed.
     make: M,
 }
 
@@ -80,7 +80,7 @@ impl AmendJob<'_> {
         self.pass(builder, &into).map(|_| ())
     }
 
-    /// Notes in what the old and the new list of a vertex differ, by vertices that stay.
+    /// Notes the edges to staying vertices that only the old or only the new list of `v` has.
     fn compare(&self, v: VertexId, old: &[VertexId], new: &[VertexId], changed: &mut ChangedEdges) {
         let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
         let edge = |target: VertexId| u64::from(target) << 32 | u64::from(v);
@@ -105,7 +105,7 @@ impl AmendJob<'_> {
         }
     }
 
-    /// Writes the lists of one direction; returns the edges that have come or gone.
+    /// Writes the lists of one direction; returns the edges that were added or removed.
     fn pass<M>(&self, builder: &mut StoreBuilder, pass: &ListPass<'_, M>) -> Result<ChangedEdges>
     where
         M: Fn(VertexId, &mut Vec<VertexId>, &mut ChangedEdges) -> Result<()> + Sync,
@@ -187,8 +187,8 @@ impl AmendJob<'_> {
         Ok(())
     }
 
-    /// Adds a list, unless its vertex goes. Vertices without one take room in a batch, but not between
-    /// two: a long row of them ends it.
+    /// Adds a list, unless its vertex was removed. A vertex without a list takes room within a batch
+    /// but not between two batches, so a long row of such vertices ends the batch.
     fn push(&self, v: VertexId, list: &mut Vec<VertexId>, piece: &mut ListPiece) -> Result<()> {
         let Some(place) = self.places.of(v) else { return Ok(()) };
         self.places.renumber(list);
@@ -221,7 +221,7 @@ fn between(vertices: &[VertexId], range: Range<u64>) -> &[VertexId] {
     vertices.get(from..to).unwrap_or_default()
 }
 
-/// An ascending list with the sources of edges that came, without those of edges that have gone.
+/// An ascending list with the sources of added edges, and without those of removed edges.
 fn merged(list: &[VertexId], came: &[u64], gone: &[u64]) -> Vec<VertexId> {
     // The lower half is the source.
     let source = |edge: &u64| *edge as VertexId;

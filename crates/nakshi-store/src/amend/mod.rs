@@ -1,13 +1,13 @@
-//! A store once more, with vertices and edges that have come and gone.
+//! A new store from an old one, with vertices and edges added and removed.
 //!
 //! The vertices that stay keep their order, and new ones come behind them. Lists are therefore streamed
 //! and not sorted: a list that has not changed is decoded, renumbered where vertices have gone, and
 //! encoded again.
 //!
 //! - [`amend()`]: new lists for some vertices, of a graph without weights
-//! - [`amend_weighted()`]: all lists anew, with a column of weights
-//! - `places`: the new numbers of the vertices; `job`: what both share; `ids`: the ids; `lists`: the changed
-//!   lists
+//! - [`amend_weighted()`]: new lists for all vertices, with a column of weights
+//! - `places`: the new numbers of the vertices; `job`: the work that both share; `ids`: the ids;
+//!   `lists`: the changed lists
 
 mod ids;
 mod job;

@@ -2,32 +2,32 @@
 
 use crate::{Error, ExternalId, Result, VertexId};
 
-/// Vertices that a store lacks, and vertices that it has too many.
+/// Vertices to add to a store, and vertices to remove from it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Amendment<'a> {
     /// Ids of new vertices. Their numbers follow those of the source.
     pub added: &'a [ExternalId],
-    /// Numbers of the vertices that go with all their edges, ascending; new ones may be among them.
+    /// Numbers of the vertices to remove with all their edges, ascending; new ones may be among them.
     pub removed: &'a [VertexId],
 }
 
-/// A vertex that has gone.
+/// Mark of a removed vertex.
 const GONE: VertexId = VertexId::MAX;
 
-/// The new number of each vertex: those that stay keep their order.
+/// The new number of each vertex; vertices that stay keep their order.
 pub(super) enum NewNumbers {
-    /// All stay; their number.
+    /// Every vertex stays; the number of vertices.
     Same(u64),
     /// The new number of each vertex or [`GONE`], and how many stay.
     Moved(Vec<VertexId>, u64),
 }
 
 impl NewNumbers {
-    /// Of a source with `vertices` vertices.
+    /// The new numbers in a source with `vertices` vertices.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for more than 2^32 vertices; [`Error::Invalid`] if those that go are not
-    /// ascending or not there.
+    /// [`Error::Unsupported`] for more than 2^32 vertices; [`Error::Invalid`] if the vertices to
+    /// remove are not ascending or do not exist.
     pub(super) fn new(vertices: u64, changes: Amendment<'_>) -> Result<Self> {
         let all = vertices + changes.added.len() as u64;
         let count = crate::permutation::check_count(all)?;
@@ -51,14 +51,14 @@ impl NewNumbers {
         }
     }
 
-    /// Number of vertices that stay, with new ones.
+    /// Number of vertices that stay, new ones included.
     pub(super) fn count(&self) -> u64 {
         match self {
             Self::Same(count) | Self::Moved(_, count) => *count,
         }
     }
 
-    /// The new number of a vertex; `None` if it goes.
+    /// The new number of a vertex; `None` if it is removed.
     #[inline]
     pub(super) fn of(&self, v: VertexId) -> Option<VertexId> {
         match self {
@@ -67,7 +67,7 @@ impl NewNumbers {
         }
     }
 
-    /// Renumbers an ascending list; neighbours that go leave it.
+    /// Renumbers an ascending list, without removed neighbours.
     pub(super) fn renumber(&self, list: &mut Vec<VertexId>) {
         if let Self::Moved(..) = self {
             list.retain_mut(|v| self.of(*v).inspect(|new| *v = *new).is_some());

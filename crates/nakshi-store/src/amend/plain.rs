@@ -12,7 +12,7 @@ use crate::budget::threads_of;
 use crate::hooks::Hooks;
 use crate::{Direction, Error, Manifest, Result, Store, StoreBuilder};
 
-/// Bytes that a thread needs beside the longest list: lists as read, and as encoded anew.
+/// Bytes that a thread needs beside the longest list, for lists as read and lists encoded anew.
 const THREAD_MEMORY: u64 = 16 << 20;
 
 /// Bytes of memory that [`amend()`] needs at least.

@@ -1,4 +1,4 @@
-//! All lists of an amended store anew, with a column of weights.
+//! An amended store whose lists are all written anew, with a column of weights.
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,13 +22,13 @@ use crate::{
     BYTES_PER_VERTEX, ColumnSpec, Direction, Error, Manifest, Result, Store, StoreBuilder, VertexId,
 };
 
-/// Vertices whose edges a thread asks for at once.
+/// Number of vertices whose edges a thread requests at once.
 const BLOCK: u64 = 1 << 12;
 
-/// What is told of each edge: source, target, and the weight as bits of an `i64` or `f64`.
+/// Receiver of edges: source, target, and the weight as bits of an `i64` or `f64`.
 type Tell<'t> = dyn FnMut(VertexId, VertexId, u64) -> Result<()> + 't;
 
-/// The edges of the vertices of a range, in any order; by their numbers before vertices go.
+/// Source of the edges of a range of vertices, in any order, by the numbers before removal.
 pub type Arcs<'a> = dyn Fn(Range<u64>, &mut Tell<'_>) -> Result<()> + Sync + 'a;
 
 /// Writes a graph to the new store `destination`: with the vertices of `source` and `changes`, which

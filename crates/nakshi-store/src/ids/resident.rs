@@ -56,7 +56,7 @@ impl ResidentIds {
         Ok(ids)
     }
 
-    /// What the ids are.
+    /// The kind of the ids.
     pub fn kind(&self) -> IdKind {
         self.kind
     }
