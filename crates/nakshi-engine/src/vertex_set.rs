@@ -112,11 +112,35 @@ impl Bitmap {
 
     /// The members in `from..to` in ascending order.
     pub fn iter_in(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        self.words_in(from, to).flat_map(|(base, mut word)| {
+            std::iter::from_fn(move || {
+                (word != 0).then(|| {
+                    let bit = word.trailing_zeros() as usize;
+                    word &= word - 1;
+                    base + bit
+                })
+            })
+        })
+    }
+
+    /// Number of members in `from..to`.
+    pub(crate) fn count_in(&self, from: usize, to: usize) -> usize {
+        self.words_in(from, to).map(|(_, word)| word.count_ones() as usize).sum()
+    }
+
+    /// The words that have bits of `from..to`, without other bits, each with the number of its first
+    /// bit.
+    #[inline]
+    pub(crate) fn words_in(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> impl Iterator<Item = (usize, u64)> + '_ {
         let to = to.min(self.len);
         let first = from / 64;
         let last = words_for(to).max(first);
         let words = self.words.get(first..last.min(self.words.len())).unwrap_or(&[]);
-        words.iter().enumerate().flat_map(move |(k, &word)| {
+        words.iter().enumerate().map(move |(k, &word)| {
             let base = (first + k) * 64;
             let mut word = word;
             if base < from {
@@ -125,13 +149,7 @@ impl Bitmap {
             if base + 64 > to {
                 word &= (1u64 << (to - base)) - 1;
             }
-            std::iter::from_fn(move || {
-                (word != 0).then(|| {
-                    let bit = word.trailing_zeros() as usize;
-                    word &= word - 1;
-                    base + bit
-                })
-            })
+            (base, word)
         })
     }
 }
@@ -320,6 +338,7 @@ mod tests {
             let (from, to) = (from.min(to), from.max(to));
             let got: Vec<usize> = bits.iter_in(from, to).collect();
             let expected: Vec<usize> = (from..to).filter(|&i| bits.get(i)).collect();
+            prop_assert_eq!(bits.count_in(from, to), expected.len());
             prop_assert_eq!(got, expected);
             prop_assert_eq!(bits.iter().count(), bits.count());
             prop_assert_eq!(Bitmap::full(len).count(), len);

@@ -327,6 +327,15 @@ impl OffsetCursor<'_> {
         Some(position)
     }
 
+    /// Passes over `count` offsets.
+    #[inline]
+    fn skip(&mut self, count: u64) {
+        for _ in 0..count {
+            self.next_one();
+        }
+        self.i = self.i.wrapping_add(count);
+    }
+
     #[inline]
     fn next_offset(&mut self) -> u64 {
         let Some(position) = self.next_one() else { return self.index.total };
@@ -403,6 +412,20 @@ impl Iterator for Extents<'_> {
         Some(from..self.at)
     }
 
+    /// Passes over `n` extents, without their low bits, and returns the next one.
+    #[inline(always)]
+    fn nth(&mut self, n: usize) -> Option<Range<u64>> {
+        if let Some(others) = (n as u64).checked_sub(1) {
+            self.cursor.skip(self.stored.saturating_sub(self.next).min(others));
+            self.next = self.next.saturating_add(others).min(self.end);
+            if self.next >= self.stored {
+                self.at = self.cursor.index.total;
+            }
+            self.next();
+        }
+        self.next()
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
         (left, Some(left))
@@ -432,6 +455,14 @@ mod tests {
         }
         let n = sizes.len() as u64;
         assert_eq!(index.extents(0..n).collect::<Vec<_>>(), expected);
+        for step in [2, 3, 65] {
+            let each: Vec<_> = index.extents(0..n).step_by(step).collect();
+            assert_eq!(each, expected.iter().step_by(step).cloned().collect::<Vec<_>>());
+            let mut rest = index.extents(1..n);
+            let some: Vec<_> = std::iter::from_fn(|| rest.nth(step)).collect();
+            let after = expected.iter().skip(1).skip(step).step_by(step + 1);
+            assert_eq!(some, after.cloned().collect::<Vec<_>>());
+        }
         for from in [n / 3, n / 2, n] {
             let tail: Vec<_> = index.extents(from..n + 7).collect();
             assert_eq!(tail, expected.get(from as usize..).expect("in range"));

@@ -13,10 +13,13 @@
 //! expanded too early costs most; it grows fast while hardly anything is expanded in vain,
 //! and where the frontier is thin, when reading the same pages again would cost more.
 //!
+//! Without weights every edge has length 1, and a breadth-first search finds the same distances.
+//!
 //! Shortest distances are unique, so the result depends neither on the schedule nor on
 //! the number of threads. With integer weights it is exact, otherwise each distance is
 //! the smallest sum, in the order of the path, of doubles.
 
+use super::bfs::Bfs;
 use super::pulling::{self, PulledResult, Pulls};
 use super::shortest_parents::parents;
 use super::{Algorithm, Declared, DirectOrPull, Output, Parameter, algorithm};
@@ -121,6 +124,12 @@ impl Algorithm for Sssp {
             needs.directions.extend(incoming.filter(|d| !needs.directions.contains(d)));
             return needs;
         }
+        if self.weight.is_none() {
+            let mut needs = self.by_hops().needs(summary);
+            needs.state_bytes_per_vertex += 8.0 + parents;
+            needs.against = needs.against.filter(|_| !self.parents);
+            return needs;
+        }
         // Distances as the kernel has them and as they are handed out, five bitmaps, and where
         // the weights of each list are.
         let kernel = if self.weight.is_some() && summary.weight_width == 8 { 8.0 } else { 4.0 };
@@ -151,8 +160,15 @@ impl Sssp {
         if self.delta.is_some_and(|delta| !delta.is_finite() || delta <= 0.0) {
             return Err(Error::parameter("delta", "must be a finite number above 0"));
         }
-        let mut log = IterationLog::new(graph);
         let kind = graph.weight_kind();
+        if kind.is_none() && self.variant == DirectOrPull::Direct {
+            let found = self.by_hops().run(graph, cx)?;
+            let far =
+                |(v, level)| if found.reached.get(v) { f64::from(level) } else { f64::INFINITY };
+            let distances = found.levels.iter().copied().enumerate().map(far).collect();
+            return Ok(self.output(distances, found.stats));
+        }
+        let mut log = IterationLog::new(graph);
         let integers = kind
             .is_none_or(|kind| matches!(kind, ColumnType::U8 | ColumnType::U16 | ColumnType::U32));
         if !integers {
@@ -374,6 +390,11 @@ impl Expanded {
 }
 
 impl Sssp {
+    /// The search that finds the distances where every edge has length 1.
+    fn by_hops(&self) -> Bfs {
+        Bfs { source: self.source, ..Bfs::default() }
+    }
+
     fn output(&self, distances: Vec<f64>, stats: RunStats) -> Distances {
         let mut reached = Bitmap::new(distances.len());
         for (v, _) in distances.iter().enumerate().filter(|(_, d)| d.is_finite()) {

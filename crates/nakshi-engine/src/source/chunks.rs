@@ -56,20 +56,23 @@ impl View<'_> {
     ) -> Result<()> {
         // Lossless: vertices are below 2^32.
         let (from, to) = (self.vertices.start as usize, self.vertices.end as usize);
-        let mut see = |v: u64, extent: Range<u64>| {
-            visit(id(v)?, &self.side.list(self.buf, within(&extent, self.base)?)?)
-        };
         // Stepping over a vertex of the index costs an eighth of looking one up.
-        if set.iter_in(from, to).count() > (to - from) / 8 {
-            let extents = self.side.index.extents(self.vertices.clone());
-            for (v, extent) in self.vertices.clone().zip(extents) {
-                if set.get(v as usize) {
-                    see(v, extent)?;
-                }
+        let dense = set.count_in(from, to) > (to - from) / 8;
+        let mut extents = dense.then(|| self.side.index.extents(self.vertices.clone()));
+        let mut next = from;
+        for (base, mut word) in set.words_in(from, to) {
+            while word != 0 {
+                let v = base + word.trailing_zeros() as usize;
+                word &= word - 1;
+                let extent = match &mut extents {
+                    Some(extents) => extents.nth(v - next).unwrap_or_default(),
+                    None => self.side.extent(v as u64),
+                };
+                next = v + 1;
+                visit(id(v as u64)?, &self.side.list(self.buf, within(&extent, self.base)?)?)?;
             }
-            return Ok(());
         }
-        set.iter_in(from, to).try_for_each(|v| see(v as u64, self.side.extent(v as u64)))
+        Ok(())
     }
 
     /// The weights of the list of `v`, of this chunk.
