@@ -121,7 +121,16 @@ impl Topologies {
             let topology = Arc::new(Topology::of_files(store)?);
             return Ok(Chosen { store: Arc::clone(store), topology, info: None });
         }
-        let chosen = self.choose_current(store, properties, request, cx, hooks);
+        let named = request.weighs || request.weight.is_some();
+        let current = match request.at {
+            At::LastCommit => self.current(store, properties, cx.memory(), named, hooks),
+            At::LastCompaction => {
+                let graph = named.then(|| opened_files(store, cx.memory(), hooks)).transpose();
+                graph.map(|graph| Current { store: Arc::clone(store), graph })
+            }
+        };
+        let counts = properties.is_none();
+        let chosen = current.and_then(|found| self.choose_of(found, counts, request, cx, hooks));
         if cx.memory().is_some() {
             // What was opened counts towards the memory of the algorithm otherwise.
             lock(&self.opened).take();
@@ -129,31 +138,23 @@ impl Topologies {
         chosen
     }
 
-    fn choose_current(
+    /// The edge lists of a store and its graph; `counts` is true if the graph was opened for this call
+    /// and counts towards its memory.
+    fn choose_of(
         &self,
-        store: &Arc<Store>,
-        properties: Option<&PropertyStore>,
+        Current { store, graph }: Current,
+        counts: bool,
         request: &TopologyRequest,
         cx: &Context,
         hooks: &Hooks,
     ) -> Result<Chosen> {
-        let named = request.weighs || request.weight.is_some();
-        let Current { store, graph } = match request.at {
-            At::LastCommit => self.current(store, properties, cx.memory(), named, hooks)?,
-            At::LastCompaction => {
-                let graph = named.then(|| opened_files(store, cx.memory(), hooks)).transpose()?;
-                Current { store: Arc::clone(store), graph }
-            }
-        };
         let weight = match &graph {
             Some(graph) => weight(graph, request),
             None => None,
         };
         let (topology, seconds) = match &graph {
             None => (Arc::new(Topology::of_files(&store)?), 0.0),
-            Some(graph) => {
-                self.made(graph, &store, weight.as_ref(), properties.is_none(), cx, hooks)?
-            }
+            Some(graph) => self.made(graph, &store, weight.as_ref(), counts, cx, hooks)?,
         };
         let unused = match &graph {
             Some(graph) if weight.is_none() => owned(&graph.weights()),

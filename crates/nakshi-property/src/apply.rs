@@ -72,25 +72,7 @@ impl Lookups {
 
     /// Nodes with edges to `v` in the files.
     fn sources(&mut self, v: VertexId) -> Result<Vec<VertexId>> {
-        let adjacency = self.store.adjacency(Direction::In)?;
-        let extent = adjacency.extent(v);
-        if extent.is_empty() {
-            return Ok(Vec::new());
-        }
-        let reader = match &mut self.lists {
-            Some(reader) => reader,
-            none => none.insert(adjacency.file().reader(1, Arc::new(IoStats::default()))?),
-        };
-        let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
-        reader.submit(extent, 0)?;
-        let mut found = Vec::new();
-        if let Some(block) = reader.next()? {
-            adjacency
-                .list(block.slack(), 0..len)
-                .and_then(|list| list.decode_into(&mut found))
-                .map_err(|error| adjacency.blame(v, error))?;
-        }
-        Ok(found)
+        in_list(&self.store, &mut self.lists, v)
     }
 
     /// Rows of the file with this edge, including deleted ones.
@@ -140,6 +122,33 @@ impl Lookups {
 
 /// Time and properties of an edge that was removed.
 type Removed = Option<(i64, Arc<[u8]>)>;
+
+/// The nodes that have edges to `v` in the files, by `reader`, which is made if there is none yet.
+pub(super) fn in_list(
+    store: &Store,
+    reader: &mut Option<BlockReader>,
+    v: VertexId,
+) -> Result<Vec<VertexId>> {
+    let adjacency = store.adjacency(Direction::In)?;
+    let extent = adjacency.extent(v);
+    if extent.is_empty() {
+        return Ok(Vec::new());
+    }
+    let reader = match reader {
+        Some(reader) => reader,
+        none => none.insert(adjacency.file().reader(1, Arc::new(IoStats::default()))?),
+    };
+    let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
+    reader.submit(extent, 0)?;
+    let mut found = Vec::new();
+    if let Some(block) = reader.next()? {
+        adjacency
+            .list(block.slack(), 0..len)
+            .and_then(|list| list.decode_into(&mut found))
+            .map_err(|error| adjacency.blame(v, error))?;
+    }
+    Ok(found)
+}
 
 impl GraphState {
     /// Applies the changes of a commit from the log.

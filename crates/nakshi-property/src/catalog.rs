@@ -193,11 +193,7 @@ impl Survey<'_> {
 
     /// Hands every value of a node property to `f`, with the number of nodes that have it: negative for
     /// values of files that nodes do not have any more.
-    fn tally_nodes(
-        &self,
-        property: u32,
-        f: &mut dyn FnMut(&[u8], i64) -> Result<()>,
-    ) -> Result<()> {
+    fn tally_nodes(&self, property: u32, f: &mut TallySink<'_>) -> Result<()> {
         let state = self.graph.state();
         for shard in state.base.shards() {
             self.tally(&shard.nodes, property, f)?;
@@ -220,11 +216,7 @@ impl Survey<'_> {
     }
 
     /// As [`Survey::tally_nodes`], of a property of edges.
-    fn tally_edges(
-        &self,
-        property: u32,
-        f: &mut dyn FnMut(&[u8], i64) -> Result<()>,
-    ) -> Result<()> {
+    fn tally_edges(&self, property: u32, f: &mut TallySink<'_>) -> Result<()> {
         let state = self.graph.state();
         for shard in state.base.shards() {
             self.tally(&shard.edges.rows, property, f)?;
@@ -243,12 +235,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    fn tally(
-        &self,
-        rows: &SegmentRows,
-        property: u32,
-        f: &mut dyn FnMut(&[u8], i64) -> Result<()>,
-    ) -> Result<()> {
+    fn tally(&self, rows: &SegmentRows, property: u32, f: &mut TallySink<'_>) -> Result<()> {
         let mut told = 0_u64;
         let mut counted = |value: &[u8], times: u64| {
             told += 1;
@@ -420,16 +407,10 @@ impl Survey<'_> {
         let files: Vec<&SegmentRows> =
             state.base.shards().iter().map(|shard| &shard.nodes).collect();
         let changed = state.log.changed_nodes().count() as u64;
-        let (mut exact, mut rest) = (BTreeMap::new(), Vec::new());
-        for property in (0..).take(specs.len()) {
-            if self.reads(&files, property, changed) > self.exact {
-                rest.push(property);
-                continue;
-            }
-            let mut values = ValueCounts::default();
-            self.tally_nodes(property, &mut |value, times| values.add(value, times))?;
-            exact.insert(property, (values.count(), values.distinct(), false));
-        }
+        let (mut exact, rest) =
+            self.counted(specs.len(), &files, changed, |property, values| {
+                self.tally_nodes(property, &mut |value, times| values.add(value, times))
+            })?;
         let mut samples = vec![ValueCounts::default(); specs.len()];
         let step = (state.numbered() / SAMPLE).max(1);
         let (mut v, mut drawn) = (0, 0_u64);
@@ -465,16 +446,10 @@ impl Survey<'_> {
             state.base.shards().iter().map(|shard| &shard.edges.rows).collect();
         let changed = state.log.changed_records();
         let changed = changed.map(|(_, of)| (of.hidden.len() + of.edges.len()) as u64).sum();
-        let (mut exact, mut rest) = (BTreeMap::new(), Vec::new());
-        for property in (0..).take(specs.len()) {
-            if self.reads(&files, property, changed) > self.exact {
-                rest.push(property);
-                continue;
-            }
-            let mut values = ValueCounts::default();
-            self.tally_edges(property, &mut |value, times| values.add(value, times))?;
-            exact.insert(property, (values.count(), values.distinct(), false));
-        }
+        let (mut exact, rest) =
+            self.counted(specs.len(), &files, changed, |property, values| {
+                self.tally_edges(property, &mut |value, times| values.add(value, times))
+            })?;
         let mut samples = vec![ValueCounts::default(); specs.len()];
         let sample = if rest.is_empty() { Vec::new() } else { self.sampled()? };
         for met in &sample {
@@ -495,6 +470,28 @@ impl Survey<'_> {
         Ok(summaries(specs, &files, &exact))
     }
 
+    /// The counts of the properties whose values are read in full by `tally`, and the numbers of
+    /// the other properties.
+    fn counted(
+        &self,
+        properties: usize,
+        files: &[&SegmentRows],
+        changed: u64,
+        tally: impl Fn(u32, &mut ValueCounts) -> Result<()>,
+    ) -> Result<(PropertyCounts, Vec<u32>)> {
+        let (mut exact, mut rest) = (BTreeMap::new(), Vec::new());
+        for property in (0..).take(properties) {
+            if self.reads(files, property, changed) > self.exact {
+                rest.push(property);
+                continue;
+            }
+            let mut values = ValueCounts::default();
+            tally(property, &mut values)?;
+            exact.insert(property, (values.count(), values.distinct(), false));
+        }
+        Ok((exact, rest))
+    }
+
     /// Values that counting the distinct ones of a property reads.
     fn reads(&self, files: &[&SegmentRows], property: u32, changed: u64) -> u64 {
         let of = |rows: &&SegmentRows| match rows.columns(property) {
@@ -504,6 +501,9 @@ impl Survey<'_> {
         files.iter().map(of).sum::<u64>() + changed
     }
 }
+
+/// Receiver of values, each with the number of times that it occurs; negative where the log hides it.
+type TallySink<'f> = dyn FnMut(&[u8], i64) -> Result<()> + 'f;
 
 /// Numbers of edges by the labels of their sources and destinations, as [`items`] has these.
 type EndCounts = HashMap<(Vec<u8>, Vec<u8>), u64>;
@@ -581,10 +581,16 @@ fn sampled_value(samples: &mut [ValueCounts], property: u32, value: &[u8]) -> Re
 }
 
 /// Number of values, of distinct ones, and whether both are estimates; by property.
-type Counts = BTreeMap<u32, (u64, u64, bool)>;
+type PropertyCounts = BTreeMap<u32, (u64, u64, bool)>;
 
 /// Estimates numbers of values and of distinct values from `drawn` of `all` rows.
-fn estimated(counts: &mut Counts, rest: &[u32], samples: &[ValueCounts], drawn: u64, all: u64) {
+fn estimated(
+    counts: &mut PropertyCounts,
+    rest: &[u32],
+    samples: &[ValueCounts],
+    drawn: u64,
+    all: u64,
+) {
     for property in rest {
         let Some(sample) = samples.get(*property as usize) else { continue };
         let (seen, distinct) = (sample.count(), sample.distinct());
@@ -610,7 +616,7 @@ fn estimate(seen: u64, distinct: u64, once: u64, all: u64) -> u64 {
 fn summaries(
     specs: &[PropertySpec],
     files: &[&SegmentRows],
-    counts: &Counts,
+    counts: &PropertyCounts,
 ) -> Vec<PropertySummary> {
     let one = |(property, spec): (u32, &PropertySpec)| {
         let (values, distinct, estimated) = counts.get(&property).copied().unwrap_or_default();

@@ -4,14 +4,12 @@
 //! a node; their records are searched for these edges.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use nakshi_io::IoStats;
-
+use super::apply::in_list;
 use super::graph::PropertyGraph;
 use super::record::EdgeRecord;
 use super::value::Value;
-use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
+use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// Source, type, time and properties of an edge.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +79,7 @@ impl PropertyGraph {
             state.log.leading_to(v).map(|(source, _)| source).collect();
         if u64::from(v) < state.filed() {
             let store = state.base.store()?;
-            match in_list(&store, v) {
+            match in_list(&store, &mut None, v) {
                 Ok(list) => found.extend(list),
                 // A compaction has removed the lists of this snapshot, and left only what was loaded.
                 Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
@@ -93,24 +91,4 @@ impl PropertyGraph {
         found.retain(|source| state.is_alive(*source));
         Ok(found)
     }
-}
-
-/// The nodes that have edges to a node in the files.
-fn in_list(store: &Store, v: VertexId) -> Result<Vec<VertexId>> {
-    let adjacency = store.adjacency(Direction::In)?;
-    let extent = adjacency.extent(v);
-    let mut found = Vec::new();
-    if extent.is_empty() {
-        return Ok(found);
-    }
-    let mut reader = adjacency.file().reader(1, Arc::new(IoStats::default()))?;
-    let len = usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX);
-    reader.submit(extent, 0)?;
-    if let Some(block) = reader.next()? {
-        adjacency
-            .list(block.slack(), 0..len)
-            .and_then(|list| list.decode_into(&mut found))
-            .map_err(|error| adjacency.blame(v, error))?;
-    }
-    Ok(found)
 }

@@ -81,25 +81,28 @@ pub(super) enum RowLayout<'d> {
 
 impl NodeDirectory {
     pub(super) fn form(&self) -> RowLayout<'_> {
-        match (&self.flat, &self.blocks) {
-            (Some(flat), _) => RowLayout::Flat(flat),
-            (_, Some(blocks)) => RowLayout::Nodes(blocks),
-            _ => RowLayout::Columns(&self.groups),
-        }
+        let blocks = self.blocks.as_ref().map(RowLayout::Nodes);
+        RowLayout::of(&self.flat, blocks, &self.groups)
     }
 }
 
 impl EdgeDirectory {
     pub(super) fn form(&self) -> RowLayout<'_> {
-        match (&self.flat, &self.blocks) {
-            (Some(flat), _) => RowLayout::Flat(flat),
-            (_, Some(blocks)) => RowLayout::Edges(blocks),
-            _ => RowLayout::Columns(&self.groups),
-        }
+        let blocks = self.blocks.as_ref().map(RowLayout::Edges);
+        RowLayout::of(&self.flat, blocks, &self.groups)
     }
 }
 
-impl RowLayout<'_> {
+impl<'d> RowLayout<'d> {
+    fn of(
+        flat: &'d Option<FlatDirectory>,
+        blocks: Option<Self>,
+        groups: &'d [GroupDirectory],
+    ) -> Self {
+        let flat = flat.as_ref().map(RowLayout::Flat);
+        flat.or(blocks).unwrap_or(RowLayout::Columns(groups))
+    }
+
     /// Bytes of memory that a file on disk takes; `None` if the whole file has to be in memory.
     pub(super) fn resident(&self) -> Option<u64> {
         match self {

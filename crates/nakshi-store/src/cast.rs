@@ -8,15 +8,16 @@ use std::sync::Arc;
 use arrow_array::builder::{LargeBinaryBuilder, LargeStringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
+    Decimal256Type, DecimalType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, LargeListArray, PrimitiveArray, downcast_integer_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-/// Converts an array; a dictionary gives its values first.
+/// Converts an array; of a dictionary it converts the values.
 ///
 /// The targets are `Int64` and `UInt64` from integers, `Float64` from numbers, `LargeBinary` from text
 /// and bytes, `LargeUtf8` from text, milliseconds without a time zone from times and dates,
@@ -49,7 +50,7 @@ fn unknown(array: &dyn Array, to: &DataType) -> ArrowError {
     ArrowError::CastError(format!("{} cannot become {to}", array.data_type()))
 }
 
-/// Integers of another width; all of them fit.
+/// Converts integers to another width; a value that does not fit is an error.
 fn integers<T>(array: &dyn Array) -> Result<ArrayRef, ArrowError>
 where
     T: ArrowPrimitiveType,
@@ -84,35 +85,22 @@ fn floats(array: &dyn Array) -> Result<ArrayRef, ArrowError> {
         DataType::UInt64 => from::<UInt64Type>(array, |value| value as f64),
         DataType::Float16 => from::<Float16Type>(array, f64::from),
         DataType::Float32 => from::<Float32Type>(array, f64::from),
-        DataType::Decimal32(..) => decimals(array.len(), |row| {
-            let array = array.as_primitive::<arrow_array::types::Decimal32Type>();
-            array.is_valid(row).then(|| array.value_as_string(row))
-        })?,
-        DataType::Decimal64(..) => decimals(array.len(), |row| {
-            let array = array.as_primitive::<arrow_array::types::Decimal64Type>();
-            array.is_valid(row).then(|| array.value_as_string(row))
-        })?,
-        DataType::Decimal128(..) => decimals(array.len(), |row| {
-            let array = array.as_primitive::<arrow_array::types::Decimal128Type>();
-            array.is_valid(row).then(|| array.value_as_string(row))
-        })?,
-        DataType::Decimal256(..) => decimals(array.len(), |row| {
-            let array = array.as_primitive::<arrow_array::types::Decimal256Type>();
-            array.is_valid(row).then(|| array.value_as_string(row))
-        })?,
+        DataType::Decimal32(..) => decimals::<Decimal32Type>(array)?,
+        DataType::Decimal64(..) => decimals::<Decimal64Type>(array)?,
+        DataType::Decimal128(..) => decimals::<Decimal128Type>(array)?,
+        DataType::Decimal256(..) => decimals::<Decimal256Type>(array)?,
         _ => return Err(unknown(array, &DataType::Float64)),
     })
 }
 
-/// The nearest floats of numbers that are written as decimals.
-fn decimals(
-    rows: usize,
-    written: impl Fn(usize) -> Option<String>,
-) -> Result<ArrayRef, ArrowError> {
+/// The floats nearest to decimal numbers.
+fn decimals<T: DecimalType>(array: &dyn Array) -> Result<ArrayRef, ArrowError> {
+    let array = array.as_primitive::<T>();
     let parse = |text: String| {
         text.parse::<f64>().map_err(|_| ArrowError::CastError(format!("{text} is no number")))
     };
-    let values = (0..rows).map(|row| written(row).map(parse).transpose());
+    let written = |row| array.is_valid(row).then(|| array.value_as_string(row));
+    let values = (0..array.len()).map(|row| written(row).map(parse).transpose());
     Ok(Arc::new(values.collect::<Result<PrimitiveArray<Float64Type>, _>>()?))
 }
 

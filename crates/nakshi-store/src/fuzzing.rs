@@ -46,39 +46,29 @@ pub fn manifest(bytes: &[u8]) {
     }
 }
 
-/// Imports bytes as an edge list in text.
-pub fn edge_list(bytes: &[u8]) {
-    through_import(bytes, "edges.tsv", Format::EdgeList);
+macro_rules! imports {
+    ($($(#[$about:meta])* $target:ident: $name:literal, $format:ident;)*) => {
+        $($(#[$about])* pub fn $target(bytes: &[u8]) {
+            through_import(bytes, $name, Format::$format);
+        })*
+    };
 }
 
-/// Imports bytes as adjacency lists in text.
-pub fn adjacency(bytes: &[u8]) {
-    through_import(bytes, "lists.adj", Format::Adjacency);
-}
-
-/// Imports bytes as a Matrix Market file.
-pub fn matrix_market(bytes: &[u8]) {
-    through_import(bytes, "matrix.mtx", Format::MatrixMarket);
-}
-
-/// Imports bytes as a METIS file.
-pub fn metis(bytes: &[u8]) {
-    through_import(bytes, "graph.metis", Format::Metis);
-}
-
-/// Imports bytes as the edge file of a Graphalytics graph without a vertex file.
-pub fn graphalytics(bytes: &[u8]) {
-    through_import(bytes, "graph.e", Format::Graphalytics);
-}
-
-/// Imports bytes as a Parquet file.
-pub fn parquet(bytes: &[u8]) {
-    through_import(bytes, "edges.parquet", Format::Parquet);
-}
-
-/// Imports bytes as an Arrow file or stream.
-pub fn arrow(bytes: &[u8]) {
-    through_import(bytes, "edges.arrow", Format::Arrow);
+imports! {
+    /// Imports bytes as an edge list in text.
+    edge_list: "edges.tsv", EdgeList;
+    /// Imports bytes as adjacency lists in text.
+    adjacency: "lists.adj", Adjacency;
+    /// Imports bytes as a Matrix Market file.
+    matrix_market: "matrix.mtx", MatrixMarket;
+    /// Imports bytes as a METIS file.
+    metis: "graph.metis", Metis;
+    /// Imports bytes as the edge file of a Graphalytics graph without a vertex file.
+    graphalytics: "graph.e", Graphalytics;
+    /// Imports bytes as a Parquet file.
+    parquet: "edges.parquet", Parquet;
+    /// Imports bytes as an Arrow file or stream.
+    arrow: "edges.arrow", Arrow;
 }
 
 /// Imports bytes as a gzip member that holds an edge list.

@@ -2,7 +2,7 @@
 //! they can be written as they are made.
 
 use crate::error::{grow, reserve};
-use crate::layout::MAGIC_BITS;
+use crate::layout::{MAGIC_BITS, refuse_version};
 use crate::{Error, Result, bits};
 
 /// Bytes of the trailer.
@@ -61,12 +61,7 @@ impl ChunkDirectory {
         let word = |at: usize| bits::word(bytes, at).ok_or(WRONG);
         let magic = word(body + 24)?;
         if magic != MAGIC {
-            if magic & bits::mask(MAGIC_BITS) == MAGIC & bits::mask(MAGIC_BITS) {
-                return Err(Error::unsupported(format!(
-                    "layout {} of a chunked text, this version reads {VERSION}; use a newer nakshi",
-                    magic >> MAGIC_BITS
-                )));
-            }
+            refuse_version(magic, MAGIC, "a chunked text")?;
             return Err(Error::corrupt("it does not end as a chunked text"));
         }
         let count = usize::try_from(word(body)?).map_err(|_| WRONG)?;

@@ -114,12 +114,7 @@ impl TextLayout {
         let mut word = || words.next().ok_or(SHORT);
         let magic = word()?;
         if magic != MAGIC {
-            if magic & bits::mask(MAGIC_BITS) == MAGIC & bits::mask(MAGIC_BITS) {
-                return Err(Error::unsupported(format!(
-                    "layout {} of a compressed text, this version reads {VERSION}; use a newer nakshi",
-                    magic >> MAGIC_BITS
-                )));
-            }
+            refuse_version(magic, MAGIC, "a compressed text")?;
             return Err(Error::corrupt("it does not begin as a compressed text"));
         }
         let (len, options) = (word()?, Options::of_word(word()?)?);
@@ -148,4 +143,16 @@ fn extent(from: u64, to: u64) -> Result<Range<usize>> {
 fn directory_bits(rows: u64, options: &Options, fixed: u32, size: PointerSize) -> u64 {
     let groups = rows.div_ceil(u64::from(options.psi_block) * GROUP);
     groups * (u64::from(fixed) + (GROUP - 1) * u64::from(size.place_bits))
+}
+
+/// Returns an error if `found` differs from `magic` in the version alone, which is its highest byte.
+pub(crate) fn refuse_version(found: u64, magic: u64, what: &str) -> Result<()> {
+    if found & bits::mask(MAGIC_BITS) != magic & bits::mask(MAGIC_BITS) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "layout {} of {what}, this version reads {}; use a newer nakshi",
+        found >> MAGIC_BITS,
+        magic >> MAGIC_BITS
+    )))
 }

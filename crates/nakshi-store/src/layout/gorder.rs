@@ -162,8 +162,9 @@ impl UnitHeap {
         Ok(UnitHeap { less, links, ends: vec![(first, last)], top: first })
     }
 
-    fn unlink(&mut self, v: VertexId) {
-        let HeapLink { before, after, key, .. } = self.links[v as usize];
+    /// Makes two vertices neighbours; `NONE` before or after stands for an end of the list.
+    #[inline]
+    fn join(&mut self, before: u32, after: u32) {
         if before == NONE {
             self.top = after;
         } else {
@@ -172,6 +173,11 @@ impl UnitHeap {
         if after != NONE {
             self.links[after as usize].before = before;
         }
+    }
+
+    fn unlink(&mut self, v: VertexId) {
+        let HeapLink { before, after, key, .. } = self.links[v as usize];
+        self.join(before, after);
         let ends = &mut self.ends[key as usize];
         *ends = match (ends.0 == v, ends.1 == v) {
             (true, true) => (NONE, NONE),
@@ -185,14 +191,8 @@ impl UnitHeap {
     fn link(&mut self, v: VertexId, before: u32, after: u32, key: u32) {
         let link = &mut self.links[v as usize];
         (link.before, link.after, link.key) = (before, after, key);
-        if before == NONE {
-            self.top = v;
-        } else {
-            self.links[before as usize].after = v;
-        }
-        if after != NONE {
-            self.links[after as usize].before = v;
-        }
+        self.join(before, v);
+        self.join(v, after);
         let ends = &mut self.ends[key as usize];
         *ends = match *ends {
             (NONE, _) => (v, v),
