@@ -80,11 +80,8 @@ pub struct Locality {
 
 impl From<Locality> for Outcome {
     fn from(found: Locality) -> Self {
-        let columns = found
-            .per_vertex
-            .map(|c| Column::new("scan_statistic", Values::U64(c)))
-            .into_iter()
-            .collect();
+        let column = found.per_vertex.map(|c| Column::new("scan_statistic", Values::U64(c)));
+        let columns = column.into_iter().collect();
         let summary_vertices = found.vertex.map(|v| ("vertex".to_owned(), v)).into_iter().collect();
         Outcome { columns, summary_vertices, stats: found.stats, ..Outcome::default() }
             .with_summary("max", found.max)

@@ -78,19 +78,29 @@ pub(super) fn parents(
             if v == source || !tight.distance(v).is_finite() {
                 return Ok(());
             }
-            let set = match (tight.first(v, list, weights, None)?, shared.get(v as usize)) {
-                (Some(u), Some(slot)) => {
-                    slot.store(u, Relaxed);
-                    &settled
-                }
-                _ => &open,
-            };
-            set.set(v as usize);
+            note(v, tight.first(v, list, weights, None)?, shared, (&settled, &open));
             Ok(())
         },
     )?;
     settle(graph, cx, &tight, (settled.into_bitmap(), open.into()), shared)?;
     Ok(parents)
+}
+
+/// Notes the parent of `v` and adds `v` to `found`, or to `rest` if it has no parent yet.
+fn note(
+    v: VertexId,
+    parent: Option<VertexId>,
+    parents: &[AtomicU32],
+    (found, rest): (&AtomicBitmap, &AtomicBitmap),
+) {
+    let set = match (parent, parents.get(v as usize)) {
+        (Some(parent), Some(slot)) => {
+            slot.store(parent, Relaxed);
+            found
+        }
+        _ => rest,
+    };
+    set.set(v as usize);
 }
 
 /// Gives parents to open vertices, whose tight edges have weight 0, in rounds from the settled ones.
@@ -111,15 +121,7 @@ fn settle(
             cx,
             |_| (),
             |(), v, list, weights| {
-                let first = tight.first(v, list, weights, Some(&settled))?;
-                let set = match (first, parents.get(v as usize)) {
-                    (Some(u), Some(slot)) => {
-                        slot.store(u, Relaxed);
-                        &found
-                    }
-                    _ => &rest,
-                };
-                set.set(v as usize);
+                note(v, tight.first(v, list, weights, Some(&settled))?, parents, (&found, &rest));
                 Ok(())
             },
         )?;

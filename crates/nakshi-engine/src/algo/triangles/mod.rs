@@ -68,11 +68,8 @@ pub struct TriangleCounts {
 
 impl From<TriangleCounts> for Outcome {
     fn from(found: TriangleCounts) -> Self {
-        let columns = found
-            .per_vertex
-            .map(|c| Column::new("triangles", Values::U64(c)))
-            .into_iter()
-            .collect();
+        let column = found.per_vertex.map(|c| Column::new("triangles", Values::U64(c)));
+        let columns = column.into_iter().collect();
         Outcome { columns, stats: found.stats, ..Outcome::default() }
             .with_summary("triangles", found.total)
     }
