@@ -395,6 +395,14 @@ def test_subgraphs(tmp_path: Path, kind: str, directed: bool) -> None:
     assert len(back) == len({ids[0], *lists.out[ids[0]], *lists.into[ids[0]]})
 
 
+def test_subgraphs_without_edges(tmp_path: Path, diamond: nakshi.Graph) -> None:
+    """Seen red, by chance: an `InputError` said that no edge was read."""
+    cut = diamond.subgraph(["a", "f"])
+    assert (cut.num_vertices, cut.num_edges) == (2, 0)
+    alone = diamond.ego("f", 2, path=tmp_path / "alone.nakshi")
+    assert ("f" in alone, len(alone), alone.num_edges) == (True, 1, 0)
+
+
 def test_subgraphs_have_weights(diamond: nakshi.Graph) -> None:
     cut = diamond.subgraph(["a", "c", "d", "f"])
     assert cut.weights == ["weight"] and cut.num_vertices == 4

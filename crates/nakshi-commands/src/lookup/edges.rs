@@ -159,6 +159,8 @@ impl VertexLookup {
             weighted: table.weights.is_some(),
             columns: None,
             nodes: None,
+            // Vertices without an edge between them are a graph, too.
+            allow_empty: true,
             ..options.clone()
         };
         let edges = table.batch()?;
