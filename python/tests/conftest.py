@@ -96,6 +96,28 @@ def content(graph: nakshi.Graph) -> dict[Any, Any]:
     return found
 
 
+def data(name: str) -> Path:
+    """A file of the shared data; the test is skipped where it is absent."""
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return path
+
+
+def ldbc(home: Path) -> tuple[dict[str, list[Path]], dict[str, Path]]:
+    """LDBC's files as they are, in ``home``: those of edges by type, those of nodes by label."""
+    archive = data("ldbc-snb-sf0.003-v1.tar.zst")
+    subprocess.run(["tar", "--zstd", "-xf", archive, "-C", home], check=True)
+    folder = home / "ldbc-snb-sf0.003-v1" / "vanilla"
+    names = ["Person", "Forum", "Post", "Comment", "Tag", "TagClass", "Place", "Organisation"]
+    files = {path.name.removesuffix("_0_0.csv"): path for path in folder.glob("*/*.csv")}
+    nodes = {name: files.pop(name.lower()) for name in names}
+    edges: dict[str, list[Path]] = {}
+    for name, path in files.items():
+        edges.setdefault(name.split("_")[1], []).append(path)
+    return edges, nodes
+
+
 def random_edges(rng: random.Random, vertices: int, edges: int) -> list[tuple[int, int]]:
     """Edges with skewed degrees, self-loops and duplicates among them."""
 

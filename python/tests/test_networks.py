@@ -204,7 +204,7 @@ def test_a_graph_like_one_of_igraph(tmp_path: Path) -> None:
 
 
 def test_igraph(tmp_path: Path) -> None:
-    """igraph is under the GPL, so that nothing here installs it."""
+    """igraph is under the GPL: an oracle of the tests, which the package neither needs nor ships."""
     igraph = pytest.importorskip("igraph", reason="igraph is not installed")
     graph = igraph.Graph.Famous("Zachary")
     store = nakshi.build(tmp_path / "g", graph)

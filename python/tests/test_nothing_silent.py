@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from nakshi.errors import InputError, InputWarning, ParameterError
 
-from .conftest import DATA, content, run_cli
+from .conftest import content, data, ldbc, run_cli
 
 PEOPLE = {"id": [1, 2, 3], "name": ["Ann", "Bob", "Cid"]}
 KNOWS = {"source": [1, 2, 3], "target": [2, 3, 1], "since": [1999, 2004, 2011]}
@@ -88,18 +88,7 @@ def test_an_id_in_two_tables_of_one_space(tmp_path: Path) -> None:
 
 def test_raw_snb(tmp_path: Path) -> None:
     """LDBC's files as they are, in one call; headers such as Person.id name the spaces."""
-    archive = DATA / "ldbc-snb-sf0.003-v1.tar.zst"
-    if not archive.exists():
-        pytest.skip(f"{archive} is not there")
-    zstandard = pytest.importorskip("subprocess")
-    zstandard.run(["tar", "--zstd", "-xf", archive, "-C", tmp_path], check=True)
-    home = tmp_path / "ldbc-snb-sf0.003-v1" / "vanilla"
-    names = ["Person", "Forum", "Post", "Comment", "Tag", "TagClass", "Place", "Organisation"]
-    files = {path.name.removesuffix("_0_0.csv"): path for path in home.glob("*/*.csv")}
-    nodes = {name: files.pop(name.lower()) for name in names}
-    edges: dict[str, list[Path]] = {}
-    for name, path in files.items():
-        edges.setdefault(name.split("_")[1], []).append(path)
+    edges, nodes = ldbc(tmp_path)
     graph = build(tmp_path / "snb", edges, nodes=nodes)
     rows = sum(len(path.read_text().splitlines()) - 1 for path in nodes.values())
     assert len(graph.get_node_ids()) == rows
@@ -162,9 +151,7 @@ def test_changes_of_parallel_edges(tmp_path: Path) -> None:
 
 
 def test_debian_keeps_all_edges(tmp_path: Path) -> None:
-    edges, nodes = DATA / "debian.edges.tsv.zst", DATA / "debian.nodes.tsv.zst"
-    if not edges.exists():
-        pytest.skip(f"{edges} is not there")
+    edges, nodes = data("debian.edges.tsv.zst"), data("debian.nodes.tsv.zst")
     done = run_cli("import", edges, tmp_path / "g", "--nodes", nodes, "--no-progress", "--json")
     assert done.code == 0, done.err
     told = done.json

@@ -6,7 +6,6 @@ The answers are compared with those of polars and NetworkX.
 from __future__ import annotations
 
 import gzip
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .conftest import DATA
+from .conftest import data, ldbc
 
 PAIRS = [(1, 2), (2, 3), (3, 1), (4, 1), (5, 4), (1, 5)]
 FRAME = pl.DataFrame(PAIRS, schema=["source", "target"], orient="row")
@@ -61,7 +60,7 @@ def igraph(_: Path) -> Any:
     return library.Graph.TupleList(PAIRS, directed=True)
 
 
-#: Eleven kinds of edges; the twelfth are LDBC's raw files, in the fixture `snb`.
+#: Twelve kinds of input.
 INPUTS: dict[str, Callable[[Path], Any]] = {
     "CSV": csv,
     "TSV with gzip": gzipped,
@@ -90,31 +89,16 @@ def test_input(kind: str, tmp_path: Path) -> None:
     assert found == {(a + shift, b + shift) for a, b in PAIRS}
 
 
-def archive(name: str) -> Path:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    return path
-
-
 class Snb:
     """LDBC's graph: its files as tables, and a store of all of them."""
 
     def __init__(self, home: Path) -> None:
-        packed = archive("ldbc-snb-sf0.003-v1.tar.zst")
-        subprocess.run(["tar", "--zstd", "-xf", packed, "-C", home], check=True)
-        files = {
-            path.name.removesuffix("_0_0.csv"): path
-            for path in (home / "ldbc-snb-sf0.003-v1" / "vanilla").glob("*/*.csv")
-        }
+        edges, nodes = ldbc(home)
+        files = [*nodes.values(), *(path for paths in edges.values() for path in paths)]
         self.tables = {
-            name: pl.read_csv(path, separator="|", quote_char=None) for name, path in files.items()
+            path.name.removesuffix("_0_0.csv"): pl.read_csv(path, separator="|", quote_char=None)
+            for path in files
         }
-        names = ["Person", "Forum", "Post", "Comment", "Tag", "TagClass", "Place", "Organisation"]
-        nodes = {name: files.pop(name.lower()) for name in names}
-        edges: dict[str, list[Path]] = {}
-        for name, path in files.items():
-            edges.setdefault(name.split("_")[1], []).append(path)
         self.graph = nakshi.build(home / "snb.nakshi", edges, nodes=nodes)
         knows = self.tables["person_knows_person"]
         self.knows = nx.DiGraph((f"Person:{a}", f"Person:{b}") for a, b, *_ in knows.iter_rows())
@@ -126,7 +110,7 @@ def snb(tmp_path_factory: pytest.TempPathFactory) -> Snb:
     return Snb(tmp_path_factory.mktemp("snb"))
 
 
-def test_load_twelve_of_ldbc(snb: Snb) -> None:
+def test_files_of_ldbc(snb: Snb) -> None:
     assert len(snb.graph) == sum(
         len(snb.tables[name])
         for name in "person forum post comment tag tagclass place organisation".split()
@@ -180,8 +164,8 @@ class Debian:
     """Packages and what they depend on: tables with a header of their own, and a store."""
 
     def __init__(self, home: Path) -> None:
-        nodes, edges = archive("debian.nodes.tsv.zst"), archive("debian.edges.tsv.zst")
-        text = {"separator": "\t", "quote_char": None}
+        nodes, edges = data("debian.nodes.tsv.zst"), data("debian.edges.tsv.zst")
+        text: dict[str, Any] = {"separator": "\t", "quote_char": None}
         self.nodes = pl.read_csv(nodes, **text, infer_schema_length=None)
         self.edges = pl.read_csv(edges, **text, infer_schema_length=None)
         self.graph = nakshi.build(home / "debian.nakshi", edges, nodes=nodes)

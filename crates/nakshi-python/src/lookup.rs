@@ -97,7 +97,7 @@ impl<'py> LookupCall<'py> {
         self.latest.as_ref().filter(|graph| graph.has_changes())
     }
 
-    /// What the last look-up has opened, or the store opened anew if that does not serve.
+    /// The look-up that the last call has opened, or a new one if that one does not serve this call.
     fn opened(&self, wanted: &Wanted) -> PyResult<Arc<VertexLookup>> {
         let LookupCall { py, store, latest, context } = self;
         let Wanted { directions, column, requests } = wanted;

@@ -60,6 +60,7 @@ impl View<'_> {
         let dense = set.count_in(from, to) > (to - from) / 8;
         let mut extents = dense.then(|| self.side.index.extents(self.vertices.clone()));
         let mut next = from;
+        // Not `iter_in`: its nested iterator is not inlined, and this is the loop of every gather.
         for (base, mut word) in set.words_in(from, to) {
             while word != 0 {
                 let v = base + word.trailing_zeros() as usize;
