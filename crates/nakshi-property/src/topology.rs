@@ -85,7 +85,7 @@ impl Topology {
         hooks: &Hooks,
     ) -> Result<Self> {
         let began = Instant::now();
-        let changes = TopologyChanges::of(graph.state());
+        let changes = TopologyChanges::of(graph.state(), &hooks.cancel)?;
         if weight.is_none() && changes.is_empty() {
             return Ok(Topology { commit: graph.commit(), ..Self::of_files(store)? });
         }
@@ -186,19 +186,27 @@ struct TopologyChanges {
 }
 
 impl TopologyChanges {
-    fn of(state: &GraphState) -> Self {
-        let added = (0..state.log.new_ids()).filter_map(|i| state.log.name(i).cloned()).collect();
-        let changed = || state.log.changed_nodes();
-        let gone = changed().filter(|(_, change)| change.values.is_none());
-        let mut removed: Vec<VertexId> = gone.map(|(v, _)| v).collect();
-        removed.sort_unstable();
-        let cut = changed().filter(|(_, change)| change.cut).map(|(v, _)| v);
-        let records = state.log.changed_records().map(|((source, _), _)| source);
-        let mut touched: Vec<VertexId> =
-            cut.chain(records).filter(|v| state.is_alive(*v)).collect();
-        touched.sort_unstable();
-        touched.dedup();
-        TopologyChanges { added, removed, touched }
+    /// # Errors
+    /// [`Error::Cancelled`].
+    fn of(state: &GraphState, cancel: &CancelToken) -> Result<Self> {
+        let mut changes = TopologyChanges { added: vec![], removed: vec![], touched: vec![] };
+        for i in 0..state.log.new_ids() {
+            cancel.check()?;
+            changes.added.extend(state.log.name(i).cloned());
+        }
+        for (v, change) in state.log.changed_nodes() {
+            cancel.check()?;
+            changes.removed.extend(change.values.is_none().then_some(v));
+            changes.touched.extend((change.cut && state.is_alive(v)).then_some(v));
+        }
+        for ((source, _), _) in state.log.changed_records() {
+            cancel.check()?;
+            changes.touched.extend(state.is_alive(source).then_some(source));
+        }
+        changes.removed.sort_unstable();
+        changes.touched.sort_unstable();
+        changes.touched.dedup();
+        Ok(changes)
     }
 
     fn is_empty(&self) -> bool {

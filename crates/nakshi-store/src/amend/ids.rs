@@ -43,7 +43,10 @@ impl AmendJob<'_> {
             }
             push(key, place)
         })?;
-        added.try_for_each(|(id, new)| push(borrowed(&id), new))?;
+        added.try_for_each(|(id, new)| {
+            self.hooks.check()?;
+            push(borrowed(&id), new)
+        })?;
         builder.finish_ids(None)
     }
 
@@ -51,6 +54,7 @@ impl AmendJob<'_> {
     fn new_ids(&self, kind: IdKind) -> Result<Vec<(ExternalId, VertexId)>> {
         let mut found = Vec::new();
         for (id, v) in self.changes.added.iter().zip(self.source.num_vertices()..) {
+            self.hooks.check()?;
             let v = VertexId::try_from(v).ok().and_then(|v| self.places.of(v));
             if let Some(place) = v {
                 found.push((id.in_kind(kind).ok_or_else(misfit)?, place));
