@@ -180,6 +180,8 @@ class Queries:
         edge_type: str | int | None = None,
         properties: Mapping[str, Condition] | None = None,
         *,
+        order_by: str | None = None,
+        descending: bool = False,
         limit: int | None = None,
     ) -> list[Id]:
         """Destinations of a node's edges of a type that meet all conditions.
@@ -188,13 +190,21 @@ class Queries:
             id: id of the node.
             edge_type: type of the edges; ``None`` for all.
             properties: conditions on the neighbours, as for :meth:`get_node_ids`.
+            order_by, descending: property by which the neighbours are sorted, as for
+                :meth:`get_node_ids`; by default they have the order of types and times.
             limit: most neighbours to return.
 
         Returns:
-            Each neighbour once, in the order of types and times.
+            Each neighbour once.
         """
-        found = self._queries.get_neighbor_ids(id, _type(edge_type), asked(properties))
-        return found[: _limit(limit)]
+        return self._queries.get_neighbor_ids(
+            id,
+            _type(edge_type),
+            asked(properties),
+            order_by=order_by,
+            descending=descending,
+            limit=_limit(limit),
+        )
 
     @overload
     def get_edge_record(self, id: Id, edge_type: str | int) -> EdgeRecord: ...
@@ -243,16 +253,78 @@ class Queries:
         return EdgeData(*self._queries.get_edge_data(record, place))
 
     def find_edges(
-        self, properties: Mapping[str, Condition], *, limit: int | None = None
+        self,
+        properties: Mapping[str, Condition] | None = None,
+        *,
+        edge_type: str | int | None = None,
+        order_by: str | None = None,
+        descending: bool = False,
+        limit: int | None = None,
     ) -> list[tuple[Id, str, EdgeData]]:
         """Edges that meet all conditions: source, type, and the rest of each.
 
         Args:
-            properties: conditions on the edges, as for :meth:`get_node_ids`; at least one.
+            properties: conditions on the edges, as for :meth:`get_node_ids`.
+            edge_type: type of the edges; ``None`` for all.
+            order_by: edge property by which the edges are sorted, those without it last, or
+                ``"timestamp"``; by default they have the order of the store.
+            descending: begin with the greatest value.
             limit: most edges to return.
+
+        Raises:
+            ParameterError: without a condition, a type and a limit, which would list all edges; as
+                for :meth:`get_node_ids`.
         """
-        found = self._queries.find_edges(asked(properties))[: _limit(limit)]
+        if not properties and edge_type is None and limit is None:
+            raise ParameterError(
+                "this would list every edge; give conditions, edge_type= or limit=, or count them "
+                "with count_edges()"
+            )
+        found = self._queries.find_edges(
+            _type(edge_type),
+            asked(properties),
+            order_by=order_by,
+            descending=descending,
+            limit=_limit(limit),
+        )
         return [(source, ty, EdgeData(*edge)) for source, ty, edge in found]
+
+    @overload
+    def count_edges(
+        self,
+        properties: Mapping[str, Condition] | None = None,
+        *,
+        edge_type: str | int | None = None,
+        by: None = None,
+    ) -> int: ...
+    @overload
+    def count_edges(
+        self,
+        properties: Mapping[str, Condition] | None = None,
+        *,
+        edge_type: str | int | None = None,
+        by: str,
+    ) -> dict[Any, int]: ...
+    def count_edges(
+        self,
+        properties: Mapping[str, Condition] | None = None,
+        *,
+        edge_type: str | int | None = None,
+        by: str | None = None,
+    ) -> int | dict[Any, int]:
+        """Number of edges that meet all conditions, or their counts by the value of a property.
+
+        :meth:`schema` has the numbers of edges of all types.
+
+        Args:
+            properties: conditions on the edges, as for :meth:`get_node_ids`; all edges for ``None``.
+            edge_type: type of the edges; ``None`` for all.
+            by: edge property; as for :meth:`count`.
+        """
+        ty = _type(edge_type)
+        if by is None:
+            return self._queries.count_edges(ty, asked(properties))
+        return dict(self._queries.count_edges_by(ty, asked(properties), by))
 
     @property
     def tao(self) -> Tao:
@@ -594,7 +666,7 @@ class Writable(Queries, Changes):
     def write_back(self, result: Result, property: str, *, column: str | None = None) -> int:
         """Write a column of a result to a property of the nodes, durably.
 
-        A commit has up to 32 MiB of changes, about a million values. More changes make several
+        A commit has up to 4 MiB of changes, about 130,000 values. More changes make several
         commits, ascending by vertex id, so that memory stays bounded. After an error or Ctrl-C the
         earlier commits stay, and the call can be repeated.
 

@@ -1,6 +1,6 @@
 //! Queries of ZipG (Table 1) on nodes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 use super::base::Base;
 use super::condition::{Condition, Predicate};
 use super::nearest::unknown;
+use super::query_order::{QueryOrder, ValueCounts};
 use super::replay::replay;
 use super::row::RowValues;
 use super::schema::Properties;
 use super::segment::SegmentRows;
 use super::spec::LABELS;
 use super::state::{GraphState, NodeRow};
-use super::value::{PropertyType, Scalar, Value, items};
+use super::value::{PropertyType, Scalar, Value};
 use super::{PropertyEntry, PropertySpec};
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
 
@@ -45,18 +46,6 @@ pub struct EdgeData<'g> {
     pub timestamp: i64,
     /// Properties that are not null, by name.
     pub properties: Vec<(&'g str, Value)>,
-}
-
-/// Order and number of the nodes that a query returns.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NodeOrder<'o> {
-    /// Property by whose values the nodes are sorted, without it last; by default the order of
-    /// internal ids.
-    pub by: Option<&'o str>,
-    /// True to begin with the greatest value.
-    pub descending: bool,
-    /// Most nodes to return; by default all.
-    pub limit: Option<usize>,
 }
 
 /// Location of the properties of a node or an edge.
@@ -318,7 +307,7 @@ impl PropertyGraph {
     /// [`Error::Invalid`] for an unknown property, a value of another type, or substrings of a type
     /// that is no text; damage.
     pub fn get_node_ids(&self, properties: &[(&str, Condition)]) -> Result<Vec<ExternalId>> {
-        self.find_nodes(properties, &NodeOrder::default())
+        self.find_nodes(properties, &QueryOrder::default())
     }
 
     /// Nodes that meet all conditions, as [`PropertyGraph::get_node_ids`], in another order or only
@@ -329,25 +318,22 @@ impl PropertyGraph {
     pub fn find_nodes(
         &self,
         properties: &[(&str, Condition)],
-        order: &NodeOrder<'_>,
+        order: &QueryOrder<'_>,
     ) -> Result<Vec<ExternalId>> {
-        let mut found = self.matching(properties)?;
+        self.ordered(self.matching(properties)?, order)
+    }
+
+    /// The ids of nodes, in an order of their own or only the first of them.
+    pub(super) fn ordered(
+        &self,
+        mut found: Vec<u64>,
+        order: &QueryOrder<'_>,
+    ) -> Result<Vec<ExternalId>> {
         if let Some(name) = order.by {
-            let (property, spec) = self.0.schema.nodes.find(name)?;
-            if spec.ty.list {
-                return Err(Error::Invalid(format!("'{name}' is {}, which has no order", spec.ty)));
-            }
-            let keyed = found.into_iter().map(|v| Ok((self.encoded(v, property)?, v)));
-            let mut keyed = keyed.collect::<Result<Vec<_>>>()?;
-            // Null is last in either direction; the sort is stable.
-            keyed.sort_by(|(a, _), (b, _)| match (a, b) {
-                (Some(a), Some(b)) if order.descending => b.cmp(a),
-                (Some(a), Some(b)) => a.cmp(b),
-                (a, b) => a.is_none().cmp(&b.is_none()),
-            });
-            found = keyed.into_iter().map(|(_, v)| v).collect();
+            let property = self.0.schema.nodes.sortable(name)?;
+            found = order.sort(found, |v| self.encoded(*v, property))?;
         }
-        found.truncate(order.limit.unwrap_or(usize::MAX));
+        order.cut(&mut found);
         found.into_iter().map(|v| self.0.external(v)).collect()
     }
 
@@ -371,26 +357,24 @@ impl PropertyGraph {
         by: &str,
     ) -> Result<Vec<(Value, u64)>> {
         let (property, spec) = self.0.schema.nodes.find(by)?;
-        let mut counts = HashMap::<Option<Vec<u8>>, u64>::new();
+        let mut counts = ValueCounts::new(spec.ty.list);
         for v in self.matching(properties)? {
-            let value = self.encoded(v, property)?;
-            match value.as_deref().filter(|_| spec.ty.list) {
-                None => *counts.entry(value).or_default() += 1,
-                Some(list) => {
-                    let items: BTreeSet<&[u8]> = items(list).collect();
-                    for item in items {
-                        *counts.entry(Some(item.to_vec())).or_default() += 1;
-                    }
-                }
-            }
+            counts.add(self.encoded(v, property)?);
         }
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
+        self.decoded(counts, spec)
+    }
+
+    /// Decodes the values of counts by a property.
+    pub(super) fn decoded(
+        &self,
+        counts: ValueCounts,
+        spec: &PropertySpec,
+    ) -> Result<Vec<(Value, u64)>> {
         let of = PropertyType::of(spec.ty.scalar);
-        let told = counts.into_iter().map(|(value, count)| {
+        let decode = |(value, count): (Option<Vec<u8>>, u64)| {
             Ok((value.map_or(Ok(Value::Null), |bytes| self.decode(of, &bytes))?, count))
-        });
-        told.collect()
+        };
+        counts.finish().into_iter().map(decode).collect()
     }
 
     /// The encoded value of a node's property.
@@ -482,16 +466,21 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Invalid`] for an unknown property, or a text that is no value of its type.
     pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
-        let (_, spec) = self.0.schema.nodes.find(name)?;
-        let of = PropertyType::of(spec.ty.scalar);
-        Value::parse(of, text.as_bytes())
-            .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
+        self.0.schema.nodes.parse(name, text)
+    }
+
+    /// As [`PropertyGraph::parse`], of an edge property.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::parse`].
+    pub fn parse_of_edge(&self, name: &str, text: &str) -> Result<Value> {
+        self.0.schema.edges.parse(name, text)
     }
 }
 
 impl RowRef<'_> {
     /// Appends the value of a property; false if it is null.
-    fn get(&self, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+    pub(super) fn get(&self, property: u32, out: &mut Vec<u8>) -> Result<bool> {
         match self {
             RowRef::File(rows, row) => rows.get(*row, property, out),
             RowRef::Log(values) => {

@@ -30,7 +30,8 @@
 //!   compressed text; `blocks` stores them side by side, uncompressed
 //! - `texts`, `packed` and `elias_fano` encode strings, numbers and ascending numbers
 //! - `state` is a commit: the files (`base`) and the changes since (`logstore` with `timeline`);
-//!   `record` reads the edges of both as one list
+//!   `record` reads the edges of both as one list, `edge_search` finds edges by their properties,
+//!   and `query_order` sorts and counts what a query has found
 //! - `apply` makes a change, `log` reads and writes the log files, `property_store` is the writer,
 //!   and `compact` turns the log into files
 
@@ -48,6 +49,7 @@ mod column;
 mod compact;
 mod compressed_text;
 mod condition;
+mod edge_search;
 mod elias_fano;
 mod entry;
 pub mod export;
@@ -64,6 +66,7 @@ mod orphans;
 mod packed;
 mod project;
 mod property_store;
+mod query_order;
 mod record;
 mod replay;
 mod row;
@@ -94,7 +97,7 @@ pub use compact::CompactReport;
 pub use condition::Condition;
 pub use entry::{PropertyEntry, PropertyLayout, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
-pub use graph::{EdgeData, NodeOrder, PropertyGraph};
+pub use graph::{EdgeData, PropertyGraph};
 pub(crate) use import::TIME;
 pub use import::{
     ColumnHeader, IdSpaces, LoadOptions, LoadReport, MissingNodes, ParallelEdges, Reorder, Table,
@@ -105,6 +108,7 @@ pub use log::{Change, has_changes};
 pub use neighbors::{LogState, log_state};
 pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
+pub use query_order::QueryOrder;
 pub use record::EdgeRecord;
 pub use spec::PropertySpec;
 pub use temporal::Temporal;

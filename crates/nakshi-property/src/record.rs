@@ -8,6 +8,7 @@ use super::base::Shard;
 use super::condition::Condition;
 use super::graph::{EdgeData, PropertyGraph, RowRef};
 use super::logstore::Fragment;
+use super::query_order::QueryOrder;
 use super::row::{EdgeRow, RowValues};
 use super::state::RecordSources;
 use super::timeline::LogEdge;
@@ -223,6 +224,20 @@ impl PropertyGraph {
         edge_type: Option<&str>,
         properties: &[(&str, Condition)],
     ) -> Result<Vec<ExternalId>> {
+        self.find_neighbors(id, edge_type, properties, &QueryOrder::default())
+    }
+
+    /// As [`PropertyGraph::get_neighbor_ids`], in another order or only the first of them.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_neighbor_ids`]; [`Error::Invalid`] for an order by a property of lists.
+    pub fn find_neighbors(
+        &self,
+        id: &ExternalId,
+        edge_type: Option<&str>,
+        properties: &[(&str, Condition)],
+        order: &QueryOrder<'_>,
+    ) -> Result<Vec<ExternalId>> {
         let wanted = self.state().schema.nodes.wanted(properties)?;
         let mut seen = HashSet::new();
         let mut found = Vec::new();
@@ -231,59 +246,14 @@ impl PropertyGraph {
                 let narrow = u32::try_from(end);
                 let v = narrow.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
                 if seen.insert(end) && self.has(v, &wanted)? {
-                    found.push(self.state().external(end)?);
+                    found.push(end);
                 }
             }
         }
         if found.is_empty() {
             self.refuse_unknown_labels(properties)?;
         }
-        Ok(found)
-    }
-
-    /// Edges that meet all conditions, of which there must be at least one: source, type, and the
-    /// rest of each edge.
-    ///
-    /// # Errors
-    /// As [`PropertyGraph::get_node_ids`].
-    pub fn find_edges(
-        &self,
-        properties: &[(&str, Condition)],
-    ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
-        let wanted = self.state().schema.edges.wanted(properties)?;
-        let mut found = Vec::new();
-        if wanted.is_empty() {
-            return Err(Error::Invalid("name at least one property that edges shall have".into()));
-        }
-        let shards = self.state().base.shards();
-        for (number, shard) in (0..).zip(shards) {
-            for row in shard.edges.rows.find(&wanted)? {
-                let (node, ty) = shard.edges.of_row(row)?;
-                let v = u32::try_from(node * shards.len() as u64 + number).unwrap_or(u32::MAX);
-                let hidden =
-                    self.state().log.record(v, ty).is_some_and(|fragment| fragment.hides(row));
-                if self.state().has_file_edges(v) && !hidden {
-                    found.push(self.found(v, ty, EdgeLocation::Row(row))?);
-                }
-            }
-        }
-        for key in self.state().log.edge_candidates(&wanted) {
-            let Some(edge) = self.state().log.edge(key) else { continue };
-            if RowRef::Log(&edge.values).has(&wanted)? {
-                found.push(self.found(key.0, key.1, EdgeLocation::Log(edge))?);
-            }
-        }
-        Ok(found)
-    }
-
-    fn found(
-        &self,
-        v: VertexId,
-        ty: u64,
-        place: EdgeLocation<'_>,
-    ) -> Result<(ExternalId, &str, EdgeData<'_>)> {
-        let data = self.edge_data(&self.edge_record(v, ty, (0..0, None)), place)?;
-        Ok((self.state().external(v.into())?, self.state().schema.type_name(ty), data))
+        self.ordered(found, order)
     }
 
     /// The edge record of a node and a type; empty if it has no such edges.
@@ -295,7 +265,12 @@ impl PropertyGraph {
         Ok(self.edge_record(node, ty, self.state().record(node, ty)?))
     }
 
-    fn edge_record(&self, node: VertexId, ty: u64, parts: RecordSources<'_>) -> EdgeRecord {
+    pub(super) fn edge_record(
+        &self,
+        node: VertexId,
+        ty: u64,
+        parts: RecordSources<'_>,
+    ) -> EdgeRecord {
         EdgeRecord::new(self, node, ty, parts.0, parts.1.cloned())
     }
 

@@ -72,6 +72,17 @@ impl Properties {
         conditions.iter().map(wanted).collect()
     }
 
+    /// Parses a value of a property; see [`Value::parse`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an unknown property, or a text that is no value of its type.
+    pub(super) fn parse(&self, name: &str, text: &str) -> Result<Value> {
+        let (_, spec) = self.find(name)?;
+        let of = PropertyType::of(spec.ty.scalar);
+        Value::parse(of, text.as_bytes())
+            .map_err(|error| Error::Invalid(format!("property '{name}': {error}")))
+    }
+
     /// Returns true if every property that is not null has a number.
     fn knows(&self, properties: &[(String, Value)]) -> bool {
         let known = |(name, value): &(String, Value)| {

@@ -48,11 +48,28 @@ pub fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// Name of a property, and a condition on it as a tuple that begins with its kind.
 pub type Asked<'py> = (String, Bound<'py, PyTuple>);
 
-/// Conditions, with Python values or with values as text.
+/// Conditions on nodes, with Python values or with values as text.
 pub fn wanted(
     graph: &PropertyGraph,
     asked: Vec<Asked<'_>>,
     text: bool,
+) -> PyResult<Vec<(String, Condition)>> {
+    parsed(asked, text, |name, text| graph.parse(name, text))
+}
+
+/// Conditions on edges, with Python values or with values as text.
+pub fn wanted_of_edges(
+    graph: &PropertyGraph,
+    asked: Vec<Asked<'_>>,
+    text: bool,
+) -> PyResult<Vec<(String, Condition)>> {
+    parsed(asked, text, |name, text| graph.parse_of_edge(name, text))
+}
+
+fn parsed(
+    asked: Vec<Asked<'_>>,
+    text: bool,
+    parse: impl Fn(&str, &str) -> nakshi::store::Result<Value>,
 ) -> PyResult<Vec<(String, Condition)>> {
     let one = |(name, parts): Asked<'_>| {
         let value = |value: &Bound<'_, PyAny>| -> PyResult<Value> {
@@ -60,7 +77,7 @@ pub fn wanted(
                 return value_of(value);
             }
             let text = value.cast::<PyString>()?.to_str()?;
-            Ok(graph.parse(&name, text).map_err(Failure::from)?)
+            Ok(parse(&name, text).map_err(Failure::from)?)
         };
         let condition = condition(&parts, &value, 0)?;
         Ok((name, condition))

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nakshi::property::{
-    Change, EdgeData, IncomingEdge, LoadOptions, NodeOrder, Projection, PropertyGraph,
-    PropertyStore, Value, project, tao,
+    Change, EdgeData, IncomingEdge, LoadOptions, Projection, PropertyGraph, PropertyStore,
+    QueryOrder, Value, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::import;
@@ -15,11 +15,19 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::builders::hooks;
 use crate::call::long;
-use crate::conditions::{Asked, borrowed, value_of, wanted};
+use crate::conditions::{Asked, borrowed, value_of, wanted, wanted_of_edges};
 use crate::edge_record::{Record, record};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, json, of_id, of_value};
+
+/// Values with their counts, as Python objects.
+fn told_counts<'py>(
+    py: Python<'py>,
+    counts: &[(Value, u64)],
+) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
+    counts.iter().map(|(value, count)| Ok((of_value(py, value)?, *count))).collect()
+}
 
 /// Options of a compaction.
 pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
@@ -327,7 +335,7 @@ impl PyProperties {
     ) -> PyResult<Bound<'py, PyList>> {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
-        let order = NodeOrder { by: order_by, descending, limit };
+        let order = QueryOrder { by: order_by, descending, limit };
         let found = py.detach(|| graph.find_nodes(&borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
     }
@@ -353,12 +361,13 @@ impl PyProperties {
         let graph = &self.graph()?;
         let wanted = wanted(graph, properties, text)?;
         let counts = py.detach(|| graph.count_nodes_by(&borrowed(&wanted), by));
-        let counts = counts.map_err(Failure::from)?;
-        counts.iter().map(|(value, count)| Ok((of_value(py, value)?, *count))).collect()
+        told_counts(py, &counts.map_err(Failure::from)?)
     }
 
-    /// Destinations of a node's edges that meet all conditions.
-    #[pyo3(signature = (id, edge_type, properties, *, text = false))]
+    /// Destinations of a node's edges that meet all conditions, sorted by a property if `order_by`
+    /// names one.
+    #[pyo3(signature = (id, edge_type, properties, *, text = false, order_by = None, descending = false, limit = None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
     fn get_neighbor_ids<'py>(
         &self,
         py: Python<'py>,
@@ -366,10 +375,14 @@ impl PyProperties {
         edge_type: Option<&str>,
         properties: Vec<Asked<'py>>,
         text: bool,
+        order_by: Option<&str>,
+        descending: bool,
+        limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (graph, id) = (&self.graph()?, id_of(id)?);
         let wanted = wanted(graph, properties, text)?;
-        let found = py.detach(|| graph.get_neighbor_ids(&id, edge_type, &borrowed(&wanted)));
+        let order = QueryOrder { by: order_by, descending, limit };
+        let found = py.detach(|| graph.find_neighbors(&id, edge_type, &borrowed(&wanted), &order));
         ids(py, &found.map_err(Failure::from)?)
     }
 
@@ -436,19 +449,60 @@ impl PyProperties {
         edge(py, &found)
     }
 
-    /// Edges that meet all conditions: source, type, destination, time, properties.
+    /// Edges of a type, or of any, that meet all conditions: source, type, destination, time,
+    /// properties; sorted by a property if `order_by` names one.
+    #[pyo3(signature = (edge_type, properties, *, text = false, order_by = None, descending = false, limit = None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
     fn find_edges<'py>(
         &self,
         py: Python<'py>,
+        edge_type: Option<&str>,
         properties: Vec<Asked<'py>>,
+        text: bool,
+        order_by: Option<&str>,
+        descending: bool,
+        limit: Option<usize>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, String, Edge<'py>)>> {
         let graph = &self.graph()?;
-        let wanted = wanted(graph, properties, false)?;
-        let found = py.detach(|| graph.find_edges(&borrowed(&wanted))).map_err(Failure::from)?;
+        let wanted = wanted_of_edges(graph, properties, text)?;
+        let order = QueryOrder { by: order_by, descending, limit };
+        let found = py.detach(|| graph.find_edges_of(edge_type, &borrowed(&wanted), &order));
+        let found = found.map_err(Failure::from)?;
         let edge = |(source, ty, data): (ExternalId, &str, EdgeData<'_>)| {
             Ok((of_id(py, &source)?, ty.to_owned(), edge(py, &data)?))
         };
         found.into_iter().map(edge).collect()
+    }
+
+    /// Number of edges of a type, or of any, that meet all conditions.
+    #[pyo3(signature = (edge_type, properties, *, text = false))]
+    fn count_edges(
+        &self,
+        py: Python<'_>,
+        edge_type: Option<&str>,
+        properties: Vec<Asked<'_>>,
+        text: bool,
+    ) -> PyResult<u64> {
+        let graph = &self.graph()?;
+        let wanted = wanted_of_edges(graph, properties, text)?;
+        let count = py.detach(|| graph.count_edges(edge_type, &borrowed(&wanted)));
+        Ok(count.map_err(Failure::from)?)
+    }
+
+    /// Counts of the edges of a type, or of any, that meet all conditions, by the value of a property.
+    #[pyo3(signature = (edge_type, properties, by, *, text = false))]
+    fn count_edges_by<'py>(
+        &self,
+        py: Python<'py>,
+        edge_type: Option<&str>,
+        properties: Vec<Asked<'py>>,
+        by: &str,
+        text: bool,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, u64)>> {
+        let graph = &self.graph()?;
+        let wanted = wanted_of_edges(graph, properties, text)?;
+        let counts = py.detach(|| graph.count_edges_by(edge_type, &borrowed(&wanted), by));
+        told_counts(py, &counts.map_err(Failure::from)?)
     }
 
     /// TAO: all properties of an object, or `None`.

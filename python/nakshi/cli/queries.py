@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from ..edge_data import EdgeData
 from ..errors import BudgetError, UnsupportedError
 from . import lookups, options
 from .output import print_json, print_pairs
@@ -88,28 +89,27 @@ def neighbors(
             for place in reversed(range(len(record))):
                 edge = graph.get_edge_data(record, place)
                 if edge.destination in wanted:
-                    rows.append({"type": record.edge_type, **edge._asdict()})
-    if as_json:
-        print_json({"edges": _plain(rows)})
-        return
-    for row in rows:
-        told = " ".join(f"{name}={_shown(value)}" for name, value in row["properties"].items())
-        click.echo(f"{row['type']} {row['destination']} {row['timestamp']} {told}".rstrip())
+                    rows.append(_edge(record.edge_type, edge))
+    _list_edges(rows, as_json)
 
 
 @click.command()
 @click.argument("store", type=options.STORE)
 @click.argument("where", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--order-by", metavar="NAME", help="Sort by this property; nodes without it last.")
+@click.option("--edges", is_flag=True, help="Find edges, by their properties, in place of nodes.")
+@_TYPE
+@click.option("--order-by", metavar="NAME", help="Sort by this property; what lacks it comes last.")
 @click.option("--descending", is_flag=True, help="Begin with the greatest value.")
-@click.option("--limit", type=click.IntRange(0), help="Most nodes to list.")
-@click.option("--count", is_flag=True, help="Print the number of nodes only.")
-@click.option("--count-by", metavar="NAME", help="Count the nodes by the value of this property.")
+@click.option("--limit", type=click.IntRange(0), help="Most nodes or edges to list.")
+@click.option("--count", is_flag=True, help="Print their number only.")
+@click.option("--count-by", metavar="NAME", help="Count them by the value of this property.")
 @options.memory
 @options.as_json
 def find(
     store: str,
     where: tuple[str, ...],
+    edges: bool,
+    edge_type: str | None,
     order_by: str | None,
     descending: bool,
     limit: int | None,
@@ -118,26 +118,41 @@ def find(
     memory: int | None,
     as_json: bool,
 ) -> None:
-    """List the nodes of STORE that meet all conditions; all nodes without one.
+    """List the nodes of STORE that meet all conditions, or with --edges the edges.
 
     Conditions are NAME=VALUE, NAME!=VALUE, <, <=, > and >=, NAME~PART for text that contains
     PART, NAME^=PREFIX for text that starts with PREFIX, and !NAME for nodes without the property.
+    'NAME in (A,B)' takes any of some values, 'NAME notin (A,B)' none of them, and 'C1 or C2' joins
+    conditions on one property: 'age<18 or age>=65'.
     """
     queries, wanted = _open(store, memory)._queries, _wanted(where)
+    order: dict[str, Any] = {"order_by": order_by, "descending": descending, "limit": limit}
+    if edge_type is not None and not edges:
+        raise click.UsageError("--type is a type of edges; it goes with --edges")
+    of = "edges" if edges else "nodes"
     if count_by is not None:
-        counts = queries.count_nodes_by(wanted, count_by, text=True)
-        if as_json:
-            print_json({"counts": [{"value": _plain(v), "nodes": n} for v, n in counts]})
+        if edges:
+            counts = queries.count_edges_by(edge_type, wanted, count_by, text=True)
         else:
-            print_pairs([(_shown(value), f"{nodes:,}") for value, nodes in counts[:limit]])
+            counts = queries.count_nodes_by(wanted, count_by, text=True)
+        if as_json:
+            print_json({"counts": [{"value": _plain(v), of: n} for v, n in counts]})
+        else:
+            print_pairs([(_shown(value), f"{number:,}") for value, number in counts[:limit]])
     elif count:
-        nodes = queries.count_nodes(wanted, text=True)
-        print_json({"nodes": nodes}) if as_json else click.echo(nodes)
+        if edges:
+            number = queries.count_edges(edge_type, wanted, text=True)
+        else:
+            number = queries.count_nodes(wanted, text=True)
+        print_json({of: number}) if as_json else click.echo(number)
+    elif edges:
+        rows = [
+            {"source": source, **_edge(ty, EdgeData(*edge))}
+            for source, ty, edge in queries.find_edges(edge_type, wanted, text=True, **order)
+        ]
+        _list_edges(rows, as_json)
     else:
-        found = queries.get_node_ids(
-            wanted, text=True, order_by=order_by, descending=descending, limit=limit
-        )
-        _list(found, as_json)
+        _list(queries.get_node_ids(wanted, text=True, **order), as_json)
 
 
 def open_properties(store: str) -> Graph:
@@ -166,20 +181,52 @@ def _open(store: str, memory: int | None) -> Graph:
 
 def _wanted(where: tuple[str, ...]) -> list[tuple[str, tuple[Any, ...]]]:
     """Name and parts of each condition."""
-    wanted: list[tuple[str, tuple[Any, ...]]] = []
-    for condition in where:
-        if condition.startswith("!") and len(condition) > 1:
-            wanted.append((condition[1:], ("null",)))
-            continue
-        found = re.match(r"([^=~<>!^]+)(!=|>=|<=|\^=|[=~<>])(.*)", condition, re.DOTALL)
-        if found is None:
-            raise click.UsageError(
-                f"'{condition}' is no condition; write NAME=VALUE, !=, <, <=, >, >=, NAME~PART, "
-                "NAME^=PREFIX, or !NAME for no value"
-            )
-        name, sign, value = found.groups()
-        wanted.append((name, _SIGNS[sign](value)))
-    return wanted
+    return [_joined(text) for text in where]
+
+
+def _joined(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Name and parts of a condition, or of several on one property that ``or`` joins.
+
+    An ``or`` joins only what reads as a condition: in ``title=trick or treat`` it is part of the value.
+    """
+    pieces = re.split(r"\s+or\s+", text)
+    alternatives = [pieces[0]]
+    for piece in pieces[1:]:
+        if _condition(piece) is None:
+            alternatives[-1] += f" or {piece}"
+        else:
+            alternatives.append(piece)
+    parsed = [_condition(one) or _refuse(one) for one in alternatives]
+    names = dict.fromkeys(name for name, _ in parsed)
+    if len(names) > 1:
+        raise click.UsageError(
+            f"'{text}' joins conditions on {' and '.join(names)}; 'or' is for conditions on one property"
+        )
+    name, parts = parsed[0]
+    return name, parts if len(parsed) == 1 else ("or", *(one for _, one in parsed))
+
+
+def _condition(text: str) -> tuple[str, tuple[Any, ...]] | None:
+    """Name and parts of one condition; ``None`` if the text is none."""
+    if text.startswith("!") and len(text) > 1 and re.search(r"[=~<>^]", text) is None:
+        return text[1:], ("null",)
+    found = re.fullmatch(r"(\S+)\s+(in|notin)\s*\((.*)\)", text, re.DOTALL)
+    if found is not None:
+        name, sign, values = found.groups()
+        some = ("in", *(value.strip() for value in values.split(",")))
+        return name, some if sign == "in" else ("not", some)
+    found = re.match(r"([^=~<>!^]+)(!=|>=|<=|\^=|[=~<>])(.*)", text, re.DOTALL)
+    if found is None:
+        return None
+    name, sign, value = found.groups()
+    return name, _SIGNS[sign](value)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise click.UsageError(
+        f"'{text}' is no condition; write NAME=VALUE, !=, <, <=, >, >=, NAME~PART, NAME^=PREFIX, "
+        "'NAME in (A,B)', or !NAME for no value"
+    )
 
 
 #: Conditions by their sign, as in `nakshi.property`.
@@ -193,6 +240,20 @@ _SIGNS: dict[str, Callable[[str], tuple[Any, ...]]] = {
     "<": lambda value: ("range", None, False, value, False),
     "<=": lambda value: ("range", None, False, value, True),
 }
+
+
+def _edge(ty: str, edge: EdgeData) -> dict[str, Any]:
+    return {"type": ty, **edge._asdict()}
+
+
+def _list_edges(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json({"edges": _plain(rows)})
+        return
+    for row in rows:
+        words = [_shown(value) for name, value in row.items() if name != "properties"]
+        words += [f"{name}={_shown(value)}" for name, value in row["properties"].items()]
+        click.echo(" ".join(words))
 
 
 def _list(ids: list[Any], as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use nakshi_property::{Condition, NodeOrder, PropertyGraph, Value};
+use nakshi_property::{Condition, EdgeData, PropertyGraph, QueryOrder, Value};
 use proptest::prelude::*;
 
 use super::model::{Edge, Model, Properties, id, number};
@@ -139,7 +139,57 @@ pub fn compare_conditions(graph: &PropertyGraph, model: &Model) -> Result<(), Te
         }
     }
     compare_orders(graph, model)?;
-    compare_counts(graph, model)
+    compare_counts(graph, model)?;
+    compare_edges(graph, model)
+}
+
+/// Compares edges by time and by age, of each type and of all, and their counts by age. Seen red with
+/// edges without the property first, and with counts that ignored the type.
+fn compare_edges(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
+    let has_age = graph.edge_properties().iter().any(|spec| spec.name == "age");
+    let types = graph.edge_types().iter().map(|ty| Some(ty.as_str())).chain([None]);
+    for ty in types {
+        let edges: Vec<&Edge> =
+            model.edges.iter().filter(|edge| ty.is_none_or(|ty| edge.ty == ty)).collect();
+        prop_assert_eq!(graph.count_edges(ty, &[]).unwrap(), edges.len() as u64);
+        for (descending, limit) in [(false, None), (true, Some(3))] {
+            let sorted = |by| {
+                let order = QueryOrder { by: Some(by), descending, limit };
+                graph.find_edges_of(ty, &[], &order).unwrap()
+            };
+            let flip = |value: i64| if descending { -value } else { value };
+            let mut times: Vec<i64> = edges.iter().map(|edge| edge.time).collect();
+            times.sort_by_key(|time| flip(*time));
+            times.truncate(limit.unwrap_or(usize::MAX));
+            let found: Vec<i64> =
+                sorted("timestamp").iter().map(|(_, _, data)| data.timestamp).collect();
+            prop_assert_eq!(found, times);
+            if has_age {
+                let age = |value: Option<&Value>| match value {
+                    Some(Value::Int(age)) => Some(*age),
+                    _ => None,
+                };
+                let mut ages: Vec<Option<i64>> =
+                    edges.iter().map(|edge| age(edge.properties.get("age"))).collect();
+                ages.sort_by_key(|age| (age.is_none(), flip(age.unwrap_or(0))));
+                ages.truncate(limit.unwrap_or(usize::MAX));
+                let of = |data: &EdgeData<'_>| {
+                    age(data.properties.iter().find(|(name, _)| *name == "age").map(|(_, v)| v))
+                };
+                let found: Vec<Option<i64>> =
+                    sorted("age").iter().map(|(_, _, data)| of(data)).collect();
+                prop_assert_eq!(found, ages);
+            }
+        }
+        if has_age {
+            for (value, count) in graph.count_edges_by(ty, &[], "age").unwrap() {
+                let wanted = if value == Value::Null { None } else { Some(&value) };
+                let expected = edges.iter().filter(|edge| edge.properties.get("age") == wanted);
+                prop_assert_eq!(count, expected.count() as u64);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Compares nodes in the order of their age, with those without an age last.
@@ -149,7 +199,7 @@ fn compare_orders(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseEr
         _ => None,
     };
     for (descending, limit) in [(false, None), (true, None), (false, Some(3)), (true, Some(1))] {
-        let order = NodeOrder { by: Some("age"), descending, limit };
+        let order = QueryOrder { by: Some("age"), descending, limit };
         let found = graph.find_nodes(&[], &order).unwrap();
         let found: Vec<Option<i64>> = found.iter().map(|id| age(&number(id))).collect();
         let mut expected: Vec<Option<i64>> = model.nodes.keys().map(age).collect();
@@ -161,7 +211,7 @@ fn compare_orders(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseEr
         expected.truncate(limit.unwrap_or(usize::MAX));
         prop_assert_eq!(found, expected);
     }
-    let lists = NodeOrder { by: Some("tags"), ..NodeOrder::default() };
+    let lists = QueryOrder { by: Some("tags"), ..QueryOrder::default() };
     prop_assert!(graph.find_nodes(&[], &lists).is_err());
     Ok(())
 }

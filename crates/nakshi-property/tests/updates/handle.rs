@@ -134,8 +134,8 @@ fn many_changes_come_one_by_one() {
     let never = CancelToken::new();
     assert_eq!(store.commit_all((0..10).map(|i| Ok(update(i))), &never).unwrap(), 10);
     assert_eq!(store.snapshot().commit(), 1);
-    // 40 MB of changes; a commit has at most 32 MiB.
-    assert_eq!(store.commit_all((0..400).map(|i| Ok(update(i))), &never).unwrap(), 400);
+    // 6 MB of changes; a commit has at most 4 MiB.
+    assert_eq!(store.commit_all((0..60).map(|i| Ok(update(i))), &never).unwrap(), 60);
     assert_eq!(store.snapshot().commit(), 3);
     assert_eq!(store.commit_all(std::iter::empty(), &never).unwrap(), 0);
     let cancel = CancelToken::new();

@@ -1,0 +1,167 @@
+//! Queries that find edges by their types and properties.
+
+use super::condition::{Condition, Predicate};
+use super::graph::{EdgeData, PropertyGraph, RowRef};
+use super::import::TIME;
+use super::query_order::{QueryOrder, ValueCounts};
+use super::record::EdgeLocation;
+use super::value::{PropertyType, Scalar, Value};
+use nakshi_store::{Error, ExternalId, Result, VertexId};
+
+/// An edge that a query has found.
+struct FoundEdge<'g> {
+    source: VertexId,
+    ty: u64,
+    place: EdgeLocation<'g>,
+}
+
+impl PropertyGraph {
+    /// Edges that meet all conditions: source, type, and the rest of each edge.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::get_node_ids`].
+    pub fn find_edges(
+        &self,
+        properties: &[(&str, Condition)],
+    ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
+        self.find_edges_of(None, properties, &QueryOrder::default())
+    }
+
+    /// As [`PropertyGraph::find_edges`], of a type only, in another order, or only the first of them.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::find_edges`]; [`Error::Invalid`] for an unknown type, or an order by a
+    /// property of lists.
+    pub fn find_edges_of(
+        &self,
+        edge_type: Option<&str>,
+        properties: &[(&str, Condition)],
+        order: &QueryOrder<'_>,
+    ) -> Result<Vec<(ExternalId, &str, EdgeData<'_>)>> {
+        let mut found = self.matching_edges(edge_type, properties)?;
+        let known = &self.state().schema.edges;
+        if let Some(name) = order.by {
+            let by_time = name == TIME && known.find(name).is_err();
+            let property = if by_time { None } else { Some(known.sortable(name)?) };
+            found = order.sort(found, |edge| match property {
+                Some(property) => self.edge_value(edge, property),
+                None => self.encoded_time(edge).map(Some),
+            })?;
+        }
+        order.cut(&mut found);
+        let told = |edge: FoundEdge<'_>| {
+            let state = self.state();
+            let record = self.edge_record(edge.source, edge.ty, (0..0, None));
+            let data = self.edge_data(&record, edge.place)?;
+            Ok((state.external(edge.source.into())?, state.schema.type_name(edge.ty), data))
+        };
+        found.into_iter().map(told).collect()
+    }
+
+    /// Number of edges of a type, or of any, that meet all conditions.
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::find_edges_of`].
+    pub fn count_edges(
+        &self,
+        edge_type: Option<&str>,
+        properties: &[(&str, Condition)],
+    ) -> Result<u64> {
+        if edge_type.is_none() && properties.is_empty() {
+            return Ok(self.num_edges());
+        }
+        Ok(self.matching_edges(edge_type, properties)?.len() as u64)
+    }
+
+    /// Counts of the edges of a type, or of any, that meet all conditions, by the value of a property:
+    /// as [`PropertyGraph::count_nodes_by`].
+    ///
+    /// # Errors
+    /// As [`PropertyGraph::find_edges`].
+    pub fn count_edges_by(
+        &self,
+        edge_type: Option<&str>,
+        properties: &[(&str, Condition)],
+        by: &str,
+    ) -> Result<Vec<(Value, u64)>> {
+        let (property, spec) = self.state().schema.edges.find(by)?;
+        let mut counts = ValueCounts::new(spec.ty.list);
+        for edge in self.matching_edges(edge_type, properties)? {
+            counts.add(self.edge_value(&edge, property)?);
+        }
+        self.decoded(counts, spec)
+    }
+
+    /// Edges that meet all conditions: those of the files in the order of their rows, then new ones.
+    fn matching_edges(
+        &self,
+        edge_type: Option<&str>,
+        properties: &[(&str, Condition)],
+    ) -> Result<Vec<FoundEdge<'_>>> {
+        let state = self.state();
+        let wanted = state.schema.edges.wanted(properties)?;
+        let ty = edge_type.map(|name| state.schema.known_type(name)).transpose()?;
+        let mut found = Vec::new();
+        let shards = state.base.shards();
+        for (number, shard) in (0..).zip(shards) {
+            let rows = match wanted.is_empty() {
+                true => (0..shard.edges.rows.len()).collect(),
+                false => shard.edges.rows.find(&wanted)?,
+            };
+            for row in rows {
+                let (node, of) = shard.edges.of_row(row)?;
+                let source = u32::try_from(node * shards.len() as u64 + number).unwrap_or(u32::MAX);
+                let hidden = || state.log.record(source, of).is_some_and(|f| f.hides(row));
+                if ty.is_none_or(|ty| ty == of) && state.has_file_edges(source) && !hidden() {
+                    found.push(FoundEdge { source, ty: of, place: EdgeLocation::Row(row) });
+                }
+            }
+        }
+        self.add_new_edges(ty, &wanted, &mut found)?;
+        Ok(found)
+    }
+
+    /// Adds the edges of the log that meet all conditions.
+    fn add_new_edges<'g>(
+        &'g self,
+        ty: Option<u64>,
+        wanted: &[(u32, Predicate)],
+        found: &mut Vec<FoundEdge<'g>>,
+    ) -> Result<()> {
+        for key in self.state().log.edge_candidates(wanted) {
+            let Some(edge) = self.state().log.edge(key) else { continue };
+            if ty.is_none_or(|ty| ty == key.1) && RowRef::Log(&edge.values).has(wanted)? {
+                found.push(FoundEdge { source: key.0, ty: key.1, place: EdgeLocation::Log(edge) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The encoded value of an edge's property.
+    fn edge_value(&self, edge: &FoundEdge<'_>, property: u32) -> Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        let there = match edge.place {
+            EdgeLocation::Log(new) => RowRef::Log(&new.values).get(property, &mut bytes)?,
+            EdgeLocation::Row(row) => {
+                let (shard, _) = self.state().base.place(edge.source)?;
+                shard.edges.rows.get(row, property, &mut bytes)?
+            }
+        };
+        Ok(there.then_some(bytes))
+    }
+
+    /// The time of an edge as the bytes of an integer property, which sort as it does.
+    fn encoded_time(&self, edge: &FoundEdge<'_>) -> Result<Vec<u8>> {
+        let time = match edge.place {
+            EdgeLocation::Log(new) => new.time,
+            EdgeLocation::Row(row) => {
+                self.state().base.place(edge.source)?.0.edges.rows.time(row)?
+            }
+        };
+        let mut bytes = Vec::new();
+        match Value::Int(time).encode(PropertyType::of(Scalar::Int), &mut bytes)? {
+            true => Ok(bytes),
+            false => Err(Error::Internal("a time is null")),
+        }
+    }
+}
