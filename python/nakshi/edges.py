@@ -133,14 +133,31 @@ def _rows(matrix: Any, options: dict[str, Any]) -> tuple[Any, Any, Any | None]:
             f"a matrix of shape {matrix.shape} is no graph; it must be square, a row and a "
             "column for each vertex"
         )
-    compressed = _sound(matrix).tocsr()
+    sound = _sound(matrix)
+    if sound.format == "coo":
+        starts, columns, data = _by_row(sound)
+    else:
+        compressed = sound.tocsr()
+        starts, columns, data = compressed.indptr, compressed.indices, compressed.data
     weights = None
     if options.get("weighted"):
-        weights = _array(compressed.data)
+        weights = _array(data)
         if weights.dtype.kind == "u":
             weights = weights.astype(np.float64)
-    rows, columns = (np.ascontiguousarray(a) for a in (compressed.indptr, compressed.indices))
-    return rows, columns, weights
+    return np.ascontiguousarray(starts), np.ascontiguousarray(columns), weights
+
+
+def _by_row(matrix: Any) -> tuple[Any, Any, Any]:
+    """Row pointers, columns and data of a matrix of coordinates.
+
+    SciPy's conversion adds up entries in the same place; here they stay, and ``duplicates=`` decides.
+    """
+    import numpy as np
+
+    order = np.argsort(matrix.row, kind="stable")
+    counts = np.bincount(matrix.row, minlength=matrix.shape[0])
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    return starts, matrix.col[order], matrix.data[order]
 
 
 def _sound(matrix: Any) -> Any:

@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from .edges import Edges, Nodes
     from .tables import Columns, Tables
 
-__all__ = ["algorithms", "backup", "build", "check", "export", "generate", "open_store"]
+__all__ = [
+    "algorithms",
+    "backup",
+    "build",
+    "check",
+    "estimate_import",
+    "export",
+    "generate",
+    "open_store",
+]
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -91,7 +100,8 @@ def build(
               of targets; of two or three edges the latter looks like the former, and a tuple of arrays
               says which it is;
             - a square SciPy sparse matrix: an edge ``i -> j`` for every stored entry, vertices
-              ``0`` to ``n - 1`` whether or not they have edges;
+              ``0`` to ``n - 1`` whether or not they have edges; what becomes of entries in the same
+              place, which SciPy would add up, ``duplicates`` says;
             - a graph of NetworkX or igraph, whose own direction counts. Where edges have no attribute
               but a numeric ``weight``, and nodes none, it becomes weights; any other attribute makes a
               store with properties, in which an undirected edge is two, one each way. The node
@@ -157,7 +167,8 @@ def build(
         stripes: existing directories, best one on each disk, over which edge lists and weights are
             spread, a mebibyte at a time; all other files are in ``path``. The directories must not
             be moved, because the store records their absolute paths.
-        seed: seed of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``.
+        seed: seed of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``; other layouts draw
+            nothing and refuse it.
         memory: memory cap for the import, 1 GiB by default and at least 64 MiB; larger data are
             sorted on disk.
         threads: worker threads; by default all cores, and at most one for 16 MiB of memory.
@@ -269,6 +280,42 @@ def _plain(options: dict[str, Any]) -> dict[str, Any]:
     options["columns"] = None if columns is None else [str(column) for column in columns]
     options["duplicates"] = options.get("duplicates") or "drop"
     return options
+
+
+def estimate_import(
+    *,
+    properties: bool = False,
+    layout: Layout | PropertyLayout = "auto",
+    property_layout: PropertyLayout | None = None,
+    searchable: Sequence[str] = (),
+) -> dict[str, int]:
+    """Memory that :func:`build` needs, whatever the size of the input: it sorts on disk.
+
+    Args:
+        properties: whether tables with properties are imported.
+        layout, property_layout, searchable: as for :func:`build`.
+
+    Returns:
+        Bytes: ``minimum``, the smallest ``memory=`` that works, and ``default``.
+
+    Raises:
+        ParameterError: the memory of this layout depends on the graph: import it with
+            ``layout="original"``, and see :meth:`Graph.estimate` with ``"layout"``.
+    """
+    named = property_layout
+    if layout in get_args(PropertyLayout):
+        named = named or layout  # type: ignore[assignment]
+    elif layout not in reorder.IMPORTED:
+        raise ParameterError(
+            f"the memory for layout='{layout}' depends on the graph; import it with "
+            f"layout='original', and call g.estimate('layout', order='{layout}')"
+        )
+    names = [searchable] if isinstance(searchable, str) else list(searchable)
+    if not properties and (named or names):
+        raise ParameterError("property_layout and searchable are of properties; give properties=True")
+    kind = (named or "columns") if properties else None
+    minimum, usual = _core.import_memory(kind, searchable=names)
+    return {"minimum": minimum, "default": usual}
 
 
 def generate(

@@ -91,6 +91,22 @@ def test_sparse(form: str, kind: str, tmp_path: Path) -> None:
     assert graph.sssp(source=0).to_dict() == {0: 0, 1: 1, 2: 3, 3: 7, 4: None, 5: None}
 
 
+@pytest.mark.parametrize(("duplicates", "weight"), [(None, 2.0), ("sum", 5.0)])
+def test_entries_in_the_same_place(duplicates: Any, weight: float, tmp_path: Path) -> None:
+    """SciPy's conversion would add them up without a word."""
+    matrix = sp.coo_matrix(([3.0, 2.0], ([0, 0], [1, 1])), shape=(2, 2))
+    graph = nakshi.build(tmp_path / "s", matrix, weighted=True, duplicates=duplicates)
+    assert graph.sssp(source=0)[1] == weight
+    assert graph.info()["import"]["duplicates"] == 1
+
+
+@pytest.mark.parametrize("layout", ["auto", "degree", "original"])
+def test_a_seed_without_a_draw_is_refused(layout: Layout, tmp_path: Path) -> None:
+    with pytest.raises(nakshi.errors.ParameterError, match=f"seed.*random.*'{layout}'"):
+        nakshi.build(tmp_path / "s", ([1], [2]), layout=layout, seed=3)
+    nakshi.build(tmp_path / "s", ([1], [2]), layout="bisection", seed=3)
+
+
 def test_matrix_must_be_square(tmp_path: Path) -> None:
     with pytest.raises(nakshi.ParameterError, match="square"):
         nakshi.build(tmp_path / "s", sp.coo_matrix((2, 3)))

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .conftest import SCALE
+from .conftest import SCALE, run_cli
 
 MIB = 1 << 20
 
@@ -55,6 +55,29 @@ def text(path: Path, size: int, kind: str) -> Path:
     table.write_csv(path, include_header=False)
     assert path.stat().st_size >= size
     return path
+
+
+@pytest.mark.parametrize("layout", ["plain", "columns", "zipg", "blocks", "searchable"])
+def test_the_estimate_is_the_least_that_works(layout: str, tmp_path: Path) -> None:
+    """Seen red with the estimate of another layout."""
+    edges = pl.DataFrame({"source": [1, 2], "target": [2, 3], "note": ["a", "b"]})
+    given: dict[str, Any] = {"properties": layout != "plain"}
+    if layout == "searchable":
+        given["searchable"] = ["note"]
+    elif layout != "plain":
+        given["property_layout"] = layout
+    minimum = nakshi.estimate_import(**given)["minimum"]
+    with pytest.raises(nakshi.BudgetError):
+        nakshi.build(tmp_path / "less", edges, memory=minimum - 1, **given)
+    nakshi.build(tmp_path / "g", edges, memory=minimum, **given)
+    words = ["estimate", "import", "--json", "--memory", str(minimum - 1)]
+    words += ["--properties"] if given["properties"] else []
+    for option in ("property_layout", "searchable"):
+        for value in [given[option]] if isinstance(given.get(option), str) else given.get(option, ()):
+            words += [f"--{option.replace('_', '-')}", value]
+    assert run_cli(*words).json["fits"] is False
+    with pytest.raises(nakshi.ParameterError, match="estimate"):
+        nakshi.estimate_import(layout="norder")
 
 
 CAPS = [64] if SCALE == 1 else [64, 128, 256]

@@ -163,6 +163,14 @@ def test_conditions(graph: nakshi.Graph) -> None:
             ("bob", "dan"),
         ]
         assert len(graph.find_edges({"note": nakshi.is_null()}, limit=1)) == 1
+        newest = graph.find_edges(order_by="timestamp", descending=True, limit=2)
+        assert [edge.timestamp for _, _, edge in newest] == [7, 5]
+        noted = graph.find_edges(edge_type="follows", order_by="note")
+        assert [edge.properties.get("note") for _, _, edge in noted] == ["hi", None, None]
+        assert graph.count_edges() == 4 and graph.count_edges(edge_type="follows") == 3
+        assert graph.count_edges({"note": nakshi.starts("h")}) == 1
+        assert graph.count_edges(by="note", edge_type="follows") == {None: 2, "hi": 1}
+        assert graph.get_neighbor_ids("ann", order_by="age", limit=1) == ["bob"]
         assert graph.search.find({"age": nakshi.ge(40)}) == ["eve"]
         assert graph.get_node_ids(order_by="age")[:3] == ["bob", "ann", "eve"]
         first = graph.get_node_ids(order_by="age", descending=True, limit=2)
@@ -175,6 +183,10 @@ def test_conditions(graph: nakshi.Graph) -> None:
         graph.get_node_ids(order_by="tags")
     with pytest.raises(ParameterError, match="limit"):
         graph.get_node_ids(limit=-1)
+    with pytest.raises(ParameterError, match="every edge"):
+        graph.find_edges()
+    with pytest.raises(ParameterError, match="folows.*follows"):
+        graph.count_edges(edge_type="folows")
     with pytest.raises(ParameterError, match="int"):
         graph.get_node_ids({"age": nakshi.gt("old")})
     with pytest.raises(TypeError, match="&"):
@@ -258,7 +270,23 @@ def test_command_line(graph: nakshi.Graph, tmp_path: Path) -> None:
     assert run_cli("neighbors", store, "ann", "--where", "city~slo").out.split() == ["bob"]
     shown = run_cli("neighbors", store, "ann", "--type", "follows", "--edges").out.splitlines()
     assert shown == ["follows bob 5 note=hi", "follows cid 2"]
+    assert run_cli("find", store, "city in (Oslo, Bern)").out.split() == ["bob"]
+    assert sorted(run_cli("find", store, "city notin (Oslo,Bern)").out.split()) == [
+        "ann",
+        "cid",
+        "dan",
+    ]
+    assert sorted(run_cli("find", store, "age<30 or age>30").out.split()) == ["ann", "bob"]
+    assert sorted(run_cli("find", store, "!age or age=28").out.split()) == ["bob", "cid", "dan"]
+    assert run_cli("find", store, "name~this or that").out == ""
+    shown = run_cli("find", store, "--edges", "--type", "follows", "--order-by", "timestamp")
+    assert shown.out.splitlines()[-1] == "ann follows bob 5 note=hi"
+    assert run_cli("find", store, "--edges", "note=hi", "--count").out.split() == ["1"]
+    counted = run_cli("find", store, "--edges", "--count-by", "note", "--json").out
+    assert {"value": "hi", "edges": 1} in json.loads(counted)["counts"]
     for words, mention in (
+        (["find", store, "age=3 or city=Oslo"], "one property"),
+        (["find", store, "--type", "follows"], "--edges"),
         (["get", store, "eve"], "eve"),
         (["find", store, "age=old"], "old"),
         (["find", store, "age"], "NAME=VALUE"),

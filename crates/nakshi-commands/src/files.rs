@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::table::Table;
 use crate::{Error, Result};
 use nakshi_engine::CancelToken;
+use nakshi_io::StandardOutput;
 
 /// Formats of the rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,9 +76,14 @@ pub fn write(
 ) -> Result<()> {
     let format = format.map_or_else(|| RowFormat::of(path), Ok)?;
     if path.as_os_str() == "-" {
-        let mut out = std::io::stdout();
-        write_rows(table, path, format, true, &mut out, cancel)?;
-        return out.flush().map_err(|error| nakshi_store::Error::io("write", path, error).into());
+        let mut out = StandardOutput::new(cancel)
+            .map_err(|error| nakshi_store::Error::io("write", path, error))?;
+        let written = write_rows(table, path, format, true, &mut out, cancel);
+        return if cancel.is_cancelled() {
+            Err(nakshi_engine::Error::Cancelled.into())
+        } else {
+            written
+        };
     }
     let mut partial = Partial::create(path)?;
     write_rows(table, path, format, false, &mut partial.file, cancel)?;

@@ -11,6 +11,20 @@ pub fn release_freed_memory() {
     }
 }
 
+/// Makes the allocator merge small pieces of memory with free ones beside them when they are freed.
+///
+/// glibc otherwise collects freed pieces of up to 128 bytes, and merges all of them during one later
+/// call. A large log is a tree of millions of such pieces: in a store of five million changed nodes,
+/// one call to `free` took 1.9 s, for which neither Ctrl-C nor another thread could do anything. Does
+/// nothing with another allocator.
+pub fn merge_freed_memory_at_once() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the call changes a setting of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_MXFAST, 0);
+    }
+}
+
 /// Asks for huge pages inside a fresh allocation that has not been touched, so that random reads of
 /// it cost fewer page walks. Without effect where the system has none.
 pub fn prefer_huge_pages<T>(memory: &mut [T]) {

@@ -6,11 +6,13 @@
 //! * [`PageCache`], [`CachedReader`]: selected reads with tasks on cached pages; [`CachedFile`]:
 //!   for threads that each wait for their own bytes
 //! * [`IoStats`]: counters of reads, and of the used part of the pages read
-//! * [`wait_readable`]: waiting for a pipe, with a time-out
+//! * [`wait_readable`]: waiting for a pipe, with a time-out; [`StandardOutput`]: a pipe whose reader may
+//!   be slow
 //! * [`run_workers`], [`run_beside`]: the threads of one call, which either all start or do no work
 //! * [`run_in_child`]: work in a child process, which can be killed at any time
 //! * [`Size`], [`Cap`]: sizes in bytes as errors print them
-//! * [`release_freed_memory`], [`prefer_huge_pages`]: ordinary memory and the system
+//! * [`release_freed_memory`], [`merge_freed_memory_at_once`], [`prefer_huge_pages`]: ordinary memory
+//!   and the system
 //! * [`write`](mod@write): durable, atomic, fault-injected writing
 //!
 //! This is the only crate with system calls that need `unsafe`, and the seam at which every fault
@@ -32,6 +34,7 @@ mod paged_file;
 mod resident;
 mod size;
 mod stats;
+mod stdout;
 mod stripe;
 mod wait;
 mod workers;
@@ -50,11 +53,12 @@ pub use checksum::{PageHasher, Salt, page_checksum};
 pub use child::{ChildExit, run_in_child};
 pub use error::{Error, Result};
 pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
-pub use heap::{prefer_huge_pages, release_freed_memory};
+pub use heap::{merge_freed_memory_at_once, prefer_huge_pages, release_freed_memory};
 pub use paged_file::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
 pub use size::{Cap, Size};
 pub use stats::{IoSnapshot, IoStats, TracedRead};
+pub use stdout::StandardOutput;
 pub use stripe::Striping;
 pub use wait::wait_readable;
 pub use workers::{WorkerError, panicked, run_beside, run_workers};

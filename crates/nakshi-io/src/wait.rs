@@ -12,8 +12,19 @@ use std::time::Duration;
 /// # Errors
 /// The errors of `poll`.
 pub fn wait_readable(source: &impl AsFd, timeout: Duration) -> io::Result<bool> {
-    let fd = source.as_fd().as_raw_fd();
-    let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    wait(source, libc::POLLIN, timeout)
+}
+
+/// Waits until `sink` takes bytes, or will never take any, for at most `timeout`; returns true if so.
+///
+/// # Errors
+/// The errors of `poll`.
+pub(crate) fn wait_writable(sink: &impl AsFd, timeout: Duration) -> io::Result<bool> {
+    wait(sink, libc::POLLOUT, timeout)
+}
+
+fn wait(file: &impl AsFd, events: libc::c_short, timeout: Duration) -> io::Result<bool> {
+    let mut wanted = libc::pollfd { fd: file.as_fd().as_raw_fd(), events, revents: 0 };
     let timeout = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one entry, which lives across the call, with a borrowed descriptor.
     match unsafe { libc::poll(&raw mut wanted, 1, timeout) } {

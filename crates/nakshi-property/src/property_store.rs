@@ -30,9 +30,8 @@ const GROUP_WAIT_SHARE: u32 = 4;
 const SPIN_TIME: Duration = Duration::from_micros(300);
 /// How long a forked child waits for a lock that a thread of its parent may have held when it forked.
 const FORK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes of changes at which [`PropertyStore::commit_all`] begins another commit. Nobody can stop a
-/// commit that is being written, nor the allocator while it merges what a commit has freed: with
-/// 32 MiB, Ctrl-C waited 2 s in a store of five million changed nodes.
+/// Bytes of changes at which [`PropertyStore::commit_all`] begins another commit. A commit that is
+/// being written cannot be stopped, and all that it replaces is freed together.
 const COMMIT: usize = 4 << 20;
 
 /// A store with properties that can be changed.

@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::edge_record::{Record, RecordIterator};
     #[pymodule_export]
-    use crate::load::{columns, load};
+    use crate::load::{columns, import_memory, load};
     #[pymodule_export]
     use crate::lookup::{
         EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, sample_neighbors,
@@ -58,6 +58,12 @@ mod _core {
     use crate::workloads::{
         measure_appends, measure_compaction, measure_friends, measure_linkbench, measure_queries,
     };
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        nakshi::io::merge_freed_memory_at_once();
+        Ok(())
+    }
 
     /// Version of the package.
     #[allow(non_upper_case_globals)] // Python's name for it.

@@ -6,7 +6,7 @@ use nakshi::property::{
     ColumnHeader, IdSpaces, LoadOptions, MissingNodes, ParallelEdges, PropertyLayout, Table,
     TableRows, load as load_tables, table_columns,
 };
-use nakshi::store::Encoding;
+use nakshi::store::{Encoding, import};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -108,6 +108,20 @@ pub fn load(
         Ok(load_tables(&path, nodes, edges, &options, &builders::hooks(call))?)
     })?;
     json(&report)
+}
+
+/// The smallest memory with which an import of edges works, or of tables with properties in a layout,
+/// for input of any size; and the default.
+#[pyfunction]
+#[pyo3(signature = (properties = None, *, searchable = Vec::new()))]
+pub fn import_memory(properties: Option<&str>, searchable: Vec<String>) -> PyResult<(u64, u64)> {
+    let usual = LoadOptions::default();
+    let Some(name) = properties else {
+        return Ok((import::MINIMUM_MEMORY, import::ImportOptions::default().memory));
+    };
+    let properties = serde_json::from_value(name.into()).map_err(Failure::from)?;
+    let options = LoadOptions { properties, searchable, ..usual };
+    Ok((options.least_memory(), options.memory))
 }
 
 /// Names of the columns of a file of a table, as an import with properties sees them.

@@ -164,8 +164,13 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Wraps a system error with its operation and path.
+    /// Wraps a system error with its operation and path. A write to standard output that the caller
+    /// has cancelled is [`Error::Cancelled`].
     pub fn io(op: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<nakshi_io::Error>());
+        if matches!(inner, Some(nakshi_io::Error::Cancelled)) {
+            return Self::Cancelled;
+        }
         Self::Io { op, path: path.as_ref().to_path_buf(), source }
     }
 

@@ -74,8 +74,8 @@ def run() -> None:
 def estimate() -> None:
     """Tell the memory that a run needs: nakshi estimate ALGO STORE.
 
-    Also that of `nakshi layout` (estimate layout STORE) and of loading properties
-    (estimate properties STORE).
+    Also that of `nakshi layout` (estimate layout STORE), of loading properties (estimate
+    properties STORE) and of an import (estimate import).
     """
 
 
@@ -252,6 +252,33 @@ def estimate_properties(store: str, memory: int | None, as_json: bool) -> None:
     from ..graph import Graph
 
     _tell("properties", Graph(store).estimate("properties"), memory, as_json)
+
+
+@estimate.command("import")
+@click.option("--properties", is_flag=True, help="Of tables with properties.")
+@options.layout
+@options.property_layout
+@options.searchable
+@options.memory
+@options.as_json
+def estimate_import(memory: int | None, as_json: bool, **chosen: Any) -> None:
+    """Memory that `nakshi import` needs, whatever the size of its input."""
+    from ..stores import estimate_import as estimated
+    from ..units import format_size
+
+    found: dict[str, Any] = dict(estimated(**chosen))
+    if memory is not None:
+        found["fits"] = memory >= found["minimum"]
+    if as_json:
+        print_json({"algorithm": "import", **found})
+        return
+    lines = [
+        ("minimum", f"{format_size(found['minimum'])} for input of any size, sorted on disk"),
+        ("default", format_size(found["default"])),
+    ]
+    if memory is not None:
+        lines.append((format_size(memory), "is enough" if found["fits"] else "too little"))
+    print_pairs(lines)
 
 
 def _help(declared: Declaration) -> str:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import click
 
-from ..orders import Layout, Order, PropertyLayout
+from ..orders import Order
 from . import options
 from .output import print_json, print_pairs
 
@@ -70,26 +70,9 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 @click.option(
     "--header/--no-header", default=None, help="First line has names; found out by default."
 )
-@click.option(
-    "--layout",
-    type=click.Choice([*get_args(Layout), *get_args(PropertyLayout)]),
-    default="auto",
-    help="Order of the vertices on disk; auto takes degree or original, by a sample. "
-    "Names of --property-layout mean that.",
-)
-@click.option(
-    "--property-layout",
-    type=click.Choice(get_args(PropertyLayout)),
-    help="With --properties: in columns (default), as ZipG's text, or in blocks, for data far "
-    "larger than memory.",
-)
-@click.option(
-    "--searchable",
-    multiple=True,
-    metavar="NAME",
-    help="--properties: find parts of this property (nakshi find STORE NAME~PART) without reading all "
-    "its values; once for each.",
-)
+@options.layout
+@options.property_layout
+@options.searchable
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
 @click.option(
     "--duplicates",

@@ -9,7 +9,7 @@ import click
 
 from ..errors import ParameterError
 from ..formats import Format
-from ..orders import Order
+from ..orders import Layout, Order, PropertyLayout
 from ..units import parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +46,27 @@ def order(help: str) -> Callable[[F], F]:
     )
 
 
+#: Options of an import that its estimate takes, too.
+layout = click.option(
+    "--layout",
+    type=click.Choice([*get_args(Layout), *get_args(PropertyLayout)]),
+    default="auto",
+    help="Order of the vertices on disk; auto takes degree or original, by a sample. "
+    "Names of --property-layout mean that.",
+)
+property_layout = click.option(
+    "--property-layout",
+    type=click.Choice(get_args(PropertyLayout)),
+    help="With --properties: in columns (default), as ZipG's text, or in blocks, for data far "
+    "larger than memory.",
+)
+searchable = click.option(
+    "--searchable",
+    multiple=True,
+    metavar="NAME",
+    help="--properties: find parts of this property (nakshi find STORE NAME~PART) without reading all "
+    "its values; once for each.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 memory = click.option(
     "--memory",

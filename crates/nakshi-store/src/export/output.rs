@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use nakshi_io::{CancelToken, StandardOutput};
+
 use crate::{Error, Result};
 
 enum Compressor {
@@ -24,13 +26,16 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens `path` for writing; `-` is standard output.
+    /// Opens `path` for writing; `-` is standard output, whose reader may be slow until `cancel` is
+    /// cancelled.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a path that names no file; the errors of creating it.
-    pub fn create(path: &Path) -> Result<Self> {
+    pub fn create(path: &Path, cancel: &CancelToken) -> Result<Self> {
         if path.as_os_str() == "-" {
-            let encoder = Compressor::Plain(Box::new(BufWriter::new(std::io::stdout())));
+            let output =
+                StandardOutput::new(cancel).map_err(|source| Error::io("write", path, source))?;
+            let encoder = Compressor::Plain(Box::new(BufWriter::with_capacity(1 << 18, output)));
             return Ok(Self { encoder: Some(encoder), path: path.into(), partial: None });
         }
         let name = path

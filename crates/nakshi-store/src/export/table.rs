@@ -128,7 +128,7 @@ pub(super) fn parquet(
     let schema = schema(source, names);
     let compression = Compression::ZSTD(ZstdLevel::try_new(1).map_err(failed)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let mut writer =
         ArrowWriter::try_new(&mut output, Arc::clone(&schema), Some(properties)).map_err(failed)?;
     let written =
@@ -145,7 +145,7 @@ pub(super) fn arrow(
 ) -> Result<FinishedOutput> {
     let failed = |error: ArrowError| Error::io("write", path, std::io::Error::other(error));
     let schema = schema(source, names);
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let mut writer = FileWriter::try_new(&mut output, &schema).map_err(failed)?;
     let written =
         for_each_batch(source, names, &schema, |batch| writer.write(&batch).map_err(failed))?;

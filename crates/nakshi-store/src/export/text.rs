@@ -29,7 +29,7 @@ pub(super) fn edges(
     path: &Path,
     separator: u8,
 ) -> Result<FinishedOutput> {
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let mut text = Vec::new();
     // Without a header, text ids above a line of integers could be read as one.
     if separator == b',' || names.is_text() {
@@ -85,7 +85,7 @@ fn flush(text: &mut Vec<u8>, output: &mut OutputFile, least: usize) -> Result<()
 
 /// Writes all ids, one a line.
 pub(super) fn nodes(source: &ExportSource<'_>, names: &Names, path: &Path) -> Result<OutputFile> {
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let mut text = Vec::new();
     if names.is_text() {
         text.extend_from_slice(b"id\n");
@@ -119,7 +119,7 @@ pub(super) fn graphalytics(
         Error::Invalid(format!("{} does not end in .e; name NAME.e", path.display()))
     })?;
     let vertices = nodes(source, names, Path::new(&format!("{stem}.v")))?;
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let written = lines(source, names, b' ', &mut output, Vec::new())?;
     Ok((vertices, (output, written)))
 }
@@ -136,7 +136,7 @@ pub(super) fn matrix_market(source: &ExportSource<'_>, path: &Path) -> Result<Fi
     let symmetry = if directed { "general" } else { "symmetric" };
     let ranks = store.ids()?.rank_of()?;
     let (vertices, edges) = (store.num_vertices(), store.num_edges());
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let head = format!(
         "%%MatrixMarket matrix coordinate {field} {symmetry}\n{vertices} {vertices} {edges}\n"
     );
@@ -197,7 +197,7 @@ pub(super) fn metis(source: &ExportSource<'_>, path: &Path) -> Result<FinishedOu
     let ids = store.ids()?;
     let (ranks, places) = (ids.rank_of()?, ids.internal_by_rank()?);
     let format = if weights.is_some() { " 001" } else { "" };
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
     let mut text = format!("{} {}{format}\n", store.num_vertices(), store.num_edges()).into_bytes();
     let (mut neighbours, mut digits) = (Vec::new(), [0; 20]);
     for &vertex in &places {

@@ -80,7 +80,7 @@ pub fn write_tables(
     [nodes, edges_path]: [&Path; 2],
     hooks: &Hooks,
 ) -> Result<(u64, u64)> {
-    let mut output = OutputFile::create(edges_path)?;
+    let mut output = OutputFile::create(edges_path, &hooks.cancel)?;
     output.put(b":START_ID\t:END_ID\t:TYPE\ttimestamp:long\ttext\n")?;
     let mut seen: Vec<u64> = Vec::new();
     let (mut line, mut count) = (Vec::new(), 0u64);
@@ -130,7 +130,7 @@ fn write_nodes(
     hooks: &Hooks,
 ) -> Result<u64> {
     let bits_of_ids = (64 * seen.len() as u64).next_power_of_two().trailing_zeros();
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &hooks.cancel)?;
     let mut line = b":ID".to_vec();
     (0..PROPERTIES).for_each(|property| {
         let _ = write!(line, "\tp{property}");

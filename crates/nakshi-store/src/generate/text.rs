@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// # Errors
 /// [`Error::Io`], [`Error::Cancelled`].
 pub fn write(generator: &dyn Generator, path: &Path, threads: usize, hooks: &Hooks) -> Result<u64> {
-    let mut output = OutputFile::create(path)?;
+    let mut output = OutputFile::create(path, &hooks.cancel)?;
     let edges = write_pieces(generator, &mut output, threads, hooks)?;
     output.finish()?;
     Ok(edges)

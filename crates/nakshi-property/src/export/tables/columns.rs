@@ -18,6 +18,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use crate::{PropertyType, Scalar, Temporal, Value, id_bytes};
+use nakshi_io::CancelToken;
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
@@ -43,6 +44,7 @@ impl Columnar {
     /// Starts a file with columns of these names and types.
     pub fn create(
         path: &Path,
+        cancel: &CancelToken,
         header: impl Iterator<Item = (String, PropertyType)>,
     ) -> Result<Self> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
@@ -54,7 +56,7 @@ impl Columnar {
         let level = ZstdLevel::try_new(1).map_err(|error| failed(path, error))?;
         let compression = Compression::ZSTD(level);
         let properties = WriterProperties::builder().set_compression(compression).build();
-        let output = OutputFile::create(path)?;
+        let output = OutputFile::create(path, cancel)?;
         let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))
             .map_err(|error| failed(path, error))?;
         let path = path.to_path_buf();

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use super::graph::{self, PropertyColumns, Steps};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, TIME, Value, unless_cancelled};
+use nakshi_io::CancelToken;
 use nakshi_store::export::{
     ExportFormat, ExportOptions, ExportSource, Exported, OutputFile, choose, finish,
 };
@@ -48,6 +49,7 @@ impl TableWriter {
     /// Starts a file with columns of ids of type `ids`, of types and times, and of properties.
     fn create<'g>(
         path: &Path,
+        cancel: &CancelToken,
         format: ExportFormat,
         ids: Scalar,
         fixed: &[(&str, Fixed)],
@@ -64,13 +66,13 @@ impl TableWriter {
         let header = fixed.chain(named);
         Ok(match format {
             ExportFormat::Csv => {
-                TableWriter::Text(Box::new(text::TextTable::create(path, b',', header)?))
+                TableWriter::Text(Box::new(text::TextTable::create(path, cancel, b',', header)?))
             }
             ExportFormat::Tsv => {
-                TableWriter::Text(Box::new(text::TextTable::create(path, b'\t', header)?))
+                TableWriter::Text(Box::new(text::TextTable::create(path, cancel, b'\t', header)?))
             }
             ExportFormat::Parquet => {
-                TableWriter::Columns(Box::new(columns::Columnar::create(path, header)?))
+                TableWriter::Columns(Box::new(columns::Columnar::create(path, cancel, header)?))
             }
             // The import cannot read lists in Arrow files.
             _ => {
@@ -184,7 +186,8 @@ impl TableExport<'_> {
         properties: &[PropertySpec],
     ) -> Result<TableWriter> {
         let format = choose(self.format, path);
-        TableWriter::create(path, format, self.ids, fixed, properties.iter())
+        let cancel = &self.source.hooks.cancel;
+        TableWriter::create(path, cancel, format, self.ids, fixed, properties.iter())
     }
 
     /// Writes the nodes; returns the file and the number of rows.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::{PropertyType, Value, id_bytes};
+use nakshi_io::CancelToken;
 use nakshi_store::export::OutputFile;
 use nakshi_store::{Error, ExternalId, Result};
 
@@ -29,12 +30,13 @@ impl TextTable {
     /// Starts a file with this header.
     pub fn create(
         path: &Path,
+        cancel: &CancelToken,
         separator: u8,
         header: impl Iterator<Item = (String, PropertyType)>,
     ) -> Result<Self> {
         let header: Vec<String> = header.map(|(name, _)| name).collect();
         let (rows, field) = (Vec::with_capacity(BUFFER), Vec::new());
-        let output = OutputFile::create(path)?;
+        let output = OutputFile::create(path, cancel)?;
         let mut text = TextTable { output, separator, header, column: 0, rows, field };
         for column in 0..text.header.len() {
             let name = text.header.get(column).cloned().unwrap_or_default();
