@@ -189,6 +189,7 @@ class Graph(Algorithms, Conversions, Lookups):
         Snapshots stay usable.
         """
         self._core.close()
+        self._weighed = None
         self._close_properties()
         if self._folder is not None:
             self._folder.cleanup()

@@ -165,6 +165,9 @@ class Lookups(Writable):
     afterwards :meth:`nakshi.Graph.refresh` reads it.
     """
 
+    #: Edge lists with the weight that the last look-up named.
+    _weighed: _core.Store | None = None
+
     def neighbors(
         self,
         ids: Id | Ids,
@@ -299,6 +302,7 @@ class Lookups(Writable):
         direction: Direction = "out",
         weight: str | None = None,
         *,
+        missing_weight: float | None = None,
         engine: _Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -312,14 +316,15 @@ class Lookups(Writable):
                 larger than memory are for :func:`nakshi.export`.
             direction: of ``ids``: ``"out"`` (default), ``"in"``, or ``"both"``: first out, then in. A
                 directed edge stands there as it leads, whichever end was asked for.
-            weight: edge column whose values come along.
+            weight: edge column, or edge property with numbers, whose values come along.
+            missing_weight: value of edges that lack the property; refused by default.
             engine, memory, threads, timeout: as for every look-up.
 
         Returns:
             :class:`Edges`, which unpacks into ``sources, targets`` or, with ``weight``,
             ``sources, targets, weights``.
         """
-        call = self._call(engine, memory, threads, timeout)
+        call = self._call(engine, memory, threads, timeout, weight, missing_weight)
         wanted = None if ids is None else _ids(ids)
         return Edges(_core.edges(call, wanted, _along(direction), weight))
 
@@ -329,6 +334,7 @@ class Lookups(Writable):
         path: str | os.PathLike[str] | None = None,
         *,
         weight: str | None = None,
+        missing_weight: float | None = None,
         engine: _Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -340,8 +346,9 @@ class Lookups(Writable):
             ids: the vertices; those without edges among them are vertices too.
             path: directory of the new store; by default a temporary one, which goes with the graph
                 that is returned.
-            weight: edge column with the weights of the new graph; by default the only one there is.
-                Edge properties are not taken along.
+            weight: edge column, or edge property with numbers, that becomes the weight of the new
+                graph; by default the only column there is. Other properties are not taken along.
+            missing_weight: weight of edges that lack the property; refused by default.
             engine, memory, threads, timeout: as for every look-up.
 
         Returns:
@@ -350,9 +357,8 @@ class Lookups(Writable):
         Raises:
             UnknownVertexError: ids that the graph does not have.
             StoreExistsError: ``path`` exists.
-            UnsupportedError: weights of a store whose log has changes; :meth:`compact` it first.
         """
-        call = self._call(engine, memory, threads, timeout)
+        call = self._call(engine, memory, threads, timeout, weight, missing_weight)
         return self._cut(call, _ids(ids), path, None, "out", weight)
 
     def ego(
@@ -364,6 +370,7 @@ class Lookups(Writable):
         path: str | os.PathLike[str] | None = None,
         *,
         weight: str | None = None,
+        missing_weight: float | None = None,
         engine: _Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -376,7 +383,7 @@ class Lookups(Writable):
             radius: edges from it, at most.
             limit: vertices, at most, nearest first; all by default.
             direction: in which edges are followed: ``"out"`` (default), ``"in"`` or ``"both"``.
-            path, weight: as for :meth:`subgraph`.
+            path, weight, missing_weight: as for :meth:`subgraph`.
             engine, memory, threads, timeout: as for every look-up.
 
         Returns:
@@ -389,7 +396,7 @@ class Lookups(Writable):
         if limit is not None and not 1 <= limit < 1 << 63:
             raise ParameterError(f"limit={limit!r} cannot work; give a number of vertices")
         reach = (radius, limit or (1 << 63) - 1)
-        call = self._call(engine, memory, threads, timeout)
+        call = self._call(engine, memory, threads, timeout, weight, missing_weight)
         return self._cut(call, [id], path, reach, _along(direction), weight)
 
     def _cut(
@@ -402,7 +409,7 @@ class Lookups(Writable):
         weight: str | None,
     ) -> Self:
         """A new store of some vertices and the edges between them."""
-        # Edge properties are no columns of the lists that are cut.
+        # Edge properties are weights only where one is named.
         columns = [] if self._core.has_properties else self._core.columns
         if weight is None and len(columns) > 1:
             raise ParameterError(f"which weights? name one with weight= ({', '.join(columns)})")
@@ -436,6 +443,7 @@ class Lookups(Writable):
         target: Id,
         weight: str,
         *,
+        missing_weight: float | None = None,
         engine: _Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -447,6 +455,7 @@ class Lookups(Writable):
         target: Id,
         weight: str | None = None,
         *,
+        missing_weight: float | None = None,
         engine: _Engine = "auto",
         memory: int | str | None = None,
         threads: int | None = None,
@@ -457,8 +466,9 @@ class Lookups(Writable):
         Args:
             source: id of the first vertex.
             target: id of the last.
-            weight: edge column with the lengths, of at least 0; by default the path has as few edges
-                as possible, also where edges have weights.
+            weight: edge column, or edge property with numbers, with the lengths, of at least 0; by
+                default the path has as few edges as possible, also where edges have weights.
+            missing_weight: length of edges that lack the property; refused by default.
             engine, memory, threads, timeout: as for every look-up.
 
         Returns:
@@ -467,13 +477,12 @@ class Lookups(Writable):
 
         Raises:
             UnknownVertexError: ids that the graph does not have.
-            ParameterError: no such column; a negative weight on the way.
-            UnsupportedError: ``weight`` on a store whose log has changes; :meth:`compact` it first.
+            ParameterError: no such column or property; a negative weight on the way.
         """
         for end in (source, target):
             if not _is_one(end):
                 raise ParameterError(f"{end!r} is no vertex id; give an int, str or bytes")
-        call = self._call(engine, memory, threads, timeout)
+        call = self._call(engine, memory, threads, timeout, weight, missing_weight)
         found = _core.shortest_path(call, source, target, weight)
         if found is None:
             return None if weight is None else (None, float("inf"))
@@ -481,13 +490,39 @@ class Lookups(Writable):
         return path.tolist() if weight is None else (path.tolist(), length)
 
     def _call(
-        self, engine: str, memory: int | str | None, threads: int | None, timeout: float | None
+        self,
+        engine: str,
+        memory: int | str | None,
+        threads: int | None,
+        timeout: float | None,
+        weight: str | None = None,
+        missing: float | None = None,
     ) -> _Call:
         """The first argument of a look-up in the extension module."""
         check_limits(engine, threads, timeout)
+        cap = parse_size(memory)
+        limits = (engine, cap, threads, timeout)
+        if missing is not None and weight is None:
+            raise ParameterError("missing_weight belongs to weights; name a property with weight=")
+        if missing is not None or (weight is not None and self._core.has_properties):
+            found = self._edge_lists(weight=weight, missing=missing, memory=cap, threads=threads)
+            # What the last look-up with these edge lists has opened stays open.
+            if self._weighed is None or self._weighed.path != found.path:
+                self._weighed = found
+            return self._weighed, limits, None
         # Loading the properties may open the store anew.
         latest = self._latest(memory)
-        return self._core, (engine, parse_size(memory), threads, timeout), latest
+        return self._core, limits, latest
+
+    def _edge_lists(
+        self,
+        *,
+        weight: str | None = None,
+        missing: float | None = None,
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> _core.Store:
+        raise NotImplementedError
 
     def _latest(self, memory: int | str | None) -> _core.Properties | None:
         """The properties, if look-ups may have to merge their changes with the edge lists."""

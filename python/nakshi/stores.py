@@ -312,7 +312,9 @@ def estimate_import(
         )
     names = [searchable] if isinstance(searchable, str) else list(searchable)
     if not properties and (named or names):
-        raise ParameterError("property_layout and searchable are of properties; give properties=True")
+        raise ParameterError(
+            "property_layout and searchable are of properties; give properties=True"
+        )
     kind = (named or "columns") if properties else None
     minimum, usual = _core.import_memory(kind, searchable=names)
     return {"minimum": minimum, "default": usual}

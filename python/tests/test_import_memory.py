@@ -73,7 +73,9 @@ def test_the_estimate_is_the_least_that_works(layout: str, tmp_path: Path) -> No
     words = ["estimate", "import", "--json", "--memory", str(minimum - 1)]
     words += ["--properties"] if given["properties"] else []
     for option in ("property_layout", "searchable"):
-        for value in [given[option]] if isinstance(given.get(option), str) else given.get(option, ()):
+        for value in (
+            [given[option]] if isinstance(given.get(option), str) else given.get(option, ())
+        ):
             words += [f"--{option.replace('_', '-')}", value]
     assert run_cli(*words).json["fits"] is False
     with pytest.raises(nakshi.ParameterError, match="estimate"):

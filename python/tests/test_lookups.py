@@ -46,7 +46,8 @@ class Lists:
             for v in self.out:
                 self.out[v] |= self.into[v]
             self.into = self.out
-        self.ids = list(self.out)
+        # Sets of texts have another order in every process.
+        self.ids = sorted(self.out)
         self.rng = rng
 
     def of(self, id: Any, direction: str) -> list[Any]:
@@ -64,6 +65,13 @@ class Lists:
                     found[v] = found[u] + 1
                     queue.append(v)
         return found.get(target)
+
+    def within(self, id: Any, radius: int) -> set[Any]:
+        """The vertices that are at most `radius` edges away."""
+        found = {id}
+        for _ in range(radius):
+            found |= {v for u in found for v in self.out[u]}
+        return found
 
     def build(self, path: Path, layout: str) -> nakshi.Graph:
         def plain(id: Any) -> Any:
@@ -386,11 +394,10 @@ def test_subgraphs(tmp_path: Path, kind: str, directed: bool) -> None:
         assert found <= wanted
         assert found | (set() if directed else {(v, u) for u, v in found}) == wanted
     kept = graph.ego(ids[0], 2, path=tmp_path / "ego.nakshi")
-    near = {ids[0], *lists.out[ids[0]]}
-    near |= {v for u in near for v in lists.out[u]}
+    near, far = (lists.within(ids[0], radius) for radius in (2, 5))
     assert set(nakshi.open(kept.path).neighbors([]).targets.tolist()) == set()
     assert all(id in kept for id in near) and len(kept) == len(near)
-    assert len(graph.ego(ids[0], 5, limit=4)) == min(4, len(near))
+    assert len(graph.ego(ids[0], 5, limit=4)) == min(4, len(far))
     back = graph.ego(ids[0], 1, direction="both")
     assert len(back) == len({ids[0], *lists.out[ids[0]], *lists.into[ids[0]]})
 
@@ -401,6 +408,38 @@ def test_subgraphs_without_edges(tmp_path: Path, diamond: nakshi.Graph) -> None:
     assert (cut.num_vertices, cut.num_edges) == (2, 0)
     alone = diamond.ego("f", 2, path=tmp_path / "alone.nakshi")
     assert ("f" in alone, len(alone), alone.num_edges) == (True, 1, 0)
+
+
+def test_edge_properties_are_weights(tmp_path: Path, cli: Callable[..., Outcome]) -> None:
+    """From the files and after changes; seen red with `no column`, and with lists of the last compaction."""
+    roads = pl.DataFrame(
+        {"source": [1, 2, 3, 1], "target": [2, 3, 1, 3], "km": [1.5, 2.5, 3.5, 9.0]}
+    ).with_columns(toll=pl.Series([1, 2, 3, None]))
+    graph = nakshi.build(tmp_path / "g", roads, properties=True, progress=False)
+    assert graph.shortest_path(1, 3) == [1, 3]
+    assert graph.shortest_path(1, 3, "km") == ([1, 2, 3], 4.0)
+    assert graph.edges(1, weight="km").weights.tolist() == [1.5, 9.0]
+    assert graph.ego(1, weight="km").sssp(1).to_dict() == {1: 0.0, 2: 1.5, 3: 4.0}
+    with pytest.raises(nakshi.ParameterError, match="1 of 4 edges have no 'toll'"):
+        graph.edges(weight="toll")
+    assert sorted(graph.edges(weight="toll", missing_weight=7).weights) == [1, 2, 3, 7]
+    for wrong, mention in (({"weight": "kn"}, "did you mean 'km'"), ({}, "weight=")):
+        with pytest.raises(nakshi.ParameterError, match=mention):
+            graph.shortest_path(1, 3, missing_weight=1, **wrong)
+    for _ in range(2):
+        graph.append_node(4)
+        graph.append_edge(3, "edge", 4, properties={"km": 1.0})
+        assert graph.shortest_path(1, 4, "km") == ([1, 2, 3, 4], 5.0)
+        assert graph.subgraph([3, 4], weight="km").edges(weight="weight").weights.tolist() == [1.0]
+        graph.delete_node(4)
+        graph.compact(progress=False)
+    store = str(tmp_path / "g")
+    assert cli("path", store, "1", "3", "--weight", "km").out.split() == ["1", "2", "3"]
+    found = cli("path", store, "1", "3", "--weight", "toll", "--missing-weight", "2", "--json")
+    assert found.json == {"path": [1, 3], "length": 2.0}
+    plain = nakshi.build(tmp_path / "plain", ([1], [2]), progress=False)
+    with pytest.raises(nakshi.ParameterError, match="this store has none"):
+        plain.edges(weight="w", missing_weight=2)
 
 
 def test_subgraphs_have_weights(diamond: nakshi.Graph) -> None:

@@ -65,7 +65,8 @@ def degree(
 @click.argument("store", type=options.STORE)
 @click.argument("source")
 @click.argument("target")
-@click.option("--weight", metavar="COLUMN", help="Edge column with the lengths.")
+@click.option("--weight", metavar="NAME", help="Edge column or property with the lengths.")
+@options.missing_weight
 @options.memory
 @options.threads
 @options.as_json
@@ -74,6 +75,7 @@ def path(
     source: str,
     target: str,
     weight: str | None,
+    missing_weight: float | None,
     memory: int | None,
     threads: int | None,
     as_json: bool,
@@ -85,10 +87,11 @@ def path(
     ends = named(source), named(target)
     limits: dict[str, Any] = {"memory": memory, "threads": threads}
     length: float | None = None
-    if weight is None:
+    if weight is None and missing_weight is None:
         ids = _open(store).shortest_path(*ends, **limits)
         length = None if ids is None else len(ids) - 1
     else:
+        limits["missing_weight"] = missing_weight
         ids, length = _open(store).shortest_path(*ends, weight, **limits)
     if as_json:
         print_json({"path": ids, "length": length if ids is not None else None})
@@ -116,7 +119,8 @@ def path(
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="--radius: N vertices at most.")
 @direction
-@click.option("--weight", metavar="COLUMN", help="Edge column with the weights.")
+@click.option("--weight", metavar="NAME", help="Edge column or property with the weights.")
+@options.missing_weight
 @click.option(
     "--out",
     type=click.Path(path_type=str),
@@ -134,6 +138,7 @@ def subgraph(
     limit: int | None,
     direction: Any,
     weight: str | None,
+    missing_weight: float | None,
     out: str | None,
     memory: int | None,
     threads: int | None,
@@ -152,7 +157,8 @@ def subgraph(
         raise click.UsageError("--direction and --limit are for --radius")
     if radius is not None and len(wanted) > 1:
         raise click.UsageError("--radius takes one ID")
-    limits: dict[str, Any] = {"memory": memory, "threads": threads, "weight": weight}
+    limits: dict[str, Any] = {"memory": memory, "threads": threads}
+    limits |= {"weight": weight, "missing_weight": missing_weight}
     if radius is None:
         graph = _open(store).subgraph(wanted, out, **limits)
     else:
