@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from scipy.sparse import csr_array
 
-    from .property import Id
+    from .queries import Id
     from .result import Result
 
 __all__ = ["Conversions"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .conditions import Property
-    from .property import Id
+    from .queries import Id
 
 __all__ = ["EdgeData", "IncomingEdge"]
 

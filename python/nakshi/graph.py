@@ -16,7 +16,7 @@ from .lookups import Lookups
 from .methods import Algorithms
 from .orders import Order
 from .progress import ProgressArgument, reporting
-from .property import Id
+from .queries import Id
 from .result import Result
 from .schema import EXACT, Schema, of_properties, of_topology
 from .units import parse_share, parse_size

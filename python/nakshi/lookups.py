@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._core import EdgePairs, Neighborhood
-    from .property import Id
+    from .queries import Id
 
     Ids = Iterable[Id] | np.ndarray
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .graph import At, Engine
     from .progress import ProgressArgument
-    from .property import Id
+    from .queries import Id
 
 
 class Algorithms:

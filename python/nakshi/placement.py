@@ -7,6 +7,7 @@ at ``addresses``; after it, no worker that it started is left.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import secrets
@@ -37,9 +38,9 @@ _AGAIN = 0.2
 #: Bytes of Ray's object store, which is not used: little more than the least that Ray accepts.
 _OBJECT_STORE = 100 << 20
 
-
 #: Most bytes that are read of a file with a token.
 _TOKEN = 1 << 13
+_LOG = logging.getLogger("nakshi")
 
 
 @dataclass
@@ -248,7 +249,13 @@ class Hosts(_Leaving):
 
     def replace(self, server: int) -> str:
         """The same address: the user restarts the worker, or it still listens after a failed run."""
-        return self.addresses[server]
+        address = self.addresses[server]
+        _LOG.warning(
+            "nakshi: server %d at %s was lost; calling it for up to 20 s, in case it comes back",
+            server,
+            address,
+        )
+        return address
 
     def __enter__(self) -> Hosts:
         return self

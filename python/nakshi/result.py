@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from . import _core
     from .charts import Chart
-    from .property import Id
+    from .queries import Id
 
 __all__ = ["Result", "RowFormat"]
 

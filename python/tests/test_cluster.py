@@ -14,7 +14,7 @@ import nakshi
 import numpy as np
 import pytest
 from nakshi import cluster
-from nakshi.placement import LocalWorkers, Terms, WorkerProcess, read_hosts
+from nakshi.placement import Hosts, LocalWorkers, Terms, WorkerProcess, read_hosts
 
 from .conftest import run_cli
 
@@ -304,6 +304,12 @@ def test_hosts(tmp_path: Path, store: Path) -> None:
     assert ran.code == 1 and ran.err.startswith(f"nakshi: {file}:1: 'nowhere' is no address")
     both = run_cli("cluster", "run", "wcc", store, "--local", 2, "--workers", 2)
     assert both.code == 2 and "exclude each other" in both.err
+
+
+def test_it_is_said_that_a_lost_host_is_called(caplog: pytest.LogCaptureFixture) -> None:
+    """The front-end calls it for 20 s, in which nothing else is printed."""
+    assert Hosts(["a:1", "b:2"]).replace(1) == "b:2"
+    assert "server 1 at b:2 was lost" in caplog.text
 
 
 def test_a_timeout_ends_all_servers(store: Path) -> None:

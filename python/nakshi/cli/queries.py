@@ -229,7 +229,7 @@ def _refuse(text: str) -> NoReturn:
     )
 
 
-#: Conditions by their sign, as in `nakshi.property`.
+#: Conditions by their sign, as in `nakshi.conditions`.
 _SIGNS: dict[str, Callable[[str], tuple[Any, ...]]] = {
     "=": lambda value: ("is", value),
     "!=": lambda value: ("not", ("is", value)),
