@@ -94,7 +94,8 @@ class Graph(Algorithms, Conversions, Lookups):
       ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
     - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,
       ``get_node_ids``, ``get_neighbor_ids``, ``get_edge_record``, ``get_edge_range``,
-      ``get_edge_data``, ``get_incoming_edges``, ``find_edges``; ``tao``, ``search``
+      ``get_edge_data``, ``get_incoming_edges``, ``find_edges``, ``count_edges``; ``tao``,
+      ``search``
     - changes: ``append_node``, ``update_node``, ``delete_node``, ``append_edge``, ``delete_edge``,
       ``change_type``, ``set_inverse``, ``batch``, ``write_back``; ``snapshot``, ``refresh``,
       ``log_bytes``

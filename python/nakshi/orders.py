@@ -20,6 +20,8 @@ Layout = Literal[
     "bisection",
 ]
 """Layouts of an import."""
+DRAWN = ("random", "bondhu-parcom", "bondhu-modcom", "bisection")
+"""Layouts of an import whose draws a seed begins."""
 Order = Literal[Layout, "extend"]
 """Orders of :meth:`nakshi.Graph.relayout`."""
 PropertyLayout = Literal["columns", "zipg", "blocks"]

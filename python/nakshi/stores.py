@@ -16,7 +16,7 @@ from .errors import InputWarning, ParameterError
 from .formats import Format
 from .graph import Graph
 from .networks import converted
-from .orders import Layout, Order, PropertyLayout
+from .orders import DRAWN, Layout, Order, PropertyLayout
 from .progress import ProgressArgument, reporting
 from .units import parse_size
 
@@ -167,8 +167,8 @@ def build(
         stripes: existing directories, best one on each disk, over which edge lists and weights are
             spread, a mebibyte at a time; all other files are in ``path``. The directories must not
             be moved, because the store records their absolute paths.
-        seed: seed of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``; other layouts draw
-            nothing and refuse it.
+        seed: seed of ``layout="random"``, ``"bondhu-..."`` and ``"bisection"``; with another layout
+            a warning says that it has no effect.
         memory: memory cap for the import, 1 GiB by default and at least 64 MiB; larger data are
             sorted on disk.
         threads: worker threads; by default all cores, and at most one for 16 MiB of memory.
@@ -226,6 +226,21 @@ def report(
     properties: bool | None = None,
 ) -> dict[str, Any]:
     """Import with options as a dictionary and return the report, for the command line."""
+    told = _imported(path, edges, nodes, options, progress, properties)
+    if (seed := options.get("seed")) is not None and options["layout"] not in DRAWN:
+        unused = f"seed={seed} has no effect: the layout '{options['layout']}' draws nothing"
+        told["warnings"] = [*told.get("warnings", ()), unused]
+    return told
+
+
+def _imported(
+    path: Path,
+    edges: Any,
+    nodes: Any,
+    options: dict[str, Any],
+    progress: ProgressArgument,
+    properties: bool | None,
+) -> dict[str, Any]:
     if tables.are_tables(nodes, edges, options) if properties is None else properties:
         return tables.load(path, nodes, edges, options, progress)
     options = _plain(options)
@@ -237,7 +252,7 @@ def report(
     if options["layout"] not in reorder.IMPORTED:
 
         def run(first: str, plain: dict[str, Any]) -> dict[str, Any]:
-            return report(first, edges, nodes, plain, progress, properties=False)
+            return _imported(first, edges, nodes, plain, progress, False)
 
         return reorder.import_in_order(path, options, progress, run)
     source = prepare(edges, options)
@@ -308,12 +323,13 @@ def estimate_import(
     elif layout not in reorder.IMPORTED:
         raise ParameterError(
             f"the memory for layout='{layout}' depends on the graph; import it with "
-            f"layout='original', and call g.estimate('layout', order='{layout}')"
+            f"layout='original', and call g.estimate('layout', order='{layout}') "
+            f"(nakshi estimate layout STORE --order {layout})"
         )
     names = [searchable] if isinstance(searchable, str) else list(searchable)
     if not properties and (named or names):
         raise ParameterError(
-            "property_layout and searchable are of properties; give properties=True"
+            "property_layout and searchable are of properties; give properties=True (--properties)"
         )
     kind = (named or "columns") if properties else None
     minimum, usual = _core.import_memory(kind, searchable=names)

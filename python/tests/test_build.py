@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from pathlib import Path
 from typing import Any, get_args
 
@@ -101,10 +102,12 @@ def test_entries_in_the_same_place(duplicates: Any, weight: float, tmp_path: Pat
 
 
 @pytest.mark.parametrize("layout", ["auto", "degree", "original"])
-def test_a_seed_without_a_draw_is_refused(layout: Layout, tmp_path: Path) -> None:
-    with pytest.raises(nakshi.errors.ParameterError, match=f"seed.*random.*'{layout}'"):
+def test_a_seed_without_a_draw_is_told(layout: Layout, tmp_path: Path) -> None:
+    with pytest.warns(nakshi.InputWarning, match=f"seed=3 has no effect.*'{layout}'"):
         nakshi.build(tmp_path / "s", ([1], [2]), layout=layout, seed=3)
-    nakshi.build(tmp_path / "s", ([1], [2]), layout="bisection", seed=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nakshi.build(tmp_path / "r", ([1], [2]), layout="random", seed=3)
 
 
 def test_matrix_must_be_square(tmp_path: Path) -> None:

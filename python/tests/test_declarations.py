@@ -44,7 +44,7 @@ def differences(declarations: list[dict[str, Any]]) -> list[str]:
     for where, known in (
         ("algorithms()", set(nakshi.algorithms())),
         ("run", set(run.commands)),
-        ("estimate", set(estimate.commands) - {"layout", "properties"}),
+        ("estimate", set(estimate.commands) - {"import", "layout", "properties"}),
     ):
         if known != names:
             found.append(f"{where}: {known ^ names}")

@@ -3,6 +3,10 @@
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Interval at which a call that waits for something checks its cancel token.
+pub const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A flag shared between a caller and the calls that it may stop.
 ///

@@ -1,12 +1,9 @@
 //! Work in a child process, which can be killed at any time.
 #![allow(unsafe_code)]
 
-use crate::{CancelToken, wait_readable};
+use crate::{CANCEL_POLL_INTERVAL, CancelToken, wait_readable};
 use std::io::{self, Read, Write};
 use std::time::Duration;
-
-/// Interval at which a waiting caller checks its cancel token.
-const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The way in which work in a child process ended.
 #[derive(Debug)]

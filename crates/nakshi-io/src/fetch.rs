@@ -10,7 +10,7 @@ use crate::buffer::AlignedBuf;
 use crate::paged_file::PagedFile;
 use crate::stats::{IoStats, add};
 use crate::stripe::PhysicalExtent;
-use crate::{CancelToken, Error, Result};
+use crate::{CANCEL_POLL_INTERVAL, CancelToken, Error, Result};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -24,8 +24,6 @@ const ATTEMPTS: u32 = 16;
 const MAX_READ: u64 = 1 << 20;
 /// Most buffers of one physical read (the least `IOV_MAX` of today's systems).
 const MAX_VECTORS: usize = 1024;
-/// Interval at which a wait checks the cancel token.
-const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A finished fetch; it has the buffers also when the fetch failed.
 pub(crate) struct Fetched {

@@ -48,7 +48,7 @@ pub use block_reader::{Block, BlockReader, ReaderOptions};
 pub use buffer::AlignedBuf;
 pub use cache::PageCache;
 pub use cached_file::CachedFile;
-pub use cancel::CancelToken;
+pub use cancel::{CANCEL_POLL_INTERVAL, CancelToken};
 pub use checksum::{PageHasher, Salt, page_checksum};
 pub use child::{ChildExit, run_in_child};
 pub use error::{Error, Result};

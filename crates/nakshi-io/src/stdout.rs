@@ -3,13 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::time::Duration;
 
-use crate::CancelToken;
 use crate::wait::wait_writable;
+use crate::{CANCEL_POLL_INTERVAL, CancelToken};
 
-/// Interval at which the token is checked while a reader is slow.
-const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Bytes that a pipe with room takes without blocking (`PIPE_BUF`).
 const PIECE: usize = 4096;
 
@@ -56,7 +53,7 @@ impl Write for StandardOutput {
 mod tests {
     use super::*;
     use std::os::fd::OwnedFd;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     /// Seen red with a write that blocks.
     #[test]

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use nakshi_io::CancelToken;
 use nakshi_io::write::{FileLock, WriteFs};
+use nakshi_io::{CancelToken, merge_freed_memory_at_once};
 
 use super::apply::Lookups;
 use super::aside::unless_cancelled;
@@ -152,6 +152,8 @@ impl PropertyStore {
         options: &OpenOptions,
     ) -> Result<Self> {
         let path = path.as_ref();
+        // The states of a log are trees of small pieces.
+        merge_freed_memory_at_once();
         let (state, reader, _) = current(path, options, &options.cancel)?;
         Ok(PropertyStore {
             logged: AtomicU64::new(reader.bytes()),

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nakshi::store::Store;
 use nakshi::store::export::ExportOptions;
 use nakshi::store::generate::{
     Generator, Kronecker, LogNormal, NodeTexts, PowerLaw, affordable_threads, write, write_tables,
 };
 use nakshi::store::import::{self, Hooks, ImportOptions, Input, Ints, Numbers, Progress};
-use nakshi::store::{Error, Store};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -98,18 +98,11 @@ impl ImportSettings {
     }
 }
 
-/// Parses the name of a layout, and the seed of its draws.
+/// Parses the name of a layout.
 pub(crate) fn layout(name: &str, seed: Option<u64>) -> Result<import::ImportLayout, Failure> {
     let mut layout = name.parse()?;
-    match (&mut layout, seed) {
-        (_, None) => {}
-        (import::ImportLayout::Random { seed }, Some(given)) => *seed = given,
-        (_, Some(_)) => {
-            return Err(Failure::Store(Error::Invalid(format!(
-                "seed goes with the layouts random, bondhu-parcom, bondhu-modcom and bisection; \
-                 the layout '{name}' draws nothing"
-            ))));
-        }
+    if let (import::ImportLayout::Random { seed }, Some(given)) = (&mut layout, seed) {
+        *seed = given;
     }
     Ok(layout)
 }

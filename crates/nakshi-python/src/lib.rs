@@ -59,12 +59,6 @@ mod _core {
         measure_appends, measure_compaction, measure_friends, measure_linkbench, measure_queries,
     };
 
-    #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        nakshi::io::merge_freed_memory_at_once();
-        Ok(())
-    }
-
     /// Version of the package.
     #[allow(non_upper_case_globals)] // Python's name for it.
     #[pymodule_export]

@@ -86,12 +86,13 @@ def path(
     """
     ends = named(source), named(target)
     limits: dict[str, Any] = {"memory": memory, "threads": threads}
+    if missing_weight is not None:
+        limits["missing_weight"] = missing_weight
     length: float | None = None
-    if weight is None and missing_weight is None:
+    if weight is None:
         ids = _open(store).shortest_path(*ends, **limits)
         length = None if ids is None else len(ids) - 1
     else:
-        limits["missing_weight"] = missing_weight
         ids, length = _open(store).shortest_path(*ends, weight, **limits)
     if as_json:
         print_json({"path": ids, "length": length if ids is not None else None})

@@ -4,12 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
 
-use nakshi_io::{CancelToken, wait_readable};
-
-/// Interval at which a silent pipe checks for cancellation.
-const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
+use nakshi_io::{CANCEL_POLL_INTERVAL, CancelToken, wait_readable};
 
 /// A pipe that is read only when it has bytes, so that an import can be cancelled while the other
 /// end is silent or not even there.
@@ -52,7 +48,7 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::os::fd::OwnedFd;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     fn pipe(cancel: &CancelToken) -> (Pipe, std::io::PipeWriter) {
         let (reader, writer) = std::io::pipe().unwrap();
