@@ -12,13 +12,17 @@ pub(crate) fn unless_cancelled<S: Send + 'static, T>(made: S, done: Result<T>) -
     match done {
         Ok(done) => Ok((made, done)),
         Err(Error::Cancelled) => {
-            let free = std::thread::Builder::new().name("nakshi-free".into());
-            // If no thread can be started, `made` is freed here.
-            drop(free.spawn(move || drop(made)));
+            free(made);
             Err(Error::Cancelled)
         }
         Err(error) => Err(error),
     }
+}
+
+/// Frees a value on a thread of its own; here, if no thread can be started.
+pub(crate) fn free(value: impl Send + 'static) {
+    let thread = std::thread::Builder::new().name("nakshi-free".into());
+    drop(thread.spawn(move || drop(value)));
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use nakshi_io::write::replace_file;
 
 use super::PropertyEntry;
 use super::apply::Lookups;
+use super::aside::free;
 use super::base::Base;
 use super::import::{LoadOptions, compacted};
 use super::log::{CommitGroup, LogReader, LogWriter};
@@ -80,6 +81,8 @@ impl PropertyStore {
         if let Err(error) = remove_orphans(self.fs.as_ref(), &self.path, &manifest) {
             tracing::warn!("files that nobody needs are left behind: {error}");
         }
+        // The state of before: a user who presses Ctrl-C now should not wait for that.
+        free(snapshot);
         let before = PropertyEntry::of(old.manifest())?.unwrap_or_default();
         let entry = PropertyEntry::of(&manifest)?.unwrap_or_default();
         Ok(CompactReport {

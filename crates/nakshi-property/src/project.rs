@@ -60,6 +60,7 @@ pub fn project(
     hooks: &Hooks,
 ) -> Result<Report> {
     let mut edges = ProjectedEdges::new(graph, projection)?;
+    edges.walk = Walk::new(graph).until(&hooks.cancel);
     let mut nodes = ProjectedNodes::new(graph, edges.nodes.clone());
     let options = ImportOptions {
         directed: projection.direction != Along::Both,

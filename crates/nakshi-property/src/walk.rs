@@ -1,5 +1,7 @@
 //! Iteration over all nodes and all edges of a graph.
 
+use nakshi_io::CancelToken;
+
 use super::graph::{EdgeData, PropertyGraph};
 use super::record::EdgeRecord;
 use super::value::Value;
@@ -17,11 +19,22 @@ pub(super) struct Walk {
     /// Remaining records of the last node, the next at the end, and the position in that record.
     records: Vec<EdgeRecord>,
     place: u64,
+    /// Checked for each node, since millions in a row may have no edges.
+    cancel: CancelToken,
 }
 
 impl Walk {
     pub(super) fn new(graph: &PropertyGraph) -> Self {
-        Walk { graph: graph.clone(), next: 0, records: Vec::new(), place: 0 }
+        let cancel = CancelToken::new();
+        Walk { graph: graph.clone(), next: 0, records: Vec::new(), place: 0, cancel }
+    }
+
+    /// The same walk, whose search for the next edge ends with [`Error::Cancelled`] by a token.
+    ///
+    /// [`Error::Cancelled`]: nakshi_store::Error::Cancelled
+    pub(super) fn until(mut self, cancel: &CancelToken) -> Self {
+        self.cancel.clone_from(cancel);
+        self
     }
 
     pub(super) fn graph(&self) -> &PropertyGraph {
@@ -53,6 +66,7 @@ impl Walk {
             if self.records.pop().is_some() {
                 continue;
             }
+            self.cancel.check()?;
             let Some(v) = self.node() else { return Ok(None) };
             if node_wanted(v) {
                 self.records = self.graph.records_of(v)?;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nakshi_io::CancelToken;
+
 use super::super::graph::PropertyGraph;
 use super::super::walk::{Walk, id_bytes};
 use super::cell::InferredProperties;
@@ -56,13 +58,14 @@ impl Reload {
         kind: TableKind,
         graph: &PropertyGraph,
         properties: &mut InferredProperties,
+        cancel: &CancelToken,
     ) -> Self {
         let specs = match kind {
             TableKind::Nodes => graph.node_properties(),
             TableKind::Edges => graph.edge_properties(),
         };
         specs.iter().for_each(|spec| properties.take(spec));
-        Reload { kind, walk: Walk::new(graph) }
+        Reload { kind, walk: Walk::new(graph).until(cancel) }
     }
 
     pub(super) fn next(&mut self, row: &mut SpooledRow) -> Result<bool> {

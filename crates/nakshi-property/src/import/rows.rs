@@ -99,7 +99,7 @@ impl<'a> OpenedTable<'a> {
                 Ok(OpenedTable { path, names: names(&schema), source: of(batches), notes })
             }
             TableRows::Graph(graph) => {
-                let reload = Reload::new(kind, &graph, properties);
+                let reload = Reload::new(kind, &graph, properties, &setting.cancel);
                 let (path, source) = (PathBuf::from("graph"), RowInput::Graph(reload));
                 Ok(OpenedTable { path, names: Vec::new(), source, notes: Vec::new() })
             }
