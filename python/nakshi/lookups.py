@@ -506,7 +506,7 @@ class Lookups(Writable):
             raise ParameterError("missing_weight belongs to weights; name a property with weight=")
         if missing is not None or (weight is not None and self._core.has_properties):
             found = self._edge_lists(weight=weight, missing=missing, memory=cap, threads=threads)
-            # What the last look-up with these edge lists has opened stays open.
+            # The same handle serves the next look-up with this weight: its index stays open.
             if self._weighed is None or self._weighed.path != found.path:
                 self._weighed = found
             return self._weighed, limits, None

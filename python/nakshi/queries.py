@@ -335,7 +335,7 @@ class Snapshot(Queries):
         return self._core.counts()[1]
 
     def schema(self, *, exact: int = EXACT, progress: ProgressArgument = None) -> Schema:
-        """What the graph held after this commit; see :meth:`nakshi.Graph.schema`."""
+        """Labels, edge types and properties after this commit; see :meth:`nakshi.Graph.schema`."""
         return of_properties(self._core, True, exact, progress)
 
     def __repr__(self) -> str:

@@ -202,7 +202,7 @@ def stores(seed: int, sample: Sample, places: Path) -> Iterator[nakshi.Graph]:
             weighted=True,
             duplicates=sample.duplicates,
             layout=layout,  # type: ignore[arg-type]
-            seed=seed,
+            seed=seed if layout == "random" else None,
             progress=False,
         )
     order = ORDERS[seed // 2 % len(ORDERS)]
