@@ -62,6 +62,13 @@ class StorePoisonedError(StoreError):
     """
 
 
+class ConflictError(StoreError):
+    """A transaction has read or written what another commit has changed since it began.
+
+    It changed nothing; run it again. :meth:`nakshi.Graph.transact` does that.
+    """
+
+
 class CorruptError(StoreError):
     """A page failed its checksum or a file contradicts the manifest.
 

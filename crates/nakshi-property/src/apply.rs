@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nakshi_io::{BlockReader, CancelToken, IoStats};
 
+use super::conflict::{Subject, WrittenKeys};
 use super::log::{Change, Changes};
 use super::logstore::{EdgeKey, NodeChange};
 use super::row::{RowKind, RowValues};
@@ -30,6 +31,8 @@ pub(super) struct Lookups {
     budget: usize,
     /// Stops the changes of one call.
     cancel: CancelToken,
+    /// What the changes of a commit write, if a transaction wants to know.
+    pub(super) written: Option<WrittenKeys>,
 }
 
 /// Destinations of a record, each with its position in the record, sorted.
@@ -62,12 +65,20 @@ impl Lookups {
     pub(super) fn new(store: Arc<Store>, budget: u64, cancel: &CancelToken) -> Self {
         let budget = usize::try_from(budget).unwrap_or(usize::MAX);
         let (known, cancel) = (HashMap::new(), cancel.clone());
-        Lookups { store, lists: None, known, kept: 0, budget, cancel }
+        Lookups { store, lists: None, known, kept: 0, budget, cancel, written: None }
     }
 
     /// Stops the changes of the next call by another token.
     pub(super) fn watch(&mut self, cancel: &CancelToken) {
         self.cancel.clone_from(cancel);
+    }
+
+    fn note(&mut self, subject: Subject<'_>) {
+        self.written.iter_mut().for_each(|written| written.note(subject));
+    }
+
+    fn note_edge(&mut self, key: EdgeKey) {
+        self.written.iter_mut().for_each(|written| written.note_edge(key));
     }
 
     /// Nodes with edges to `v` in the files.
@@ -173,9 +184,9 @@ impl GraphState {
     pub(super) fn apply(&mut self, change: &Change, lookups: &mut Lookups) -> Result<bool> {
         lookups.cancel.check()?;
         match change {
-            Change::AppendNode { id, properties } => self.append_node(id, properties),
+            Change::AppendNode { id, properties } => self.append_node(id, properties, lookups),
             Change::UpdateNode { id, properties, merge } => {
-                self.update_node(id, properties, *merge)
+                self.update_node(id, properties, *merge, lookups)
             }
             Change::DeleteNode { id } => self.delete_node(id, lookups),
             Change::AppendEdge { source, edge_type, destination, timestamp, properties } => {
@@ -271,7 +282,12 @@ impl GraphState {
         Ok(rows.len() + usize::from(self.log.edge(key).is_some()))
     }
 
-    fn append_node(&mut self, id: &ExternalId, properties: &[(String, Value)]) -> Result<bool> {
+    fn append_node(
+        &mut self,
+        id: &ExternalId,
+        properties: &[(String, Value)],
+        lookups: &mut Lookups,
+    ) -> Result<bool> {
         let v = match self.number(id)? {
             Some(v) if self.is_alive(v) => {
                 return Err(Error::Invalid(format!(
@@ -291,19 +307,54 @@ impl GraphState {
                     )));
                 }
                 let id = ids.canonical(id);
+                lookups.note(Subject::Id(&id));
                 self.log.add_id(id, v);
                 v
             }
         };
         let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
-        self.set_values(v, &values, true);
+        lookups.note(Subject::Existence(v));
+        self.set_values(v, &values, true, lookups)?;
         self.log.more_nodes += 1;
         Ok(true)
     }
 
-    fn set_values(&mut self, v: VertexId, values: &EncodedProperties, cut: bool) {
+    fn set_values(
+        &mut self,
+        v: VertexId,
+        values: &EncodedProperties,
+        cut: bool,
+        lookups: &mut Lookups,
+    ) -> Result<()> {
+        self.note_values(v, values, lookups)?;
         let values = Some(schema::row(values).into());
         self.log.set_node(v, NodeChange { values, cut });
+        Ok(())
+    }
+
+    /// Notes that the properties of a node become `values`.
+    fn note_values(
+        &self,
+        v: VertexId,
+        values: &EncodedProperties,
+        lookups: &mut Lookups,
+    ) -> Result<()> {
+        let Some(written) = &mut lookups.written else { return Ok(()) };
+        let before = self.values_before(v)?;
+        for (property, value) in before.iter().chain(values) {
+            written.note_value(*property, value);
+        }
+        written.note(Subject::Properties(v));
+        written.note(Subject::Nodes);
+        Ok(())
+    }
+
+    /// The properties of a node; none of one that is new.
+    fn values_before(&self, v: VertexId) -> Result<EncodedProperties> {
+        match u64::from(v) < self.filed() || self.log.node(v).is_some() {
+            true => self.values_of(v),
+            false => Ok(EncodedProperties::new()),
+        }
     }
 
     fn update_node(
@@ -311,6 +362,7 @@ impl GraphState {
         id: &ExternalId,
         properties: &[(String, Value)],
         merge: bool,
+        lookups: &mut Lookups,
     ) -> Result<bool> {
         let v = self.node(id)?;
         let mut values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
@@ -321,7 +373,7 @@ impl GraphState {
             values.sort_by_key(|(property, _)| *property);
         }
         let cut = self.log.node(v).is_some_and(|change| change.cut);
-        self.set_values(v, &values, cut);
+        self.set_values(v, &values, cut, lookups)?;
         Ok(true)
     }
 
@@ -366,6 +418,7 @@ impl GraphState {
     ) -> Result<()> {
         for key in self.with_inverse(key) {
             self.remove_edges(key, lookups)?;
+            lookups.note_edge(key);
             self.log.add_edge(key, time, Arc::clone(values));
             self.log.more_edges += 1;
         }
@@ -411,11 +464,13 @@ impl GraphState {
             None => None,
         };
         if !rows.is_empty() {
+            lookups.note_edge(key);
             self.log.hide(source, ty, &rows);
             self.log.more_edges -= rows.len() as i64;
         }
         match self.log.remove_edge(key) {
             Some(LogEdge { time, values, .. }) => {
+                lookups.note_edge(key);
                 self.log.more_edges -= 1;
                 Ok(Some((time, values)))
             }
@@ -451,10 +506,34 @@ impl GraphState {
                 own += fragment.edges.len() as i64 - fragment.hidden.len() as i64;
             }
         }
+        self.note_deletion(v, lookups)?;
         self.log.remove_records(v);
         self.log.set_node(v, NodeChange { values: None, cut: true });
         self.log.more_edges -= own;
         self.log.more_nodes -= 1;
         Ok(true)
+    }
+
+    /// Notes that a node is deleted with its edges.
+    fn note_deletion(&self, v: VertexId, lookups: &mut Lookups) -> Result<()> {
+        if lookups.written.is_none() {
+            return Ok(());
+        }
+        self.note_values(v, &EncodedProperties::new(), lookups)?;
+        lookups.note(Subject::Existence(v));
+        lookups.note(Subject::Records(v));
+        for (ty, (rows, fragment)) in self.records(v)? {
+            let mut ends: Vec<VertexId> = Vec::new();
+            if !rows.is_empty() {
+                let found = self.base.place(v)?.0.edges.rows.ends(rows)?;
+                let wide = |_| Error::BadList("a vertex id does not fit 32 bits");
+                for end in found {
+                    ends.push(VertexId::try_from(end).map_err(wide)?);
+                }
+            }
+            ends.extend(fragment.iter().flat_map(|one| one.edges.iter().map(|edge| edge.end)));
+            ends.into_iter().for_each(|end| lookups.note_edge((v, ty, end)));
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Queries that find edges by their types and properties.
 
 use super::condition::{Condition, Predicate};
+use super::conflict::Subject;
 use super::graph::{EdgeData, PropertyGraph, RowRef};
 use super::import::TIME;
 use super::query_order::{QueryOrder, ValueCounts};
@@ -101,6 +102,7 @@ impl PropertyGraph {
         let state = self.state();
         let wanted = state.schema.edges.wanted(properties)?;
         let ty = edge_type.map(|name| state.schema.known_type(name)).transpose()?;
+        state.note(ty.map_or(Subject::Edges, Subject::EdgesOf));
         let mut found = Vec::new();
         let shards = state.base.shards();
         for (number, shard) in (0..).zip(shards) {

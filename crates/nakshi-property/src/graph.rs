@@ -8,6 +8,7 @@ use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
 use super::base::Base;
 use super::condition::{Condition, Predicate};
+use super::conflict::Subject;
 use super::nearest::unknown;
 use super::query_order::{QueryOrder, ValueCounts};
 use super::replay::replay;
@@ -161,6 +162,12 @@ impl PropertyGraph {
     }
 
     fn node_row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
+        self.0.note(Subject::Properties(v));
+        self.stored_row(v)
+    }
+
+    /// As [`PropertyGraph::node_row`], for a search that is noted as a whole.
+    fn stored_row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
         Ok(match self.0.row(v) {
             None => None,
             Some(NodeRow::Log(values)) => Some(RowRef::Log(values)),
@@ -391,6 +398,7 @@ impl PropertyGraph {
     /// Internal ids of the nodes that meet all conditions, ascending.
     fn matching(&self, properties: &[(&str, Condition)]) -> Result<Vec<u64>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
+        self.0.note_search(&wanted);
         let log = &self.0.log;
         let mut found = match wanted.is_empty() {
             true => (0..self.0.filed()).collect(),
@@ -399,7 +407,10 @@ impl PropertyGraph {
         // Changed nodes are compared again, in their present state.
         found.retain(|v| u32::try_from(*v).is_ok_and(|v| log.node(v).is_none()));
         for v in log.candidates(&wanted) {
-            if log.node(v).is_some() && self.0.is_alive(v) && self.has(v, &wanted)? {
+            if log.node(v).is_some()
+                && let Some(row) = self.stored_row(v)?
+                && row.has(&wanted)?
+            {
                 found.push(v.into());
             }
         }
@@ -431,7 +442,7 @@ impl PropertyGraph {
     fn labels(&self) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         for v in 0..u32::try_from(self.0.numbered().min(LABELLED)).unwrap_or(u32::MAX) {
-            let Some(row) = self.node_row(v)? else { continue };
+            let Some(row) = self.stored_row(v)? else { continue };
             for (_, value) in self.values(&row, &self.0.schema.nodes, Some(&[LABELS]))? {
                 let Value::List(items) = value else { continue };
                 found.extend(items.into_iter().filter_map(|item| match item {

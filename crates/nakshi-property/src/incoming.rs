@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::apply::in_list;
+use super::conflict::Subject;
 use super::graph::PropertyGraph;
 use super::record::EdgeRecord;
 use super::value::Value;
@@ -75,6 +76,7 @@ impl PropertyGraph {
     /// The nodes that have, or have had, edges to a node.
     fn sources_of(&self, v: VertexId) -> Result<BTreeSet<VertexId>> {
         let state = self.state();
+        state.note(Subject::Incoming(v));
         let mut found: BTreeSet<VertexId> =
             state.log.leading_to(v).map(|(source, _)| source).collect();
         if u64::from(v) < state.filed() {

@@ -11,6 +11,7 @@
 //! - [`PropertyGraph`] answers the queries of the paper's Table 1 on the state after a commit
 //! - [`Catalog`] has labels, types of edges and properties, with counts
 //! - [`PropertyStore`] makes [`Change`]s durable, one commit after the other
+//! - [`Transaction`] reads, decides and writes, and commits only if nothing that it read has changed
 //! - [`IncomingEdge`] is an edge as its destination sees it
 //! - [`Topology`] has the edge lists after the last commit, for algorithms, with properties as weights
 //! - [`project`] gives some of the edges to algorithms, as a graph without properties
@@ -32,6 +33,7 @@
 //! - `state` is a commit: the files (`base`) and the changes since (`logstore` with `timeline`);
 //!   `record` reads the edges of both as one list, `edge_search` finds edges by their properties,
 //!   and `query_order` sorts and counts what a query has found
+//! - `conflict` says whether a transaction has read what later commits have written
 //! - `apply` makes a change, `log` reads and writes the log files, `property_store` is the writer,
 //!   and `compact` turns the log into files
 
@@ -49,6 +51,7 @@ mod column;
 mod compact;
 mod compressed_text;
 mod condition;
+mod conflict;
 mod edge_search;
 mod elias_fano;
 mod entry;
@@ -82,6 +85,7 @@ mod temporal;
 mod texts;
 mod timeline;
 mod topology;
+mod transaction;
 mod value;
 mod verify;
 mod walk;
@@ -113,5 +117,6 @@ pub use record::EdgeRecord;
 pub use spec::PropertySpec;
 pub use temporal::Temporal;
 pub use topology::{EdgeWeight, Topology};
+pub use transaction::Transaction;
 pub use value::{PropertyType, Scalar, Value};
 pub(crate) use walk::id_bytes;

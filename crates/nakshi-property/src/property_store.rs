@@ -1,5 +1,6 @@
 //! Writer of a property graph: one writer, group commits, and readers that keep their snapshot.
 
+use std::hash::RandomState;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -13,6 +14,7 @@ use nakshi_io::{CancelToken, merge_freed_memory_at_once};
 use super::apply::Lookups;
 use super::aside::unless_cancelled;
 use super::base::Base;
+use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
 use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter};
 use super::orphans::remove_orphans;
@@ -64,6 +66,10 @@ pub struct PropertyStore {
     process: u32,
     /// Held while the files are exchanged, or the writer's lock is released.
     alone: Mutex<()>,
+    /// Hashes what transactions read and commits write.
+    pub(super) hasher: RandomState,
+    /// Order of the transactions that run alone.
+    pub(super) turns: Turns,
 }
 
 /// State that the threads of a writer share.
@@ -82,13 +88,17 @@ pub(super) struct Writing {
     process: u32,
     /// State after all commits that were submitted, durable or not.
     pub(super) tip: GraphState,
-    lookups: Lookups,
+    pub(super) lookups: Lookups,
+    /// What commits have written that running transactions may have read.
+    pub(super) recent: RecentWrites,
     waiting: CommitGroup,
     /// The current log file; `None` before the first group, and while a thread writes one.
     log: Option<LogWriter>,
     busy: bool,
     /// True while new commits have to wait for a compaction.
     paused: bool,
+    /// Number of the transaction that runs alone, and until when other commits wait for it.
+    pub(super) alone: Option<(u64, Instant)>,
     /// Number of commits of the last group, and how long writing it took.
     last: (usize, Duration),
     /// Reason why nothing can be written any more.
@@ -121,6 +131,33 @@ impl Drop for Paused<'_> {
             writing.paused = false;
         }
         self.0.done.notify_all();
+    }
+}
+
+/// Transactions that run alone, in the order in which they asked for it.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// The next number, and the number whose turn it is.
+    next: Mutex<(u64, u64)>,
+    changed: Condvar,
+}
+
+impl Turns {
+    /// Waits for a turn; returns its number.
+    pub(super) fn take(&self) -> u64 {
+        let mut turns = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mine = turns.0;
+        turns.0 += 1;
+        while turns.1 != mine {
+            turns = self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
+        }
+        mine
+    }
+
+    /// Ends the present turn.
+    pub(super) fn end(&self) {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
+        self.changed.notify_all();
     }
 }
 
@@ -168,6 +205,8 @@ impl PropertyStore {
             retired: AtomicBool::new(false),
             process: std::process::id(),
             alone: Mutex::new(()),
+            hasher: RandomState::new(),
+            turns: Turns::default(),
         })
     }
 
@@ -383,19 +422,9 @@ impl PropertyStore {
     }
 
     fn submit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<Ticket<'_>> {
-        let mut core = self.writer(cancel)?;
+        let mut core = self.writer(None, cancel)?;
         let writing = self.begin(&mut core, cancel)?;
-        let mut next = writing.tip.clone();
-        let done = changes.iter().try_fold(0, |changed, change| {
-            next.refuse_unknown(change)?;
-            Ok(changed + u64::from(next.apply_new(change, &mut writing.lookups)?))
-        });
-        let (mut next, changed) = unless_cancelled(next, done)?;
-        if changed > 0 {
-            next.commit += 1;
-            writing.waiting.push(next.commit, changes)?;
-            writing.tip = next;
-        }
+        let changed = writing.make(changes, &self.hasher)?;
         // A change that changes nothing may depend on a commit that is not durable yet.
         Ok(Ticket { store: self, commit: writing.tip.commit, changed })
     }
@@ -426,8 +455,9 @@ impl PropertyStore {
     ) -> Result<Option<Ticket<'_>>> {
         // The iterator may block, so it runs before anything is locked.
         let Some(first) = changes.next() else { return Ok(None) };
-        let mut core = self.writer(cancel)?;
+        let mut core = self.writer(None, cancel)?;
         let writing = self.begin(&mut core, cancel)?;
+        writing.note_writes(&self.hasher);
         let (mut next, mut encoded) = (writing.tip.clone(), EncodedChanges::default());
         let apply = || {
             let mut changed = 0;
@@ -447,18 +477,34 @@ impl PropertyStore {
         if changed > 0 {
             next.commit += 1;
             writing.waiting.push_encoded(next.commit, encoded.finish())?;
-            writing.tip = next;
+            writing.advance(next);
         }
         Ok(Some(Ticket { store: self, commit: writing.tip.commit, changed }))
     }
 
-    /// Locks the shared state, after waiting for a compaction that has paused the writers.
-    fn writer(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, Core>> {
+    /// Locks the shared state, after waiting for a compaction that has paused the writers, and for a
+    /// transaction that runs alone, unless it is number `turn`.
+    pub(super) fn writer(
+        &self,
+        turn: Option<u64>,
+        cancel: &CancelToken,
+    ) -> Result<MutexGuard<'_, Core>> {
         let mut core = self.enter()?;
         let process = std::process::id();
-        let paused = |writing: &Writing| writing.paused && writing.process == process;
-        while core.writing.as_ref().is_some_and(paused) {
-            core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let writing = core.writing.as_ref().filter(|writing| writing.process == process);
+            if writing.is_some_and(|writing| writing.paused) {
+                core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let other = writing.and_then(|writing| writing.alone);
+            let Some((_, until)) = other.filter(|(number, _)| turn != Some(*number)) else { break };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.done.wait_timeout(core, left);
+            (core, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         if let Some(writing) = &mut core.writing {
             writing.lookups.watch(cancel);
@@ -499,8 +545,13 @@ impl PropertyStore {
         Ok(writing)
     }
 
+    /// Wakes the threads that wait for a transaction that runs alone.
+    pub(super) fn wake(&self) {
+        self.done.notify_all();
+    }
+
     /// Returns when commit number `commit` is durable. If no thread writes a group, this one does.
-    fn wait(&self, commit: u64) -> Result<()> {
+    pub(super) fn wait(&self, commit: u64) -> Result<()> {
         // Declared before the lock, so that it is dropped after the lock is released.
         let _busy = Busy(self);
         let mut core = self.enter()?;
@@ -623,13 +674,49 @@ impl Writing {
             process: std::process::id(),
             tip,
             lookups,
+            recent: RecentWrites::default(),
             waiting: CommitGroup::default(),
             log: None,
             busy: false,
             paused: false,
+            alone: None,
             last: (0, Duration::ZERO),
             broken: None,
         }
+    }
+
+    /// Makes changes as one commit, which waits for the disk; returns how many of them changed
+    /// something.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::commit`]; none of the changes is made then.
+    pub(super) fn make(&mut self, changes: &[Change], hasher: &RandomState) -> Result<u64> {
+        self.note_writes(hasher);
+        let mut next = self.tip.clone();
+        let done = changes.iter().try_fold(0, |changed, change| {
+            next.refuse_unknown(change)?;
+            Ok(changed + u64::from(next.apply_new(change, &mut self.lookups)?))
+        });
+        let (mut next, changed) = unless_cancelled(next, done)?;
+        if changed > 0 {
+            next.commit += 1;
+            self.waiting.push(next.commit, changes)?;
+            self.advance(next);
+        }
+        Ok(changed)
+    }
+
+    /// Has the next commit say what it writes, if transactions run.
+    fn note_writes(&mut self, hasher: &RandomState) {
+        self.lookups.written = self.recent.wanted().then(|| WrittenKeys::new(hasher));
+    }
+
+    /// Moves to the state after a commit that waits for the disk.
+    fn advance(&mut self, next: GraphState) {
+        if let Some(written) = self.lookups.written.take() {
+            self.recent.add(next.commit, written);
+        }
+        self.tip = next;
     }
 
     /// Refuses all later changes, with this reason.
@@ -642,7 +729,12 @@ impl Writing {
         (self.tip, self.lookups, self.log) = (tip, lookups, Some(log));
     }
 
-    fn usable(&self, path: &Path) -> Result<()> {
+    /// Returns true in the process that began to write.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    pub(super) fn usable(&self, path: &Path) -> Result<()> {
         match &self.broken {
             None => Ok(()),
             Some(why) => Err(Error::Poisoned { path: path.to_path_buf(), why: why.clone() }),

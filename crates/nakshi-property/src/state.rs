@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::base::Base;
+use super::condition::Predicate;
+use super::conflict::{ReadSet, Subject};
 use super::logstore::{Fragment, LogStore};
 use super::schema::Schema;
 use nakshi_store::{Error, ExternalId, Result, VertexId};
@@ -17,6 +19,8 @@ pub(super) struct GraphState {
     pub(super) log: LogStore,
     /// Number of the last commit.
     pub(super) commit: u64,
+    /// Notes what is read, for a transaction.
+    pub(super) reads: Option<Arc<ReadSet>>,
 }
 
 /// Location of the properties of a node.
@@ -33,7 +37,22 @@ impl GraphState {
     pub(super) fn new(base: Arc<Base>) -> Self {
         let schema = Arc::new(Schema::of(base.entry()));
         let commit = base.entry().commit;
-        GraphState { base, schema, log: LogStore::default(), commit }
+        GraphState { base, schema, log: LogStore::default(), commit, reads: None }
+    }
+
+    /// Notes that something is read, if a transaction wants to know.
+    #[inline]
+    pub(super) fn note(&self, subject: Subject<'_>) {
+        if let Some(reads) = &self.reads {
+            reads.note(subject);
+        }
+    }
+
+    /// Notes a search for the nodes that meet all conditions.
+    pub(super) fn note_search(&self, wanted: &[(u32, Predicate)]) {
+        if let Some(reads) = &self.reads {
+            reads.note_search(wanted);
+        }
     }
 
     /// Number of nodes in files, including deleted ones.
@@ -51,10 +70,15 @@ impl GraphState {
         if let Some(v) = self.base.ids().internal(id)? {
             return Ok(Some(v));
         }
-        if self.log.new_ids() == 0 {
+        if self.log.new_ids() == 0 && self.reads.is_none() {
             return Ok(None);
         }
-        Ok(self.log.internal(&self.base.ids().canonical(id)))
+        let id = self.base.ids().canonical(id);
+        let found = self.log.internal(&id);
+        if found.is_none() {
+            self.note(Subject::Id(&id));
+        }
+        Ok(found)
     }
 
     pub(super) fn is_alive(&self, v: VertexId) -> bool {
@@ -63,7 +87,9 @@ impl GraphState {
 
     /// The number of a node; `None` if there is no such node, or if it is deleted.
     pub(super) fn find(&self, id: &ExternalId) -> Result<Option<VertexId>> {
-        Ok(self.number(id)?.filter(|v| self.is_alive(*v)))
+        let found = self.number(id)?;
+        found.iter().for_each(|v| self.note(Subject::Existence(*v)));
+        Ok(found.filter(|v| self.is_alive(*v)))
     }
 
     /// As [`GraphState::find`], with an error in place of `None`.
@@ -99,6 +125,7 @@ impl GraphState {
     }
 
     pub(super) fn record(&self, v: VertexId, ty: u64) -> Result<RecordSources<'_>> {
+        self.note(Subject::Record(v, ty));
         let rows = match self.has_file_edges(v) {
             true => {
                 let (shard, number) = self.base.place(v)?;
@@ -111,6 +138,7 @@ impl GraphState {
 
     /// All records of a node, ascending by type. A record may have lost all of its edges.
     pub(super) fn records(&self, v: VertexId) -> Result<Vec<(u64, RecordSources<'_>)>> {
+        self.note(Subject::Records(v));
         let mut found = BTreeMap::new();
         if self.has_file_edges(v) {
             let (shard, number) = self.base.place(v)?;
@@ -126,11 +154,13 @@ impl GraphState {
 
     /// Number of nodes.
     pub(super) fn num_nodes(&self) -> u64 {
+        self.note(Subject::Nodes);
         self.filed().saturating_add_signed(self.log.more_nodes)
     }
 
     /// Number of edges.
     pub(super) fn num_edges(&self) -> u64 {
+        self.note(Subject::Edges);
         self.base.entry().edges.saturating_add_signed(self.log.more_edges)
     }
 }

@@ -2,6 +2,7 @@
 
 use nakshi_io::CancelToken;
 
+use super::conflict::Subject;
 use super::graph::{EdgeData, PropertyGraph};
 use super::record::EdgeRecord;
 use super::value::Value;
@@ -25,6 +26,8 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new(graph: &PropertyGraph) -> Self {
+        graph.state().note(Subject::Nodes);
+        graph.state().note(Subject::Edges);
         let cancel = CancelToken::new();
         Walk { graph: graph.clone(), next: 0, records: Vec::new(), place: 0, cancel }
     }

@@ -140,6 +140,10 @@ pub enum Error {
         /// The operation that failed.
         why: String,
     },
+    /// A transaction has read or written what another commit has changed since. It changed nothing, and
+    /// may run again.
+    #[error("{0}")]
+    Conflict(String),
     /// An invariant of this crate does not hold.
     #[error("internal error: {0}; please report it")]
     Internal(&'static str),

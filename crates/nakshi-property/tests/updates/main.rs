@@ -9,6 +9,7 @@ mod disk;
 mod handle;
 mod lists;
 mod model;
+mod transactions;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,316 @@
+//! What a transaction has read and what later commits have written, as keys: two of them meet if they
+//! have a key in common.
+//!
+//! The granularity: the properties of a node together, an edge record and a direction, an edge, an id
+//! that no node has, the nodes with a value of a property, the nodes with a property, all nodes, the
+//! edges of a type, and all edges.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::condition::Predicate;
+use super::logstore::EdgeKey;
+use super::value;
+use nakshi_store::{ExternalId, VertexId};
+
+/// What is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Subject<'k> {
+    /// An id that no node has, or had until now.
+    Id(&'k ExternalId),
+    /// Whether there is a node.
+    Existence(VertexId),
+    /// The properties of a node.
+    Properties(VertexId),
+    /// The edges of a source, type and destination.
+    Edge(EdgeKey),
+    /// The edges of one type from a node.
+    Record(VertexId, u64),
+    /// All edges from a node.
+    Records(VertexId),
+    /// All edges to a node.
+    Incoming(VertexId),
+    /// The nodes with this value, or this item, of a property.
+    Value(u32, &'k [u8]),
+    /// The nodes with a property.
+    Property(u32),
+    /// All nodes.
+    Nodes,
+    /// All edges of a type.
+    EdgesOf(u64),
+    /// All edges.
+    Edges,
+}
+
+/// What the last bits of a key say of its subject, for messages.
+const KIND_BITS: u64 = 0b111;
+/// The subjects by these bits.
+const KINDS: [&str; 8] = [
+    "the id of a node",
+    "whether a node exists",
+    "the properties of a node",
+    "an edge",
+    "the edges from a node",
+    "the edges to a node",
+    "a search for nodes",
+    "a search for edges",
+];
+
+impl Subject<'_> {
+    fn kind(&self) -> u64 {
+        match self {
+            Subject::Id(_) => 0,
+            Subject::Existence(_) => 1,
+            Subject::Properties(_) => 2,
+            Subject::Edge(_) => 3,
+            Subject::Record(..) | Subject::Records(_) => 4,
+            Subject::Incoming(_) => 5,
+            Subject::Value(..) | Subject::Property(_) | Subject::Nodes => 6,
+            Subject::EdgesOf(_) | Subject::Edges => 7,
+        }
+    }
+
+    /// Returns true if a node that it is about has a number from `first` on.
+    fn is_about(&self, first: u64) -> bool {
+        match self {
+            Subject::Existence(v)
+            | Subject::Properties(v)
+            | Subject::Record(v, _)
+            | Subject::Records(v)
+            | Subject::Incoming(v) => u64::from(*v) >= first,
+            Subject::Edge((source, _, end)) => u64::from(*source.max(end)) >= first,
+            _ => false,
+        }
+    }
+
+    fn key(&self, state: &RandomState) -> u64 {
+        (state.hash_one(self) & !KIND_BITS) | self.kind()
+    }
+}
+
+/// Most keys of a transaction. One that reads more has read everything.
+const MOST_READ: usize = 1 << 20;
+
+/// What a transaction has read.
+#[derive(Debug)]
+pub(super) struct ReadSet {
+    state: RandomState,
+    /// Nodes from this number on are the transaction's own.
+    own: u64,
+    keys: Mutex<ReadKeys>,
+}
+
+#[derive(Debug, Default)]
+struct ReadKeys {
+    keys: HashSet<u64>,
+    everything: bool,
+}
+
+impl ReadSet {
+    /// Nothing yet, of a graph whose nodes have numbers below `own`.
+    pub(super) fn new(state: &RandomState, own: u64) -> Self {
+        ReadSet { state: state.clone(), own, keys: Mutex::default() }
+    }
+
+    fn keys(&self) -> MutexGuard<'_, ReadKeys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note(&self, subject: Subject<'_>) {
+        if subject.is_about(self.own) {
+            return;
+        }
+        let mut read = self.keys();
+        if read.keys.len() < MOST_READ {
+            read.keys.insert(subject.key(&self.state));
+        } else {
+            *read = ReadKeys { keys: HashSet::new(), everything: true };
+        }
+    }
+
+    /// Notes a search for the nodes that meet all conditions.
+    pub(super) fn note_search(&self, wanted: &[(u32, Predicate)]) {
+        let equal = wanted.iter().find_map(|(property, wanted)| match wanted {
+            Predicate::Equal(value) | Predicate::Item(value) => Some((*property, value)),
+            _ => None,
+        });
+        // A node without the property is in no answer, before a change or after it.
+        let present = wanted.iter().find(|(_, wanted)| !wanted.fits(None));
+        self.note(match (equal, present) {
+            (Some((property, value)), _) => Subject::Value(property, value),
+            (None, Some((property, _))) => Subject::Property(*property),
+            (None, None) => Subject::Nodes,
+        });
+    }
+}
+
+/// Keys of what the changes of a commit write.
+#[derive(Debug)]
+pub(super) struct WrittenKeys {
+    state: RandomState,
+    keys: Vec<u64>,
+}
+
+impl WrittenKeys {
+    pub(super) fn new(state: &RandomState) -> Self {
+        WrittenKeys { state: state.clone(), keys: Vec::new() }
+    }
+
+    pub(super) fn note(&mut self, subject: Subject<'_>) {
+        self.keys.push(subject.key(&self.state));
+    }
+
+    /// Notes a change of an edge.
+    pub(super) fn note_edge(&mut self, key: EdgeKey) {
+        let (source, ty, end) = key;
+        self.note(Subject::Edge(key));
+        self.note(Subject::Record(source, ty));
+        self.note(Subject::Records(source));
+        self.note(Subject::Incoming(end));
+        self.note(Subject::EdgesOf(ty));
+        self.note(Subject::Edges);
+    }
+
+    /// Notes that a node with this property, before or after its change, has changed.
+    pub(super) fn note_value(&mut self, property: u32, value: &[u8]) {
+        self.note(Subject::Property(property));
+        self.note(Subject::Value(property, value));
+        // Bytes that are no list give keys that no search notes.
+        for item in value::items(value) {
+            self.note(Subject::Value(property, item));
+        }
+    }
+}
+
+/// Most keys of commits that are kept for running transactions.
+const MOST_WRITTEN: usize = 1 << 20;
+
+/// What commits have written since the oldest running transaction began.
+#[derive(Debug, Default)]
+pub(super) struct RecentWrites {
+    /// The commits whose state running transactions read, each with the number of transactions.
+    running: BTreeMap<u64, usize>,
+    /// Commit and key, ascending by commit.
+    written: VecDeque<(u64, u64)>,
+    /// The keys of commits up to this one are forgotten.
+    forgotten: u64,
+}
+
+impl RecentWrites {
+    /// A transaction begins that reads the state after `commit`.
+    pub(super) fn begin(&mut self, commit: u64) {
+        *self.running.entry(commit).or_default() += 1;
+    }
+
+    /// A transaction that has read the state after `commit` ends.
+    pub(super) fn end(&mut self, commit: u64) {
+        if let Some(count) = self.running.get_mut(&commit) {
+            *count -= 1;
+            if *count == 0 {
+                self.running.remove(&commit);
+            }
+        }
+        match self.running.keys().next() {
+            None => self.written = VecDeque::new(),
+            Some(oldest) => {
+                let old = self.written.partition_point(|(commit, _)| commit <= oldest);
+                self.written.drain(..old);
+            }
+        }
+    }
+
+    /// Returns true while commits have to say what they write.
+    pub(super) fn wanted(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    pub(super) fn add(&mut self, commit: u64, written: WrittenKeys) {
+        self.written.extend(written.keys.into_iter().map(|key| (commit, key)));
+        if self.written.len() > MOST_WRITTEN {
+            let half = self.written.len() / 2;
+            if let Some((last, _)) = self.written.get(half).copied() {
+                self.forgotten = last;
+                let old = self.written.partition_point(|(commit, _)| *commit <= last);
+                self.written.drain(..old);
+            }
+        }
+    }
+
+    /// Compares what a transaction has read in the state after `commit` with what later commits have
+    /// written.
+    ///
+    /// # Errors
+    /// A message that says what has changed.
+    pub(super) fn check(&self, commit: u64, reads: &ReadSet, tip: u64) -> Result<(), String> {
+        let read = reads.keys();
+        if tip > commit && read.everything {
+            return Err(format!(
+                "it has read more than {MOST_READ} nodes and edges, and commit {tip} has changed some"
+            ));
+        }
+        if commit < self.forgotten {
+            return Err(format!(
+                "{} commits were made since it began, too many to compare with it",
+                tip - commit
+            ));
+        }
+        let later = self.written.iter().rev().take_while(|(later, _)| *later > commit);
+        match later.into_iter().find(|(_, key)| read.keys.contains(key)) {
+            None => Ok(()),
+            Some((later, key)) => {
+                let what = KINDS.get((key & KIND_BITS) as usize).copied().unwrap_or_default();
+                Err(format!("commit {later} has changed {what} that it has read or written"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(state: &RandomState, subjects: &[Subject<'_>]) -> WrittenKeys {
+        let mut keys = WrittenKeys::new(state);
+        subjects.iter().for_each(|subject| keys.note(*subject));
+        keys
+    }
+
+    /// Seen red with keys that are forgotten while a transaction needs them, and without
+    /// `forgotten`.
+    #[test]
+    fn the_keys_of_later_commits_are_kept_for_whom_needs_them() {
+        let state = RandomState::new();
+        let mut recent = RecentWrites::default();
+        let reads = ReadSet::new(&state, 100);
+        reads.note(Subject::Properties(7));
+        reads.note(Subject::Properties(100));
+        recent.begin(10);
+        recent.add(11, written(&state, &[Subject::Properties(100), Subject::Existence(7)]));
+        assert_eq!(recent.check(10, &reads, 11), Ok(()));
+        recent.begin(11);
+        recent.add(12, written(&state, &[Subject::Properties(7)]));
+        recent.end(10);
+        let message = recent.check(11, &reads, 12).unwrap_err();
+        assert!(message.contains("commit 12") && message.contains("properties"), "{message}");
+        assert_eq!(recent.check(12, &reads, 12), Ok(()));
+        for commit in 13..40 {
+            let many = vec![Subject::Nodes; MOST_WRITTEN / 16];
+            recent.add(commit, written(&state, &many));
+        }
+        assert!(recent.written.len() <= MOST_WRITTEN);
+        assert!(recent.check(11, &reads, 39).unwrap_err().contains("28 commits"));
+        recent.end(11);
+        assert!(!recent.wanted() && recent.written.is_empty());
+    }
+
+    #[test]
+    fn who_reads_too_much_has_read_everything() {
+        let state = RandomState::new();
+        let reads = ReadSet::new(&state, u64::MAX);
+        (0..=MOST_READ as u32).for_each(|v| reads.note(Subject::Existence(v)));
+        let recent = RecentWrites::default();
+        assert_eq!(recent.check(5, &reads, 5), Ok(()));
+        assert!(recent.check(5, &reads, 6).is_err());
+    }
+}

@@ -1,0 +1,328 @@
+//! Transactions: serializable, and optimistic.
+//!
+//! A transaction reads the state after one commit, and its own changes. Its commit compares what it has
+//! read and written with what other commits have written since, and fails if they meet (Kung and
+//! Robinson, "On Optimistic Methods for Concurrency Control", TODS 1981: backward validation). A
+//! transaction that fails too often runs alone.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nakshi_io::CancelToken;
+
+use super::apply::Lookups;
+use super::conflict::{ReadSet, Subject};
+use super::graph::PropertyGraph;
+use super::log::Change;
+use super::property_store::PropertyStore;
+use super::state::GraphState;
+use nakshi_store::{Error, ExternalId, Result};
+
+/// Conflicts after which [`PropertyStore::transact`] lets a transaction run alone.
+const PATIENCE: usize = 3;
+/// How long other commits wait for a transaction that runs alone.
+const ALONE: Duration = Duration::from_millis(100);
+/// Conflicts after which [`PropertyStore::transact`] gives up.
+const ATTEMPTS: usize = 100;
+
+/// A transaction, which commits if nothing that it has read or written has changed since it began.
+///
+/// It reads the newest state, also commits that are not durable yet. It therefore ends only when these
+/// are durable, whether it commits or not.
+#[derive(Debug)]
+pub struct Transaction {
+    store: Arc<PropertyStore>,
+    /// State in which the transaction began.
+    begun: GraphState,
+    /// That state with the transaction's own changes.
+    state: GraphState,
+    reads: Arc<ReadSet>,
+    /// `state`, which notes what is read.
+    graph: PropertyGraph,
+    changes: Vec<Change>,
+    /// Looks up edges, if another handle is the writer.
+    lookups: Option<Lookups>,
+    /// True if the writer keeps what later commits write.
+    watched: bool,
+    /// Number of its turn, if it runs alone.
+    turn: Option<u64>,
+}
+
+impl PropertyStore {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] if an earlier write has failed.
+    pub fn transaction(self: &Arc<Self>) -> Result<Transaction> {
+        Transaction::begin(self, None)
+    }
+
+    /// Begins a transaction that runs alone: other commits wait until it ends, but at most 100 ms.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::transaction`].
+    pub fn transaction_alone(self: &Arc<Self>) -> Result<Transaction> {
+        let turn = self.turns.take();
+        Transaction::begin(self, Some(turn)).inspect_err(|_| self.turns.end())
+    }
+
+    /// Runs `f` in a transaction and commits. After a conflict `f` runs again on the newer state, so it
+    /// must do nothing that cannot be done twice. After three conflicts it runs alone.
+    ///
+    /// # Errors
+    /// Errors of `f`, and then nothing is changed; [`Error::Conflict`] after 100 conflicts; as
+    /// [`PropertyStore::commit`].
+    pub fn transact<T>(
+        self: &Arc<Self>,
+        mut f: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let mut attempt = 0;
+        loop {
+            let mut transaction = match attempt < PATIENCE {
+                true => self.transaction()?,
+                false => self.transaction_alone()?,
+            };
+            let done = f(&mut transaction);
+            let ended = match done {
+                Ok(_) => transaction.commit(),
+                Err(_) => transaction.roll_back().map(|()| 0),
+            };
+            attempt += 1;
+            match ended {
+                Err(Error::Conflict(_)) if attempt < ATTEMPTS => {}
+                ended => return ended.and(done),
+            }
+        }
+    }
+}
+
+impl Transaction {
+    fn begin(store: &Arc<PropertyStore>, turn: Option<u64>) -> Result<Self> {
+        let cancel = &store.options.cancel;
+        let mut core = store.writer(turn, cancel)?;
+        let (begun, watched) = match &mut core.writing {
+            Some(writing) if writing.is_ours() => {
+                writing.usable(&store.path)?;
+                writing.recent.begin(writing.tip.commit);
+                writing.alone = turn.map(|turn| (turn, Instant::now() + ALONE)).or(writing.alone);
+                (writing.tip.clone(), true)
+            }
+            _ => (store.snapshot().state().clone(), false),
+        };
+        drop(core);
+        let reads = Arc::new(ReadSet::new(&store.hasher, begun.numbered()));
+        let mut transaction = Transaction {
+            store: Arc::clone(store),
+            state: begun.clone(),
+            graph: PropertyGraph::of(begun.clone()),
+            begun,
+            reads,
+            changes: Vec::new(),
+            lookups: None,
+            watched,
+            turn,
+        };
+        transaction.show();
+        Ok(transaction)
+    }
+
+    /// Makes `graph` show the present state.
+    fn show(&mut self) {
+        let mut state = self.state.clone();
+        state.reads = Some(Arc::clone(&self.reads));
+        self.graph = PropertyGraph::of(state);
+    }
+
+    /// The graph as the transaction sees it, with its own changes. What is read through it is compared
+    /// with other commits at the end; what was read before a change shows the state before it.
+    pub fn graph(&self) -> &PropertyGraph {
+        &self.graph
+    }
+
+    /// Number of changes so far.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Returns true if the transaction has changed nothing.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Makes a change that only this transaction sees until it commits. Returns true if it changed
+    /// anything.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::NoNode`] for an impossible change, which is not made; earlier
+    /// ones stay.
+    pub fn apply(&mut self, change: Change) -> Result<bool> {
+        self.note(&change)?;
+        let mut next = self.state.clone();
+        next.refuse_unknown(&change)?;
+        let changed = {
+            let mut core = self.store.enter()?;
+            let writing = core
+                .writing
+                .as_mut()
+                .filter(|writing| writing.is_ours() && Arc::ptr_eq(&writing.tip.base, &next.base));
+            match writing {
+                Some(writing) => {
+                    writing.lookups.written = None;
+                    next.apply_new(&change, &mut writing.lookups)?
+                }
+                None => {
+                    drop(core);
+                    let lookups = match &mut self.lookups {
+                        Some(lookups) => lookups,
+                        none => {
+                            let (base, cancel) = (&next.base, &self.store.options.cancel);
+                            none.insert(Lookups::new(base.store()?, base.lookups(), cancel))
+                        }
+                    };
+                    next.apply_new(&change, lookups)?
+                }
+            }
+        };
+        if changed {
+            self.state = next;
+            self.changes.push(change);
+            self.show();
+        }
+        Ok(changed)
+    }
+
+    /// Notes what a change depends on.
+    fn note(&self, change: &Change) -> Result<()> {
+        let before = self.graph.state();
+        let node = |id: &ExternalId| -> Result<()> {
+            let found = before.number(id)?;
+            found.iter().for_each(|v| before.note(Subject::Existence(*v)));
+            Ok(())
+        };
+        let properties = |id: &ExternalId| -> Result<()> {
+            node(id)?;
+            let found = before.number(id)?;
+            found.iter().for_each(|v| before.note(Subject::Properties(*v)));
+            Ok(())
+        };
+        let edge = |source: &ExternalId, edge_type: &str, end: &ExternalId| -> Result<()> {
+            node(source)?;
+            node(end)?;
+            let ends = before.number(source)?.zip(before.number(end)?);
+            // A type that is unknown here is a conflict with every commit that adds it.
+            if let Some((ty, (source, end))) = before.schema.edge_type(edge_type).zip(ends) {
+                before.note(Subject::Edge((source, ty, end)));
+            }
+            Ok(())
+        };
+        match change {
+            Change::AppendNode { id, .. } => node(id),
+            Change::UpdateNode { id, .. } | Change::DeleteNode { id } => properties(id),
+            Change::AppendEdge { source, edge_type, destination, .. }
+            | Change::DeleteEdge { source, edge_type, destination } => {
+                edge(source, edge_type, destination)
+            }
+            Change::ChangeType { source, edge_type, destination, new_type } => {
+                edge(source, edge_type, destination)?;
+                edge(source, new_type, destination)
+            }
+            // A changed schema is a conflict for every transaction.
+            Change::SetInverse { .. } => Ok(()),
+        }
+    }
+
+    /// Commits, and returns when the commit is durable. Returns the number of the commit, or of the
+    /// state that was read if the transaction has changed nothing.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if something that was read or written has changed since the transaction
+    /// began; nothing is changed then. As [`PropertyStore::commit`].
+    pub fn commit(self) -> Result<u64> {
+        self.commit_until(&CancelToken::new())
+    }
+
+    /// As [`Transaction::commit`], with a cancel token, which counts until the commit is handed to the
+    /// writing thread.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; [`Error::Cancelled`].
+    pub fn commit_until(mut self, cancel: &CancelToken) -> Result<u64> {
+        if self.changes.is_empty() {
+            let commit = self.begun.commit;
+            return self.roll_back().map(|()| commit);
+        }
+        let submitted = self.submit(cancel);
+        self.end();
+        let commit = submitted?;
+        self.store.wait(commit)?;
+        Ok(commit)
+    }
+
+    /// Hands the changes to the writer, if nothing has changed that matters to them.
+    fn submit(&self, cancel: &CancelToken) -> Result<u64> {
+        let store = &self.store;
+        let mut core = store.writer(self.turn, cancel)?;
+        let writing = store.begin(&mut core, cancel)?;
+        let (tip, begun) = (&writing.tip, &self.begun);
+        let conflict = |what: String| {
+            Err(Error::Conflict(format!(
+                "the transaction changed nothing: {what}; run it again (g.transact does that)"
+            )))
+        };
+        if tip.commit != begun.commit || !Arc::ptr_eq(&tip.base, &begun.base) {
+            if !self.watched || !Arc::ptr_eq(&tip.base, &begun.base) {
+                let other = if self.watched {
+                    "the store was compacted"
+                } else {
+                    "another commit was made"
+                };
+                return conflict(format!("{other} since it began"));
+            }
+            if !Arc::ptr_eq(&tip.schema, &begun.schema) {
+                return conflict("a commit has made a new property or type of edges".into());
+            }
+            if let Err(what) = writing.recent.check(begun.commit, &self.reads, tip.commit) {
+                return conflict(what);
+            }
+        }
+        writing.make(&self.changes, &store.hasher)?;
+        Ok(writing.tip.commit)
+    }
+
+    /// Ends the transaction without its changes, when what it has read is durable.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] and errors of writing, if what it has read may not be in the store.
+    pub fn roll_back(mut self) -> Result<()> {
+        let watched = self.watched;
+        self.end();
+        match watched {
+            true => self.store.wait(self.begun.commit),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets others go on.
+    fn end(&mut self) {
+        let Ok(mut core) = self.store.enter() else { return };
+        if let Some(writing) = core.writing.as_mut().filter(|writing| writing.is_ours()) {
+            if std::mem::take(&mut self.watched) {
+                writing.recent.end(self.begun.commit);
+            }
+            if writing.alone.is_some_and(|(turn, _)| self.turn == Some(turn)) {
+                writing.alone = None;
+            }
+        }
+        drop(core);
+        if self.turn.take().is_some() {
+            self.store.turns.end();
+            self.store.wake();
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
