@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import (
     BudgetError,
     ClusterError,
+    ConflictError,
     CorruptError,
     DeadlineError,
     IncompatibleError,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BudgetError",
     "ClusterError",
+    "ConflictError",
     "CorruptError",
     "DeadlineError",
     "Graph",

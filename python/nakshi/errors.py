@@ -14,6 +14,7 @@ __all__ = [
     "StoreExistsError",
     "StoreLockedError",
     "StorePoisonedError",
+    "ConflictError",
     "CorruptError",
     "IncompatibleError",
     "InputError",

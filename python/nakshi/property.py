@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from ._core import Properties, Store
 from .conditions import Condition, Property
 from .edge_data import EdgeData, IncomingEdge
-from .errors import StoreError, StoreLockedError
+from .errors import ConflictError, ParameterError, StoreError, StoreLockedError
 from .progress import ProgressArgument, reporting
 from .queries import Id, Queries, Search, Snapshot, Tao
 from .units import parse_size
@@ -37,10 +37,14 @@ __all__ = [
     "Search",
     "Snapshot",
     "Tao",
+    "Transaction",
 ]
 
 #: Type that a write returns.
 Written = TypeVar("Written")
+
+#: Conflicts after which a transaction runs alone.
+PATIENCE = 3
 
 
 class Changes:
@@ -175,6 +179,42 @@ class Batch(Changes):
             self.changed = self._written(lambda core: core.commit(changes)) if changes else 0
 
 
+class Transaction(Queries, Changes):
+    """Queries and changes that commit only if nothing they rest on has changed.
+
+    See :meth:`nakshi.Graph.transaction`. Its queries see its own changes. An edge record that was
+    read before a change does not.
+
+    Attributes:
+        commit: number of the commit, or of the state that was read if nothing was changed; ``None``
+            before the end.
+    """
+
+    def __init__(self, core: Properties) -> None:
+        self._core = core
+        self.commit: int | None = None
+
+    @property
+    def _queries(self) -> Properties:
+        return self._core
+
+    def _change(self, *change: Any) -> int:
+        return self._core.commit([change])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.commit = self._core.end(True)
+        else:
+            self._core.end(False)
+
+    def __repr__(self) -> str:
+        ended = "running" if self.commit is None else f"after commit {self.commit}"
+        return f"<nakshi.Transaction {ended}>"
+
+
 class Writable(Queries, Changes):
     """The methods of :class:`nakshi.Graph` for a store with properties."""
 
@@ -260,6 +300,53 @@ class Writable(Queries, Changes):
         # Raises at once if the graph is closed or has no properties.
         _ = self._queries
         return Batch(self._written)
+
+    def transaction(self) -> Transaction:
+        """Read and write in a ``with`` block, and commit at its end if nothing has changed meanwhile.
+
+        Nobody else sees the changes before the commit. If the block raises, none of them is made.
+        Transactions are serializable: what the block has read and written (properties of a node, an
+        edge record, an edge, an id, a value that was searched for) is as it was when the commit is
+        made. :meth:`transact` repeats the block after a conflict.
+
+        Raises:
+            ConflictError: at the end of the block, which changed nothing then.
+        """
+        return self._transaction(alone=False)
+
+    def _transaction(self, *, alone: bool) -> Transaction:
+        return Transaction(self._written(lambda core: core.transaction(alone)))
+
+    def transact(
+        self, function: Callable[[Transaction], Written], *, attempts: int = 100
+    ) -> Written:
+        """Call a function with a transaction and commit; after a conflict call it again.
+
+        The function may run several times, so it should do nothing but read and change the graph.
+        After three conflicts other commits wait for it, at most 100 ms each time, so that it comes to
+        its end.
+
+        Args:
+            function: is called with the transaction; if it raises, nothing is changed.
+            attempts: how often it runs at most.
+
+        Returns:
+            What the function returned.
+
+        Raises:
+            ConflictError: after the last attempt.
+        """
+        if attempts < 1:
+            raise ParameterError(f"attempts must be at least 1, not {attempts}")
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with self._transaction(alone=attempt > PATIENCE) as transaction:
+                    return function(transaction)
+            except ConflictError:
+                if attempt >= attempts:
+                    raise
 
     def snapshot(self) -> Snapshot:
         """The graph in its present state, which later changes do not affect."""

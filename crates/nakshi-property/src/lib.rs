@@ -86,6 +86,7 @@ mod texts;
 mod timeline;
 mod topology;
 mod transaction;
+mod turns;
 mod value;
 mod verify;
 mod walk;

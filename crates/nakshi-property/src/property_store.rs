@@ -20,6 +20,7 @@ use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter};
 use super::orphans::remove_orphans;
 use super::replay::{advance, replay};
 use super::state::GraphState;
+use super::turns::Turns;
 use nakshi_store::files::with_newest;
 use nakshi_store::{Error, OpenOptions, Result, Store};
 
@@ -134,33 +135,6 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// Transactions that run alone, in the order in which they asked for it.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    /// The next number, and the number whose turn it is.
-    next: Mutex<(u64, u64)>,
-    changed: Condvar,
-}
-
-impl Turns {
-    /// Waits for a turn; returns its number.
-    pub(super) fn take(&self) -> u64 {
-        let mut turns = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let mine = turns.0;
-        turns.0 += 1;
-        while turns.1 != mine {
-            turns = self.changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
-        }
-        mine
-    }
-
-    /// Ends the present turn.
-    pub(super) fn end(&self) {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner).1 += 1;
-        self.changed.notify_all();
-    }
-}
-
 /// A commit that may not be durable yet.
 #[derive(Debug)]
 #[must_use = "a commit is durable when `wait` has returned"]
@@ -206,7 +180,7 @@ impl PropertyStore {
             process: std::process::id(),
             alone: Mutex::new(()),
             hasher: RandomState::new(),
-            turns: Turns::default(),
+            turns: Turns::new(),
         })
     }
 

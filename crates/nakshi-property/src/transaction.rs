@@ -6,7 +6,7 @@
 //! transaction that fails too often runs alone.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nakshi_io::CancelToken;
 
@@ -16,12 +16,11 @@ use super::graph::PropertyGraph;
 use super::log::Change;
 use super::property_store::PropertyStore;
 use super::state::GraphState;
+use super::turns::ALONE;
 use nakshi_store::{Error, ExternalId, Result};
 
 /// Conflicts after which [`PropertyStore::transact`] lets a transaction run alone.
 const PATIENCE: usize = 3;
-/// How long other commits wait for a transaction that runs alone.
-const ALONE: Duration = Duration::from_millis(100);
 /// Conflicts after which [`PropertyStore::transact`] gives up.
 const ATTEMPTS: usize = 100;
 
@@ -63,7 +62,7 @@ impl PropertyStore {
     /// As [`PropertyStore::transaction`].
     pub fn transaction_alone(self: &Arc<Self>) -> Result<Transaction> {
         let turn = self.turns.take();
-        Transaction::begin(self, Some(turn)).inspect_err(|_| self.turns.end())
+        Transaction::begin(self, Some(turn)).inspect_err(|_| self.turns.end(turn))
     }
 
     /// Runs `f` in a transaction and commits. After a conflict `f` runs again on the newer state, so it
@@ -137,6 +136,11 @@ impl Transaction {
     /// with other commits at the end; what was read before a change shows the state before it.
     pub fn graph(&self) -> &PropertyGraph {
         &self.graph
+    }
+
+    /// The store.
+    pub fn store(&self) -> &PropertyStore {
+        &self.store
     }
 
     /// Number of changes so far.
@@ -314,8 +318,8 @@ impl Transaction {
             }
         }
         drop(core);
-        if self.turn.take().is_some() {
-            self.store.turns.end();
+        if let Some(turn) = self.turn.take() {
+            self.store.turns.end(turn);
             self.store.wake();
         }
     }

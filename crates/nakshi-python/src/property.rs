@@ -1,15 +1,15 @@
 //! Property graphs: loading, and queries of single nodes and edges.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi::property::{
     Change, EdgeData, IncomingEdge, LoadOptions, Projection, PropertyGraph, PropertyStore,
-    QueryOrder, Value, project, tao,
+    QueryOrder, Transaction, Value, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::import;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
@@ -94,6 +94,9 @@ enum PropertySource {
     Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
     /// The state after one commit.
     Snapshot(PropertyGraph),
+    /// A transaction; `None` once it has ended. It calls no Python, so a thread may wait for the lock
+    /// with the interpreter lock.
+    Transaction(Mutex<Option<Transaction>>),
 }
 
 impl PyProperties {
@@ -102,6 +105,9 @@ impl PyProperties {
         match &self.0 {
             PropertySource::Store(..) => Ok(self.store()?.snapshot()),
             PropertySource::Snapshot(graph) => Ok(graph.clone()),
+            PropertySource::Transaction(transaction) => {
+                Ok(held(transaction).as_ref().ok_or_else(ended)?.graph().clone())
+            }
         }
     }
 
@@ -114,6 +120,9 @@ impl PyProperties {
             PropertySource::Snapshot(_) => {
                 Err(PyTypeError::new_err("a snapshot does not change; change the graph it is of"))
             }
+            PropertySource::Transaction(_) => {
+                Err(PyTypeError::new_err("a transaction does not do that; the graph does"))
+            }
         }
     }
 
@@ -125,6 +134,14 @@ impl PyProperties {
         }
         Ok(store)
     }
+}
+
+fn held(transaction: &Mutex<Option<Transaction>>) -> MutexGuard<'_, Option<Transaction>> {
+    transaction.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ended() -> PyErr {
+    PyRuntimeError::new_err("the transaction has ended; begin another one")
 }
 
 #[pymethods]
@@ -172,7 +189,7 @@ impl PyProperties {
         let graph = self.graph()?;
         let log = match &self.0 {
             PropertySource::Store(..) => self.store()?.log_bytes(),
-            PropertySource::Snapshot(_) => 0,
+            PropertySource::Snapshot(_) | PropertySource::Transaction(_) => 0,
         };
         Ok((graph.num_nodes(), graph.num_edges(), graph.commit(), log))
     }
@@ -190,8 +207,46 @@ impl PyProperties {
         json(&found)
     }
 
-    /// Makes changes as one durable commit: how many of them changed something.
+    /// Begins a transaction; other commits wait for one that runs alone.
+    fn transaction(&self, py: Python<'_>, alone: bool) -> PyResult<Self> {
+        let store = self.store()?;
+        let begun = py.detach(|| match alone {
+            true => store.transaction_alone(),
+            false => store.transaction(),
+        });
+        let begun = Mutex::new(Some(begun.map_err(Failure::from)?));
+        Ok(PyProperties(PropertySource::Transaction(begun)))
+    }
+
+    /// Ends a transaction with a commit or without; returns the number of the commit.
+    fn end(&self, py: Python<'_>, commits: bool) -> PyResult<u64> {
+        let PropertySource::Transaction(transaction) = &self.0 else {
+            return Err(PyTypeError::new_err("this is no transaction"));
+        };
+        let transaction = held(transaction).take().ok_or_else(ended)?;
+        let ended = match commits {
+            // Opens the log, or takes long enough for Ctrl-C.
+            true if !transaction.store().is_writer() || transaction.len() > MANY => {
+                return long(py, None, |call| Ok(transaction.commit_until(&call.cancel)?));
+            }
+            true => py.detach(|| transaction.commit()),
+            false => py.detach(|| transaction.roll_back().map(|()| 0)),
+        };
+        Ok(ended.map_err(Failure::from)?)
+    }
+
+    /// Makes changes as one durable commit, or in a transaction: how many of them changed something.
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
+        if let PropertySource::Transaction(transaction) = &self.0 {
+            let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+            let mut held = held(transaction);
+            let transaction = held.as_mut().ok_or_else(ended)?;
+            let changed = py.detach(|| {
+                let changed = |sum, change| Ok(sum + u64::from(transaction.apply(change)?));
+                changes.into_iter().try_fold(0, changed)
+            });
+            return Ok(changed.map_err(|error: nakshi::store::Error| Failure::from(error))?);
+        }
         let store = self.store()?;
         let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
         if !store.is_writer() || changes.len() > MANY {

@@ -1,0 +1,173 @@
+"""Transactions from Python: threads that read, decide and write."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nakshi
+import pytest
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> nakshi.Graph:
+    (tmp_path / "nodes.csv").write_text("id:ID,name,balance:int\n1,ann,75\n2,bob,75\n3,cem,0\n")
+    (tmp_path / "edges.csv").write_text(":START_ID,:END_ID,:TYPE\n1,2,knows\n2,3,knows\n")
+    return nakshi.build(
+        tmp_path / "g.nakshi", edges=tmp_path / "edges.csv", nodes=tmp_path / "nodes.csv"
+    )
+
+
+def in_threads(count: int, work: Callable[[int], Any]) -> None:
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def test_a_transaction_reads_its_own_writes_and_nobody_else_does(graph: nakshi.Graph) -> None:
+    with graph.transaction() as t:
+        t.append_node(4, {"name": "dan"})
+        t.append_edge(4, "knows", 1, 7, {"since": 1999})
+        t.update_node(1, {"balance": 80})
+        assert t.delete_edge(1, "knows", 2)
+        assert not t.delete_edge(1, "knows", 2)
+        assert t.get_node_ids({"name": "dan"}) == [4]
+        assert t.get_node_property(1, "balance") == 80
+        assert t.get_edge_record(4, "knows")[0].properties == {"since": 1999}
+        assert t.tao.assoc_count(1, "knows") == 0
+        assert [edge.source for edge in t.get_incoming_edges(1)] == [4]
+        assert t.count() == 4 and graph.count() == 3
+        assert graph.get_node_property(1, "balance") == 75
+        assert "running" in repr(t)
+    assert t.commit == graph.snapshot().commit
+    assert graph.count() == 4 and graph.get_node_property(1, "balance") == 80
+    with pytest.raises(RuntimeError, match="has ended"):
+        t.get_node_property(1)
+
+
+def test_a_block_that_raises_changes_nothing(graph: nakshi.Graph) -> None:
+    with pytest.raises(ZeroDivisionError), graph.transaction() as t:
+        t.update_node(1, {"balance": 0})
+        _ = 1 / 0
+    with graph.transaction() as t, pytest.raises(nakshi.ParameterError, match="there already"):
+        t.append_node(1)
+    assert graph.get_node_property(1, "balance") == 75
+    assert t.commit == graph.snapshot().commit == 0
+
+
+def test_a_conflict_says_what_has_changed(graph: nakshi.Graph) -> None:
+    graph.update_node(3, {"balance": 1})
+    with pytest.raises(nakshi.errors.ConflictError, match="properties of a node"):
+        with graph.transaction() as t:
+            t.update_node(2, {"balance": t.get_node_property(1, "balance")})
+            graph.update_node(1, {"balance": 5})
+    assert graph.get_node_property(2, "balance") == 75
+    with graph.transaction() as t:
+        t.update_node(2, {"balance": t.get_node_property(1, "balance")})
+        graph.update_node(3, {"balance": 5})
+    assert graph.get_node_property(2, "balance") == 5
+
+
+def test_no_update_is_lost_and_nobody_starves(graph: nakshi.Graph) -> None:
+    def add(t: nakshi.property.Transaction) -> int:
+        balance = t.get_node_property(3, "balance") + 1
+        t.update_node(3, {"balance": balance})
+        return balance
+
+    given: list[int] = []
+    in_threads(8, lambda _: given.extend(graph.transact(add) for _ in range(50)))
+    assert graph.get_node_property(3, "balance") == 400
+    assert sorted(given) == list(range(1, 401))
+
+
+def test_write_skew_is_impossible(graph: nakshi.Graph) -> None:
+    def withdraw(number: int) -> None:
+        for _ in range(30):
+
+            def work(t: nakshi.property.Transaction) -> None:
+                one, two = t.get_node_properties([1, 2], "balance")
+                if one + two >= 100:
+                    mine = 1 + number % 2
+                    t.update_node(mine, {"balance": (one, two)[mine - 1] - 100})
+                else:
+                    t.update_node(1, {"balance": 75})
+                    t.update_node(2, {"balance": 75})
+
+            graph.transact(work)
+            assert sum(graph.snapshot().get_node_properties([1, 2], "balance")) >= 0
+
+    in_threads(8, withdraw)
+
+
+def test_a_name_is_given_once(graph: nakshi.Graph) -> None:
+    made: list[int] = []
+
+    def sign_up(number: int) -> None:
+        for name in range(20):
+
+            def work(t: nakshi.property.Transaction) -> bool:
+                if t.get_node_ids({"name": f"user {name}"}):
+                    return False
+                t.append_node(1000 * (number + 1) + name, {"name": f"user {name}"})
+                return True
+
+            made.append(graph.transact(work))
+
+    in_threads(8, sign_up)
+    assert sum(made) == 20
+
+
+def test_a_function_that_always_meets_a_conflict_gives_up(graph: nakshi.Graph) -> None:
+    calls: list[int] = []
+
+    def work(t: nakshi.property.Transaction) -> None:
+        calls.append(t.get_node_property(3, "balance"))
+        t.update_node(3, {"balance": 0})
+        # While a transaction runs alone, others wait up to 100 ms and then go on.
+        graph.update_node(3, {"balance": len(calls)})
+
+    began = time.monotonic()
+    with pytest.raises(nakshi.errors.ConflictError):
+        graph.transact(work, attempts=5)
+    assert calls == [0, 1, 2, 3, 4]
+    assert time.monotonic() - began < 5
+    with pytest.raises(nakshi.ParameterError, match="at least 1"):
+        graph.transact(work, attempts=0)
+
+
+def test_a_process_that_dies_in_a_transaction_leaves_nothing(
+    graph: nakshi.Graph, tmp_path: Path
+) -> None:
+    graph.close()
+    child = os.fork()
+    if child == 0:
+        own = nakshi.open(tmp_path / "g.nakshi")
+        own.update_node(1, {"balance": 10})
+        with own.transaction() as t:
+            t.update_node(1, {"balance": 20})
+            os._exit(0)
+    os.waitpid(child, 0)
+    again = nakshi.open(tmp_path / "g.nakshi")
+    assert again.get_node_property(1, "balance") == 10
+    assert again.transact(lambda t: t.get_node_property(1, "balance")) == 10
+
+
+def test_algorithms_and_maintenance_are_not_for_transactions(graph: nakshi.Graph) -> None:
+    with graph.transaction() as t:
+        for name in ("pagerank", "compact", "batch", "transaction"):
+            assert not hasattr(t, name)
