@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ._core import Properties, Store
+from .commits import Commit
 from .conditions import Condition, Property
 from .edge_data import EdgeData, IncomingEdge
 from .errors import ConflictError, ParameterError, StoreError, StoreLockedError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "Changes",
+    "Commit",
     "Condition",
     "EdgeData",
     "IncomingEdge",
@@ -142,7 +144,7 @@ class Batch(Changes):
         changed: number of changes that changed something; ``None`` before the commit.
     """
 
-    def __init__(self, written: Callable[[Callable[[Properties], int]], int]) -> None:
+    def __init__(self, written: Callable[[Callable[[Properties], Any]], Any]) -> None:
         self._written = written
         self._changes: list[tuple[Any, ...]] = []
         self.changed: int | None = None
@@ -166,6 +168,18 @@ class Batch(Changes):
     ) -> None:
         """Give an edge another type, if there is one."""
         self._change("change_type", source, str(edge_type), destination, str(new_type))
+
+    def commit_async(self) -> Commit:
+        """Commit the changes so far, and return before they are durable.
+
+        A thread makes the commit durable at once, together with others that wait. Later commits are
+        durable only after it. The next changes of the batch make another commit.
+
+        Raises:
+            ParameterError: one of the changes is impossible, and none of them is made.
+        """
+        changes, self._changes = self._changes, []
+        return Commit(self._written(lambda core: core.commit_async(changes)))
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -201,10 +215,22 @@ class Transaction(Queries, Changes):
     def _change(self, *change: Any) -> int:
         return self._core.commit([change])
 
+    def commit_async(self) -> Commit:
+        """Commit before the end of the block, and return before the commit is durable.
+
+        Raises:
+            ConflictError: as :meth:`nakshi.Graph.transaction`.
+        """
+        commit = Commit(self._core.commit_async([]))
+        self.commit = commit.number
+        return commit
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.commit is not None:
+            return
         if kind is None:
             self.commit = self._core.end(True)
         else:

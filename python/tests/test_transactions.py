@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -165,6 +166,47 @@ def test_a_process_that_dies_in_a_transaction_leaves_nothing(
     again = nakshi.open(tmp_path / "g.nakshi")
     assert again.get_node_property(1, "balance") == 10
     assert again.transact(lambda t: t.get_node_property(1, "balance")) == 10
+
+
+def test_a_commit_returns_before_it_is_durable(graph: nakshi.Graph, tmp_path: Path) -> None:
+    batch = graph.batch()
+    commits = []
+    for number in range(100, 150):
+        batch.append_node(number)
+        commits.append(batch.commit_async())
+    assert [commit.number for commit in commits] == list(range(1, 51))
+    assert commits[-1].wait() == 1 and all(commit.durable for commit in commits)
+    assert "durable" in repr(commits[0]) and graph.count() == 53
+    batch.append_node(100)
+    with pytest.raises(nakshi.ParameterError, match="there already"):
+        batch.commit_async()
+    with graph.transaction() as t:
+        t.update_node(1, {"balance": t.get_node_property(1, "balance") + 1})
+        commit = t.commit_async()
+    assert commit.wait() == 1 and t.commit == commit.number
+    # Nobody waits for this one, and it is there all the same.
+    batch.append_node(200)
+    batch.commit_async()
+    graph.close()
+    assert nakshi.open(tmp_path / "g.nakshi").count() == 54
+
+
+def test_coroutines_wait_for_their_commits_together(graph: nakshi.Graph) -> None:
+    async def writer(number: int) -> int:
+        made = 0
+        for i in range(20):
+            batch = graph.batch()
+            batch.append_node(1000 * (number + 1) + i)
+            made += await batch.commit_async()
+        return made
+
+    async def writers() -> list[int]:
+        return await asyncio.gather(*(writer(number) for number in range(8)))
+
+    assert asyncio.run(writers()) == [20] * 8
+    assert graph.count() == 163
+    # Another event loop has its own waiters.
+    assert asyncio.run(writer(100)) == 20
 
 
 def test_algorithms_and_maintenance_are_not_for_transactions(graph: nakshi.Graph) -> None:

@@ -57,6 +57,7 @@ mod elias_fano;
 mod entry;
 pub mod export;
 mod flat;
+mod flush;
 mod graph;
 mod import;
 mod incoming;

@@ -71,6 +71,8 @@ pub struct PropertyStore {
     pub(super) hasher: RandomState,
     /// Order of the transactions that run alone.
     pub(super) turns: Turns,
+    /// True while a thread makes commits durable for which no thread waits.
+    pub(super) flushing: AtomicBool,
 }
 
 /// State that the threads of a writer share.
@@ -92,7 +94,7 @@ pub(super) struct Writing {
     pub(super) lookups: Lookups,
     /// What commits have written that running transactions may have read.
     pub(super) recent: RecentWrites,
-    waiting: CommitGroup,
+    pub(super) waiting: CommitGroup,
     /// The current log file; `None` before the first group, and while a thread writes one.
     log: Option<LogWriter>,
     busy: bool,
@@ -140,8 +142,8 @@ impl Drop for Paused<'_> {
 #[must_use = "a commit is durable when `wait` has returned"]
 pub struct Ticket<'s> {
     store: &'s PropertyStore,
-    commit: u64,
-    changed: u64,
+    pub(super) commit: u64,
+    pub(super) changed: u64,
 }
 
 impl PropertyStore {
@@ -181,6 +183,7 @@ impl PropertyStore {
             alone: Mutex::new(()),
             hasher: RandomState::new(),
             turns: Turns::new(),
+            flushing: AtomicBool::new(false),
         })
     }
 
@@ -525,7 +528,10 @@ impl PropertyStore {
     }
 
     /// Returns when commit number `commit` is durable. If no thread writes a group, this one does.
-    pub(super) fn wait(&self, commit: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// Errors of writing. The commit may or may not be there when the store is opened again.
+    pub fn wait(&self, commit: u64) -> Result<()> {
         // Declared before the lock, so that it is dropped after the lock is released.
         let _busy = Busy(self);
         let mut core = self.enter()?;
@@ -555,7 +561,8 @@ impl PropertyStore {
         }
     }
 
-    fn is_durable(&self, commit: u64) -> bool {
+    /// Returns true if commit number `commit` of this handle is durable.
+    pub fn is_durable(&self, commit: u64) -> bool {
         self.durable.load(Acquire) >= commit
     }
 

@@ -139,7 +139,7 @@ impl Transaction {
     }
 
     /// The store.
-    pub fn store(&self) -> &PropertyStore {
+    pub fn store(&self) -> &Arc<PropertyStore> {
         &self.store
     }
 
@@ -251,19 +251,34 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::commit`]; [`Error::Cancelled`].
     pub fn commit_until(mut self, cancel: &CancelToken) -> Result<u64> {
-        if self.changes.is_empty() {
-            let commit = self.begun.commit;
-            return self.roll_back().map(|()| commit);
-        }
-        let submitted = self.submit(cancel);
-        self.end();
-        let commit = submitted?;
+        let commit = self.submit(cancel)?;
         self.store.wait(commit)?;
         Ok(commit)
     }
 
-    /// Hands the changes to the writer, if nothing has changed that matters to them.
-    fn submit(&self, cancel: &CancelToken) -> Result<u64> {
+    /// As [`Transaction::commit`], but returns before the commit is durable; see
+    /// [`PropertyStore::commit_async`]. Returns the number of the commit.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit_async(mut self) -> Result<u64> {
+        let commit = self.submit(&CancelToken::new())?;
+        self.store.flush_aside()?;
+        Ok(commit)
+    }
+
+    /// Ends the transaction, whose changes go to the writer if nothing has changed that matters to
+    /// them. Returns the number of the commit, or of the state that was read if there are no changes.
+    fn submit(&mut self, cancel: &CancelToken) -> Result<u64> {
+        let submitted = match self.changes.is_empty() {
+            true => Ok(self.begun.commit),
+            false => self.check_and_make(cancel),
+        };
+        self.end();
+        submitted
+    }
+
+    fn check_and_make(&self, cancel: &CancelToken) -> Result<u64> {
         let store = &self.store;
         let mut core = store.writer(self.turn, cancel)?;
         let writing = store.begin(&mut core, cancel)?;
@@ -298,12 +313,8 @@ impl Transaction {
     /// # Errors
     /// [`Error::Poisoned`] and errors of writing, if what it has read may not be in the store.
     pub fn roll_back(mut self) -> Result<()> {
-        let watched = self.watched;
         self.end();
-        match watched {
-            true => self.store.wait(self.begun.commit),
-            false => Ok(()),
-        }
+        self.store.wait(self.begun.commit)
     }
 
     /// Lets others go on.

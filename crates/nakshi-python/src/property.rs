@@ -136,6 +136,31 @@ impl PyProperties {
     }
 }
 
+/// A commit that may not be durable yet.
+#[pyclass(frozen, name = "Ticket", module = "nakshi._core")]
+pub struct PyTicket {
+    store: Arc<PropertyStore>,
+    /// Number of the commit.
+    #[pyo3(get)]
+    commit: u64,
+    /// How many of its changes changed something.
+    #[pyo3(get)]
+    changed: u64,
+}
+
+#[pymethods]
+impl PyTicket {
+    /// Whether the commit is durable.
+    fn durable(&self) -> bool {
+        self.store.is_durable(self.commit)
+    }
+
+    /// Returns when the commit is durable.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.store.wait(self.commit)).map_err(Failure::from)?)
+    }
+}
+
 fn held(transaction: &Mutex<Option<Transaction>>) -> MutexGuard<'_, Option<Transaction>> {
     transaction.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -169,7 +194,8 @@ impl PyProperties {
     fn close(&self, py: Python<'_>) {
         if let PropertySource::Store(_, store) = &self.0 {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner).take();
-            py.detach(|| drop(store));
+            // Commits for which nobody waits get to the disk; who waits for one gets its error.
+            py.detach(|| store.map(|store| store.flush()));
         }
     }
 
@@ -253,6 +279,21 @@ impl PyProperties {
             return long(py, None, |call| Ok(store.commit_until(&changes, &call.cancel)?));
         }
         Ok(py.detach(|| store.commit(&changes)).map_err(Failure::from)?)
+    }
+
+    /// Makes changes as one commit, or commits a transaction, and returns before it is durable.
+    fn commit_async(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<PyTicket> {
+        if let PropertySource::Transaction(transaction) = &self.0 {
+            let transaction = held(transaction).take().ok_or_else(ended)?;
+            let (store, changed) = (Arc::clone(transaction.store()), transaction.len() as u64);
+            let commit = py.detach(|| transaction.commit_async()).map_err(Failure::from)?;
+            return Ok(PyTicket { store, commit, changed });
+        }
+        let store = self.writer(py)?;
+        let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
+        let submitted = py.detach(|| store.commit_async(&changes));
+        let (commit, changed) = submitted.map_err(Failure::from)?;
+        Ok(PyTicket { store, commit, changed })
     }
 
     /// Makes a column of a result a property of the nodes; returns the number of nodes with a
