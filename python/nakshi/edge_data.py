@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .conditions import Property
     from .queries import Id
 
-__all__ = ["EdgeData", "IncomingEdge"]
+__all__ = ["EdgeData", "EdgeId", "IncomingEdge"]
 
 
 class EdgeData(NamedTuple):
@@ -23,6 +23,23 @@ class EdgeData(NamedTuple):
     destination: Id
     timestamp: int
     properties: dict[str, Property]
+
+
+class EdgeId(NamedTuple):
+    """Identity of an edge, by which it can be read, changed and deleted.
+
+    Attributes:
+        source: id of the node that it begins at.
+        edge_type: its type.
+        destination: id of the node that it leads to.
+        number: tells it apart from other edges with the same ends and type; 0 for an edge that
+            :meth:`nakshi.Graph.create_edge` did not make.
+    """
+
+    source: Id
+    edge_type: str
+    destination: Id
+    number: int
 
 
 class IncomingEdge(NamedTuple):

@@ -8,14 +8,16 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ._core import Properties, Store
+from ._core import LogEntries, Properties, Store
 from .commits import Commit
 from .conditions import Condition, Property
-from .edge_data import EdgeData, IncomingEdge
+from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ConflictError, ParameterError, StoreError, StoreLockedError
 from .progress import ProgressArgument, reporting
 from .queries import Id, Queries, Search, Snapshot, Tao
@@ -32,6 +34,7 @@ __all__ = [
     "Commit",
     "Condition",
     "EdgeData",
+    "EdgeId",
     "IncomingEdge",
     "Id",
     "Property",
@@ -47,6 +50,9 @@ Written = TypeVar("Written")
 
 #: Conflicts after which a transaction runs alone.
 PATIENCE = 3
+
+#: Log entries that are read or applied at a time.
+ENTRIES = 1024
 
 
 class Changes:
@@ -110,6 +116,65 @@ class Changes:
         ty = str(edge_type)
         self._change("append_edge", source, ty, destination, timestamp, dict(properties or {}))
 
+    def _new_edge_number(self) -> int:
+        raise NotImplementedError
+
+    def create_edge(
+        self,
+        source: Id,
+        edge_type: str | int,
+        destination: Id,
+        timestamp: int = 0,
+        properties: Mapping[str, Property] | None = None,
+    ) -> EdgeId:
+        """Add an edge beside those with the same source, type and destination.
+
+        Returns:
+            Its identity, for :meth:`get_edge`, :meth:`update_edge` and :meth:`remove_edge`. It stays
+            the same until the edge gets another type.
+
+        Raises:
+            UnknownVertexError: one of the nodes is not there.
+        """
+        edge = EdgeId(source, str(edge_type), destination, self._new_edge_number())
+        self._change("create_edge", *edge, timestamp, dict(properties or {}))
+        return edge
+
+    def update_edge(
+        self, edge: EdgeId, properties: Mapping[str, Property], *, replace: bool = False
+    ) -> None:
+        """Set properties of one edge; others and its time stay.
+
+        Args:
+            edge: identity of the edge, from :meth:`create_edge` or ``record.edge_id(place)``.
+            properties: values by name; ``None`` removes one.
+            replace: remove all properties that are not named.
+
+        Raises:
+            ParameterError: there is no such edge.
+        """
+        self._change("update_edge", *edge, dict(properties), not replace)
+
+    def remove_edge(self, edge: EdgeId) -> bool:
+        """Delete one edge by its identity; return whether it existed."""
+        return self._change("remove_edge", *edge) > 0
+
+    def add_labels(self, id: Id, *labels: str) -> None:
+        """Give a node labels; those that it has stay, and each is there once.
+
+        Raises:
+            UnknownVertexError: there is no such node.
+        """
+        self._change("change_labels", id, list(labels), [])
+
+    def remove_labels(self, id: Id, *labels: str) -> None:
+        """Take labels away from a node; those that it does not have are ignored.
+
+        Raises:
+            UnknownVertexError: there is no such node.
+        """
+        self._change("change_labels", id, [], list(labels))
+
     def delete_edge(self, source: Id, edge_type: str | int, destination: Id) -> bool:
         """Delete the edges of a source, type and destination; return whether there were any."""
         return self._change("delete_edge", source, str(edge_type), destination) > 0
@@ -152,6 +217,10 @@ class Batch(Changes):
     def _change(self, *change: Any) -> int:
         self._changes.append(change)
         return 1
+
+    def _new_edge_number(self) -> int:
+        number: int = self._written(lambda core: core.new_edge_number())
+        return number
 
     def delete_node(self, id: Id) -> None:  # type: ignore[override]
         """Delete a node with all edges from it and to it, if there is one."""
@@ -214,6 +283,9 @@ class Transaction(Queries, Changes):
 
     def _change(self, *change: Any) -> int:
         return self._core.commit([change])
+
+    def _new_edge_number(self) -> int:
+        return self._core.new_edge_number()
 
     def commit_async(self) -> Commit:
         """Commit before the end of the block, and return before the commit is durable.
@@ -317,6 +389,53 @@ class Writable(Queries, Changes):
 
     def _change(self, *change: Any) -> int:
         return self._written(lambda properties: properties.commit([change]))
+
+    def _new_edge_number(self) -> int:
+        return self._written(lambda properties: properties.new_edge_number())
+
+    def log(self, since: int | None = None) -> Iterator[dict[str, Any]]:
+        """Commits in the log, oldest first: for change data capture, and for :meth:`apply`.
+
+        Each is a dictionary with ``commit``, its number; ``changes``, each with its name as ``op``
+        and its arguments; and ``transaction``, if one made it. Ids and names are those of the user.
+        Dates and other values that JSON lacks are dictionaries with one key, such as
+        ``{"date": "2026-11-25"}``.
+
+        Args:
+            since: number of a commit; only later ones are returned. By default all that
+                :meth:`compact` has not moved into the files.
+
+        Raises:
+            ParameterError: a compaction has moved some of the commits into the files.
+        """
+        entries = LogEntries(self._core.path, since)
+        return (
+            json.loads(entry)
+            for batch in iter(lambda: entries.next(ENTRIES), [])
+            for entry in batch
+        )
+
+    def apply(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Make the commits of log entries, in their order; durable when the call returns.
+
+        A store that had the commits before them then answers as the one that the entries are of,
+        whatever the layouts of the two. Entries that the store has already are skipped. An entry
+        without ``commit`` is a new commit.
+
+        Returns:
+            ``applied`` and ``skipped`` entries, and ``commit``, the number of the last commit.
+
+        Raises:
+            ParameterError: an entry does not follow on the commits of this store, or is none.
+        """
+        lines = map(json.dumps, entries)
+        applied = skipped = 0
+        while True:
+            some = list(islice(lines, ENTRIES))
+            report: dict[str, int] = json.loads(self._written(partial(_apply, some)))
+            applied, skipped = applied + report["applied"], skipped + report["skipped"]
+            if len(some) < ENTRIES:
+                return {"applied": applied, "skipped": skipped, "commit": report["commit"]}
 
     def batch(self) -> Batch:
         """Collect changes in a ``with`` block, and make them as one commit at its end.
@@ -516,6 +635,10 @@ class Writable(Queries, Changes):
             if self._properties is not None:
                 self._properties.release()
                 self._properties = None
+
+
+def _apply(entries: list[str], core: Properties) -> str:
+    return core.apply(entries)
 
 
 #: Graphs whose locks a forked child replaces, because the thread that held one stayed behind.

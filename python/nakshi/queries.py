@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from ._core import EdgeRecord, Properties
 from .conditions import Condition, Property, asked
-from .edge_data import EdgeData, IncomingEdge
+from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ParameterError
 from .progress import ProgressArgument
 from .schema import EXACT, Schema, of_properties
@@ -223,6 +223,20 @@ class Queries:
     def get_edge_data(self, record: EdgeRecord, place: int) -> EdgeData:
         """Destination, time and properties of the edge at a position of a record, 0 the oldest."""
         return EdgeData(*self._queries.get_edge_data(record, place))
+
+    def get_edge(self, edge: EdgeId) -> EdgeData | None:
+        """An edge by its identity; ``None`` if there is none.
+
+        It is looked for among the edges of its source and type.
+
+        Args:
+            edge: from :meth:`create_edge` or ``record.edge_id(place)``.
+
+        Raises:
+            ParameterError: several imported edges have these ends and this type.
+        """
+        found = self._queries.get_edge(*edge)
+        return None if found is None else EdgeData(*found)
 
     def find_edges(
         self,

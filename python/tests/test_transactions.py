@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +119,14 @@ def test_write_skew_is_impossible(graph: nakshi.Graph) -> None:
 def test_a_name_is_given_once(graph: nakshi.Graph) -> None:
     made: list[int] = []
 
-    def sign_up(number: int) -> None:
-        for name in range(20):
+    def make(name: int, thread: int, t: nakshi.property.Transaction) -> bool:
+        if t.get_node_ids({"name": f"user {name}"}):
+            return False
+        t.append_node(1000 * (thread + 1) + name, {"name": f"user {name}"})
+        return True
 
-            def work(t: nakshi.property.Transaction) -> bool:
-                if t.get_node_ids({"name": f"user {name}"}):
-                    return False
-                t.append_node(1000 * (number + 1) + name, {"name": f"user {name}"})
-                return True
-
-            made.append(graph.transact(work))
+    def sign_up(thread: int) -> None:
+        made.extend(graph.transact(partial(make, name, thread)) for name in range(20))
 
     in_threads(8, sign_up)
     assert sum(made) == 20

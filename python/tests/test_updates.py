@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import subprocess
@@ -398,3 +399,106 @@ def test_results_of_all_kinds_are_written_back(tmp_path: Path) -> None:
 
 def plain(id: int | str | bytes) -> str | bytes:
     return id if isinstance(id, bytes) else str(id)
+
+
+def test_created_edges_have_an_identity(store: Path) -> None:
+    graph = nakshi.open(store)
+    one = graph.create_edge(1, "paid", 2, 5, {"amount": 10})
+    two = graph.create_edge(1, "paid", 2, 5, {"amount": 20})
+    assert one != two and one[:3] == (1, "paid", 2)
+    assert len(graph.get_edge_record(1, "paid")) == 2
+    graph.update_edge(one, {"amount": 11, "note": "late"})
+    graph.update_edge(two, {"note": "early"}, replace=True)
+    assert graph.get_edge(one) == (2, 5, {"amount": 11, "note": "late"})
+    record = graph.get_edge_record(1, "paid")
+    assert {record.edge_id(i) for i in range(2)} == {one, two}
+    for _ in range(2):
+        assert graph.get_edge(two) == (2, 5, {"note": "early"})
+        assert [spec.name for spec in graph.schema().edge_properties] == ["amount", "note"]
+        assert graph.find_edges({"amount": 11})[0][:2] == (1, "paid")
+        graph.compact()
+        graph.close()
+        graph = nakshi.open(store)
+    assert graph.create_edge(1, "paid", 2).number > two.number
+    assert graph.remove_edge(one) and not graph.remove_edge(one)
+    assert graph.get_edge(one) is None and len(graph.get_edge_record(1, "paid")) == 2
+    with pytest.raises(nakshi.ParameterError, match=r"no edge 1 -\[paid\]-> 2"):
+        graph.update_edge(one, {"amount": 0})
+    with pytest.raises(nakshi.ParameterError, match="kept for Nakshi"):
+        graph.append_edge(1, "paid", 3, 0, {"nakshi:number": 5})
+    # An edge that replaces others, and one of the import, have the number 0.
+    graph.append_edge(1, "paid", 2)
+    assert graph.get_edge_record(1, "paid").edge_id(0).number == 0
+    knows = graph.get_edge_record(1, "knows").edge_id(0)
+    graph.update_edge(knows, {"since": 1999})
+    assert graph.get_edge(knows).properties == {"since": 1999}
+    with graph.batch() as batch:
+        made = batch.create_edge(2, "paid", 1)
+    with graph.transaction() as t:
+        more = t.create_edge(2, "paid", 1)
+        assert t.get_edge(more) is not None and graph.get_edge(more) is None
+    assert len({made, more}) == 2 and len(graph.get_edge_record(2, "paid")) == 2
+
+
+def test_labels_are_a_set(store: Path) -> None:
+    graph = nakshi.open(store)
+    graph.add_labels(1, "Person", "Person", "Admin")
+    graph.add_labels(1, "Admin")
+    assert graph.get_node_property(1, "labels") == ["Person", "Admin"]
+    graph.remove_labels(1, "Person", "Nobody")
+    assert graph.get_node_ids({"labels": "Admin"}) == [1]
+    graph.remove_labels(1, "Admin")
+    assert graph.get_node_property(1) == {"name": "Ann", "age": 30}
+    graph.update_node(2, {"labels": ["A", "B", "A"]})
+    assert graph.get_node_property(2, "labels") == ["A", "B"]
+
+
+def test_the_log_is_applied_to_another_store(store: Path, tmp_path: Path) -> None:
+    graph = nakshi.open(store)
+    nakshi.backup(store, tmp_path / "copy.nakshi")
+    graph.append_node(4, {"name": "Di", "born": datetime.date(1999, 12, 31), "score": 2.0})
+    with graph.transaction() as t:
+        t.create_edge(4, "knows", t.get_node_ids({"name": "Ann"})[0])
+    graph.delete_node(3)
+    entries = list(graph.log())
+    assert [entry["commit"] for entry in entries] == [1, 2, 3]
+    assert entries[0]["changes"][0] == {
+        "op": "append_node",
+        "id": 4,
+        "properties": {"name": "Di", "born": {"date": "1999-12-31"}, "score": 2.0},
+    }
+    assert entries[1]["transaction"]["begun"] == 1 and "transaction" not in entries[2]
+    assert list(graph.log(2)) == entries[2:]
+    copy = nakshi.open(tmp_path / "copy.nakshi")
+    assert copy.apply(entries[:1]) == {"applied": 1, "skipped": 0, "commit": 1}
+    assert copy.apply(entries) == {"applied": 2, "skipped": 1, "commit": 3}
+    assert copy.get_node_property(4) == graph.get_node_property(4)
+    assert copy.get_neighbor_ids(4) == [1] and 3 not in copy
+    assert list(copy.log()) == entries
+    with pytest.raises(nakshi.ParameterError, match="does not parse"):
+        copy.apply([{"changes": [{"op": "explode"}]}])
+    copy.compact()
+    with pytest.raises(nakshi.ParameterError, match="moved the earlier ones"):
+        copy.log(0)
+
+
+def test_the_log_on_the_command_line(store: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.nakshi"
+    nakshi.backup(store, copy)
+    graph = nakshi.open(store)
+    graph.append_node(4, {"name": "Di"})
+    graph.add_labels(4, "Person")
+    graph.close()
+    printed = CliRunner().invoke(program, ["log", str(store)])
+    assert [json.loads(line)["commit"] for line in printed.output.splitlines()] == [1, 2]
+    applied = CliRunner().invoke(program, ["apply", str(copy), "--json"], input=printed.output)
+    assert json.loads(applied.output)["applied"] == 2
+    assert nakshi.open(copy).get_node_property(4) == {"name": "Di", "labels": ["Person"]}
+    again = CliRunner().invoke(program, ["apply", str(copy)], input=printed.output)
+    assert again.output.split() == ["applied", "0", "skipped", "2", "commit", "2"]
+    later = CliRunner().invoke(program, ["log", str(store), "--since", "1"])
+    assert len(later.output.splitlines()) == 1
+    broken = CliRunner().invoke(program, ["apply", str(copy)], input='{"changes": [}\n')
+    assert isinstance(broken.exception, nakshi.InputError) and ":1: no JSON" in str(
+        broken.exception
+    )

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use nakshi_io::{BlockReader, CancelToken, IoStats};
 
 use super::conflict::{Subject, WrittenKeys};
-use super::log::{Change, Changes};
-use super::logstore::{EdgeKey, NodeChange};
+use super::log::{Change, Changes, EdgeId};
+use super::logstore::{EdgeKey, NodeChange, NumberedEdge};
 use super::row::{RowKind, RowValues};
 use super::schema::{self, EncodedProperties};
+use super::spec::LABELS;
 use super::state::{GraphState, NodeRow};
 use super::timeline::LogEdge;
 use super::value::Value;
@@ -194,7 +195,7 @@ impl GraphState {
                 let ty = schema::edge_type(&mut self.schema, edge_type)?;
                 let values =
                     schema::row(&schema::encode(&mut self.schema, RowKind::Edges, properties)?);
-                self.put_edge((source, ty, end), *timestamp, &values.into(), lookups)?;
+                self.put_edge(((source, ty, end), 0), *timestamp, &values.into(), lookups)?;
                 Ok(true)
             }
             Change::DeleteEdge { source, edge_type, destination } => {
@@ -209,8 +210,33 @@ impl GraphState {
                 };
                 let Some((time, values)) = self.drop_edge(key, lookups)? else { return Ok(false) };
                 let ty = schema::edge_type(&mut self.schema, new_type)?;
-                self.put_edge((key.0, ty, key.2), time, &values, lookups)?;
+                self.put_edge(((key.0, ty, key.2), 0), time, &values, lookups)?;
                 Ok(true)
+            }
+            Change::CreateEdge { edge, timestamp, properties } => {
+                self.create_edge(edge, *timestamp, properties, lookups)
+            }
+            Change::UpdateEdge { edge, properties, merge } => {
+                self.update_edge(edge, properties, *merge, lookups)
+            }
+            Change::RemoveEdge { edge } => {
+                let Some(key) = self.edge_key(&edge.source, &edge.edge_type, &edge.destination)?
+                else {
+                    return Ok(false);
+                };
+                let mut found = false;
+                for key in self.with_inverse(key) {
+                    found |= self.remove_one((key, edge.number), lookups)?.is_some();
+                }
+                Ok(found)
+            }
+            Change::ChangeLabels { id, add, remove } => {
+                let labels = self.changed_labels(id, add, remove)?;
+                let labels = match labels.is_empty() {
+                    true => Value::Null,
+                    false => Value::List(labels.into_iter().map(Value::String).collect()),
+                };
+                self.update_node(id, &[(LABELS.to_owned(), labels)], true, lookups)
             }
             Change::SetInverse { edge_type, inverse } => {
                 let ty = schema::edge_type(&mut self.schema, edge_type)?;
@@ -239,7 +265,10 @@ impl GraphState {
     /// [`Error::Invalid`], which suggests the nearest name.
     pub(super) fn refuse_unknown(&self, change: &Change) -> Result<()> {
         match change {
-            Change::DeleteEdge { edge_type, .. } | Change::ChangeType { edge_type, .. } => {
+            Change::DeleteEdge { edge_type, .. }
+            | Change::ChangeType { edge_type, .. }
+            | Change::UpdateEdge { edge: EdgeId { edge_type, .. }, .. }
+            | Change::RemoveEdge { edge: EdgeId { edge_type, .. } } => {
                 self.schema.known_type(edge_type).map(|_| ())
             }
             Change::UpdateNode { properties, .. } => {
@@ -279,7 +308,7 @@ impl GraphState {
         if let Some(fragment) = self.log.record(key.0, key.1) {
             rows.retain(|row| !fragment.hides(*row));
         }
-        Ok(rows.len() + usize::from(self.log.edge(key).is_some()))
+        Ok(rows.len() + self.log.numbers(key).count())
     }
 
     fn append_node(
@@ -408,18 +437,21 @@ impl GraphState {
         Ok(source.zip(ty).zip(end).map(|((source, ty), end)| (source, ty, end)))
     }
 
-    /// Adds an edge, and the edge that leads back if its type has an inverse.
+    /// Adds an edge, in place of all others with its ends and type if it has no number; and the edge that
+    /// leads back if its type has an inverse.
     fn put_edge(
         &mut self,
-        key: EdgeKey,
+        (key, number): NumberedEdge,
         time: i64,
         values: &Arc<[u8]>,
         lookups: &mut Lookups,
     ) -> Result<()> {
         for key in self.with_inverse(key) {
-            self.remove_edges(key, lookups)?;
+            if number == 0 {
+                self.remove_edges(key, lookups)?;
+            }
             lookups.note_edge(key);
-            self.log.add_edge(key, time, Arc::clone(values));
+            self.log.add_edge((key, number), time, Arc::clone(values));
             self.log.more_edges += 1;
         }
         Ok(())
@@ -451,31 +483,177 @@ impl GraphState {
         if let Some(fragment) = self.log.record(source, ty) {
             rows.retain(|row| !fragment.hides(*row));
         }
-        let newest = match rows.last() {
-            Some(&row) => {
-                let file = &self.base.place(source)?.0.edges.rows;
-                let mut values = Vec::new();
-                file.each(row, |property, value| {
-                    RowValues::put(property, value, &mut values);
-                    Ok(())
-                })?;
-                Some((file.time(row)?, values.into()))
-            }
-            None => None,
-        };
+        let newest = rows.last().map(|row| self.filed_edge(source, *row)).transpose()?;
         if !rows.is_empty() {
             lookups.note_edge(key);
             self.log.hide(source, ty, &rows);
             self.log.more_edges -= rows.len() as i64;
         }
-        match self.log.remove_edge(key) {
-            Some(LogEdge { time, values, .. }) => {
+        let mut last = newest;
+        for number in self.log.numbers(key).collect::<Vec<u64>>() {
+            if let Some(LogEdge { time, values, .. }) = self.log.remove_edge((key, number)) {
                 lookups.note_edge(key);
                 self.log.more_edges -= 1;
-                Ok(Some((time, values)))
+                if last.as_ref().is_none_or(|(before, _)| *before <= time) {
+                    last = Some((time, values));
+                }
             }
-            None => Ok(newest),
         }
+        Ok(last)
+    }
+
+    /// Time and properties of an edge of the file, without its number.
+    fn filed_edge(&self, source: VertexId, row: u64) -> Result<(i64, Arc<[u8]>)> {
+        let file = &self.base.place(source)?.0.edges.rows;
+        let (number, mut values) = (self.schema.edge_number(), Vec::new());
+        file.each(row, |property, value| {
+            if Some(property) != number {
+                RowValues::put(property, value, &mut values);
+            }
+            Ok(())
+        })?;
+        Ok((file.time(row)?, values.into()))
+    }
+
+    /// Removes one edge; returns its time and its properties, and `None` if there is no such edge.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if several edges have no number.
+    fn remove_one(&mut self, edge: NumberedEdge, lookups: &mut Lookups) -> Result<Removed> {
+        let (key, number) = edge;
+        let (source, ty, _) = key;
+        if let Some(LogEdge { time, values, .. }) = self.log.remove_edge(edge) {
+            lookups.note_edge(key);
+            self.log.more_edges -= 1;
+            return Ok(Some((time, values)));
+        }
+        let mut found = Vec::new();
+        for row in lookups.rows(self, key)? {
+            let hidden = self.log.record(source, ty).is_some_and(|of| of.hides(row));
+            if !hidden && self.number_of(source, row)? == number {
+                found.push(row);
+            }
+        }
+        let row = match found[..] {
+            [] => return Ok(None),
+            [row] => row,
+            _ => {
+                return Err(Error::Invalid(format!(
+                    "{} parallel edges have these ends and this type and no numbers; delete them, \
+                     and create them anew",
+                    found.len()
+                )));
+            }
+        };
+        let removed = self.filed_edge(source, row)?;
+        lookups.note_edge(key);
+        self.log.hide(source, ty, &[row]);
+        self.log.more_edges -= 1;
+        Ok(Some(removed))
+    }
+
+    fn create_edge(
+        &mut self,
+        edge: &EdgeId,
+        time: i64,
+        properties: &[(String, Value)],
+        lookups: &mut Lookups,
+    ) -> Result<bool> {
+        let (source, end) = (self.node(&edge.source)?, self.node(&edge.destination)?);
+        let ty = schema::edge_type(&mut self.schema, &edge.edge_type)?;
+        let (key, number) = ((source, ty, end), edge.number);
+        if number == 0 || number > i64::MAX.cast_unsigned() {
+            return Err(Error::Invalid(format!("an edge cannot have the number {number}")));
+        }
+        if number < self.log.next_edge && self.has_number((key, number), lookups)? {
+            return Err(Error::Invalid(format!(
+                "{} and {} have an edge of the type '{}' with the number {number} already",
+                edge.source, edge.destination, edge.edge_type
+            )));
+        }
+        schema::number_edges(&mut self.schema);
+        let values = schema::row(&schema::encode(&mut self.schema, RowKind::Edges, properties)?);
+        self.put_edge((key, number), time, &values.into(), lookups)?;
+        self.log.next_edge = self.log.next_edge.max(number + 1);
+        Ok(true)
+    }
+
+    fn has_number(&self, (key, number): NumberedEdge, lookups: &mut Lookups) -> Result<bool> {
+        if self.log.edge((key, number)).is_some() {
+            return Ok(true);
+        }
+        for row in lookups.rows(self, key)? {
+            let hidden = self.log.record(key.0, key.1).is_some_and(|of| of.hides(row));
+            if !hidden && self.number_of(key.0, row)? == number {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn update_edge(
+        &mut self,
+        edge: &EdgeId,
+        properties: &[(String, Value)],
+        merge: bool,
+        lookups: &mut Lookups,
+    ) -> Result<bool> {
+        let key = self.edge_key(&edge.source, &edge.edge_type, &edge.destination)?;
+        let new = schema::encode(&mut self.schema, RowKind::Edges, properties)?;
+        let named = properties.iter().filter_map(|(name, _)| self.schema.edges.find(name).ok());
+        let named: Vec<u32> = named.map(|(number, _)| number).collect();
+        let mut found = false;
+        let both: Vec<EdgeKey> = key.into_iter().flat_map(|key| self.with_inverse(key)).collect();
+        for key in both {
+            let Some((time, before)) = self.remove_one((key, edge.number), lookups)? else {
+                continue;
+            };
+            found = true;
+            let mut values = new.clone();
+            if merge {
+                let kept = RowValues(&before).filter(|(property, _)| !named.contains(property));
+                values.extend(kept.map(|(property, value)| (property, value.to_vec())));
+                values.sort_by_key(|(property, _)| *property);
+            }
+            self.log.add_edge((key, edge.number), time, schema::row(&values).into());
+            self.log.more_edges += 1;
+        }
+        if !found {
+            return Err(Error::Invalid(format!("there is no edge {edge}")));
+        }
+        Ok(true)
+    }
+
+    /// The labels of a node after a change of them.
+    fn changed_labels(
+        &self,
+        id: &ExternalId,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Vec<String>> {
+        let mut labels = Vec::new();
+        let v = self.node(id)?;
+        if let Ok((number, spec)) = self.schema.nodes.find(LABELS) {
+            let values = self.values_of(v)?;
+            let found = values.iter().find(|(property, _)| *property == number);
+            let found = found.and_then(|(_, bytes)| Value::decode(spec.ty, bytes));
+            if let Some(Value::List(items)) = found {
+                labels.extend(items.into_iter().filter_map(|item| match item {
+                    Value::String(label) => Some(label),
+                    _ => None,
+                }));
+            }
+        }
+        labels.retain(|label| !remove.contains(label));
+        for label in add {
+            if label.is_empty() {
+                return Err(Error::Invalid("a label is empty".into()));
+            }
+            if !labels.contains(label) {
+                labels.push(label.clone());
+            }
+        }
+        Ok(labels)
     }
 
     fn delete_node(&mut self, id: &ExternalId, lookups: &mut Lookups) -> Result<bool> {

@@ -639,7 +639,7 @@ fn summaries(
         let (name, ty) = (spec.name.clone(), spec.ty.to_string());
         PropertySummary { name, ty, values, distinct, estimated, codec, index, searchable }
     };
-    (0..).zip(specs).map(one).collect()
+    (0..).zip(specs).filter(|(_, spec)| !spec.is_hidden()).map(one).collect()
 }
 
 #[cfg(test)]

@@ -130,8 +130,8 @@ impl PropertyGraph {
         wanted: &[(u32, Predicate)],
         found: &mut Vec<FoundEdge<'g>>,
     ) -> Result<()> {
-        for key in self.state().log.edge_candidates(wanted) {
-            let Some(edge) = self.state().log.edge(key) else { continue };
+        for (key, number) in self.state().log.edge_candidates(wanted) {
+            let Some(edge) = self.state().log.edge((key, number)) else { continue };
             if ty.is_none_or(|ty| ty == key.1) && RowRef::Log(&edge.values).has(wanted)? {
                 found.push(FoundEdge { source: key.0, ty: key.1, place: EdgeLocation::Log(edge) });
             }

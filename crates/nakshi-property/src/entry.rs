@@ -43,7 +43,7 @@ impl PropertyLayout {
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 2 where a property is a
+    /// The format of stores that the files need: 3 where edges have numbers, 2 where a property is a
     /// [`Temporal`](crate::Temporal), which older versions do not know; absent otherwise.
     #[serde(default, skip_serializing_if = "is_old")]
     pub format: u32,
@@ -65,6 +65,9 @@ pub struct PropertyEntry {
     /// For each type of edges that has an inverse, the type of the edges that lead back; both ways.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inverses: BTreeMap<String, String>,
+    /// Larger than the number of every edge; absent if no edge has one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub next_edge: u64,
     /// Number of the last commit that the files contain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub commit: u64,

@@ -139,8 +139,8 @@ impl PropertyGraph {
     }
 
     /// Names and types of the properties of edges.
-    pub fn edge_properties(&self) -> &[PropertySpec] {
-        self.0.schema.edges.specs()
+    pub fn edge_properties(&self) -> Vec<&PropertySpec> {
+        self.0.schema.edges.visible().collect()
     }
 
     /// Types of edges.
@@ -279,7 +279,7 @@ impl PropertyGraph {
         let mut found = Vec::with_capacity(names.map_or(specs.len(), <[&str]>::len));
         let Some(names) = names else {
             row.each(|property, bytes| {
-                if let Some(spec) = known.get(property) {
+                if let Some(spec) = known.get(property).filter(|spec| !spec.is_hidden()) {
                     found.push((spec.name.as_str(), self.decode(spec.ty, bytes)?));
                 }
                 Ok(())

@@ -40,6 +40,7 @@
 #![deny(missing_docs)]
 
 mod apply;
+mod apply_log;
 mod aside;
 mod backup;
 mod base;
@@ -93,6 +94,7 @@ mod verify;
 mod walk;
 mod writer;
 
+pub use apply_log::ApplyReport;
 pub(crate) use aside::unless_cancelled;
 pub use backup::backup;
 pub(crate) use base::Base;
@@ -110,7 +112,7 @@ pub use import::{
     TableRows, load, load_with, table_columns,
 };
 pub use incoming::IncomingEdge;
-pub use log::{Change, has_changes};
+pub use log::{Change, EdgeId, LogEntries, LogEntry, TransactionMark, has_changes};
 pub use neighbors::{LogState, log_state};
 pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};

@@ -37,6 +37,9 @@ pub(super) struct Fragment {
 /// Source, type and destination of an edge.
 pub(super) type EdgeKey = (VertexId, u64, VertexId);
 
+/// An edge, and its number.
+pub(super) type NumberedEdge = (EdgeKey, u64);
+
 /// Branches of a node of the maps. A change copies one node of each level, with a reference count
 /// for each branch; with the usual 64 branches that took half of the time of a commit.
 const BRANCHES: u8 = 8;
@@ -50,14 +53,16 @@ pub(super) struct LogStore {
     names: VectorSync<ExternalId>,
     /// Changed records by source and type.
     records: RedBlackTreeMapSync<(VertexId, u64), Fragment>,
-    /// Time and stamp of every new edge, by destination, source and type.
-    ends: RedBlackTreeMapSync<(VertexId, VertexId, u64), (i64, u64)>,
+    /// Time and stamp of every new edge, by destination, source, type and number.
+    ends: RedBlackTreeMapSync<(VertexId, VertexId, u64, u64), (i64, u64)>,
     stamp: u64,
+    /// Larger than the number of every edge.
+    pub(super) next_edge: u64,
     /// Nodes and edges added, less those deleted.
     pub(super) more_nodes: i64,
     pub(super) more_edges: i64,
     node_values: Arc<ValueIndex<VertexId>>,
-    edge_values: Arc<ValueIndex<EdgeKey>>,
+    edge_values: Arc<ValueIndex<NumberedEdge>>,
 }
 
 impl Default for LogStore {
@@ -69,6 +74,7 @@ impl Default for LogStore {
             records: RedBlackTreeMapSync::new_sync(),
             ends: RedBlackTreeMapSync::new_sync(),
             stamp: 0,
+            next_edge: 1,
             more_nodes: 0,
             more_edges: 0,
             node_values: Arc::default(),
@@ -132,31 +138,41 @@ impl LogStore {
 
     /// Sources and types of the new edges that lead to `end`.
     pub(super) fn leading_to(&self, end: VertexId) -> impl Iterator<Item = (VertexId, u64)> {
-        let range = (end, 0, 0)..=(end, VertexId::MAX, u64::MAX);
-        self.ends.range(range).map(|((_, source, ty), _)| (*source, *ty))
+        let range = (end, 0, 0, 0)..=(end, VertexId::MAX, u64::MAX, u64::MAX);
+        self.ends.range(range).map(|((_, source, ty, _), _)| (*source, *ty))
     }
 
-    pub(super) fn add_edge(&mut self, (source, ty, end): EdgeKey, time: i64, values: Arc<[u8]>) {
+    pub(super) fn add_edge(&mut self, (key, number): NumberedEdge, time: i64, values: Arc<[u8]>) {
         for (property, value) in RowValues(&values) {
-            self.edge_values.insert(property, value, (source, ty, end));
+            self.edge_values.insert(property, value, (key, number));
         }
+        let (source, ty, end) = key;
         let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
-        fragment.edges.insert(LogEdge { time, stamp: self.stamp, end, values });
+        fragment.edges.insert(LogEdge { time, stamp: self.stamp, end, number, values });
         self.records.insert_mut((source, ty), fragment);
-        self.ends.insert_mut((end, source, ty), (time, self.stamp));
+        self.ends.insert_mut((end, source, ty, number), (time, self.stamp));
         self.stamp += 1;
     }
 
     /// A new edge.
-    pub(super) fn edge(&self, (source, ty, end): EdgeKey) -> Option<&LogEdge> {
-        let (time, stamp) = self.ends.get(&(end, source, ty))?;
+    pub(super) fn edge(&self, ((source, ty, end), number): NumberedEdge) -> Option<&LogEdge> {
+        let (time, stamp) = self.ends.get(&(end, source, ty, number))?;
         self.records.get(&(source, ty))?.edges.find(*time, *stamp)
     }
 
+    /// The numbers of the new edges of a source, type and destination, ascending.
+    pub(super) fn numbers(&self, (source, ty, end): EdgeKey) -> impl Iterator<Item = u64> {
+        // Most stores are read more often than they are changed.
+        let range = (end, source, ty, 0)..=(end, source, ty, u64::MAX);
+        let some = (!self.ends.is_empty()).then(|| self.ends.range(range));
+        some.into_iter().flatten().map(|((.., number), _)| *number)
+    }
+
     /// Removes a new edge.
-    pub(super) fn remove_edge(&mut self, (source, ty, end): EdgeKey) -> Option<LogEdge> {
-        let (time, stamp) = self.ends.get(&(end, source, ty)).copied()?;
-        self.ends.remove_mut(&(end, source, ty));
+    pub(super) fn remove_edge(&mut self, edge: NumberedEdge) -> Option<LogEdge> {
+        let ((source, ty, end), number) = edge;
+        let (time, stamp) = self.ends.get(&(end, source, ty, number)).copied()?;
+        self.ends.remove_mut(&(end, source, ty, number));
         let mut fragment = self.records.get(&(source, ty))?.clone();
         let edge = fragment.edges.remove(time, stamp);
         self.records.insert_mut((source, ty), fragment);
@@ -174,14 +190,16 @@ impl LogStore {
 
     /// Removes all changed records of a node, with their new edges.
     pub(super) fn remove_records(&mut self, node: VertexId) {
-        let found: Vec<(u64, Vec<VertexId>)> = self
+        let found: Vec<(u64, Vec<(VertexId, u64)>)> = self
             .records(node)
-            .map(|(ty, fragment)| (ty, fragment.edges.iter().map(|edge| edge.end).collect()))
+            .map(|(ty, fragment)| {
+                (ty, fragment.edges.iter().map(|edge| (edge.end, edge.number)).collect())
+            })
             .collect();
         for (ty, ends) in found {
             self.records.remove_mut(&(node, ty));
-            for end in ends {
-                self.ends.remove_mut(&(end, node, ty));
+            for (end, number) in ends {
+                self.ends.remove_mut(&(end, node, ty, number));
             }
         }
     }
@@ -193,10 +211,12 @@ impl LogStore {
     }
 
     /// New edges that may meet all conditions; others may be among them.
-    pub(super) fn edge_candidates(&self, wanted: &[(u32, Predicate)]) -> BTreeSet<EdgeKey> {
+    pub(super) fn edge_candidates(&self, wanted: &[(u32, Predicate)]) -> BTreeSet<NumberedEdge> {
         let some = self.edge_values.candidates(wanted);
-        let key = |(end, source, ty): &(VertexId, VertexId, u64)| (*source, *ty, *end);
-        some.unwrap_or_else(|| self.ends.keys().map(key).collect())
+        let all = self.ends.keys();
+        some.unwrap_or_else(|| {
+            all.map(|(end, source, ty, number)| ((*source, *ty, *end), *number)).collect()
+        })
     }
 }
 

@@ -197,7 +197,7 @@ impl ProjectedEdges {
                     (Some(bytes), _) => number(graph, weight, &bytes)?,
                     (None, Some(missing)) => missing,
                     (None, None) => {
-                        let name = graph.edge_properties().get(weight as usize);
+                        let name = graph.state().schema.edges.get(weight);
                         return Err(Error::Invalid(format!(
                             "the edge {} -> {} has no '{}'; give the weight of such edges \
                              (missing_weight=1)",
@@ -224,7 +224,7 @@ impl ProjectedEdges {
 
 /// Decodes a value as a weight.
 fn number(graph: &PropertyGraph, property: u32, bytes: &[u8]) -> Result<f64> {
-    let spec = graph.edge_properties().get(property as usize);
+    let spec = graph.state().schema.edges.get(property);
     match spec.and_then(|spec| Value::decode(spec.ty, bytes)) {
         Some(Value::Float(weight)) => Ok(weight),
         // Weights are floats, which hold integers of up to 53 bits exactly.

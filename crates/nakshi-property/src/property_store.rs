@@ -16,7 +16,7 @@ use super::aside::unless_cancelled;
 use super::base::Base;
 use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
-use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter};
+use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter, TransactionMark};
 use super::orphans::remove_orphans;
 use super::replay::{advance, replay};
 use super::state::GraphState;
@@ -73,6 +73,8 @@ pub struct PropertyStore {
     pub(super) turns: Turns,
     /// True while a thread makes commits durable for which no thread waits.
     pub(super) flushing: AtomicBool,
+    /// The number that the next new edge gets.
+    next_edge: AtomicU64,
 }
 
 /// State that the threads of a writer share.
@@ -184,6 +186,7 @@ impl PropertyStore {
             hasher: RandomState::new(),
             turns: Turns::new(),
             flushing: AtomicBool::new(false),
+            next_edge: AtomicU64::new(0),
         })
     }
 
@@ -369,6 +372,13 @@ impl PropertyStore {
         self.release(cancel)
     }
 
+    /// A number that no edge of the store has had, for [`Change::CreateEdge`].
+    pub fn new_edge_number(&self) -> u64 {
+        let least = self.snapshot().state().log.next_edge;
+        self.next_edge.fetch_max(least, Relaxed);
+        self.next_edge.fetch_add(1, Relaxed)
+    }
+
     /// Makes changes as one commit, and returns when it is durable. Returns how many of them
     /// changed something.
     ///
@@ -401,7 +411,7 @@ impl PropertyStore {
     fn submit_until(&self, changes: &[Change], cancel: &CancelToken) -> Result<Ticket<'_>> {
         let mut core = self.writer(None, cancel)?;
         let writing = self.begin(&mut core, cancel)?;
-        let changed = writing.make(changes, &self.hasher)?;
+        let changed = writing.make(changes, None, &self.hasher)?;
         // A change that changes nothing may depend on a commit that is not durable yet.
         Ok(Ticket { store: self, commit: writing.tip.commit, changed })
     }
@@ -671,7 +681,12 @@ impl Writing {
     ///
     /// # Errors
     /// As [`PropertyStore::commit`]; none of the changes is made then.
-    pub(super) fn make(&mut self, changes: &[Change], hasher: &RandomState) -> Result<u64> {
+    pub(super) fn make(
+        &mut self,
+        changes: &[Change],
+        mark: Option<&TransactionMark>,
+        hasher: &RandomState,
+    ) -> Result<u64> {
         self.note_writes(hasher);
         let mut next = self.tip.clone();
         let done = changes.iter().try_fold(0, |changed, change| {
@@ -681,7 +696,7 @@ impl Writing {
         let (mut next, changed) = unless_cancelled(next, done)?;
         if changed > 0 {
             next.commit += 1;
-            self.waiting.push(next.commit, changes)?;
+            self.waiting.push(next.commit, changes, mark)?;
             self.advance(next);
         }
         Ok(changed)

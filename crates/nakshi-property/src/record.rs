@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use super::base::Shard;
 use super::condition::Condition;
+use super::conflict::Subject;
 use super::graph::{EdgeData, PropertyGraph, RowRef};
+use super::log::EdgeId;
 use super::logstore::Fragment;
 use super::query_order::QueryOrder;
 use super::row::{EdgeRow, RowValues};
@@ -79,6 +81,33 @@ impl EdgeRecord {
     /// The number of their type.
     pub(super) fn type_number(&self) -> u64 {
         self.ty
+    }
+
+    /// The identity of the `i`-th edge, by which it can be read, changed and deleted.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the record has no such edge; damage.
+    pub fn edge_id(&self, i: u64) -> Result<EdgeId> {
+        let place = self.place(i)?.ok_or_else(|| self.no_edge(i))?;
+        let state = self.graph.state();
+        Ok(EdgeId {
+            source: state.external(self.node.into())?,
+            edge_type: self.edge_type().to_owned(),
+            destination: state.external(self.end(place)?)?,
+            number: self.number(place)?,
+        })
+    }
+
+    fn no_edge(&self, i: u64) -> Error {
+        Error::Invalid(format!("there is no edge {i} in a record of {}", self.len()))
+    }
+
+    /// The number of an edge; 0 for one without a number.
+    fn number(&self, place: EdgeLocation<'_>) -> Result<u64> {
+        match place {
+            EdgeLocation::Row(row) => self.graph.state().number_of(self.node, row),
+            EdgeLocation::Log(edge) => Ok(edge.number),
+        }
     }
 
     /// Destination, time and properties of the edges at these places, 0 being the oldest; fewer where
@@ -316,12 +345,44 @@ impl PropertyGraph {
     /// # Errors
     /// [`Error::Invalid`] if the record has no such edge; damage.
     pub fn get_edge_data<'r>(&self, record: &'r EdgeRecord, i: u64) -> Result<EdgeData<'r>> {
-        let place = record.place(i)?.ok_or_else(|| {
-            Error::Invalid(format!("there is no edge {i} in a record of {}", record.len()))
-        })?;
+        let place = record.place(i)?.ok_or_else(|| record.no_edge(i))?;
         // Decoded by the record's own graph: in another commit, its numbers may have other
         // meanings.
         record.graph().edge_data(record, place)
+    }
+
+    /// An edge by its identity; `None` if there is none. It is looked for in the edge record of its
+    /// source.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if several edges with these ends and this type have no number; damage.
+    pub fn get_edge(&self, id: &EdgeId) -> Result<Option<EdgeData<'_>>> {
+        let state = self.state();
+        let ends = state.find(&id.source)?.zip(state.find(&id.destination)?);
+        let Some(((node, end), ty)) = ends.zip(state.schema.edge_type(&id.edge_type)) else {
+            return Ok(None);
+        };
+        state.note(Subject::Edge((node, ty, end)));
+        let record = self.edge_record(node, ty, state.stored_record(node, ty)?);
+        if let Some(edge) = state.log.edge(((node, ty, end), id.number)) {
+            return self.edge_data(&record, EdgeLocation::Log(edge)).map(Some);
+        }
+        let (mut found, ends) = (Vec::new(), record.ends(0..record.len())?);
+        for (i, _) in (0..).zip(ends).filter(|(_, other)| *other == u64::from(end)) {
+            if let Some(place) = record.place(i)?
+                && record.number(place)? == id.number
+            {
+                found.push(place);
+            }
+        }
+        match found[..] {
+            [] => Ok(None),
+            [place] => self.edge_data(&record, place).map(Some),
+            _ => Err(Error::Invalid(format!(
+                "{} edges {id} have no numbers; read them from their edge record",
+                found.len()
+            ))),
+        }
     }
 
     /// An edge of a record of this graph.

@@ -7,8 +7,8 @@ use super::condition::{Condition, Predicate};
 use super::entry::PropertyEntry;
 use super::nearest::unknown;
 use super::row::{RowKind, RowValues};
-use super::spec::PropertySpec;
-use super::value::{PropertyType, Scalar, Value};
+use super::spec::{EDGE_NUMBER, LABELS, PropertySpec, RESERVED};
+use super::value::{PropertyType, Scalar, Value, ordered_int, plain_int};
 use nakshi_store::{Error, Result};
 
 /// The properties of nodes, or the properties of edges.
@@ -28,6 +28,11 @@ impl Properties {
         &self.specs
     }
 
+    /// The properties that queries return.
+    pub(super) fn visible(&self) -> impl Iterator<Item = &PropertySpec> {
+        self.specs.iter().filter(|spec| !spec.is_hidden())
+    }
+
     pub(super) fn get(&self, property: u32) -> Option<&PropertySpec> {
         self.specs.get(property as usize)
     }
@@ -39,8 +44,8 @@ impl Properties {
     pub(super) fn find(&self, name: &str) -> Result<(u32, &PropertySpec)> {
         let number = self.numbers.get(name).copied();
         let spec = number.and_then(|number| Some((number, self.get(number)?)));
-        spec.ok_or_else(|| {
-            unknown("is no property", name, self.specs.iter().map(|spec| spec.name.as_str()))
+        spec.filter(|(_, spec)| !spec.is_hidden()).ok_or_else(|| {
+            unknown("is no property", name, self.visible().map(|spec| spec.name.as_str()))
         })
     }
 
@@ -96,6 +101,12 @@ impl Properties {
         for (name, value) in properties.iter().filter(|(_, value)| *value != Value::Null) {
             if name.is_empty() {
                 return Err(Error::Invalid("a property has no name".into()));
+            }
+            if name.starts_with(RESERVED) {
+                return Err(Error::Invalid(format!(
+                    "the property '{name}' has a name that begins with '{RESERVED}', which is kept for \
+                     Nakshi; choose another"
+                )));
             }
             let next = u32::try_from(self.specs.len())
                 .map_err(|_| Error::Invalid("there are 2^32 properties".into()))?;
@@ -187,6 +198,11 @@ impl Schema {
         self.edge_type(name).ok_or_else(none)
     }
 
+    /// The property with the numbers of edges; `None` if no edge has had one.
+    pub(super) fn edge_number(&self) -> Option<u32> {
+        self.edges.numbers.get(EDGE_NUMBER).copied()
+    }
+
     pub(super) fn type_name(&self, ty: u64) -> &str {
         self.types.get(ty as usize).map_or("", String::as_str)
     }
@@ -242,7 +258,51 @@ pub(super) fn encode(
             RowKind::Edges => schema.edges.add(properties)?,
         }
     }
+    let is_labels = |(name, _): &&(String, Value)| kind == RowKind::Nodes && name == LABELS;
+    if let Some((_, Value::List(labels))) = properties.iter().find(is_labels)
+        && labels.iter().enumerate().any(|(i, label)| labels.iter().take(i).any(|o| o == label))
+    {
+        return schema.properties(kind).encode(&with_distinct_labels(properties));
+    }
     schema.properties(kind).encode(properties)
+}
+
+/// Properties of a node with each of its labels once, because labels are a set.
+fn with_distinct_labels(properties: &[(String, Value)]) -> Vec<(String, Value)> {
+    let mut properties = properties.to_vec();
+    for (name, value) in &mut properties {
+        if let Value::List(labels) = value
+            && name == LABELS
+        {
+            let mut seen = Vec::new();
+            labels.retain(|label| {
+                let new = !seen.contains(label);
+                seen.push(label.clone());
+                new
+            });
+        }
+    }
+    properties
+}
+
+/// Makes the property with the numbers of edges known.
+pub(super) fn number_edges(schema: &mut Arc<Schema>) {
+    if schema.edge_number().is_none() {
+        let edges = &mut Arc::make_mut(schema).edges;
+        edges.numbers.insert(EDGE_NUMBER.to_owned(), edges.specs.len() as u32);
+        edges.specs.push(PropertySpec::new(EDGE_NUMBER, PropertyType::of(Scalar::Int)));
+    }
+}
+
+/// The number of an edge as the bytes of its property.
+pub(super) fn encoded_number(number: u64) -> [u8; 8] {
+    ordered_int(number.cast_signed()).to_be_bytes()
+}
+
+/// The inverse of [`encoded_number`].
+pub(super) fn decoded_number(bytes: &[u8]) -> Option<u64> {
+    let number = plain_int(bytes.try_into().map(u64::from_be_bytes).ok()?);
+    u64::try_from(number).ok()
 }
 
 /// The number of an edge type, which is added if it is unknown. A shared schema is copied only

@@ -7,6 +7,11 @@ use super::value::{PropertyType, Scalar};
 /// The property that labels of nodes are kept as.
 pub(crate) const LABELS: &str = "labels";
 
+/// Beginning of the names of properties that Nakshi keeps for itself.
+pub(crate) const RESERVED: &str = "nakshi:";
+/// The property of edges with their number, which tells edges with the same ends and type apart.
+pub(crate) const EDGE_NUMBER: &str = "nakshi:number";
+
 /// Name and type of a property, and how the property is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertySpec {
@@ -28,8 +33,14 @@ impl PropertySpec {
         Self { name: name.into(), ty, searchable: false }
     }
 
-    /// Returns true if each value is one number.
+    /// Returns true for a property that Nakshi keeps for itself, and no query returns.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.name.starts_with(RESERVED)
+    }
+
+    /// Returns true if each value is one number that can be a weight.
     pub fn is_number(&self) -> bool {
-        !self.ty.list && matches!(self.ty.scalar, Scalar::Int | Scalar::Float)
+        let number = matches!(self.ty.scalar, Scalar::Int | Scalar::Float);
+        number && !self.ty.list && !self.is_hidden()
     }
 }

@@ -8,7 +8,7 @@ use super::base::Base;
 use super::condition::Predicate;
 use super::conflict::{ReadSet, Subject};
 use super::logstore::{Fragment, LogStore};
-use super::schema::Schema;
+use super::schema::{Schema, decoded_number};
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// Files, names and changes of a graph. Copies share what has not changed.
@@ -37,7 +37,9 @@ impl GraphState {
     pub(super) fn new(base: Arc<Base>) -> Self {
         let schema = Arc::new(Schema::of(base.entry()));
         let commit = base.entry().commit;
-        GraphState { base, schema, log: LogStore::default(), commit, reads: None }
+        let mut log = LogStore::default();
+        log.next_edge = log.next_edge.max(base.entry().next_edge);
+        GraphState { base, schema, log, commit, reads: None }
     }
 
     /// Notes that something is read, if a transaction wants to know.
@@ -126,6 +128,11 @@ impl GraphState {
 
     pub(super) fn record(&self, v: VertexId, ty: u64) -> Result<RecordSources<'_>> {
         self.note(Subject::Record(v, ty));
+        self.stored_record(v, ty)
+    }
+
+    /// As [`GraphState::record`], for a read that is noted by its edge.
+    pub(super) fn stored_record(&self, v: VertexId, ty: u64) -> Result<RecordSources<'_>> {
         let rows = match self.has_file_edges(v) {
             true => {
                 let (shard, number) = self.base.place(v)?;
@@ -134,6 +141,16 @@ impl GraphState {
             false => 0..0,
         };
         Ok((rows, self.log.record(v, ty)))
+    }
+
+    /// The number of an edge of the files; 0 for one without a number.
+    pub(super) fn number_of(&self, source: VertexId, row: u64) -> Result<u64> {
+        let Some(property) = self.schema.edge_number() else { return Ok(0) };
+        let mut bytes = Vec::new();
+        match self.base.place(source)?.0.edges.rows.get(row, property, &mut bytes)? {
+            true => decoded_number(&bytes).ok_or(Error::BadList("the number of an edge is none")),
+            false => Ok(0),
+        }
     }
 
     /// All records of a node, ascending by type. A record may have lost all of its edges.

@@ -14,6 +14,8 @@ pub(super) struct LogEdge {
     pub(super) stamp: u64,
     /// Internal id of the destination.
     pub(super) end: u32,
+    /// Tells edges with the same ends and type apart; 0 for an edge without a number.
+    pub(super) number: u64,
     /// The properties, encoded as [`RowValues`](super::row::RowValues).
     pub(super) values: Arc<[u8]>,
 }
@@ -132,7 +134,7 @@ mod tests {
             let (mut line, mut model) = (Timeline::default(), Vec::new());
             for (stamp, (time, add)) in (0..).zip(steps) {
                 if add || model.is_empty() {
-                    line.insert(LogEdge { time, stamp, end: 0, values: Arc::new([]) });
+                    line.insert(LogEdge { time, stamp, end: 0, number: 0, values: Arc::new([]) });
                     model.push((time, stamp));
                     model.sort_unstable();
                 } else {

@@ -482,7 +482,7 @@ impl PropertyGraph {
 
     /// Names of the edge properties that have numbers.
     pub fn weights(&self) -> Vec<&str> {
-        let numbers = self.edge_properties().iter().filter(|spec| spec.is_number());
+        let numbers = self.state().schema.edges.specs().iter().filter(|spec| spec.is_number());
         numbers.map(|spec| spec.name.as_str()).collect()
     }
 

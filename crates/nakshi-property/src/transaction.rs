@@ -13,10 +13,11 @@ use nakshi_io::CancelToken;
 use super::apply::Lookups;
 use super::conflict::{ReadSet, Subject};
 use super::graph::PropertyGraph;
-use super::log::Change;
+use super::log::{Change, TransactionMark};
 use super::property_store::PropertyStore;
 use super::state::GraphState;
 use super::turns::ALONE;
+use nakshi_store::files::new_uuid;
 use nakshi_store::{Error, ExternalId, Result};
 
 /// Conflicts after which [`PropertyStore::transact`] lets a transaction run alone.
@@ -221,7 +222,12 @@ impl Transaction {
         };
         match change {
             Change::AppendNode { id, .. } => node(id),
-            Change::UpdateNode { id, .. } | Change::DeleteNode { id } => properties(id),
+            Change::UpdateNode { id, .. }
+            | Change::DeleteNode { id }
+            | Change::ChangeLabels { id, .. } => properties(id),
+            Change::CreateEdge { edge: id, .. }
+            | Change::UpdateEdge { edge: id, .. }
+            | Change::RemoveEdge { edge: id } => edge(&id.source, &id.edge_type, &id.destination),
             Change::AppendEdge { source, edge_type, destination, .. }
             | Change::DeleteEdge { source, edge_type, destination } => {
                 edge(source, edge_type, destination)
@@ -304,7 +310,8 @@ impl Transaction {
                 return conflict(what);
             }
         }
-        writing.make(&self.changes, &store.hasher)?;
+        let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: begun.commit };
+        writing.make(&self.changes, Some(&mark), &store.hasher)?;
         Ok(writing.tip.commit)
     }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
 
 use crate::errors::Failure;
-use crate::values::edge;
+use crate::values::{edge, of_id};
 
 /// The edges of one type of a node, in the order of their times.
 #[pyclass(frozen, module = "nakshi._core", name = "EdgeRecord")]
@@ -48,6 +48,14 @@ impl Record {
             Ok(place) if place < self.record.len() => self.at(py, place),
             _ => Err(PyIndexError::new_err(format!("a record of {} edges", self.record.len()))),
         }
+    }
+
+    /// The identity of the edge at a place, by which it can be read, changed and deleted.
+    fn edge_id<'py>(&self, py: Python<'py>, place: u64) -> PyResult<Bound<'py, PyAny>> {
+        let id = self.record.edge_id(place).map_err(Failure::from)?;
+        let (source, destination) = (of_id(py, &id.source)?, of_id(py, &id.destination)?);
+        let told = (source, id.edge_type, destination, id.number);
+        py.import("nakshi.property")?.getattr("EdgeId")?.call1(told)
     }
 
     /// The edges, oldest first.

@@ -51,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
-    use crate::property::{PyProperties, PyTicket};
+    use crate::property::{PyLogEntries, PyProperties, PyTicket};
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

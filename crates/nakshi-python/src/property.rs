@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi::property::{
-    Change, EdgeData, IncomingEdge, LoadOptions, Projection, PropertyGraph, PropertyStore,
-    QueryOrder, Transaction, Value, project, tao,
+    Change, EdgeData, EdgeId, IncomingEdge, LoadOptions, LogEntries, LogEntry, Projection,
+    PropertyGraph, PropertyStore, QueryOrder, Transaction, Value, project, tao,
 };
 use nakshi::store::ExternalId;
 use nakshi::store::import;
@@ -51,6 +51,10 @@ fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
     let id = |place| id_of(&object.get_item(place)?);
     let text = |place| object.get_item(place)?.extract::<String>();
     let values = |place| properties(object.get_item(place)?.cast::<PyDict>()?);
+    let edge_id = || -> PyResult<EdgeId> {
+        let number = object.get_item(4)?.extract()?;
+        Ok(EdgeId { source: id(1)?, edge_type: text(2)?, destination: id(3)?, number })
+    };
     Ok(match text(0)?.as_str() {
         "append_node" => Change::AppendNode { id: id(1)?, properties: values(2)? },
         "update_node" => Change::UpdateNode {
@@ -74,6 +78,22 @@ fn change(object: &Bound<'_, PyTuple>) -> PyResult<Change> {
             edge_type: text(2)?,
             destination: id(3)?,
             new_type: text(4)?,
+        },
+        "create_edge" => Change::CreateEdge {
+            edge: edge_id()?,
+            timestamp: object.get_item(5)?.extract()?,
+            properties: values(6)?,
+        },
+        "update_edge" => Change::UpdateEdge {
+            edge: edge_id()?,
+            properties: values(5)?,
+            merge: object.get_item(6)?.is_truthy()?,
+        },
+        "remove_edge" => Change::RemoveEdge { edge: edge_id()? },
+        "change_labels" => Change::ChangeLabels {
+            id: id(1)?,
+            add: object.get_item(2)?.extract()?,
+            remove: object.get_item(3)?.extract()?,
         },
         "set_inverse" => Change::SetInverse { edge_type: text(1)?, inverse: text(2)? },
         other => return Err(PyTypeError::new_err(format!("there is no change '{other}'"))),
@@ -158,6 +178,30 @@ impl PyTicket {
     /// Returns when the commit is durable.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.store.wait(self.commit)).map_err(Failure::from)?)
+    }
+}
+
+/// The entries of a store's log.
+#[pyclass(frozen, name = "LogEntries", module = "nakshi._core")]
+pub struct PyLogEntries(Mutex<LogEntries>);
+
+#[pymethods]
+impl PyLogEntries {
+    /// Starts behind commit number `since`, by default at the beginning of the log.
+    #[new]
+    #[pyo3(signature = (path, since = None))]
+    fn new(py: Python<'_>, path: PathBuf, since: Option<u64>) -> PyResult<Self> {
+        let entries = long(py, None, |call| Ok(LogEntries::open(&path, since, &call.cancel)?))?;
+        Ok(PyLogEntries(Mutex::new(entries)))
+    }
+
+    /// The next entries, as JSON; none at the end of the log.
+    fn next(&self, py: Python<'_>, most: usize) -> PyResult<Vec<String>> {
+        long(py, None, |call| {
+            let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = entries.next(most, &call.cancel)?;
+            Ok(found.iter().map(LogEntry::to_json).collect::<Result<_, _>>()?)
+        })
     }
 }
 
@@ -543,6 +587,42 @@ impl PyProperties {
         let graph = &self.graph()?;
         let found = graph.get_edge_data(&record.get().record, place).map_err(Failure::from)?;
         edge(py, &found)
+    }
+
+    /// A number for a new edge, which no edge has had.
+    fn new_edge_number(&self) -> PyResult<u64> {
+        Ok(match &self.0 {
+            PropertySource::Transaction(transaction) => {
+                held(transaction).as_ref().ok_or_else(ended)?.store().new_edge_number()
+            }
+            _ => self.store()?.new_edge_number(),
+        })
+    }
+
+    /// An edge by source, type, destination and number, or `None`.
+    fn get_edge<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        edge_type: String,
+        destination: &Bound<'py, PyAny>,
+        number: u64,
+    ) -> PyResult<Option<Edge<'py>>> {
+        let graph = &self.graph()?;
+        let (source, destination) = (id_of(source)?, id_of(destination)?);
+        let id = EdgeId { source, edge_type, destination, number };
+        let found = py.detach(|| graph.get_edge(&id)).map_err(Failure::from)?;
+        found.map(|data| edge(py, &data)).transpose()
+    }
+
+    /// Makes the commits of log entries, one JSON object each; returns the report as JSON.
+    fn apply(&self, py: Python<'_>, entries: Vec<String>) -> PyResult<String> {
+        let store = self.store()?;
+        let report = long(py, None, |call| {
+            let entries = entries.iter().map(|entry| LogEntry::from_json(entry));
+            Ok(store.apply(entries, &call.cancel)?)
+        })?;
+        json(&report)
     }
 
     /// Edges of a type, or of any, that meet all conditions: source, type, destination, time,

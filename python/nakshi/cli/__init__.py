@@ -7,8 +7,8 @@ memory small, so that a memory cap is spent on the graph.
 
 Inside: ``commands`` (import, info, check, backup, compact, cost, layout, cache-plan, export, generate),
 ``plots`` (plot), ``algorithms`` (run, estimate), ``clusters`` (cluster, worker), ``queries`` (get,
-neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree,
-path, subgraph), ``completion``, ``options`` (what they share), ``output`` (text, JSON).
+neighbors, find), ``benches`` (bench) on ``workloads``, ``lookups`` (degree, path, subgraph), ``logs``
+(log, apply), ``completion``, ``options`` (what they share), ``output`` (text, JSON).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from .commands import (
     layout,
 )
 from .completion import completion
+from .logs import apply, log
 from .lookups import degree, path, subgraph
 from .plots import plot
 from .queries import find, get, neighbors
@@ -101,6 +102,8 @@ for _command in (
     check,
     backup,
     compact,
+    log,
+    apply,
     bench,
     generate,
     cluster,

@@ -498,8 +498,13 @@ impl Load<'_> {
         count: u64,
     ) -> PropertyEntry {
         let temporal = |spec: &PropertySpec| matches!(spec.ty.scalar, Scalar::Temporal(_));
+        let format = match edges.iter().any(PropertySpec::is_hidden) {
+            true => 3,
+            false if nodes.iter().chain(&edges).any(temporal) => 2,
+            false => 0,
+        };
         PropertyEntry {
-            format: if nodes.iter().chain(&edges).any(temporal) { 2 } else { 0 },
+            format,
             layout: self.options.properties,
             shards: self.options.shards,
             nodes: ids.num_vertices(),
@@ -508,6 +513,7 @@ impl Load<'_> {
             edge_properties: edges,
             edge_types: tables.types.clone(),
             inverses: self.kept.inverses.clone(),
+            next_edge: self.kept.next_edge,
             commit: self.kept.commit,
             ..PropertyEntry::default()
         }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use nakshi_io::CancelToken;
 
 use super::super::graph::PropertyGraph;
+use super::super::record::EdgeLocation;
+use super::super::schema::encoded_number;
 use super::super::walk::{Walk, id_bytes};
 use super::cell::InferredProperties;
 use super::header::TableKind;
@@ -16,6 +18,8 @@ use nakshi_store::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) inverses: BTreeMap<String, String>,
+    /// Larger than the number of every edge; 0 if no edge has one.
+    pub(super) next_edge: u64,
     /// Number of the last commit.
     pub(super) commit: u64,
 }
@@ -24,7 +28,8 @@ impl Kept {
     pub(super) fn of(graph: &PropertyGraph) -> Self {
         let inverses = graph.state().schema.inverses();
         let inverses = inverses.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
-        Kept { inverses, commit: graph.commit() }
+        let next = graph.state().log.next_edge;
+        Kept { inverses, next_edge: if next > 1 { next } else { 0 }, commit: graph.commit() }
     }
 }
 
@@ -61,8 +66,8 @@ impl Reload {
         cancel: &CancelToken,
     ) -> Self {
         let specs = match kind {
-            TableKind::Nodes => graph.node_properties(),
-            TableKind::Edges => graph.edge_properties(),
+            TableKind::Nodes => graph.state().schema.nodes.specs(),
+            TableKind::Edges => graph.state().schema.edges.specs(),
         };
         specs.iter().for_each(|spec| properties.take(spec));
         Reload { kind, walk: Walk::new(graph).until(cancel) }
@@ -94,9 +99,23 @@ impl Reload {
         row.target = id_bytes(state.external(record.end(place)?)?);
         row.ty.extend_from_slice(record.edge_type().as_bytes());
         row.time = record.time(place)?;
+        let mut number = match place {
+            EdgeLocation::Log(edge) if edge.number > 0 => {
+                state.schema.edge_number().map(|property| (property, encoded_number(edge.number)))
+            }
+            // The number of an edge of the files is one of its properties.
+            _ => None,
+        };
+        // Ascending by property, as a row is.
         record.each_value(place, |property, value| {
+            if let Some((of, bytes)) = number.take_if(|(of, _)| *of < property) {
+                InferredProperties::copy(of, &bytes, &mut row.values);
+            }
             InferredProperties::copy(property, value, &mut row.values);
         })?;
+        if let Some((of, bytes)) = number {
+            InferredProperties::copy(of, &bytes, &mut row.values);
+        }
         Ok(true)
     }
 }

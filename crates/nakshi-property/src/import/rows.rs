@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
 use nakshi_io::CancelToken;
 
-use super::super::spec::PropertySpec;
+use super::super::spec::{PropertySpec, RESERVED};
 use super::super::value::{PropertyType, Scalar, Value, instant_of, milliseconds};
 use super::arrow_cells;
 use super::cell::{Cell, InferredProperties};
@@ -189,6 +189,12 @@ impl<'a> RowReader<'a> {
         let mut columns = Vec::new();
         for role in roles {
             let number = match &role {
+                Role::Property { name, .. } if name.starts_with(RESERVED) => {
+                    return Err(input(format!(
+                        "the name of the column '{name}' begins with '{RESERVED}', which is kept for \
+                         Nakshi; give it another"
+                    )));
+                }
                 Role::Property { name, ty } => properties.number(name, *ty).map_err(input)?,
                 Role::Labels => properties.number(LABELS, Some(header::labels())).map_err(input)?,
                 _ => 0,

@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 
 use nakshi_io::CancelToken;
 
-use super::op::{self, Change};
+use super::op::{self, Change, TransactionMark};
 use nakshi_store::files::crc32c;
 use nakshi_store::files::{Uuid, manifest_name};
 use nakshi_store::{Error, Result};
 
-/// First bytes of a log file.
-const MAGIC: &[u8; 8] = b"NKLOG001";
-/// Length of a file header: magic, store, generation, number, valid bytes of the file before, first
+/// First bytes of a log file, without its version.
+const MAGIC: &[u8; 5] = b"NKLOG";
+/// The version that is written: 1 has no marks of transactions.
+const VERSION: u32 = 2;
+/// Length of a file header: magic and version, store, generation, number, valid bytes of the file before, first
 /// commit, checksum.
 pub(super) const HEADER: usize = 8 + 16 + 4 * 8 + 4;
 /// First bytes of a frame, for which the reader searches behind damage.
@@ -34,6 +36,7 @@ const PIECE: usize = 1 << 20;
 /// Header of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogHeader {
+    pub(super) version: u32,
     pub(super) store: Uuid,
     /// The generation of the manifest whose files the log changes.
     pub(super) generation: u64,
@@ -46,8 +49,18 @@ pub(super) struct LogHeader {
 }
 
 impl LogHeader {
+    /// The header of a new log file.
+    pub(super) fn new(
+        store: Uuid,
+        (generation, number): (u64, u64),
+        previous: u64,
+        first: u64,
+    ) -> Self {
+        LogHeader { version: VERSION, store, generation, number, previous, first }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = [&MAGIC[..], format!("{:03}", self.version).as_bytes()].concat();
         bytes.extend_from_slice(&self.store);
         for number in [self.generation, self.number, self.previous, self.first] {
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -60,13 +73,15 @@ impl LogHeader {
     /// Decodes a header; `None` for a header that was not written whole.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (body, sum) = bytes.get(..HEADER)?.split_last_chunk::<4>()?;
-        let rest = body.strip_prefix(MAGIC)?;
+        let (version, rest) = body.strip_prefix(MAGIC)?.split_first_chunk::<3>()?;
+        let version = std::str::from_utf8(version).ok()?.parse().ok()?;
         let (store, numbers) = rest.split_first_chunk::<16>()?;
         let [generation, number, previous, first] = *numbers.as_chunks::<8>().0 else {
             return None;
         };
         let same = crc32c(body) == u32::from_le_bytes(*sum);
         same.then_some(LogHeader {
+            version,
             store: *store,
             generation: u64::from_le_bytes(generation),
             number: u64::from_le_bytes(number),
@@ -204,6 +219,10 @@ impl LogFile {
             return Ok(None);
         };
         let path = &window.path;
+        if header.version > VERSION {
+            let path = window.path;
+            return Err(Error::Incompatible { path, found: header.version, supported: VERSION });
+        }
         if header.store != *store {
             return Err(Error::Foreign {
                 path: path.clone(),
@@ -280,14 +299,28 @@ pub(in super::super) struct Changes<'f> {
     /// Bytes that are not decoded yet.
     rest: Range<u64>,
     all: Range<u64>,
+    mark: Option<TransactionMark>,
     left: u64,
 }
 
 impl<'f> Changes<'f> {
     fn begin(file: &'f mut LogFile, all: Range<u64>) -> Result<Self> {
-        let mut changes = Changes { file, rest: all.clone(), all, left: 0 };
+        let mut changes = Changes { file, rest: all.clone(), all, mark: None, left: 0 };
+        if changes.file.header.version > 1 {
+            changes.mark = changes.decode(op::mark)?;
+        }
         changes.left = changes.decode(op::count)?;
         Ok(changes)
+    }
+
+    /// The transaction that made the commit; `None` if it was none.
+    pub(in super::super) fn mark(&self) -> Option<TransactionMark> {
+        self.mark
+    }
+
+    /// Bytes of the commit.
+    pub(in super::super) fn bytes(&self) -> u64 {
+        self.all.end - self.all.start
     }
 
     /// The next change; `None` behind the last.
@@ -303,16 +336,21 @@ impl<'f> Changes<'f> {
         self.decode(op::change).map(Some)
     }
 
-    /// All changes of the commit, encoded, no matter how many were read.
+    /// The commit, encoded as new logs have it, no matter how many of its changes were read.
     ///
     /// # Errors
     /// Errors of reading.
     pub(in super::super) fn encoded(&mut self) -> Result<Vec<u8>> {
         // At most MOST.
         let len = (self.all.end - self.all.start) as usize;
-        let mut bytes = Vec::with_capacity(len);
+        let mut bytes = Vec::with_capacity(len + 1);
+        if self.file.header.version == 1 {
+            op::put_mark(None, &mut bytes);
+        }
+        let len = len + bytes.len();
+        let begin = self.all.start - bytes.len() as u64;
         while bytes.len() < len {
-            let part = self.file.window.get(self.all.start + bytes.len() as u64, 1)?;
+            let part = self.file.window.get(begin + bytes.len() as u64, 1)?;
             let part = part.get(..part.len().min(len - bytes.len())).unwrap_or_default();
             if part.is_empty() {
                 return Err(self.bad());
@@ -451,8 +489,14 @@ impl ReadWindow {
 mod tests {
     use super::*;
 
-    const HEAD: LogHeader =
-        LogHeader { store: [7; 16], generation: 1, number: 0, previous: 0, first: 1 };
+    const HEAD: LogHeader = LogHeader {
+        version: VERSION,
+        store: [7; 16],
+        generation: 1,
+        number: 0,
+        previous: 0,
+        first: 1,
+    };
 
     /// A log of three groups: of two commits, one and one.
     fn log() -> (Vec<u8>, Vec<usize>) {
@@ -561,7 +605,7 @@ mod tests {
             let changes: Vec<Change> =
                 sizes(commit).into_iter().map(|len| update(commit, len)).collect();
             let (mut encoded, durable) = (Vec::new(), bytes.len() as u64);
-            op::encode(&changes, &mut encoded);
+            op::encode(&changes, None, &mut encoded);
             put_frame(&HEAD, commit, durable, &encoded, &mut bytes);
         }
         assert!(bytes.len() > 8 * PIECE);

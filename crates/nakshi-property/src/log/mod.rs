@@ -2,17 +2,21 @@
 //!
 //! - [`Change`] is what a commit logs
 //! - `file` describes the log files byte by byte, `op` the bytes of changes
+//! - [`LogEntries`] hands out the commits of a store one by one, and `json` writes them as JSON
 //! - [`LogReader`] reads all commits, and later those that were added since
 //! - [`LogWriter`] makes groups of commits durable
 
+mod entries;
 mod file;
+mod json;
 mod op;
 mod reader;
 mod writer;
 
+pub use entries::{LogEntries, LogEntry};
 pub(super) use file::Changes;
-pub use op::Change;
 pub(super) use op::EncodedChanges;
+pub use op::{Change, EdgeId, TransactionMark};
 pub(super) use reader::LogReader;
 pub use reader::has_changes;
 pub(crate) use reader::logs;

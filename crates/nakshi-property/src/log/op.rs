@@ -1,25 +1,60 @@
 //! Changes, and their bytes in the log. The bytes hold names and external ids, so that they mean
 //! the same for the files of every generation.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use super::super::temporal::Temporal;
 use super::super::value::Value;
 use nakshi_store::{ExternalId, varint};
 
+/// The transaction that made a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionMark {
+    /// Random number of the transaction, the same wherever its commit is applied.
+    #[serde(with = "super::json::hex")]
+    pub id: u128,
+    /// Number of the commit whose state the transaction has read.
+    pub begun: u64,
+}
+
+/// Identity of an edge: its ends, its type, and a number that tells it apart from other edges with the
+/// same ends and type. The number of an edge that was not created by [`Change::CreateEdge`] is 0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct EdgeId {
+    /// Source of the edge.
+    #[serde(with = "super::json::id")]
+    pub source: ExternalId,
+    /// Type of the edge.
+    pub edge_type: String,
+    /// Destination of the edge.
+    #[serde(with = "super::json::id")]
+    pub destination: ExternalId,
+    /// Its number.
+    pub number: u64,
+}
+
 /// A change of a property graph.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
 pub enum Change {
     /// Adds a node. The id must be new.
     AppendNode {
         /// Id of the node.
+        #[serde(with = "super::json::id")]
         id: ExternalId,
         /// Properties of the node; null ones are left out.
+        #[serde(with = "super::json::properties")]
         properties: Vec<(String, Value)>,
     },
     /// Changes the properties of a node. Its edges stay.
     UpdateNode {
         /// Id of the node.
+        #[serde(with = "super::json::id")]
         id: ExternalId,
         /// New properties.
+        #[serde(with = "super::json::properties")]
         properties: Vec<(String, Value)>,
         /// True to keep the properties that are not named, and to remove those that are null; false
         /// to replace all properties.
@@ -28,37 +63,81 @@ pub enum Change {
     /// Deletes a node, with all edges from it and to it.
     DeleteNode {
         /// Id of the node.
+        #[serde(with = "super::json::id")]
         id: ExternalId,
     },
     /// Adds an edge, in place of those with the same source, type and destination.
     AppendEdge {
         /// Source of the edge.
+        #[serde(with = "super::json::id")]
         source: ExternalId,
         /// Type of the edge.
         edge_type: String,
         /// Destination of the edge.
+        #[serde(with = "super::json::id")]
         destination: ExternalId,
         /// Time of the edge.
         timestamp: i64,
         /// Properties of the edge; null ones are left out.
+        #[serde(with = "super::json::properties")]
         properties: Vec<(String, Value)>,
     },
     /// Deletes the edges of this source, type and destination.
     DeleteEdge {
         /// Source of the edges.
+        #[serde(with = "super::json::id")]
         source: ExternalId,
         /// Type of the edges.
         edge_type: String,
         /// Destination of the edges.
+        #[serde(with = "super::json::id")]
         destination: ExternalId,
+    },
+    /// Adds an edge beside those with the same source, type and destination.
+    CreateEdge {
+        /// The new edge. Its number is one that no edge of the store has had; see
+        /// [`PropertyStore::new_edge_number`](crate::PropertyStore::new_edge_number).
+        edge: EdgeId,
+        /// Time of the edge.
+        timestamp: i64,
+        /// Properties of the edge; null ones are left out.
+        #[serde(with = "super::json::properties")]
+        properties: Vec<(String, Value)>,
+    },
+    /// Changes the properties of one edge. Its time stays.
+    UpdateEdge {
+        /// The edge.
+        edge: EdgeId,
+        /// New properties.
+        #[serde(with = "super::json::properties")]
+        properties: Vec<(String, Value)>,
+        /// As for nodes.
+        merge: bool,
+    },
+    /// Deletes one edge.
+    RemoveEdge {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// Changes the labels of a node, which are a set.
+    ChangeLabels {
+        /// Id of the node.
+        #[serde(with = "super::json::id")]
+        id: ExternalId,
+        /// Labels that the node has from now on.
+        add: Vec<String>,
+        /// Labels that it no longer has.
+        remove: Vec<String>,
     },
     /// Gives an edge another type. Its time and properties stay.
     ChangeType {
         /// Source of the edge.
+        #[serde(with = "super::json::id")]
         source: ExternalId,
         /// Present type of the edge.
         edge_type: String,
         /// Destination of the edge.
+        #[serde(with = "super::json::id")]
         destination: ExternalId,
         /// New type of the edge.
         new_type: String,
@@ -76,7 +155,8 @@ pub enum Change {
 /// Error for bytes of a log that are no changes.
 pub(super) const BAD: &str = "a change in the log does not decode";
 
-pub(super) fn encode(changes: &[Change], out: &mut Vec<u8>) {
+pub(super) fn encode(changes: &[Change], mark: Option<&TransactionMark>, out: &mut Vec<u8>) {
+    put_mark(mark, out);
     varint::put(out, changes.len() as u64);
     changes.iter().for_each(|change| change.encode(out));
 }
@@ -102,13 +182,37 @@ impl EncodedChanges {
     /// The commit, encoded as by [`encode`].
     pub(in super::super) fn finish(mut self) -> Vec<u8> {
         let mut head = Vec::new();
+        put_mark(None, &mut head);
         varint::put(&mut head, self.count);
         self.body.splice(..0, head);
         self.body
     }
 }
 
-/// Reads the number of changes at the beginning of a commit; returns it with the bytes that it
+/// Appends what begins a commit: 0, or 1 and the transaction that made it.
+pub(super) fn put_mark(mark: Option<&TransactionMark>, out: &mut Vec<u8>) {
+    out.push(u8::from(mark.is_some()));
+    if let Some(mark) = mark {
+        out.extend_from_slice(&mark.id.to_le_bytes());
+        varint::put(out, mark.begun);
+    }
+}
+
+/// Reads what begins a commit; returns it with the bytes that it takes.
+pub(super) fn mark(bytes: &[u8]) -> Option<(Option<TransactionMark>, usize)> {
+    let mut from = Decoder { bytes, at: 0 };
+    let mark = match from.byte()? {
+        0 => None,
+        1 => {
+            let id = u128::from_le_bytes(from.take(16)?.try_into().ok()?);
+            Some(TransactionMark { id, begun: from.number()? })
+        }
+        _ => return None,
+    };
+    Some((mark, from.at))
+}
+
+/// Reads the number of changes of a commit; returns it with the bytes that it
 /// takes.
 pub(super) fn count(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut from = Decoder { bytes, at: 0 };
@@ -154,12 +258,50 @@ impl Change {
                 put_key(source, edge_type, destination, out);
                 put_bytes(new_type.as_bytes(), out);
             }
+            Change::CreateEdge { edge, timestamp, properties } => {
+                out.push(9);
+                edge.encode(out);
+                out.extend_from_slice(&timestamp.to_le_bytes());
+                put_properties(properties, out);
+            }
+            Change::UpdateEdge { edge, properties, merge } => {
+                out.push(if *merge { 11 } else { 10 });
+                edge.encode(out);
+                put_properties(properties, out);
+            }
+            Change::RemoveEdge { edge } => {
+                out.push(12);
+                edge.encode(out);
+            }
+            Change::ChangeLabels { id, add, remove } => {
+                out.push(13);
+                put_id(id, out);
+                for labels in [add, remove] {
+                    varint::put(out, labels.len() as u64);
+                    labels.iter().for_each(|label| put_bytes(label.as_bytes(), out));
+                }
+            }
             Change::SetInverse { edge_type, inverse } => {
                 out.push(8);
                 put_bytes(edge_type.as_bytes(), out);
                 put_bytes(inverse.as_bytes(), out);
             }
         }
+    }
+}
+
+impl fmt::Display for EdgeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EdgeId { source, edge_type, destination, number } = self;
+        write!(f, "{source} -[{edge_type}]-> {destination}")?;
+        if *number > 0 { write!(f, " (number {number})") } else { Ok(()) }
+    }
+}
+
+impl EdgeId {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_key(&self.source, &self.edge_type, &self.destination, out);
+        varint::put(out, self.number);
     }
 }
 
@@ -302,8 +444,36 @@ impl<'b> Decoder<'b> {
                 new_type: self.text()?,
             },
             8 => Change::SetInverse { edge_type: self.text()?, inverse: self.text()? },
+            9 => Change::CreateEdge {
+                edge: self.edge()?,
+                timestamp: i64::from_le_bytes(self.eight()?),
+                properties: self.properties()?,
+            },
+            tag @ (10 | 11) => Change::UpdateEdge {
+                edge: self.edge()?,
+                properties: self.properties()?,
+                merge: tag == 11,
+            },
+            12 => Change::RemoveEdge { edge: self.edge()? },
+            13 => {
+                Change::ChangeLabels { id: self.id()?, add: self.texts()?, remove: self.texts()? }
+            }
             _ => return None,
         })
+    }
+
+    fn edge(&mut self) -> Option<EdgeId> {
+        Some(EdgeId {
+            source: self.id()?,
+            edge_type: self.text()?,
+            destination: self.id()?,
+            number: self.number()?,
+        })
+    }
+
+    fn texts(&mut self) -> Option<Vec<String>> {
+        let count = self.number()?;
+        (0..count).map(|_| self.text()).collect()
     }
 
     fn id(&mut self) -> Option<ExternalId> {
@@ -350,7 +520,7 @@ impl<'b> Decoder<'b> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -380,9 +550,32 @@ mod tests {
         prop::collection::vec((".{0,6}", prop_oneof![scalar, list]), 0..4)
     }
 
-    fn change() -> impl Strategy<Value = Change> {
+    pub(in super::super) fn mark() -> impl Strategy<Value = TransactionMark> {
+        any::<(u128, u64)>().prop_map(|(id, begun)| TransactionMark { id, begun })
+    }
+
+    pub(in super::super) fn change() -> impl Strategy<Value = Change> {
         let key = || (id(), ".{0,5}", id());
+        let edge =
+            || {
+                (key(), any::<u64>()).prop_map(|((source, edge_type, destination), number)| {
+                    EdgeId { source, edge_type, destination, number }
+                })
+            };
+        let labels = || prop::collection::vec(".{0,5}", 0..3);
         prop_oneof![
+            (edge(), any::<i64>(), properties()).prop_map(|(edge, timestamp, properties)| {
+                Change::CreateEdge { edge, timestamp, properties }
+            }),
+            (edge(), properties(), any::<bool>()).prop_map(|(edge, properties, merge)| {
+                Change::UpdateEdge { edge, properties, merge }
+            }),
+            edge().prop_map(|edge| Change::RemoveEdge { edge }),
+            (id(), labels(), labels()).prop_map(|(id, add, remove)| Change::ChangeLabels {
+                id,
+                add,
+                remove
+            }),
             (id(), properties()).prop_map(|(id, properties)| Change::AppendNode { id, properties }),
             (id(), properties(), any::<bool>())
                 .prop_map(|(id, properties, merge)| Change::UpdateNode { id, properties, merge }),
@@ -410,7 +603,9 @@ mod tests {
     }
 
     fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
-        let (count, mut at) = super::count(bytes)?;
+        let (_, begin) = super::mark(bytes)?;
+        let (count, counted) = super::count(bytes.get(begin..)?)?;
+        let mut at = begin + counted;
         let changes = (0..count).map(|_| {
             let (change, taken) = super::change(bytes.get(at..)?)?;
             at += taken;
@@ -422,9 +617,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn changes_survive_their_bytes(changes in prop::collection::vec(change(), 0..6)) {
+        fn changes_survive_their_bytes(
+            changes in prop::collection::vec(change(), 0..6),
+            transaction in mark(),
+        ) {
             let mut bytes = Vec::new();
-            encode(&changes, &mut bytes);
+            put_mark(Some(&transaction), &mut bytes);
+            prop_assert_eq!(super::mark(&bytes), Some((Some(transaction), bytes.len())));
+            bytes.clear();
+            encode(&changes, None, &mut bytes);
             let mut one_by_one = EncodedChanges::default();
             changes.iter().for_each(|change| one_by_one.push(change));
             prop_assert_eq!(&one_by_one.finish(), &bytes);

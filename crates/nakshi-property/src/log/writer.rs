@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nakshi_io::write::{PoisonFile, WriteFile, WriteFs};
 
 use super::file::{self, LogHeader, MOST};
-use super::op::{self, Change};
+use super::op::{self, Change, TransactionMark};
 use super::reader::LogReader;
 use nakshi_store::{Error, Result};
 
@@ -34,9 +34,14 @@ impl CommitGroup {
     ///
     /// # Errors
     /// [`Error::Invalid`] if the commit is too large; the group stays as it was.
-    pub(in super::super) fn push(&mut self, commit: u64, changes: &[Change]) -> Result<()> {
+    pub(in super::super) fn push(
+        &mut self,
+        commit: u64,
+        changes: &[Change],
+        mark: Option<&TransactionMark>,
+    ) -> Result<()> {
         let mut bytes = Vec::new();
-        op::encode(changes, &mut bytes);
+        op::encode(changes, mark, &mut bytes);
         self.push_encoded(commit, bytes)
     }
 
@@ -76,7 +81,7 @@ impl LogWriter {
             fs.remove_file(&path)?;
         }
         let first = reader.commit() + 1;
-        let header = LogHeader { store: reader.store(), generation, number, previous, first };
+        let header = LogHeader::new(reader.store(), (generation, number), previous, first);
         let mut file = PoisonFile::new(fs.create(&path)?);
         file.append(&header.encode())?;
         file.sync()?;

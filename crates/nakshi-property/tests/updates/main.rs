@@ -6,6 +6,7 @@
 mod acid;
 mod conditions;
 mod disk;
+mod entries;
 mod handle;
 mod lists;
 mod model;
@@ -102,6 +103,7 @@ fn edges() -> Vec<Edge> {
         ty: "A".into(),
         target: (i * 3) % 8,
         time: i.into(),
+        number: 0,
         properties: Properties::new(),
     };
     (0..30).map(one).collect()
@@ -114,6 +116,7 @@ fn few() -> Vec<Step> {
         ty: "B".into(),
         target: i % 8,
         time: i.into(),
+        number: 0,
         properties: name("edge"),
     };
     let mut steps = vec![

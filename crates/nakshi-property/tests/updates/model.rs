@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use nakshi_property::{
-    Change, Condition, LoadOptions, PropertyGraph, PropertyLayout, Table, TableRows, Value,
+    Change, Condition, EdgeId, LoadOptions, PropertyGraph, PropertyLayout, Table, TableRows, Value,
     load_with, tao,
 };
 use nakshi_store::import::Hooks;
@@ -23,6 +23,8 @@ pub struct Edge {
     pub ty: String,
     pub target: u32,
     pub time: i64,
+    /// 0 for an edge without a number.
+    pub number: u64,
     pub properties: Properties,
 }
 
@@ -49,6 +51,11 @@ pub enum Step {
     Delete(u32),
     AppendEdge(Edge),
     DeleteEdge(u32, String, u32),
+    CreateEdge(Edge),
+    UpdateEdge(Edge, bool),
+    RemoveEdge(Edge),
+    /// Labels to add, and labels to remove.
+    Labels(u32, Vec<String>, Vec<String>),
     ChangeType(u32, String, u32, String),
     /// Either all of these steps or none.
     Batch(Vec<Step>),
@@ -89,7 +96,10 @@ impl Model {
                 self.edges.retain(|other| !other.is(edge.source, &edge.ty, edge.target));
                 self.edges.push(edge.clone());
             }
-            Step::DeleteEdge(_, ty, _) | Step::ChangeType(_, ty, _, _)
+            Step::DeleteEdge(_, ty, _)
+            | Step::ChangeType(_, ty, _, _)
+            | Step::UpdateEdge(Edge { ty, .. }, _)
+            | Step::RemoveEdge(Edge { ty, .. })
                 if !self.types.contains(ty) =>
             {
                 return None;
@@ -100,12 +110,53 @@ impl Model {
                 return Some(u64::from(self.edges.len() < before));
             }
             Step::ChangeType(source, ty, target, new) => {
+                let is = |edge: &&Edge| edge.is(*source, ty, *target);
+                if self.edges.iter().filter(is).count() > 1 {
+                    return None;
+                }
                 let at = self.edges.iter().position(|edge| edge.is(*source, ty, *target));
                 let Some(at) = at else { return Some(0) };
-                let edge = Edge { ty: new.clone(), ..self.edges.remove(at) };
+                let edge = Edge { ty: new.clone(), number: 0, ..self.edges.remove(at) };
                 self.edges.retain(|other| !other.is(*source, new, *target));
                 self.types.insert(new.clone());
                 self.edges.push(edge);
+            }
+            Step::CreateEdge(edge) => {
+                let there = self.nodes.contains_key(&edge.source);
+                if !there || !self.nodes.contains_key(&edge.target) || self.one(edge).is_some() {
+                    return None;
+                }
+                self.types.insert(edge.ty.clone());
+                self.edges.push(edge.clone());
+            }
+            Step::UpdateEdge(new, merge) => {
+                let mut edge = self.edges.remove(self.one(new)?);
+                if !merge {
+                    edge.properties.clear();
+                }
+                edge.properties.extend(new.properties.clone());
+                self.edges.push(edge);
+            }
+            Step::RemoveEdge(edge) => {
+                let Some(at) = self.one(edge) else { return Some(0) };
+                self.edges.remove(at);
+            }
+            Step::Labels(v, add, remove) => {
+                let node = self.nodes.get_mut(v)?;
+                let mut labels = match node.remove("labels") {
+                    Some(Value::List(labels)) => labels,
+                    _ => Vec::new(),
+                };
+                let of = |label: &String| Value::String(label.clone());
+                labels.retain(|label| !remove.iter().any(|gone| of(gone) == *label));
+                for label in add {
+                    if !labels.contains(&of(label)) {
+                        labels.push(of(label));
+                    }
+                }
+                if !labels.is_empty() {
+                    node.insert("labels".into(), Value::List(labels));
+                }
             }
             Step::Batch(steps) => {
                 let mut after = self.clone();
@@ -121,11 +172,28 @@ impl Model {
         Some(1)
     }
 
+    /// Place of the edge with the ends, the type and the number of another.
+    fn one(&self, like: &Edge) -> Option<usize> {
+        let is =
+            |edge: &Edge| edge.is(like.source, &like.ty, like.target) && edge.number == like.number;
+        self.edges.iter().position(is)
+    }
+
     pub fn record(&self, source: u32, ty: &str) -> Vec<&Edge> {
         let mut found: Vec<&Edge> =
             self.edges.iter().filter(|edge| edge.source == source && edge.ty == ty).collect();
         found.sort_by_key(|edge| edge.time);
         found
+    }
+}
+
+/// The identity of an edge.
+pub fn edge_id(edge: &Edge) -> EdgeId {
+    EdgeId {
+        source: id(edge.source),
+        edge_type: edge.ty.clone(),
+        destination: id(edge.target),
+        number: edge.number,
     }
 }
 
@@ -158,6 +226,20 @@ pub fn changes(step: &Step) -> Vec<Change> {
             edge_type: ty.clone(),
             destination: id(*target),
         },
+        Step::CreateEdge(edge) => Change::CreateEdge {
+            edge: edge_id(edge),
+            timestamp: edge.time,
+            properties: listed(&edge.properties),
+        },
+        Step::UpdateEdge(edge, merge) => Change::UpdateEdge {
+            edge: edge_id(edge),
+            properties: listed(&edge.properties),
+            merge: *merge,
+        },
+        Step::RemoveEdge(edge) => Change::RemoveEdge { edge: edge_id(edge) },
+        Step::Labels(v, add, remove) => {
+            Change::ChangeLabels { id: id(*v), add: add.clone(), remove: remove.clone() }
+        }
         Step::ChangeType(source, ty, target, new) => Change::ChangeType {
             source: id(*source),
             edge_type: ty.clone(),
@@ -185,12 +267,40 @@ pub fn properties() -> impl Strategy<Value = Properties> {
 
 pub fn edge() -> impl Strategy<Value = Edge> {
     (0..12u32, "[ABC]", 0..12u32, prop_oneof![0..5i64, any::<i64>()], properties()).prop_map(
-        |(source, ty, target, time, properties)| Edge { source, ty, target, time, properties },
+        |(source, ty, target, time, properties)| Edge {
+            source,
+            ty,
+            target,
+            time,
+            number: 0,
+            properties,
+        },
+    )
+}
+
+/// An edge with a number, of few, so that many steps meet the same edges.
+fn numbered() -> impl Strategy<Value = Edge> {
+    (0..4u32, "[AB]", 0..4u32, 0..5i64, 0..4u64, properties()).prop_map(
+        |(source, ty, target, time, number, properties)| Edge {
+            source,
+            ty,
+            target,
+            time,
+            number,
+            properties,
+        },
     )
 }
 
 pub fn change() -> impl Strategy<Value = Step> {
+    let labels = || prop::collection::vec("[PQ]", 0..3);
     prop_oneof![
+        4 => numbered()
+            .prop_map(|edge| Edge { number: edge.number + 1, ..edge })
+            .prop_map(Step::CreateEdge),
+        2 => (numbered(), any::<bool>()).prop_map(|(edge, merge)| Step::UpdateEdge(edge, merge)),
+        2 => numbered().prop_map(Step::RemoveEdge),
+        1 => (0..12u32, labels(), labels()).prop_map(|(v, a, r)| Step::Labels(v, a, r)),
         3 => (0..14u32, properties()).prop_map(|(v, p)| Step::Append(v, p)),
         2 => (0..12u32, properties(), any::<bool>()).prop_map(|(v, p, m)| Step::Update(v, p, m)),
         1 => (0..12u32).prop_map(Step::Delete),
@@ -232,7 +342,8 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
     let mut table = ":START_ID,:END_ID,:TYPE,timestamp:long,age:int\n".to_owned();
     for edge in edges.iter().filter(|edge| edge.source < 8 && edge.target < 8) {
         let age = Value::Int(edge.time.rem_euclid(4));
-        let edge = Edge { properties: [("age".to_owned(), age.clone())].into(), ..edge.clone() };
+        let properties = [("age".to_owned(), age.clone())].into();
+        let edge = Edge { properties, ..edge.clone() };
         let Edge { source, target, ty, time, .. } = &edge;
         table.push_str(&format!("{source},{target},{ty},{time},{age}\n"));
         model.apply(&Step::AppendEdge(edge));
@@ -409,6 +520,15 @@ pub fn compare_record(
         prop_assert_eq!(number(&data.destination), edge.target);
         prop_assert_eq!(data.timestamp, edge.time);
         prop_assert_eq!(&properties, &edge.properties);
+        let found = record.edge_id(place).unwrap();
+        let told = (number(&found.source), found.edge_type.as_str(), number(&found.destination));
+        prop_assert_eq!(told, (edge.source, edge.ty.as_str(), edge.target));
+        prop_assert_eq!(found.number, edge.number);
+        prop_assert_eq!(
+            graph.get_edge(&found).unwrap(),
+            Some(graph.get_edge_data(&record, place).unwrap())
+        );
+        prop_assert_eq!(graph.get_edge(&EdgeId { number: 9, ..found }).unwrap(), None);
     }
     let range = graph.get_edge_range(&record, Some(1), Some(4)).unwrap();
     let within = expected.iter().filter(|edge| (1..4).contains(&edge.time)).count() as u64;
@@ -419,7 +539,8 @@ pub fn compare_record(
     prop_assert_eq!(newest, wanted);
     let aged = graph.get_neighbor_ids(&id(v), Some(ty), &[("age", Value::Int(2).into())]).unwrap();
     let all = graph.get_neighbor_ids(&id(v), Some(ty), &[]).unwrap();
-    prop_assert_eq!(all.len(), expected.len());
+    let distinct: BTreeSet<u32> = expected.iter().map(|edge| edge.target).collect();
+    prop_assert_eq!(all.len(), distinct.len());
     prop_assert!(aged.iter().all(|id| all.contains(id)));
     Ok(())
 }

@@ -9,7 +9,7 @@ use nakshi_property::{Change, Condition, PropertyGraph, PropertyStore, Transacti
 use nakshi_store::{Error, ExternalId, Result};
 use proptest::prelude::*;
 
-use super::model::{change, changes, compare, edge, id, start};
+use super::model::{Edge, change, changes, compare, edge, edge_id, id, start};
 use super::open;
 
 const THREADS: u32 = 8;
@@ -26,6 +26,7 @@ enum Query {
     Has(u32),
     Properties(u32),
     Record(u32, String),
+    Edge(Edge),
     Records(u32),
     Incoming(u32),
     Neighbors(u32, i64),
@@ -43,6 +44,7 @@ fn query() -> impl Strategy<Value = Query> {
         v().prop_map(Query::Has),
         v().prop_map(Query::Properties),
         (v(), "[ABC]").prop_map(|(v, ty)| Query::Record(v, ty)),
+        edge().prop_map(Query::Edge),
         v().prop_map(Query::Records),
         v().prop_map(Query::Incoming),
         (v(), 0..4i64).prop_map(|(v, age)| Query::Neighbors(v, age)),
@@ -67,6 +69,7 @@ fn answer(graph: &PropertyGraph, query: &Query) -> String {
             let record = graph.get_edge_record(&id(*v), ty).ok();
             format!("{:?}", record.as_ref().map(|record| record.edges(0..u64::MAX)))
         }
+        Query::Edge(edge) => format!("{:?}", graph.get_edge(&edge_id(edge)).ok()),
         Query::Records(v) => {
             let records = graph.get_edge_records(&id(*v)).ok();
             let edges = records.iter().flatten().map(|record| record.edges(0..u64::MAX));
@@ -500,6 +503,20 @@ fn what_does_not_meet_commits() {
     two.commit().unwrap();
     three.commit().unwrap();
     assert_eq!(store.snapshot().get_edge_record(&id(0), "link").unwrap().len(), 3);
+}
+
+/// A node that was deleted and is there again is a change for whoever has found it missing. Seen red
+/// without the key of its existence.
+#[test]
+fn a_node_comes_back() {
+    let home = tempfile::tempdir().unwrap();
+    let store = prepared(home.path());
+    store.commit(&[Change::DeleteNode { id: id(7) }]).unwrap();
+    let mut transaction = store.transaction().unwrap();
+    assert!(!transaction.graph().has_node(&id(7)).unwrap());
+    transaction.apply(set(0, "version", 1)).unwrap();
+    store.commit(&[Change::AppendNode { id: id(7), properties: Vec::new() }]).unwrap();
+    assert!(matches!(transaction.commit(), Err(Error::Conflict(_))));
 }
 
 /// A compaction numbers the nodes anew, so a transaction that began before it runs again.

@@ -76,7 +76,7 @@ fn edges(
              in the tables and load them again"
         )));
     }
-    let mut columns = PropertyColumns::of(specs.iter());
+    let mut columns = PropertyColumns::of(specs.into_iter());
     let mut header = [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec();
     header.push(format!("{TIME}:long"));
     named(&columns, &mut header)?;

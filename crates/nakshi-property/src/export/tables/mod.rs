@@ -179,22 +179,22 @@ fn ids(source: &ExportSource<'_>, graph: &PropertyGraph) -> Result<Scalar> {
 
 impl TableExport<'_> {
     /// Starts a file of the format that `path` names.
-    fn table(
+    fn table<'s>(
         &self,
         path: &Path,
         fixed: &[(&str, Fixed)],
-        properties: &[PropertySpec],
+        properties: impl Iterator<Item = &'s PropertySpec> + Clone,
     ) -> Result<TableWriter> {
         let format = choose(self.format, path);
         let cancel = &self.source.hooks.cancel;
-        TableWriter::create(path, cancel, format, self.ids, fixed, properties.iter())
+        TableWriter::create(path, cancel, format, self.ids, fixed, properties)
     }
 
     /// Writes the nodes; returns the file and the number of rows.
     fn nodes(&self, path: &Path) -> Result<(OutputFile, u64)> {
         let properties = self.graph.node_properties();
         let mut columns = PropertyColumns::of(properties.iter());
-        let mut table = self.table(path, &[(":ID", Fixed::Id)], properties)?;
+        let mut table = self.table(path, &[(":ID", Fixed::Id)], properties.iter())?;
         let mut steps = Steps::new(self.source.hooks, "nodes", self.graph.num_nodes());
         self.graph.for_each_node(|id, values| {
             table.id(id)?;
@@ -215,8 +215,8 @@ impl TableExport<'_> {
             (time.as_str(), Fixed::Time),
         ];
         let properties = self.graph.edge_properties();
-        let mut columns = PropertyColumns::of(properties.iter());
-        let mut table = self.table(path, &fixed, properties)?;
+        let mut columns = PropertyColumns::of(properties.iter().copied());
+        let mut table = self.table(path, &fixed, properties.iter().copied())?;
         let mut steps = Steps::new(self.source.hooks, "edges", self.graph.num_edges());
         self.graph.for_each_edge(|id, ty, edge| {
             table.id(id)?;
