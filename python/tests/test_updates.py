@@ -424,7 +424,7 @@ def test_created_edges_have_an_identity(store: Path) -> None:
     assert graph.get_edge(one) is None and len(graph.get_edge_record(1, "paid")) == 2
     with pytest.raises(nakshi.ParameterError, match=r"no edge 1 -\[paid\]-> 2"):
         graph.update_edge(one, {"amount": 0})
-    with pytest.raises(nakshi.ParameterError, match="kept for Nakshi"):
+    with pytest.raises(nakshi.ParameterError, match="nakshi:number"):
         graph.append_edge(1, "paid", 3, 0, {"nakshi:number": 5})
     # An edge that replaces others, and one of the import, have the number 0.
     graph.append_edge(1, "paid", 2)
