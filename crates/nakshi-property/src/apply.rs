@@ -219,17 +219,7 @@ impl GraphState {
             Change::UpdateEdge { edge, properties, merge } => {
                 self.update_edge(edge, properties, *merge, lookups)
             }
-            Change::RemoveEdge { edge } => {
-                let Some(key) = self.edge_key(&edge.source, &edge.edge_type, &edge.destination)?
-                else {
-                    return Ok(false);
-                };
-                let mut found = false;
-                for key in self.with_inverse(key) {
-                    found |= self.remove_one((key, edge.number), lookups)?.is_some();
-                }
-                Ok(found)
-            }
+            Change::RemoveEdge { edge } => self.remove_edge(edge, lookups),
             Change::ChangeLabels { id, add, remove } => {
                 let labels = self.changed_labels(id, add, remove)?;
                 let labels = match labels.is_empty() {
@@ -238,24 +228,26 @@ impl GraphState {
                 };
                 self.update_node(id, &[(LABELS.to_owned(), labels)], true, lookups)
             }
-            Change::SetInverse { edge_type, inverse } => {
-                let ty = schema::edge_type(&mut self.schema, edge_type)?;
-                let inverse = schema::edge_type(&mut self.schema, inverse)?;
-                let schema = Arc::make_mut(&mut self.schema);
-                for (ty, wanted) in [(ty, inverse), (inverse, ty)] {
-                    if let Some(other) = schema.inverse(ty).filter(|other| *other != wanted) {
-                        return Err(Error::Invalid(format!(
-                            "the inverse of '{}' is '{}' already",
-                            schema.type_name(ty),
-                            schema.type_name(other)
-                        )));
-                    }
-                }
-                let new = schema.inverse(ty).is_none();
-                schema.set_inverse(ty, inverse);
-                Ok(new)
+            Change::SetInverse { edge_type, inverse } => self.set_inverse(edge_type, inverse),
+        }
+    }
+
+    fn set_inverse(&mut self, edge_type: &str, inverse: &str) -> Result<bool> {
+        let ty = schema::edge_type(&mut self.schema, edge_type)?;
+        let inverse = schema::edge_type(&mut self.schema, inverse)?;
+        let schema = Arc::make_mut(&mut self.schema);
+        for (ty, wanted) in [(ty, inverse), (inverse, ty)] {
+            if let Some(other) = schema.inverse(ty).filter(|other| *other != wanted) {
+                return Err(Error::Invalid(format!(
+                    "the inverse of '{}' is '{}' already",
+                    schema.type_name(ty),
+                    schema.type_name(other)
+                )));
             }
         }
+        let new = schema.inverse(ty).is_none();
+        schema.set_inverse(ty, inverse);
+        Ok(new)
     }
 
     /// Fails for a change that names a type of edges, or a property to remove, that nothing has. Asked
@@ -622,6 +614,18 @@ impl GraphState {
             return Err(Error::Invalid(format!("there is no edge {edge}")));
         }
         Ok(true)
+    }
+
+    /// Removes an edge, and the edge that leads back.
+    fn remove_edge(&mut self, edge: &EdgeId, lookups: &mut Lookups) -> Result<bool> {
+        let Some(key) = self.edge_key(&edge.source, &edge.edge_type, &edge.destination)? else {
+            return Ok(false);
+        };
+        let mut found = false;
+        for key in self.with_inverse(key) {
+            found |= self.remove_one((key, edge.number), lookups)?.is_some();
+        }
+        Ok(found)
     }
 
     /// The labels of a node after a change of them.

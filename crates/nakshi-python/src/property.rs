@@ -116,7 +116,7 @@ enum PropertySource {
     Snapshot(PropertyGraph),
     /// A transaction; `None` once it has ended. It calls no Python, so a thread may wait for the lock
     /// with the interpreter lock.
-    Transaction(Mutex<Option<Transaction>>),
+    Transaction(Mutex<Option<Box<Transaction>>>),
 }
 
 impl PyProperties {
@@ -205,7 +205,7 @@ impl PyLogEntries {
     }
 }
 
-fn held(transaction: &Mutex<Option<Transaction>>) -> MutexGuard<'_, Option<Transaction>> {
+fn held(transaction: &Mutex<Option<Box<Transaction>>>) -> MutexGuard<'_, Option<Box<Transaction>>> {
     transaction.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -284,7 +284,7 @@ impl PyProperties {
             true => store.transaction_alone(),
             false => store.transaction(),
         });
-        let begun = Mutex::new(Some(begun.map_err(Failure::from)?));
+        let begun = Mutex::new(Some(Box::new(begun.map_err(Failure::from)?)));
         Ok(PyProperties(PropertySource::Transaction(begun)))
     }
 

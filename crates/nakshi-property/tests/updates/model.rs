@@ -87,6 +87,41 @@ impl Model {
                 }
                 self.edges.retain(|edge| edge.source != *v && edge.target != *v);
             }
+            Step::Labels(v, add, remove) => {
+                let node = self.nodes.get_mut(v)?;
+                let mut labels = match node.remove("labels") {
+                    Some(Value::List(labels)) => labels,
+                    _ => Vec::new(),
+                };
+                let of = |label: &String| Value::String(label.clone());
+                labels.retain(|label| !remove.iter().any(|gone| of(gone) == *label));
+                for label in add {
+                    if !labels.contains(&of(label)) {
+                        labels.push(of(label));
+                    }
+                }
+                if !labels.is_empty() {
+                    node.insert("labels".into(), Value::List(labels));
+                }
+            }
+            Step::Batch(steps) => {
+                let mut after = self.clone();
+                let mut changed = 0;
+                for step in steps {
+                    changed += after.apply(step)?;
+                }
+                *self = after;
+                return Some(changed);
+            }
+            Step::Compact | Step::Reopen => return Some(0),
+            step => return self.apply_to_edges(step),
+        }
+        Some(1)
+    }
+
+    /// As [`Model::apply`], for a step that changes edges.
+    fn apply_to_edges(&mut self, step: &Step) -> Option<u64> {
+        match step {
             Step::AppendEdge(edge) => {
                 if !self.nodes.contains_key(&edge.source) || !self.nodes.contains_key(&edge.target)
                 {
@@ -141,33 +176,7 @@ impl Model {
                 let Some(at) = self.one(edge) else { return Some(0) };
                 self.edges.remove(at);
             }
-            Step::Labels(v, add, remove) => {
-                let node = self.nodes.get_mut(v)?;
-                let mut labels = match node.remove("labels") {
-                    Some(Value::List(labels)) => labels,
-                    _ => Vec::new(),
-                };
-                let of = |label: &String| Value::String(label.clone());
-                labels.retain(|label| !remove.iter().any(|gone| of(gone) == *label));
-                for label in add {
-                    if !labels.contains(&of(label)) {
-                        labels.push(of(label));
-                    }
-                }
-                if !labels.is_empty() {
-                    node.insert("labels".into(), Value::List(labels));
-                }
-            }
-            Step::Batch(steps) => {
-                let mut after = self.clone();
-                let mut changed = 0;
-                for step in steps {
-                    changed += after.apply(step)?;
-                }
-                *self = after;
-                return Some(changed);
-            }
-            Step::Compact | Step::Reopen => return Some(0),
+            _ => {}
         }
         Some(1)
     }
