@@ -130,12 +130,13 @@ def copied(store: Path, name: str) -> Path:
 def changes(study: Study, store: Path) -> None:
     """Durable changes, on copies of the store."""
     chosen = study.options
-    mixes, appends = [], []
+    mixes, appends, transactions = [], [], []
     for _ in range(chosen.runs):
         copy = copied(store, "changed")
         words = ["--queries", 5 * chosen.queries, "--threads", WRITERS]
         mixes.append(product.nakshi("bench", "linkbench", copy, *words))
         appends.append(product.nakshi("bench", "append", copy)["appends"])
+        transactions.append(product.nakshi("bench", "transactions", copy)["transactions"])
         shutil.rmtree(copy)
     rows = kinds_of(mixes)
     rows.append([f"mix on {WRITERS} threads", f"{rate_of(mixes):,.0f}", "", "", "", ""])
@@ -145,11 +146,25 @@ def changes(study: Study, store: Path) -> None:
     for runs in zip(*appends, strict=True):
         rate, syncs = (measure.median([run[key] for run in runs]) for key in ("rate", "syncs"))
         part = rate / (syncs * runs[0]["writers"])
-        who = f"{runs[0]['writers']}, {runs[0]['in_flight']}"
+        who = f"{runs[0]['writers']}, {runs[0]['threads']}, {runs[0]['in_flight']}"
         rows.append([who, f"{rate:,.0f}", f"{syncs:,.0f}", f"{part:.2f}"])
-    head = ["Writers, commits in flight of each", "durable appends/s"]
+    head = ["Writers, threads, commits in flight of each writer", "durable appends/s"]
     head += ["fdatasync/s of the disk", "appends / (writers x fdatasync)"]
     study.section("Durable appends", head, rows)
+    rows = []
+    for runs in zip(*transactions, strict=True):
+        one = runs[0]
+        if not one["reads"]:
+            blind = [run["rate"] for run in runs]
+        rate = measure.median([run["rate"] for run in runs])
+        part = measure.median([run["rate"] / base for run, base in zip(runs, blind, strict=True)])
+        what = "reads it, writes it" if one["reads"] else "writes it"
+        fair = measure.median([run["per_thread"][0] / run["per_thread"][1] for run in runs])
+        which = "the same" if one["one_node"] else "its own"
+        rows.append([f"{one['threads']} threads, {which}: {what}", f"{rate:,.0f}"])
+        rows[-1] += [f"{part:.2f}", f"{fair:.2f}"]
+    head = ["Node of each commit", "durable commits/s", "against commits that only write"]
+    study.section("Transactions", [*head, "thread with the fewest / the most"], rows)
 
 
 def compaction(study: Study, store: Path) -> None:

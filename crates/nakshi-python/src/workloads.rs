@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nakshi::store::Error;
-use nakshi_workloads::{changes, compaction, friends, queries};
+use nakshi_workloads::{changes, compaction, friends, queries, transactions};
 use pyo3::prelude::*;
 
 use crate::call::long;
@@ -63,19 +63,34 @@ pub fn measure_compaction(
 
 /// Measures durable appends of nodes for some seconds. The nodes stay in the store.
 #[pyfunction]
-#[pyo3(signature = (properties, writers, in_flight, seconds, *, progress = None))]
+#[pyo3(signature = (properties, writers, threads, in_flight, seconds, *, progress = None))]
 pub fn measure_appends(
     py: Python<'_>,
     properties: &PyProperties,
     writers: usize,
+    threads: usize,
     in_flight: usize,
     seconds: f64,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (store, lasts) = (properties.writer(py)?, duration(seconds)?);
     json(&long(py, progress, |call| {
-        Ok(changes::appends(&store, writers, in_flight, lasts, &call.cancel)?)
+        Ok(changes::appends(&store, (writers, threads), in_flight, lasts, &call.cancel)?)
     })?)
+}
+
+/// Measures transactions against commits without reads, for some seconds each.
+#[pyfunction]
+#[pyo3(signature = (properties, threads, seconds, *, progress = None))]
+pub fn measure_transactions(
+    py: Python<'_>,
+    properties: &PyProperties,
+    threads: usize,
+    seconds: f64,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (store, lasts) = (properties.writer(py)?, duration(seconds)?);
+    json(&long(py, progress, |call| Ok(transactions::run(&store, threads, lasts, &call.cancel)?))?)
 }
 
 /// Measures lists of friends on cold or warm pages of the store at `path`.

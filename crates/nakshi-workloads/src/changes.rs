@@ -250,9 +250,11 @@ fn new_id(like: Option<&ExternalId>, number: u64) -> ExternalId {
 /// Measurements of [`appends`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Appends {
-    /// Threads that append.
+    /// Writers, each of which appends one node after the other.
     pub writers: usize,
-    /// Most commits of each thread that are not durable yet.
+    /// Threads that serve the writers.
+    pub threads: usize,
+    /// Most commits of each writer that are not durable yet.
     pub in_flight: usize,
     /// Durable commits a second, one node each.
     pub rate: f64,
@@ -266,7 +268,7 @@ pub struct Appends {
 /// Errors of writing; cancellation.
 pub fn appends(
     store: &PropertyStore,
-    writers: usize,
+    (writers, threads): (usize, usize),
     in_flight: usize,
     lasts: Duration,
     cancel: &CancelToken,
@@ -283,7 +285,7 @@ pub fn appends(
             let id = new_id(like.as_ref(), next.fetch_add(1, Relaxed));
             let properties = vec![(DATA.to_owned(), text(&mut draw, NODE_DATA))];
             waiting.push_back(store.submit(&[Change::AppendNode { id, properties }])?);
-            if waiting.len() >= in_flight
+            if waiting.len() >= in_flight * writers / threads.max(1)
                 && let Some(oldest) = waiting.pop_front()
             {
                 oldest.wait()?;
@@ -297,10 +299,10 @@ pub fn appends(
         Ok(done)
     };
     let began = Instant::now();
-    let commits = nakshi_io::run_workers(writers, |thread| work(Random(mix(thread as u64))))?;
+    let commits = nakshi_io::run_workers(threads, |thread| work(Random(mix(thread as u64))))?;
     let commits: u64 = commits.into_iter().sum();
     let rate = commits as f64 / began.elapsed().as_secs_f64();
-    Ok(Appends { writers, in_flight, rate, syncs })
+    Ok(Appends { writers, threads, in_flight, rate, syncs })
 }
 
 /// Measures fdatasync after overwriting 256 bytes of an allocated file, as a log does.

@@ -2,6 +2,7 @@
 //!
 //! - [`queries`]: the reading queries of TAO and of Graph Search;
 //! - [`changes`]: LinkBench's mix of reads and durable changes; durable appends;
+//! - [`transactions`]: transactions against commits that only write;
 //! - [`compaction`]: reads before, during and after a compaction;
 //! - [`friends`]: lists of friends on cold pages, the workload of Bondhu.
 
@@ -10,3 +11,4 @@ pub mod compaction;
 mod draw;
 pub mod friends;
 pub mod queries;
+pub mod transactions;

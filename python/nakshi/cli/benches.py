@@ -13,7 +13,9 @@ from .output import print_json
 @click.command()
 @click.argument(
     "workload",
-    type=click.Choice(["tao", "graph-search", "linkbench", "append", "compaction", "list-friends"]),
+    type=click.Choice(
+        ["tao", "graph-search", "linkbench", "append", "transactions", "compaction", "list-friends"]
+    ),
 )
 @click.argument("store", type=options.STORE)
 @click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
@@ -44,7 +46,8 @@ def bench(
     """Measure queries on STORE: each kind alone on one thread, then their mix on all.
 
     TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
-    LinkBench reads and changes, with Zipf's laws of its own; append adds nodes from 8 threads;
+    LinkBench reads and changes, with Zipf's laws of its own; append adds nodes for 8 writers;
+    transactions read and write one node each from 8 threads, against commits without reads;
     compaction runs TAO's mix before, during and after a compaction. These change STORE, so take a
     copy (nakshi backup). Every change is durable.
     list-friends reads the properties of all neighbours of 1,500 nodes from disk, with as little memory
@@ -52,7 +55,7 @@ def bench(
     """
     from ..graph import Graph
 
-    if workload in ("linkbench", "append") and (access or exponent is not None):
+    if workload in ("linkbench", "append", "transactions") and (access or exponent is not None):
         raise click.UsageError(
             f"{workload} draws by laws of its own; leave out --access and --exponent"
         )
@@ -68,14 +71,32 @@ def bench(
     graph.load_properties(memory=memory, progress=progress)
     properties = graph._queries
     if workload == "append":
-        rows = [workloads.appends(properties, progress, in_flight=n) for n in (1, 64)]
+        rows = [
+            workloads.appends(properties, progress, threads=served, in_flight=n)
+            for served, n in ((8, 1), (2, 1), (8, 64))
+        ]
         if as_json:
             print_json({"store": store, "workload": workload, "appends": rows})
             return
         for row in rows:
             click.echo(
-                f"{row['writers']} writers, {row['in_flight']} in flight: {row['rate']:,.0f} "
+                f"{row['writers']} writers on {row['threads']} threads, {row['in_flight']} in flight "
+                f"of each: {row['rate']:,.0f} "
                 f"durable appends/s; the disk alone: {row['syncs']:,.0f} fdatasync/s"
+            )
+        return
+    if workload == "transactions":
+        rows = workloads.transactions(properties, progress)
+        if as_json:
+            print_json({"store": store, "workload": workload, "transactions": rows})
+            return
+        for row in rows:
+            kind = "read and write" if row["reads"] else "write"
+            where = "one node" if row["one_node"] else "own nodes"
+            least, most = row["per_thread"]
+            click.echo(
+                f"{row['threads']} threads {kind} {where}: {row['rate']:,.0f} durable commits/s; "
+                f"{least:,} to {most:,} of each thread"
             )
         return
     mix = workloads.Mix(

@@ -107,6 +107,7 @@ def appends(
     progress: ProgressArgument,
     *,
     writers: int = WRITERS,
+    threads: int = WRITERS,
     in_flight: int = 1,
     seconds: float = SECONDS,
 ) -> dict[str, Any]:
@@ -115,8 +116,9 @@ def appends(
     Args:
         properties: the store.
         progress: as for algorithms.
-        writers: threads.
-        in_flight: commits of each thread that wait for the disk at a time.
+        writers: each appends one node after the other.
+        threads: threads that serve the writers.
+        in_flight: commits of each writer that wait for the disk at a time.
         seconds: time of appending.
 
     Returns:
@@ -125,8 +127,29 @@ def appends(
     """
     with reporting(progress, "appends") as sink:
         return _object(
-            _core.measure_appends(properties, writers, in_flight, seconds, progress=sink)
+            _core.measure_appends(properties, writers, threads, in_flight, seconds, progress=sink)
         )
+
+
+def transactions(
+    properties: _core.Properties,
+    progress: ProgressArgument,
+    *,
+    threads: int = WRITERS,
+    seconds: float = SECONDS,
+) -> list[dict[str, Any]]:
+    """Measure transactions that read a node and write it, against commits that only write.
+
+    Returns:
+        For each kind ``reads``, whether it is a transaction; ``one_node``, whether all threads write
+        one node; ``rate``: durable commits a second; ``per_thread``: commits of the thread with the
+        fewest and with the most.
+    """
+    with reporting(progress, "transactions") as sink:
+        found: list[dict[str, Any]] = json.loads(
+            _core.measure_transactions(properties, threads, seconds, progress=sink)
+        )
+    return found
 
 
 def friends(store: str, progress: ProgressArgument, **config: Any) -> dict[str, Any]:
