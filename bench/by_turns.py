@@ -3,6 +3,7 @@
     bench/by_turns.py --before DIR                       # DIR holds another build's package `nakshi`
     bench/by_turns.py --before DIR --scale 18 --runs 3   # a small try
     bench/by_turns.py --before DIR --scale 16 --instructions   # what noise does not reach
+    bench/by_turns.py --before DIR --own-stores --kernels ""   # files differ, too
 
 DIR is the folder `python` of a checkout in which `make build` has run. A pair is one run of a workload on each
 build; which of them goes first alternates. The table shows medians and the median of the ratios of such pairs.
@@ -20,6 +21,7 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="pairs of each workload; default: 5")
     parser.add_argument("--queries", type=int, default=100_000, help="of a mix; default: 100000")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--own-stores", action="store_true", help="of properties: each build loads its own"
+    )
     parser.add_argument("--instructions", action="store_true", help="count them; needs valgrind")
     parser.add_argument("--work", type=Path, default=root / "target" / "bench")
     chosen = parser.parse_args()
@@ -77,14 +82,23 @@ def kernel_store(chosen: argparse.Namespace) -> Path:
     return store
 
 
-def property_store(chosen: argparse.Namespace) -> Path:
-    """Tables of ZipG's rules, loaded once by the build before."""
-    store: Path = chosen.work / f"turns-property{chosen.property_scale}.nakshi"
+def own_store(chosen: argparse.Namespace) -> Path:
+    """The property store that this build loads with ``--own-stores``."""
+    return Path(chosen.work / f"turns-property{chosen.property_scale}-after.nakshi")
+
+
+def property_store(chosen: argparse.Namespace, build: Path) -> Path:
+    """Tables of ZipG's rules, loaded once by the build before, or by each build itself."""
+    own = chosen.own_stores and build == chosen.after
+    store = (
+        own_store(chosen) if own else chosen.work / f"turns-property{chosen.property_scale}.nakshi"
+    )
     if not store.exists():
+        loader = chosen.after if own else chosen.before
         edges, nodes = (store.with_suffix(f".{part}.tsv") for part in ("edges", "nodes"))
         words = ["--scale", chosen.property_scale, "--edge-factor", 12, "--nodes", nodes]
-        said(chosen.before, "generate", "kronecker", edges, *words)
-        said(chosen.before, "import", edges, store, "--nodes", nodes, "--properties")
+        said(loader, "generate", "kronecker", edges, *words)
+        said(loader, "import", edges, store, "--nodes", nodes, "--properties")
         for file in (edges, nodes):
             file.unlink()
     return store
@@ -114,8 +128,9 @@ def answers_agree(chosen: argparse.Namespace, name: str, store: Path) -> None:
         raise SystemExit(f"{name}: the two builds give different answers")
 
 
-def mix(build: Path, chosen: argparse.Namespace, name: str, store: Path) -> float:
+def mix(build: Path, chosen: argparse.Namespace, name: str) -> float:
     """Requests a second of a mix; LinkBench changes a copy of the store."""
+    store = property_store(chosen, build)
     words: list[object] = ["--queries", chosen.queries, "--threads"]
     if name != "linkbench":
         return float(said(build, "bench", name, store, *words, chosen.threads)["rate"])
@@ -140,10 +155,14 @@ def counted(build: Path, *words: object) -> int:
     return int(found[1])
 
 
-def instructions(chosen: argparse.Namespace, title: str, most: list[Any], least: list[Any]) -> None:
-    """Prints what both builds run for `most` and do not run for `least`."""
+def instructions(
+    chosen: argparse.Namespace, title: str, calls: Callable[[Path], tuple[list[Any], list[Any]]]
+) -> None:
+    """Prints what both builds run for the first of two calls and do not run for the second."""
     old, new = (
-        counted(build, *most) - counted(build, *least) for build in (chosen.before, chosen.after)
+        counted(build, *most) - counted(build, *least)
+        for build in (chosen.before, chosen.after)
+        for most, least in [calls(build)]
     )
     print(f"{title} | {old:,} | {new:,} | {old / new:.3f}", flush=True)
 
@@ -154,10 +173,15 @@ def count(chosen: argparse.Namespace, kernels: list[str], mixes: list[str]) -> N
     for name in kernels:
         store = kernel_store(chosen)
         call = ["run", name, store, "--engine", "memory", *product.options(name, chosen)]
-        instructions(chosen, TITLES[name], call, ["estimate", name, store])
+        least = ["estimate", name, store]
+        instructions(chosen, TITLES[name], lambda _, calls=(call, least): calls)
     for name in [name for name in mixes if name != "linkbench"]:
-        call = ["bench", name, property_store(chosen), "--queries"]
-        instructions(chosen, name, [*call, 3000], [*call, 100])
+
+        def calls(build: Path, name: str = name) -> tuple[list[Any], list[Any]]:
+            call = ["bench", name, property_store(chosen, build), "--queries"]
+            return [*call, 3000], [*call, 100]
+
+        instructions(chosen, name, calls)
 
 
 def pairs(chosen: argparse.Namespace, once: Any) -> list[tuple[float, float]]:
@@ -185,6 +209,8 @@ def row(label: str, found: list[tuple[float, float]], higher_is_better: bool) ->
 def main() -> None:
     """Measures and prints."""
     chosen = options()
+    # What the build before last wrote, with another format maybe.
+    shutil.rmtree(own_store(chosen), ignore_errors=True)
     kernels, mixes = (
         [name for name in names.split(",") if name] for names in (chosen.kernels, chosen.mixes)
     )
@@ -201,8 +227,7 @@ def main() -> None:
             rows.append(row(f"{TITLES[name]}, {engine}", found, higher_is_better=False))
             print(" | ".join(rows[-1]), flush=True)
     for name in mixes:
-        store = property_store(chosen)
-        found = pairs(chosen, lambda build, n=name: mix(build, chosen, n, store))
+        found = pairs(chosen, lambda build, n=name: mix(build, chosen, n))
         rows.append(row(name, found, higher_is_better=True))
         print(" | ".join(rows[-1]), flush=True)
     print(f"\n{measure.machine()}; {chosen.threads} threads; medians of {chosen.runs} pairs")

@@ -19,6 +19,7 @@ from .commits import Commit
 from .conditions import Condition, Property
 from .edge_data import EdgeData, EdgeId, IncomingEdge
 from .errors import ConflictError, ParameterError, StoreError, StoreLockedError
+from .limits import check_shards
 from .progress import ProgressArgument, reporting
 from .queries import Id, Queries, Search, Snapshot, Tao
 from .units import parse_size
@@ -593,6 +594,7 @@ class Writable(Queries, Changes):
     def compact(
         self,
         *,
+        shards: int | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
         progress: ProgressArgument = None,
@@ -603,6 +605,8 @@ class Writable(Queries, Changes):
         query and change the graph meanwhile.
 
         Args:
+            shards: number of shards of the new files, as for :func:`nakshi.build`; by default the
+                number that the store has.
             memory: memory cap, as for :func:`nakshi.build`; default 1 GiB.
             threads: worker threads.
             progress: as for algorithms.
@@ -614,11 +618,9 @@ class Writable(Queries, Changes):
         Raises:
             StoreLockedError: another process writes to the store.
         """
+        given = {"shards": check_shards(shards), "memory": parse_size(memory), "threads": threads}
         with reporting(progress, "compact") as sink:
-            cap = parse_size(memory)
-            found = self._written(
-                lambda core: core.compact(memory=cap, threads=threads, progress=sink)
-            )
+            found = self._written(lambda core: core.compact(**given, progress=sink))
         with self._loading:
             if not self._closed:
                 self._core = Store(self._core.path)

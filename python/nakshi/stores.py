@@ -15,6 +15,7 @@ from .edges import nodes_file, prepare
 from .errors import InputWarning, ParameterError
 from .formats import Format
 from .graph import Graph
+from .limits import check_shards
 from .networks import converted
 from .orders import DRAWN, Layout, Order, PropertyLayout
 from .progress import ProgressArgument, reporting
@@ -71,6 +72,7 @@ def build(
     layout: Layout | PropertyLayout = "auto",
     property_layout: PropertyLayout | None = None,
     searchable: Sequence[str] = (),
+    shards: int | None = None,
     duplicates: Literal["drop", "keep", "sum"] | None = None,
     self_loops: Literal["keep", "drop"] = "keep",
     encoding: Literal["packed", "raw"] = "packed",
@@ -157,6 +159,10 @@ def build(
             ``property_layout="zipg"``. :func:`nakshi.contains` then finds rare patterns without
             reading all values, but reading a value takes ten times as long. ``memory`` must be at
             least 384 MiB then.
+        shards: with ``properties``, the number of shards, 1 to 1024: parts of the store that a search
+            of all nodes or edges goes through in parallel. A hash of its id says in which shard a
+            node is; ``layout`` applies inside each shard. By default one for each core that the
+            process may use, at most 64.
         duplicates: treatment of edges that occur more than once: ``"drop"`` all but one (the
             smallest weight stays; the default), ``"keep"`` all, or ``"sum"`` their weights. A sum
             that 64 bits or a double cannot hold is an error. Tables with properties have
@@ -196,6 +202,7 @@ def build(
         "layout": layout,
         "property_layout": property_layout,
         "searchable": [searchable] if isinstance(searchable, str) else list(searchable),
+        "shards": shards,
         "missing_nodes": missing_nodes,
         "parallel_edges": parallel_edges,
         "id_spaces": id_spaces,
@@ -226,6 +233,7 @@ def report(
     properties: bool | None = None,
 ) -> dict[str, Any]:
     """Import with options as a dictionary and return the report, for the command line."""
+    check_shards(options.get("shards"))
     told = _imported(path, edges, nodes, options, progress, properties)
     if (seed := options.get("seed")) is not None and options["layout"] not in DRAWN:
         unused = f"seed={seed} has no effect: the layout '{options['layout']}' draws nothing"
@@ -276,6 +284,7 @@ _OF_TABLES = {
     "missing_nodes": "it goes with tables of nodes",
     "parallel_edges": "of plain edges duplicates= says it",
     "id_spaces": "plain edges have one space of ids",
+    "shards": "plain edges are not dealt to shards",
 }
 
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nakshi_property::PropertyEntry;
+use nakshi_property::{Dealt, PropertyEntry};
 use nakshi_store::{FileEntry, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -38,6 +38,13 @@ pub struct Info {
     pub column_types: BTreeMap<String, nakshi_store::ColumnType>,
     /// Order of the vertices on disk.
     pub layout: String,
+    /// Shards of the properties; absent without properties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u32>,
+    /// How nodes are dealt to shards: `hash` of the id, or `modulo` the number of shards by their
+    /// place in the order; absent without properties, and with one shard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dealt: Option<Dealt>,
     /// Encoding of edge lists.
     pub encoding: nakshi_store::Encoding,
     /// Page size in bytes.
@@ -68,6 +75,7 @@ pub fn info(store: &Store) -> Result<Info> {
         nakshi_store::Direction::Out => "out",
         nakshi_store::Direction::In => "in",
     };
+    let properties = PropertyEntry::of(manifest)?;
     Ok(Info {
         path: store.path().display().to_string(),
         format: manifest.format(),
@@ -86,6 +94,8 @@ pub fn info(store: &Store) -> Result<Info> {
         columns: columns(store),
         column_types: manifest.columns.iter().map(|one| (one.name.clone(), one.ty)).collect(),
         layout: manifest.layout.clone(),
+        shards: properties.as_ref().map(|entry| entry.shards),
+        dealt: properties.filter(|entry| entry.shards > 1).map(|entry| entry.dealt),
         encoding: manifest.encoding,
         page_size: manifest.page_size,
         bytes: entries.iter().map(|file| file.len).sum(),

@@ -270,7 +270,7 @@ impl Survey<'_> {
         }
         for ((v, ty), fragment) in state.log.changed_records() {
             if state.has_file_edges(v) {
-                let (shard, _) = state.base.place(v)?;
+                let shard = state.base.shard_of(v)?;
                 fragment.hidden.iter().try_for_each(|row| f(&shard.edges.rows, *row, ty))?;
             }
         }
@@ -375,8 +375,7 @@ impl Survey<'_> {
             let mut row = first;
             while row < len {
                 let (node, ty) = shard.edges.of_row(row)?;
-                let source = node * shards.len() as u64 + number as u64;
-                let source = VertexId::try_from(source).unwrap_or(VertexId::MAX);
+                let source = state.base.node_at(number, node)?;
                 let gone = state.log.record(source, ty).is_some_and(|of| of.hides(row));
                 if state.has_file_edges(source) && !gone {
                     let end = shard.edges.rows.end(row)?;

@@ -1,5 +1,6 @@
 //! Queries that find edges by their types and properties.
 
+use super::base::Shard;
 use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
 use super::graph::{EdgeData, PropertyGraph, RowRef};
@@ -8,6 +9,9 @@ use super::query_order::{QueryOrder, ValueCounts};
 use super::record::EdgeLocation;
 use super::value::{PropertyType, Scalar, Value};
 use nakshi_store::{Error, ExternalId, Result, VertexId};
+
+/// Estimated nanoseconds of finding the source and the type of an edge.
+const PER_EDGE: u64 = 1000;
 
 /// An edge that a query has found.
 struct FoundEdge<'g> {
@@ -103,23 +107,47 @@ impl PropertyGraph {
         let wanted = state.schema.edges.wanted(properties)?;
         let ty = edge_type.map(|name| state.schema.known_type(name)).transpose()?;
         state.note(ty.map_or(Subject::Edges, Subject::EdgesOf));
+        let base = &state.base;
+        let rows = || base.shards().iter().map(|shard| &shard.edges.rows);
+        let cost = match wanted.is_empty() {
+            true => rows().map(|rows| rows.len() * PER_EDGE).sum(),
+            false => rows().map(|rows| rows.search_cost(&wanted)).sum::<Result<u64>>()?,
+        };
+        let found = base.search(cost, |number, shard| self.edges_in(number, shard, ty, &wanted))?;
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        // Stable, which merges the edges of shards by their sources.
+        found.sort_by_key(|edge| edge.source);
+        self.add_new_edges(ty, &wanted, &mut found)?;
+        Ok(found)
+    }
+
+    /// Edges of a shard that meet all conditions, in the order of their rows.
+    fn edges_in(
+        &self,
+        number: usize,
+        shard: &Shard,
+        ty: Option<u64>,
+        wanted: &[(u32, Predicate)],
+    ) -> Result<Vec<FoundEdge<'_>>> {
+        let state = self.state();
+        let rows = match wanted.is_empty() {
+            true => (0..shard.edges.rows.len()).collect(),
+            false => shard.edges.rows.find(wanted)?,
+        };
+        let mut records = Vec::with_capacity(rows.len());
+        for row in &rows {
+            records.push(shard.edges.of_row(*row)?);
+        }
+        let mut nodes: Vec<u64> = records.iter().map(|(node, _)| *node).collect();
+        state.base.name_nodes(number, &mut nodes)?;
         let mut found = Vec::new();
-        let shards = state.base.shards();
-        for (number, shard) in (0..).zip(shards) {
-            let rows = match wanted.is_empty() {
-                true => (0..shard.edges.rows.len()).collect(),
-                false => shard.edges.rows.find(&wanted)?,
-            };
-            for row in rows {
-                let (node, of) = shard.edges.of_row(row)?;
-                let source = u32::try_from(node * shards.len() as u64 + number).unwrap_or(u32::MAX);
-                let hidden = || state.log.record(source, of).is_some_and(|f| f.hides(row));
-                if ty.is_none_or(|ty| ty == of) && state.has_file_edges(source) && !hidden() {
-                    found.push(FoundEdge { source, ty: of, place: EdgeLocation::Row(row) });
-                }
+        for ((row, (_, of)), source) in rows.into_iter().zip(records).zip(nodes) {
+            let source = u32::try_from(source).unwrap_or(u32::MAX);
+            let hidden = || state.log.record(source, of).is_some_and(|f| f.hides(row));
+            if ty.is_none_or(|ty| ty == of) && state.has_file_edges(source) && !hidden() {
+                found.push(FoundEdge { source, ty: of, place: EdgeLocation::Row(row) });
             }
         }
-        self.add_new_edges(ty, &wanted, &mut found)?;
         Ok(found)
     }
 
@@ -145,7 +173,7 @@ impl PropertyGraph {
         let there = match edge.place {
             EdgeLocation::Log(new) => RowRef::Log(&new.values).get(property, &mut bytes)?,
             EdgeLocation::Row(row) => {
-                let (shard, _) = self.state().base.place(edge.source)?;
+                let shard = self.state().base.shard_of(edge.source)?;
                 shard.edges.rows.get(row, property, &mut bytes)?
             }
         };
@@ -157,7 +185,7 @@ impl PropertyGraph {
         let time = match edge.place {
             EdgeLocation::Log(new) => new.time,
             EdgeLocation::Row(row) => {
-                self.state().base.place(edge.source)?.0.edges.rows.time(row)?
+                self.state().base.shard_of(edge.source)?.edges.rows.time(row)?
             }
         };
         let mut bytes = Vec::new();

@@ -40,18 +40,41 @@ impl PropertyLayout {
     }
 }
 
+/// How the nodes of a store are dealt to its shards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dealt {
+    /// Node `v` is row `v / shards` of shard `v % shards`, `v` being its internal id: stores with one
+    /// shard, and those of older versions.
+    #[default]
+    Modulo,
+    /// By a hash of the id that the user knows; the file [`SegmentEntry::shards`] has the shard of
+    /// each node.
+    Hash,
+}
+
+impl Dealt {
+    fn is_modulo(&self) -> bool {
+        *self == Dealt::Modulo
+    }
+}
+
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 3 where edges have numbers, 2 where a property is a
-    /// [`Temporal`](crate::Temporal), which older versions do not know; absent otherwise.
+    /// The format of stores that the files need: 3 where nodes are dealt to shards by a hash or edges
+    /// have numbers, else 2 where a property is a [`Temporal`](crate::Temporal), which older versions do
+    /// not know; absent otherwise.
     #[serde(default, skip_serializing_if = "is_old")]
     pub format: u32,
     /// Layout of the files; absent for columns.
     #[serde(default, skip_serializing_if = "PropertyLayout::is_columns")]
     pub layout: PropertyLayout,
-    /// Number of shards: internal id `v` is number `v / shards` of shard `v % shards`.
+    /// Number of shards.
     pub shards: u32,
+    /// How nodes are dealt to shards; absent for [`Dealt::Modulo`].
+    #[serde(default, skip_serializing_if = "Dealt::is_modulo")]
+    pub dealt: Dealt,
     /// Number of nodes.
     pub nodes: u64,
     /// Number of edges.
@@ -84,6 +107,9 @@ pub struct SegmentEntry {
     pub edges: Vec<FileEntry>,
     /// Directory of these files.
     pub directory: Option<FileEntry>,
+    /// Shard of each node, where nodes are dealt by [`Dealt::Hash`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<FileEntry>,
 }
 
 fn is_old(format: &u32) -> bool {
@@ -108,8 +134,8 @@ impl PropertyEntry {
 
     /// All files that the section names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
-        let SegmentEntry { nodes, edges, directory } = &self.segments;
-        nodes.iter().chain(edges).chain(directory)
+        let SegmentEntry { nodes, edges, directory, shards } = &self.segments;
+        nodes.iter().chain(edges).chain(directory).chain(shards)
     }
 
     /// Total bytes of the files.

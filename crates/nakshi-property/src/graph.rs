@@ -204,13 +204,13 @@ impl PropertyGraph {
     ) -> Result<Vec<Vec<(&str, Value)>>> {
         let known = &self.0.schema.nodes;
         let mut found: Vec<Vec<_>> = ids.iter().map(|_| Vec::new()).collect();
-        let mut blocks = BTreeMap::<u32, (Vec<usize>, Vec<u64>)>::new();
-        let shards = self.0.base.shards().len() as u32;
+        let mut blocks = BTreeMap::<usize, (Vec<usize>, Vec<u64>)>::new();
+        let dealing = self.0.base.dealing();
         for ((i, id), found) in ids.iter().enumerate().zip(&mut found) {
             let v = self.0.node(id)?;
             match self.node_row(v)?.ok_or_else(|| self.0.base.no_node(id))? {
                 RowRef::File(SegmentRows::Blocks(_), row) => {
-                    let (places, rows) = blocks.entry(v % shards).or_default();
+                    let (places, rows) = blocks.entry(dealing.shard(v)).or_default();
                     places.push(i);
                     rows.push(row);
                 }
@@ -218,7 +218,7 @@ impl PropertyGraph {
             }
         }
         for (shard, (places, rows)) in blocks {
-            let nodes = self.0.base.shards().get(shard as usize).map(|shard| &shard.nodes);
+            let nodes = self.0.base.shards().get(shard).map(|shard| &shard.nodes);
             let Some(SegmentRows::Blocks(nodes)) = nodes else { continue };
             nodes.each_of(&rows, |number, values| {
                 if let Some(found) = places.get(number).and_then(|place| found.get_mut(*place)) {
@@ -417,7 +417,8 @@ impl PropertyGraph {
         if found.is_empty() {
             self.refuse_unknown_labels(properties)?;
         }
-        found.sort_unstable();
+        // Stable, which merges the ascending nodes of shards.
+        found.sort();
         Ok(found)
     }
 
@@ -455,13 +456,15 @@ impl PropertyGraph {
     }
 
     fn find_in_files(&self, wanted: &[(u32, Predicate)]) -> Result<Vec<u64>> {
-        let shards = self.0.base.shards();
-        let mut found = Vec::new();
-        for (number, shard) in (0..).zip(shards) {
-            let rows = shard.nodes.find(wanted)?;
-            found.extend(rows.into_iter().map(|row| row * shards.len() as u64 + number));
-        }
-        Ok(found)
+        let base = &self.0.base;
+        let cost = base.shards().iter().map(|shard| shard.nodes.search_cost(wanted));
+        let cost = cost.sum::<Result<u64>>()?;
+        let found = base.search(cost, |number, shard| {
+            let mut rows = shard.nodes.find(wanted)?;
+            base.name_nodes(number, &mut rows)?;
+            Ok(rows)
+        })?;
+        Ok(found.concat())
     }
 
     pub(super) fn has(&self, v: VertexId, wanted: &[(u32, Predicate)]) -> Result<bool> {

@@ -29,6 +29,7 @@
 //!   A file has one of three layouts: `column` stores the values of a property by the codec that
 //!   takes fewest bytes, or as text that `searchable` searches; `flat` stores properties as
 //!   compressed text; `blocks` stores them side by side, uncompressed
+//! - `shard_map` has the shard of each node, and its row there
 //! - `texts`, `packed` and `elias_fano` encode strings, numbers and ascending numbers
 //! - `state` is a commit: the files (`base`) and the changes since (`logstore` with `timeline`);
 //!   `record` reads the edges of both as one list, `edge_search` finds edges by their properties,
@@ -80,6 +81,7 @@ mod scratch;
 pub mod search;
 mod searchable;
 mod segment;
+mod shard_map;
 mod spec;
 mod state;
 pub mod tao;
@@ -103,7 +105,7 @@ pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertyS
 pub use check::{PropertyCheck, check};
 pub use compact::CompactReport;
 pub use condition::Condition;
-pub use entry::{PropertyEntry, PropertyLayout, SegmentEntry};
+pub use entry::{Dealt, PropertyEntry, PropertyLayout, SegmentEntry};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, PropertyGraph};
 pub(crate) use import::TIME;
@@ -118,9 +120,9 @@ pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};
 pub use query_order::QueryOrder;
 pub use record::EdgeRecord;
+pub(crate) use shard_map::id_bytes;
 pub use spec::PropertySpec;
 pub use temporal::Temporal;
 pub use topology::{EdgeWeight, Topology};
 pub use transaction::Transaction;
 pub use value::{PropertyType, Scalar, Value};
-pub(crate) use walk::id_bytes;

@@ -54,6 +54,7 @@ fn generation(name: &str) -> Option<u64> {
         "ids" => ["keys", "blocks", "internal", "ranks"].contains(&kind),
         "nodes" | "edges" => kind.strip_suffix(".prop").is_some_and(|shard| numbered(shard, "s")),
         "properties" => kind == "json",
+        "shards" => kind == "map",
         "log" => kind.strip_suffix(".wal").is_some_and(|number| numbered(number, "")),
         _ => false,
     };
@@ -74,6 +75,7 @@ mod tests {
             ("in-4.heads.sum", 4),
             ("ids-5.internal", 5),
             ("properties-6.json", 6),
+            ("shards-7.map.sum", 7),
             ("log-3.1.wal", 3),
         ] {
             assert_eq!(generation(name), Some(expected), "{name}");

@@ -10,8 +10,9 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::graph::PropertyGraph;
 use super::record::EdgeRecord;
+use super::shard_map::id_bytes;
 use super::value::Value;
-use super::walk::{Walk, id_bytes};
+use super::walk::Walk;
 use nakshi_store::import::{Hooks, ImportOptions, Input, Report, import};
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 

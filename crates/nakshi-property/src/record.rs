@@ -23,6 +23,8 @@ pub struct EdgeRecord {
     graph: PropertyGraph,
     node: VertexId,
     ty: u64,
+    /// Number of the shard of the node.
+    shard: usize,
     /// Rows of the record in the file.
     rows: Range<u64>,
     /// Number of edges in `rows` that are not deleted.
@@ -50,7 +52,8 @@ impl EdgeRecord {
             fragment.hidden_below(rows.end) - fragment.hidden_below(rows.start)
         });
         let visible = rows.end - rows.start - hidden;
-        EdgeRecord { graph: graph.clone(), node, ty, rows, visible, fragment }
+        let shard = graph.state().base.dealing().shard(node);
+        EdgeRecord { graph: graph.clone(), node, ty, shard, rows, visible, fragment }
     }
 
     /// Number of edges.
@@ -121,7 +124,7 @@ impl EdgeRecord {
     }
 
     pub(super) fn shard(&self) -> Result<&Shard> {
-        Ok(self.graph.state().base.place(self.node)?.0)
+        self.graph.state().base.shard(self.shard)
     }
 
     /// Location of the `i`-th edge, 0 being the oldest; `None` behind the last edge.

@@ -223,7 +223,7 @@ fn new_list(state: &GraphState, v: VertexId) -> Result<Vec<VertexId>> {
     let mut list = Vec::new();
     for (_, (rows, fragment)) in state.records(v)? {
         if !rows.is_empty() {
-            let (shard, _) = state.base.place(v)?;
+            let shard = state.base.shard_of(v)?;
             let ends = shard.edges.rows.ends(rows.clone())?;
             for (row, end) in rows.zip(ends) {
                 if !fragment.is_some_and(|fragment| fragment.hides(row)) {
@@ -401,7 +401,7 @@ impl<'g> PropertyWeights<'g> {
             };
             for (_, (rows, fragment)) in self.state.records(source)? {
                 if !rows.is_empty() {
-                    let (shard, _) = self.state.base.place(source)?;
+                    let shard = self.state.base.shard_of(source)?;
                     let ends = shard.edges.rows.ends(rows.clone())?;
                     for (row, end) in rows.zip(ends) {
                         if fragment.is_some_and(|fragment: &Fragment| fragment.hides(row)) {

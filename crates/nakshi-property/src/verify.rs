@@ -3,6 +3,7 @@
 use nakshi_io::CancelToken;
 
 use super::base::{Base, Shard};
+use super::shard_map::{Dealing, id_bytes, shard_of};
 use super::value::Value;
 use nakshi_store::Result;
 
@@ -17,6 +18,7 @@ impl Base {
         cancel: &CancelToken,
         problem: &mut dyn FnMut(String),
     ) -> Result<()> {
+        self.dealt(cancel, problem)?;
         let (mut nodes, mut edges, mut distinct) = (0, 0, 0);
         for (number, shard) in self.shards().iter().enumerate() {
             let mut told = |what: String| problem(format!("properties of shard {number}: {what}"));
@@ -38,6 +40,23 @@ impl Base {
             problem(format!(
                 "the edges of the property files are {distinct} of the {distinct_edges} in the lists"
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks that every node is in the shard of its id, and the counts of the shard map.
+    fn dealt(&self, cancel: &CancelToken, problem: &mut dyn FnMut(String)) -> Result<()> {
+        let Dealing::Hash(map) = self.dealing() else { return Ok(()) };
+        map.flaw()?.into_iter().for_each(|flaw| problem(flaw.to_owned()));
+        for v in 0..u32::try_from(self.entry().nodes).unwrap_or(u32::MAX) {
+            if u64::from(v).is_multiple_of(CANCEL_INTERVAL) {
+                cancel.check()?;
+            }
+            let (found, id) = (self.dealing().shard(v), id_bytes(self.ids().external(v)?));
+            let shard = shard_of(&id, self.entry().shards) as usize;
+            if found != shard {
+                problem(format!("node {v} is in shard {found}, its id belongs to shard {shard}"));
+            }
         }
         Ok(())
     }

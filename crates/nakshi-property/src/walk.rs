@@ -136,11 +136,3 @@ impl PropertyGraph {
         Ok(())
     }
 }
-
-/// The bytes of an id, in the form that an import reads.
-pub(crate) fn id_bytes(id: ExternalId) -> Vec<u8> {
-    match id {
-        ExternalId::Bytes(bytes) => bytes,
-        other => other.to_string().into_bytes(),
-    }
-}

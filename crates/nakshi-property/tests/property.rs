@@ -196,7 +196,7 @@ proptest! {
         };
         let searchable = if searchable { vec!["name".to_owned(), "note".to_owned()] } else { vec![] };
         let options = LoadOptions {
-            parallel_edges, shards, group, properties, searchable, threads: 2, ..options()
+            parallel_edges, shards: Some(shards), group, properties, searchable, threads: 2, ..options()
         };
         let path = home.path().join("g.nakshi");
         let report = load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
@@ -566,7 +566,7 @@ fn larger(home: &Path, properties: PropertyLayout) -> Arc<Store> {
         &format!("source,target,timestamp,note\n{lines}"),
     );
     let path = home.join("g");
-    let options = LoadOptions { properties, shards: 2, ..LoadOptions::default() };
+    let options = LoadOptions { properties, shards: Some(2), ..LoadOptions::default() };
     load(&path, nodes, edges, &options, &Hooks::default()).unwrap();
     Store::open(&path, &OpenOptions::default()).unwrap()
 }

@@ -63,7 +63,7 @@ impl LoadSettings {
             properties: given.property_layout.or(named).unwrap_or(usual.properties),
             searchable: given.searchable,
             separator: builders::separator(given.separator)?,
-            shards: given.shards.unwrap_or(usual.shards),
+            shards: given.shards,
             group: usual.group,
             memory: given.memory.unwrap_or(usual.memory),
             threads: given.threads.unwrap_or(usual.threads),

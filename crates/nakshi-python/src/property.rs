@@ -30,9 +30,14 @@ fn told_counts<'py>(
 }
 
 /// Options of a compaction.
-pub fn load_options(memory: Option<u64>, threads: Option<usize>) -> LoadOptions {
+pub fn load_options(
+    memory: Option<u64>,
+    threads: Option<usize>,
+    shards: Option<u32>,
+) -> LoadOptions {
     let usual = LoadOptions::default();
     LoadOptions {
+        shards,
         memory: memory.unwrap_or(usual.memory),
         threads: threads.unwrap_or(usual.threads),
         ..usual
@@ -365,16 +370,17 @@ impl PyProperties {
     }
 
     /// Turns the log into files; returns the report as JSON.
-    #[pyo3(signature = (*, memory = None, threads = None, progress = None))]
+    #[pyo3(signature = (*, shards = None, memory = None, threads = None, progress = None))]
     fn compact(
         &self,
         py: Python<'_>,
+        shards: Option<u32>,
         memory: Option<u64>,
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let store = self.store()?;
-        let options = load_options(memory, threads);
+        let options = load_options(memory, threads, shards);
         let report = long(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))?;
         json(&report)
     }

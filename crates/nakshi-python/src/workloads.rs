@@ -55,7 +55,7 @@ pub fn measure_compaction(
 ) -> PyResult<String> {
     let (store, idle) = (properties.writer(py)?, duration(seconds)?);
     let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
-    let options = load_options(memory, compacting);
+    let options = load_options(memory, compacting, None);
     json(&long(py, progress, |call| {
         Ok(compaction::run(&store, &config, &options, idle, &call.cancel)?)
     })?)

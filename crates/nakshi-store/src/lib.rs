@@ -78,6 +78,7 @@ pub use list::List;
 pub use list_index::{Extents, ListIndex, ListIndexBuilder};
 pub use manifest::{AdjacencyEntry, ColumnEntry, FORMAT_VERSION, IdsEntry, Manifest, StripeEntry};
 pub use permutation::Permutation;
+pub use random::mix;
 pub use rewrite::{
     BYTES_PER_VERTEX, RewriteOptions, afford_rewrite, check_destination, least_rewrite, rewrite,
     rewrite_with, without_rows,

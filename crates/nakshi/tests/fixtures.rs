@@ -1,7 +1,8 @@
 //! Stores that version 0.1.0 wrote before properties had a crate of their own (tests/fixtures): they open,
 //! answer what they answered, change, compact and are sound. That version computed all expectations.
 //! The two tests of properties were seen red with another name of their section in the manifest, and with
-//! another tag of a codec in the directory of their files.
+//! another tag of a codec in the directory of their files. A later version wrote the same people in three
+//! shards, from before nodes were dealt to shards by a hash.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,16 +13,21 @@ use std::sync::Arc;
 use nakshi::analysis;
 use nakshi::engine::Context;
 use nakshi::property::{
-    Change, Condition, LoadOptions, Projection, PropertyGraph, PropertyStore, Value, project, tao,
+    Change, Condition, Dealt, LoadOptions, Projection, PropertyGraph, PropertyStore, Value,
+    project, tao,
 };
 use nakshi::store::import::{Hooks, ImportOptions};
 use nakshi::store::{ExternalId, OpenOptions, Store, check};
 use serde_json::{Value as Json, json};
 
-/// A copy of a store, which the tests may change.
+/// A copy of a store that version 0.1.0 wrote, which the tests may change.
 fn copied(name: &str, home: &Path) -> PathBuf {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/0.1.0").join(name);
-    let to = home.join(name);
+    copied_from("0.1.0", name, home)
+}
+
+fn copied_from(folder: &str, name: &str, home: &Path) -> PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let (from, to) = (fixtures.join(folder).join(name), home.join(name));
     fs::create_dir(&to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let file = entry.unwrap();
@@ -169,5 +175,39 @@ fn a_store_with_properties_is_compacted_as_before_and_changed() {
     drop(people);
     let people = PropertyStore::open(&path, &OpenOptions::default()).unwrap();
     assert_eq!(found(&people.snapshot(), "city", Condition::Is(text("Lima"))), "p03");
+    assert_sound(&path);
+}
+
+/// Seen red with the rows of the old store taken as those of a shard map, and with a compaction that
+/// deals by modulo.
+#[test]
+fn shards_by_modulo_are_read_changed_and_compacted_to_shards_by_hash() {
+    let home = tempfile::tempdir().unwrap();
+    let path = copied_from("modulo", "people.nakshi", home.path());
+    assert_sound(&path);
+    let people = PropertyStore::open(&path, &OpenOptions::default()).unwrap();
+    let dealt = |store: &PropertyStore| {
+        let graph = store.snapshot();
+        (graph.entry().shards, graph.entry().dealt)
+    };
+    assert_eq!(dealt(&people), (3, Dealt::Modulo));
+    assert_answers(&people.snapshot());
+    let update = |city: &str| Change::UpdateNode {
+        id: id("p03"),
+        properties: vec![("city".into(), text(city))],
+        merge: true,
+    };
+    people.commit(&[update("Lima")]).unwrap();
+    assert_eq!(found(&people.snapshot(), "city", Condition::Is(text("Lima"))), "p03");
+    assert_sound(&path);
+    people.compact(&LoadOptions::default(), &Hooks::default()).unwrap();
+    assert_eq!(dealt(&people), (3, Dealt::Hash));
+    assert_answers(&people.snapshot());
+    assert_eq!(opened(&path).manifest().format(), 3);
+    people.commit(&[update("Bergen")]).unwrap();
+    drop(people);
+    let people = PropertyStore::open(&path, &OpenOptions::default()).unwrap();
+    assert_answers(&people.snapshot());
+    assert_eq!(found(&people.snapshot(), "city", Condition::Is(text("Lima"))), "");
     assert_sound(&path);
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 import click
 
+from .._core import Properties
 from . import options, workloads
 from .output import print_json
 
@@ -70,34 +72,8 @@ def bench(
         return
     graph.load_properties(memory=memory, progress=progress)
     properties = graph._queries
-    if workload == "append":
-        rows = [
-            workloads.appends(properties, progress, threads=served, in_flight=n)
-            for served, n in ((8, 1), (2, 1), (8, 64))
-        ]
-        if as_json:
-            print_json({"store": store, "workload": workload, "appends": rows})
-            return
-        for row in rows:
-            click.echo(
-                f"{row['writers']} writers on {row['threads']} threads, {row['in_flight']} in flight "
-                f"of each: {row['rate']:,.0f} "
-                f"durable appends/s; the disk alone: {row['syncs']:,.0f} fdatasync/s"
-            )
-        return
-    if workload == "transactions":
-        rows = workloads.transactions(properties, progress)
-        if as_json:
-            print_json({"store": store, "workload": workload, "transactions": rows})
-            return
-        for row in rows:
-            kind = "read and write" if row["reads"] else "write"
-            where = "one node" if row["one_node"] else "own nodes"
-            least, most = row["per_thread"]
-            click.echo(
-                f"{row['threads']} threads {kind} {where}: {row['rate']:,.0f} durable commits/s; "
-                f"{least:,} to {most:,} of each thread"
-            )
+    if workload in ("append", "transactions"):
+        _writes(workload, store, properties, as_json, progress)
         return
     mix = workloads.Mix(
         mix="graph-search" if workload == "graph-search" else "tao",
@@ -124,3 +100,40 @@ def bench(
         click.echo(f"{one['name']:<28}{one['rate']:>12,.0f}{times}{one['results']:>9.1f}")
     if workload != "compaction":
         click.echo(f"{'mix on ' + str(found['threads']) + ' threads':<28}{found['rate']:>12,.0f}")
+
+
+def _writes(
+    workload: str, store: str, properties: Properties, as_json: bool, progress: bool | None
+) -> None:
+    """Measure durable appends, or transactions, and print the rates."""
+    if workload == "append":
+        rows = [
+            workloads.appends(properties, progress, threads=threads, in_flight=n)
+            for threads, n in ((8, 1), (2, 1), (8, 64))
+        ]
+        lines = [_append(row) for row in rows]
+    else:
+        rows = workloads.transactions(properties, progress)
+        lines = [_transaction(row) for row in rows]
+    if as_json:
+        name = "appends" if workload == "append" else workload
+        print_json({"store": store, "workload": workload, name: rows})
+    else:
+        click.echo("\n".join(lines))
+
+
+def _append(row: dict[str, Any]) -> str:
+    return (
+        f"{row['writers']} writers on {row['threads']} threads, {row['in_flight']} in flight of each: "
+        f"{row['rate']:,.0f} durable appends/s; the disk alone: {row['syncs']:,.0f} fdatasync/s"
+    )
+
+
+def _transaction(row: dict[str, Any]) -> str:
+    kind = "read and write" if row["reads"] else "write"
+    where = "one node" if row["one_node"] else "own nodes"
+    least, most = row["per_thread"]
+    return (
+        f"{row['threads']} threads {kind} {where}: {row['rate']:,.0f} durable commits/s; "
+        f"{least:,} to {most:,} of each thread"
+    )

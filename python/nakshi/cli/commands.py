@@ -73,6 +73,7 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 @options.layout
 @options.property_layout
 @options.searchable
+@options.shards
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
 @click.option(
     "--duplicates",
@@ -213,6 +214,7 @@ def backup(store: str, copy: str, as_json: bool, progress: bool | None) -> None:
 
 @click.command()
 @click.argument("store", type=options.STORE)
+@options.shards
 @options.long_call
 def compact(store: str, as_json: bool, **chosen: Any) -> None:
     """Make the log of STORE, which has properties, part of its compressed files."""

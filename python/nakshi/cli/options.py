@@ -67,6 +67,13 @@ searchable = click.option(
     help="--properties: find parts of this property (nakshi find STORE NAME~PART) without reading all "
     "its values; once for each.",
 )
+shards = click.option(
+    "--shards",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Shards of a store with properties, which searches of all nodes go through in parallel; by "
+    "default one for each core, at most 64, and in a compaction as many as STORE has.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 memory = click.option(
     "--memory",

@@ -18,8 +18,14 @@ use nakshi_store::Result;
 /// reading the values of the rows is less work.
 const OFTEN: u64 = 16;
 
+/// Estimated nanoseconds of locating a hit, or of reading a value.
+const PER_VALUE: u64 = 3000;
+
 /// Edges that one extraction reads.
 const BLOCK: u64 = 1 << 10;
+
+/// Patterns, each with the number of times that it occurs.
+type CountedPatterns = Vec<(u64, Vec<u8>)>;
 
 /// The rows of a file, in groups of one text each.
 #[derive(Debug)]
@@ -148,26 +154,7 @@ impl FlatRows {
         rows: u64,
         wanted: &[(u32, Predicate)],
     ) -> Result<Vec<u64>> {
-        let lists = group.lists(&self.properties);
-        let mut patterns = Vec::new();
-        for (property, wanted) in wanted {
-            let Some(rank) = self.properties.rank(*property) else {
-                // All rows of the file are null.
-                if wanted.fits(None) {
-                    continue;
-                }
-                return Ok(Vec::new());
-            };
-            let pattern = lists.pattern(rank, wanted);
-            if pattern.is_empty() {
-                continue;
-            }
-            let count = group.text.count(&pattern)?;
-            if count == 0 {
-                return Ok(Vec::new());
-            }
-            patterns.push((count, pattern));
-        }
+        let Some(mut patterns) = self.patterns(group, wanted)? else { return Ok(Vec::new()) };
         patterns.sort_unstable();
         let mut patterns = patterns.into_iter();
         let mut rows = match patterns.next() {
@@ -182,6 +169,49 @@ impl FlatRows {
             rows = common(&rows, &group.rows_with(&pattern)?);
         }
         Ok(rows)
+    }
+
+    /// Patterns of the conditions, each with the number of times that it occurs in a group; `None` if
+    /// no row of the group can meet all conditions.
+    fn patterns(
+        &self,
+        group: &FlatRowGroup,
+        wanted: &[(u32, Predicate)],
+    ) -> Result<Option<CountedPatterns>> {
+        let lists = group.lists(&self.properties);
+        let mut patterns = Vec::new();
+        for (property, wanted) in wanted {
+            let Some(rank) = self.properties.rank(*property) else {
+                // All rows of the file are null.
+                if wanted.fits(None) {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let pattern = lists.pattern(rank, wanted);
+            if pattern.is_empty() {
+                continue;
+            }
+            let count = group.text.count(&pattern)?;
+            if count == 0 {
+                return Ok(None);
+            }
+            patterns.push((count, pattern));
+        }
+        Ok(Some(patterns))
+    }
+
+    /// Estimated nanoseconds of [`FlatRows::find`]: of locating the hits of the rarest pattern and
+    /// reading their values, or of reading the values of all rows.
+    pub(crate) fn search_cost(&self, wanted: &[(u32, Predicate)]) -> Result<u64> {
+        let mut cost = 0;
+        for (group, bounds) in self.groups.iter().zip(self.starts.windows(2)) {
+            let &[start, end] = bounds else { continue };
+            let Some(patterns) = self.patterns(group, wanted)? else { continue };
+            let hits = patterns.iter().map(|(count, _)| *count).min().unwrap_or(u64::MAX);
+            cost += hits.min(end - start) * PER_VALUE;
+        }
+        Ok(cost)
     }
 
     /// Returns true if a row meets all conditions.

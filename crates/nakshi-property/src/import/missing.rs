@@ -7,7 +7,7 @@ use nakshi_io::CancelToken;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::walk::id_bytes;
+use super::super::shard_map::id_bytes;
 use super::feed::Tables;
 use nakshi_store::{
     AttributeColumn, Direction, Error, ExternalId, IdMap, ListStream, Result, Store, VertexId,

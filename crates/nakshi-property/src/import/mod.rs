@@ -6,7 +6,7 @@
 //! - `feed` hands the ids of all rows to the import of the topology, and spools the rest
 //! - `missing` finds ends of edges that no table of nodes lists, `parallel` rows of the same source,
 //!   type and destination; `report` says what became of both
-//! - `sort` sorts records by key in runs on disk
+//! - `shards` deals the nodes to shards, `sort` sorts records by key in runs on disk
 //! - `reload` reads the rows of an existing graph, for its compaction and for `reorder`, which
 //!   writes a graph in another order of its nodes
 //!
@@ -18,6 +18,7 @@ mod arrow_cells;
 mod cell;
 mod feed;
 mod header;
+mod load;
 mod missing;
 mod options;
 mod parallel;
@@ -25,6 +26,7 @@ mod reload;
 mod reorder;
 mod report;
 mod rows;
+mod shards;
 mod sort;
 mod table;
 mod text;
@@ -45,14 +47,17 @@ pub use table::{ColumnHeader, Table, TableRows};
 
 use super::row::{EncodedEdge, RowKind, RowValues};
 use super::segment::{EdgeDirectory, NodeDirectory};
+use super::shard_map::Dealing;
 use super::value::ordered_int;
-use super::writer::{EdgeWriter, NodeWriter, RowWriter};
-use super::{PropertyEntry, PropertyGraph, PropertySpec, Scalar, SegmentDirectory, ShardDirectory};
+use super::writer::{EdgeWriter, NodeWriter};
+use super::{
+    Dealt, PropertyEntry, PropertyGraph, PropertySpec, Scalar, SegmentDirectory, ShardDirectory,
+};
 use cell::InferredProperties;
 use feed::{Spooled, TableFeed, Tables};
+use load::Load;
 use missing::{ListedRows, Missing};
 use nakshi_store::ListStream;
-use nakshi_store::Sink;
 use nakshi_store::import::{
     Budget, Duplicates, Hooks, ImportOptions, Input, Progress, import_with,
 };
@@ -65,6 +70,7 @@ use nakshi_store::{
 use parallel::{ParallelOutcome, ParallelRows};
 use reload::Kept;
 use rows::Setting;
+use shards::ShardFiles;
 use sort::RowSorter;
 
 /// Loads tables of nodes and edges into the new store `destination`.
@@ -94,12 +100,10 @@ pub fn load_with(
     options: &LoadOptions,
     hooks: &Hooks,
 ) -> Result<LoadReport> {
-    if options.shards == 0 || options.shards > 1024 {
-        return Err(Error::Invalid("a store has 1 to 1,024 shards".into()));
-    }
+    let shards = options.number_of_shards()?;
     Error::afford(options.least_memory(), Some(options.memory))?;
     let started = Instant::now();
-    let load = Load { fs, options, hooks, kept: &Kept::default() };
+    let load = Load { fs, options, hooks, kept: &Kept::default(), shards };
     let mut builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
     let done = load.run(&mut builder, nodes, edges);
     let mut report = done.map_err(|error| hooks.check().err().unwrap_or(error))?;
@@ -126,18 +130,19 @@ pub(super) fn compacted(
         encoding: manifest.encoding,
         ..reload::options(graph, options)
     };
-    let load = Load { fs, options, hooks, kept: &Kept::of(graph) };
+    let shards = options.number_of_shards()?;
+    let load = Load { fs, options, hooks, kept: &Kept::of(graph), shards };
     let mut builder = StoreBuilder::successor(Arc::clone(fs), store, load.build_options())?;
     let done = load.run(&mut builder, reload::table(graph), reload::table(graph));
     done.map_err(|error| hooks.check().err().unwrap_or(error))?;
     builder.succeed(store.path())
 }
 
-struct Load<'l> {
-    fs: &'l Arc<dyn WriteFs>,
-    options: &'l LoadOptions,
-    hooks: &'l Hooks,
-    kept: &'l Kept,
+/// The rows of nodes and of edges on their way to the files, and the keys of edges.
+struct RowSorters<'s> {
+    nodes: RowSorter<'s>,
+    edges: RowSorter<'s>,
+    keys: ParallelRows<'s>,
 }
 
 /// Writes the directory of the property files, which are complete, and adds the section. Returns
@@ -253,17 +258,19 @@ impl Load<'_> {
         let Rowed { tables, missing, described, ids, spool } = rowed;
         let scratch = builder.scratch_dir()?;
         let spill = |name: &str| Spill::create(self.fs.as_ref(), &scratch, name);
-        let specs = self.specs(&tables)?;
+        let (specs, dealing) = (self.specs(&tables)?, self.deal(&ids)?);
         let (node_runs, edge_runs, key_runs) = (spill("nodes")?, spill("edges")?, spill("keys")?);
         let part = usize::try_from(self.options.memory / 12).unwrap_or(usize::MAX);
-        let mut node_rows = RowSorter::new(&node_runs, part);
-        let mut edge_rows = RowSorter::new(&edge_runs, part);
-        let mut keys = ParallelRows::new(RowSorter::new(&key_runs, part));
-        let skipped =
-            self.sort(&tables, &ids, &spool, &mut node_rows, &mut edge_rows, &mut keys)?;
+        let mut sorters = RowSorters {
+            nodes: RowSorter::new(&node_runs, part),
+            edges: RowSorter::new(&edge_runs, part),
+            keys: ParallelRows::new(RowSorter::new(&key_runs, part)),
+        };
+        let skipped = self.sort(&tables, &ids, &spool, &dealing, &mut sorters)?;
         if skipped != self.skipped(&missing) {
             return Err(Error::Internal("a row of a table has got no vertices"));
         }
+        let RowSorters { nodes, edges, keys } = sorters;
         let parallel = keys.finish(self.options.parallel_edges)?;
         let examples = self.examples(&tables, &ids, &parallel)?;
         if self.options.parallel_edges == ParallelEdges::Error {
@@ -271,8 +278,13 @@ impl Load<'_> {
         }
         let count = tables.edges - skipped - parallel.dropped.len() as u64;
         let mut entry = self.entry(&tables, specs, &ids, count);
-        let nodes = self.write_nodes(builder, &ids, &entry, node_rows)?;
-        let edges = self.write_edges(builder, &ids, &entry, edge_rows, &parallel.dropped)?;
+        let nodes = self.write_nodes(builder, &ids, &dealing, &entry, nodes)?;
+        let edges = self.write_edges(builder, &dealing, &entry, edges, &parallel.dropped)?;
+        if let Dealing::Hash(map) = &dealing {
+            let mut sink = builder.section_sink("shards", "map")?;
+            map.write(&mut sink)?;
+            entry.segments.shards = Some(builder.finish_sink(sink)?);
+        }
         let mut directory = SegmentDirectory::default();
         for ((nodes, node_file), (edges, edge_file)) in std::iter::zip(nodes, edges) {
             entry.segments.nodes.push(node_file);
@@ -303,7 +315,7 @@ impl Load<'_> {
         let map = ids.ids()?;
         let mut shown = Vec::new();
         for pair in &found.examples {
-            let (source, end) = (map.external(self.vertex(pair.source))?, map.external(pair.end)?);
+            let (source, end) = (map.external(pair.source)?, map.external(pair.end)?);
             let ty = tables.types.get(pair.ty as usize).map_or("edge", String::as_str);
             let [(table, last), (other, first)] = pair.rows.map(|row| tables.place(row));
             let of = if table == other { String::new() } else { format!(" of {other}") };
@@ -382,10 +394,10 @@ impl Load<'_> {
         tables: &Tables,
         ids: &Store,
         spool: &Spill,
-        nodes: &mut RowSorter<'_>,
-        edges: &mut RowSorter<'_>,
-        keys: &mut ParallelRows<'_>,
+        dealing: &Dealing,
+        sorters: &mut RowSorters<'_>,
     ) -> Result<u64> {
+        let RowSorters { nodes, edges, keys } = sorters;
         let rows = tables.nodes + tables.edges;
         let mut skipped = 0;
         let window = (self.options.memory / 4 / 8).max(1);
@@ -404,7 +416,7 @@ impl Load<'_> {
                     skipped += 1;
                     continue;
                 }
-                let node = self.key(source);
+                let node = shards::key(dealing, source);
                 if row < tables.nodes {
                     nodes.push([node, row, 0, 0], fields)?;
                     continue;
@@ -420,17 +432,11 @@ impl Load<'_> {
                 bytes.extend_from_slice(values);
                 edges.push([node, ty, time, row], &bytes)?;
                 if !tables.reloaded {
-                    keys.push(node, ty, target, row, rest)?;
+                    keys.push(source, ty, target, row, rest)?;
                 }
             }
         }
         Ok(skipped)
-    }
-
-    /// Sort key of a vertex: its shard, and its number in the shard.
-    fn key(&self, v: VertexId) -> u64 {
-        let shards = self.options.shards;
-        u64::from(v % shards) << 32 | u64::from(v / shards)
     }
 
     /// The vertices of `count` rows from row `start` on.
@@ -498,15 +504,19 @@ impl Load<'_> {
         count: u64,
     ) -> PropertyEntry {
         let temporal = |spec: &PropertySpec| matches!(spec.ty.scalar, Scalar::Temporal(_));
-        let format = match edges.iter().any(PropertySpec::is_hidden) {
-            true => 3,
-            false if nodes.iter().chain(&edges).any(temporal) => 2,
-            false => 0,
-        };
+        // Older versions know a single shard, and modulo.
+        let dealt = if self.shards == 1 { Dealt::Modulo } else { Dealt::Hash };
+        let numbered = edges.iter().any(PropertySpec::is_hidden);
         PropertyEntry {
-            format,
+            format: match dealt {
+                _ if numbered => 3,
+                Dealt::Hash => 3,
+                Dealt::Modulo if nodes.iter().chain(&edges).any(temporal) => 2,
+                Dealt::Modulo => 0,
+            },
             layout: self.options.properties,
-            shards: self.options.shards,
+            shards: self.shards,
+            dealt,
             nodes: ids.num_vertices(),
             edges: count,
             node_properties: nodes,
@@ -519,48 +529,42 @@ impl Load<'_> {
         }
     }
 
-    /// Number of vertices of a shard.
-    fn members(&self, ids: &Store, shard: u64) -> u64 {
-        let shards = u64::from(self.options.shards);
-        (ids.num_vertices() + shards - 1 - shard) / shards
-    }
-
     fn write_nodes(
         &self,
         builder: &mut StoreBuilder,
         ids: &Store,
+        dealing: &Dealing,
         entry: &PropertyEntry,
         rows: RowSorter<'_>,
     ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
-        let specs = &entry.node_properties;
-        let mut writers = self.writers(builder, RowKind::Nodes, specs, NodeWriter::new)?;
+        let of = RowKind::Nodes;
+        let (begin, end) = (NodeWriter::new, NodeWriter::finish);
+        let mut files = ShardFiles::new(self, builder, dealing, entry, of, begin, end);
         let (mut last, mut values, mut count) = (None, Vec::new(), 0);
         rows.finish(|key, fields| {
-            let [node, ..] = *key;
-            if last == Some(node) {
-                return Err(twice(ids, self.vertex(node)));
+            let (shard, row) = shards::place_of(key[0]);
+            if last == Some((shard, row)) {
+                return Err(twice(ids, dealing.node(shard, row)));
             }
-            last = Some(node);
+            last = Some((shard, row));
             self.tell(&mut count, entry.nodes)?;
             read_values(&entry.node_properties, fields, &mut values)?;
-            match writers.get_mut((node >> 32) as usize) {
-                Some(writer) => writer.push(node & 0xffff_ffff, RowValues(&values)),
-                None => Ok(()),
-            }
+            files.writer(shard)?.push(row, RowValues(&values))
         })?;
-        self.finish(builder, ids, writers, NodeWriter::finish)
+        files.finish()
     }
 
     fn write_edges(
         &self,
         builder: &mut StoreBuilder,
-        ids: &Store,
+        dealing: &Dealing,
         entry: &PropertyEntry,
         rows: RowSorter<'_>,
         replaced: &[u64],
     ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
-        let specs = &entry.edge_properties;
-        let mut writers = self.writers(builder, RowKind::Edges, specs, EdgeWriter::new)?;
+        let of = RowKind::Edges;
+        let (begin, end) = (EdgeWriter::new, EdgeWriter::finish);
+        let mut files = ShardFiles::new(self, builder, dealing, entry, of, begin, end);
         let (mut values, mut count) = (Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ty, time, row] = *key;
@@ -571,54 +575,16 @@ impl Load<'_> {
             let broken = || Error::Invalid("a temporary file is too short".into());
             let (end, fields) = fields.split_first_chunk::<4>().ok_or_else(broken)?;
             read_values(&entry.edge_properties, fields, &mut values)?;
-            let edge = EncodedEdge {
-                node: node & 0xffff_ffff,
+            let (shard, node) = shards::place_of(node);
+            files.writer(shard)?.push(&EncodedEdge {
+                node,
                 ty,
                 time: time.to_be_bytes(),
                 end: u32::from_le_bytes(*end).into(),
                 values: RowValues(&values),
-            };
-            match writers.get_mut((node >> 32) as usize) {
-                Some(writer) => writer.push(&edge),
-                None => Ok(()),
-            }
+            })
         })?;
-        self.finish(builder, ids, writers, EdgeWriter::finish)
-    }
-
-    /// Creates a writer for each shard.
-    fn writers<W>(
-        &self,
-        builder: &mut StoreBuilder,
-        kind: RowKind,
-        specs: &[PropertySpec],
-        writer: fn(RowWriter) -> W,
-    ) -> Result<Vec<W>> {
-        let name = match kind {
-            RowKind::Nodes => "nodes",
-            RowKind::Edges => "edges",
-        };
-        let (layout, group) = (self.options.properties, self.options.group);
-        let one = |shard| {
-            let sink = builder.section_sink(name, &format!("s{shard}.prop"))?;
-            RowWriter::create(layout, kind, specs, sink, group, &self.hooks.cancel).map(writer)
-        };
-        (0..self.options.shards).map(one).collect()
-    }
-
-    /// Finishes the writer of each shard; returns directory and file of each.
-    fn finish<W, D>(
-        &self,
-        builder: &mut StoreBuilder,
-        ids: &Store,
-        writers: Vec<W>,
-        finish: impl Fn(W, u64) -> Result<(Sink, D)>,
-    ) -> Result<Vec<(D, FileEntry)>> {
-        let one = |(shard, writer)| {
-            let (sink, directory) = finish(writer, self.members(ids, shard))?;
-            Ok((directory, builder.finish_sink(sink)?))
-        };
-        (0..).zip(writers).map(one).collect()
+        files.finish()
     }
 
     /// Counts a row; reports progress and checks for cancellation at times.
@@ -630,12 +596,6 @@ impl Load<'_> {
             self.hooks.tell(Progress { phase: "encode", done: *count, total, edges: *count });
         }
         Ok(())
-    }
-
-    /// The vertex of a [`Load::key`].
-    fn vertex(&self, key: u64) -> VertexId {
-        // Lossless: the inverse of `key`.
-        ((key & 0xffff_ffff) * u64::from(self.options.shards) + (key >> 32)) as VertexId
     }
 }
 
@@ -657,7 +617,8 @@ fn read_values(specs: &[PropertySpec], fields: &[u8], values: &mut Vec<u8>) -> R
 }
 
 /// Error for a node with two rows.
-fn twice(ids: &Store, v: VertexId) -> Error {
+fn twice(ids: &Store, v: Option<u64>) -> Error {
+    let v = v.and_then(|v| VertexId::try_from(v).ok()).unwrap_or(NONE);
     match ids.ids().and_then(|ids| ids.external(v)) {
         Ok(id) => Error::Invalid(format!(
             "the node {id} has more than one row; remove the others, or give kinds of nodes id \

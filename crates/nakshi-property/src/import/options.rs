@@ -67,8 +67,10 @@ pub struct LoadOptions {
     pub searchable: Vec<String>,
     /// Separator between the columns of text files. Default: detected.
     pub separator: Option<u8>,
-    /// Number of shards of the store, by internal id modulo that number. Default 1.
-    pub shards: u32,
+    /// Number of shards of the store, 1 to 1,024, to which nodes are dealt by a hash of their ids.
+    /// Default: one for each processor, but at most 64; a compaction and a new order keep the number
+    /// that the store has.
+    pub shards: Option<u32>,
     /// Most bytes of values that are encoded together; larger groups make fewer dictionaries.
     /// Default 32 MiB.
     pub group: usize,
@@ -96,7 +98,7 @@ impl Default for LoadOptions {
             properties: PropertyLayout::Columns,
             searchable: Vec::new(),
             separator: None,
-            shards: 1,
+            shards: None,
             group: 32 << 20,
             memory: 1 << 30,
             threads: 0,

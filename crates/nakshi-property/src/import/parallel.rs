@@ -21,8 +21,7 @@ pub(super) struct ParallelRows<'s> {
 pub(super) struct ParallelPair {
     /// The rows, the later first.
     pub(super) rows: [u64; 2],
-    /// Key of the source.
-    pub(super) source: u64,
+    pub(super) source: VertexId,
     /// Number of the type.
     pub(super) ty: u64,
     pub(super) end: VertexId,
@@ -47,10 +46,10 @@ impl<'s> ParallelRows<'s> {
         ParallelRows { keys }
     }
 
-    /// Adds a row: key of the source, number of the type, destination, and the bytes of the rest.
+    /// Adds a row: source, number of the type, destination, and the bytes of the rest.
     pub(super) fn push(
         &mut self,
-        source: u64,
+        source: VertexId,
         ty: u64,
         end: VertexId,
         row: u64,
@@ -64,7 +63,7 @@ impl<'s> ParallelRows<'s> {
             hasher.write(rest);
             hasher.finish()
         };
-        let key = [source, u64::from(ty) << END | u64::from(end), hash(1), row];
+        let key = [source.into(), u64::from(ty) << END | u64::from(end), hash(1), row];
         self.keys.push(key, &hash(2).to_le_bytes())
     }
 
@@ -83,6 +82,7 @@ impl<'s> ParallelRows<'s> {
             let equal = before.get(..3) == key.get(..3) && other.as_slice() == hash;
             if same && !(equal && wanted == ParallelEdges::Distinct) {
                 let rows = [row.max(latest), row.min(latest)];
+                let source = source as VertexId;
                 // Halves of what was joined.
                 let (ty, end) = (middle >> END, (middle & u64::from(u32::MAX)) as VertexId);
                 outcome.see(ParallelPair { rows, source, ty, end });

@@ -7,7 +7,8 @@ use nakshi_io::CancelToken;
 use super::super::graph::PropertyGraph;
 use super::super::record::EdgeLocation;
 use super::super::schema::encoded_number;
-use super::super::walk::{Walk, id_bytes};
+use super::super::shard_map::id_bytes;
+use super::super::walk::Walk;
 use super::cell::InferredProperties;
 use super::header::TableKind;
 use super::options::{LoadOptions, MissingNodes, ParallelEdges};
@@ -38,13 +39,13 @@ pub(super) fn table(graph: &PropertyGraph) -> Vec<Table<'static>> {
     vec![Table::new(None, TableRows::Graph(graph.clone()))]
 }
 
-/// `options` with the layout and the shards of the graph's files.
+/// `options` with the layout of the graph's files, and their number of shards unless `options` has one.
 pub(super) fn options(graph: &PropertyGraph, options: &LoadOptions) -> LoadOptions {
     LoadOptions {
         parallel_edges: ParallelEdges::Keep,
         missing_nodes: MissingNodes::Create,
         allow_empty: true,
-        shards: graph.entry().shards,
+        shards: options.shards.or(Some(graph.entry().shards)),
         properties: graph.entry().layout,
         ..options.clone()
     }

@@ -32,8 +32,8 @@ impl std::fmt::Debug for Reorder {
 }
 
 impl Reorder {
-    /// Reads all nodes and edges of `graph` for the new store `destination`. Layouts, shards and
-    /// treatment of duplicates are those of the graph, whatever `options` say. The memory of
+    /// Reads all nodes and edges of `graph` for the new store `destination`. Layouts and treatment of
+    /// duplicates are those of the graph, whatever `options` say. The memory of
     /// `graph` is not part of the budget, and is freed before this returns unless there are other
     /// clones.
     ///
@@ -64,7 +64,8 @@ impl Reorder {
             LoadOptions { layout: ImportLayout::Original, ..reload::options(&graph, options) };
         Error::afford(options.least_memory(), Some(options.memory))?;
         let kept = Kept::of(&graph);
-        let load = Load { fs, options: &options, hooks, kept: &kept };
+        let shards = options.number_of_shards()?;
+        let load = Load { fs, options: &options, hooks, kept: &kept, shards };
         let builder = StoreBuilder::create(Arc::clone(fs), destination, load.build_options())?;
         let [nodes, edges] = [reload::table(&graph), reload::table(&graph)];
         drop(graph);
@@ -105,7 +106,8 @@ impl Reorder {
             for done in ["ids", TOPOLOGY] {
                 fs.remove_dir_all(&scratch.join(done))?;
             }
-            let load = Load { fs: &fs, options: &options, hooks: &hooks, kept: &kept };
+            let shards = options.number_of_shards()?;
+            let load = Load { fs: &fs, options: &options, hooks: &hooks, kept: &kept, shards };
             load.write(&mut builder, rowed)
         })();
         blamed(&hooks, done)?;

@@ -369,7 +369,8 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
         _ => PropertyLayout::Blocks,
     };
     let searchable = if edges.len() % 4 < 2 { vec!["name".to_owned()] } else { vec![] };
-    let options = LoadOptions { shards: 2, properties, searchable, memory: 1 << 30, ..options() };
+    let options =
+        LoadOptions { shards: Some(2), properties, searchable, memory: 1 << 30, ..options() };
     load_with(
         &unsynced(),
         path,

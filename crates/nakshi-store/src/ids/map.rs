@@ -248,6 +248,30 @@ impl IdMap {
         Ok(())
     }
 
+    /// Calls `f` with internal id and id of every vertex, in the order of the ids, in constant memory.
+    ///
+    /// # Errors
+    /// Read errors, and those of `f`.
+    pub fn for_each_vertex(
+        &self,
+        mut f: impl FnMut(VertexId, Key<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some((internal, _)) = &self.orders else {
+            return self.for_each(|rank, key| f(narrow(rank)?, key));
+        };
+        /// Number of internal ids read at a time.
+        const RUN: u64 = 1 << 16;
+        let mut run = Vec::new();
+        self.for_each(|rank, key| {
+            if rank % RUN == 0 {
+                run = read(internal, rank * 4..(rank + RUN).min(self.count) * 4)?;
+            }
+            let at = usize::try_from(rank % RUN).unwrap_or(usize::MAX);
+            let v = run.as_chunks::<4>().0.get(at);
+            f(u32::from_le_bytes(*v.ok_or(Error::BadList("an id file is too short"))?), key)
+        })
+    }
+
     fn dense(&self, rank: u64) -> Result<i64> {
         i64::try_from(i128::from(self.first) + i128::from(rank))
             .map_err(|_| Error::BadList("dense ids exceed 64 bits"))
