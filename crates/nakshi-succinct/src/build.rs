@@ -4,7 +4,7 @@ use libsais::{LibsaisError, SuffixArrayConstruction};
 
 use crate::buckets::Buckets;
 use crate::error::{reserve, zeroed};
-use crate::layout::{PointerSize, TextLayout};
+use crate::layout::{PointerSize, TextHeader, TextLayout};
 use crate::options::{MAX_LEN, samples};
 use crate::{Error, Options, Result, bits, marks, next_pointers};
 
@@ -21,16 +21,21 @@ pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result
     options.check()?;
     let buckets = Buckets::of_counts(&counts(text)?)?;
     let mut rows = suffix_array(text)?;
-    let empty =
-        TextLayout::new(text.len() as u64, *options, buckets.len(), PointerSize::default())?;
+    let header = |size| TextHeader {
+        len: text.len() as u64,
+        options: *options,
+        bucket_count: buckets.len(),
+        size,
+    };
+    let empty = TextLayout::new(header(PointerSize::default()))?;
     let kept = samples_of(&rows, &empty)?;
     point(text, &buckets, &mut rows)?;
     let size = next_pointers::size(&rows, &empty)?;
-    let layout = TextLayout::new(text.len() as u64, *options, buckets.len(), size)?;
-    let total = usize::try_from(layout.total).unwrap_or(usize::MAX);
+    let layout = TextLayout::new(header(size))?;
+    let total = usize::try_from(layout.sections.total).unwrap_or(usize::MAX);
     reserve(out, total)?;
     let before = out.len();
-    for word in layout.header().into_iter().chain(buckets.words()) {
+    for word in layout.header.words(layout.sections.total).into_iter().chain(buckets.words()) {
         out.extend_from_slice(&word.to_le_bytes());
     }
     for section in [kept.mark_directory, kept.marks, kept.positions, kept.rows] {
@@ -38,8 +43,8 @@ pub(crate) fn write(text: &[u8], options: &Options, out: &mut Vec<u8>) -> Result
     }
     out.resize(before + total, 0);
     let new = out.get_mut(before..).unwrap_or_default();
-    let (upto, directory) = new.split_at_mut(layout.directory.start);
-    let body = upto.get_mut(layout.body.clone()).unwrap_or_default();
+    let (upto, directory) = new.split_at_mut(layout.sections.directory.start);
+    let body = upto.get_mut(layout.sections.body.clone()).unwrap_or_default();
     next_pointers::write(&rows, &layout, body, directory)
 }
 
@@ -78,15 +83,15 @@ fn suffix_array(text: &[u8]) -> Result<Vec<i32>> {
 
 /// Samples the suffix array and its inverse.
 fn samples_of(positions: &[i32], layout: &TextLayout) -> Result<Samples> {
-    let (sa_rate, isa_rate) = (layout.options.sa_rate, layout.options.isa_rate);
+    let (sa_rate, isa_rate) = (layout.header.options.sa_rate, layout.header.options.isa_rate);
     let mut kept = Samples {
-        mark_directory: zeroed(layout.mark_directory.len())?,
-        marks: zeroed(layout.marks.len())?,
-        positions: zeroed(layout.positions.len())?,
-        rows: zeroed(layout.sampled_rows.len())?,
+        mark_directory: zeroed(layout.sections.mark_directory.len())?,
+        marks: zeroed(layout.sections.marks.len())?,
+        positions: zeroed(layout.sections.positions.len())?,
+        rows: zeroed(layout.sections.sampled_rows.len())?,
     };
     let mut writer = marks::MarksWriter::new(&mut kept.mark_directory, &mut kept.marks);
-    let (position_bits, row_bits) = (layout.position_bits, layout.row_bits);
+    let (position_bits, row_bits) = (layout.widths.position, layout.widths.row);
     for (row, position) in (0..).zip(positions).skip(1) {
         let position = position.unsigned_abs();
         if position & (sa_rate - 1) == 0 {
@@ -99,9 +104,9 @@ fn samples_of(positions: &[i32], layout: &TextLayout) -> Result<Samples> {
             bits::put(&mut kept.rows, at, row_bits, row);
         }
     }
-    writer.finish(layout.rows);
+    writer.finish(layout.rows());
     debug_assert_eq!(kept.rows.len() as u64, {
-        bits::section(samples(layout.len, isa_rate) * u64::from(row_bits))
+        bits::section(samples(layout.header.len, isa_rate) * u64::from(row_bits))
     });
     Ok(kept)
 }

@@ -76,7 +76,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
             // the directory was checked to fit the bytes
             let range = from..usize::try_from(chunk.bytes_end).unwrap_or(usize::MAX);
             let parsed = Parsed::new(all.get(range.clone()).unwrap_or_default())?;
-            if parsed.layout.len != chunk.text_end - begin {
+            if parsed.layout.header.len != chunk.text_end - begin {
                 return Err(Error::corrupt("a chunk is not as long as its directory says"));
             }
             from = range.end;

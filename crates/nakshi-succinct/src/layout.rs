@@ -20,45 +20,19 @@ const MAX_PLACE: u32 = 32;
 /// Blocks of next pointers in a group of their directory.
 pub(crate) const GROUP: u64 = 16;
 
-/// Lengths, widths and extents of sections.
+/// The header of a compressed text, and what follows from it.
 #[derive(Clone, Debug)]
 pub(crate) struct TextLayout {
-    pub(crate) options: Options,
-    pub(crate) len: u64,
-    /// Number of suffixes, including the empty one.
-    pub(crate) rows: u64,
-    pub(crate) bucket_count: u64,
-    pub(crate) size: PointerSize,
-    pub(crate) row_bits: u32,
-    pub(crate) offset_bits: u32,
-    pub(crate) position_bits: u32,
-    pub(crate) buckets: Range<usize>,
-    pub(crate) mark_directory: Range<usize>,
-    pub(crate) marks: Range<usize>,
-    pub(crate) positions: Range<usize>,
-    pub(crate) sampled_rows: Range<usize>,
-    pub(crate) body: Range<usize>,
-    pub(crate) directory: Range<usize>,
-    pub(crate) total: u64,
-}
-
-/// Size of the code of next pointers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PointerSize {
-    pub(crate) body_bits: u64,
-    /// Width in bits of the offset of a block in its group.
-    pub(crate) place_bits: u32,
+    pub(crate) header: TextHeader,
+    pub(crate) widths: Widths,
+    pub(crate) sections: Sections,
 }
 
 impl TextLayout {
     /// # Errors
     /// [`Error::Unsupported`] if the text or its pointers are too long.
-    pub(crate) fn new(
-        len: u64,
-        options: Options,
-        bucket_count: u64,
-        size: PointerSize,
-    ) -> Result<Self> {
+    pub(crate) fn new(header: TextHeader) -> Result<Self> {
+        let TextHeader { len, options, bucket_count, size } = header;
         let PointerSize { body_bits, place_bits } = size;
         if len > MAX_LEN || body_bits > MAX_BODY || place_bits > MAX_PLACE || bucket_count > 256 {
             return Err(Error::unsupported(format!(
@@ -66,10 +40,12 @@ impl TextLayout {
             )));
         }
         let rows = len + 1;
-        let row_bits = bits::width_of(len);
-        let offset_bits = bits::width_of(body_bits);
-        let position_bits = sample_width(len, options.sa_rate);
-        let directory_bits = directory_bits(rows, &options, row_bits + offset_bits, size);
+        let widths = Widths {
+            row: bits::width_of(len),
+            offset: bits::width_of(body_bits),
+            position: sample_width(len, options.sa_rate),
+        };
+        let directory_bits = directory_bits(rows, &options, widths.row + widths.offset, size);
         let marked = samples(len, options.sa_rate);
         let mut at = HEADER as u64;
         let mut next = |bytes: u64| {
@@ -77,37 +53,57 @@ impl TextLayout {
             at += bytes;
             extent(from, at)
         };
-        Ok(Self {
+        let sections = Sections {
             buckets: next(bucket_count * 8)?,
             mark_directory: next(marks::directory_bytes(rows))?,
             marks: next(bits::section(marked * 8))?,
-            positions: next(bits::section(marked * u64::from(position_bits)))?,
+            positions: next(bits::section(marked * u64::from(widths.position)))?,
             sampled_rows: next(bits::section(
-                samples(len, options.isa_rate) * u64::from(row_bits),
+                samples(len, options.isa_rate) * u64::from(widths.row),
             ))?,
             body: next(bits::section(body_bits))?,
             directory: next(bits::section(directory_bits))?,
             total: at,
-            options,
-            len,
-            rows,
-            bucket_count,
-            size,
-            row_bits,
-            offset_bits,
-            position_bits,
-        })
+        };
+        Ok(Self { header, widths, sections })
     }
 
-    pub(crate) fn header(&self) -> [u64; HEADER / 8] {
-        let options = self.options.to_word();
-        let PointerSize { body_bits, place_bits } = self.size;
-        let place_bits = u64::from(place_bits);
-        [MAGIC, self.len, options, self.bucket_count, body_bits, place_bits, self.total]
+    /// Number of suffixes, including the empty one.
+    pub(crate) fn rows(&self) -> u64 {
+        self.header.len + 1
     }
 
     /// Parses the layout of `bytes`, which must be exactly one compressed text.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        let (header, total) = TextHeader::parse(bytes)?;
+        let layout = Self::new(header)
+            .map_err(|_| Error::corrupt("its header speaks of lengths beyond all bounds"))?;
+        if total != layout.sections.total || total != bytes.len() as u64 {
+            return Err(Error::corrupt("its length is not what its header says"));
+        }
+        Ok(layout)
+    }
+}
+
+/// What the header of a compressed text says.
+#[derive(Clone, Debug)]
+pub(crate) struct TextHeader {
+    pub(crate) len: u64,
+    pub(crate) options: Options,
+    pub(crate) bucket_count: u64,
+    pub(crate) size: PointerSize,
+}
+
+impl TextHeader {
+    /// The words of the header of a text that takes `total` bytes.
+    pub(crate) fn words(&self, total: u64) -> [u64; HEADER / 8] {
+        let PointerSize { body_bits, place_bits } = self.size;
+        let options = self.options.to_word();
+        [MAGIC, self.len, options, self.bucket_count, body_bits, place_bits.into(), total]
+    }
+
+    /// Parses the header of `bytes`, and how many bytes the text takes.
+    fn parse(bytes: &[u8]) -> Result<(Self, u64)> {
         const SHORT: Error = Error::corrupt("it is shorter than its header");
         let header = bytes.get(..HEADER).ok_or(SHORT)?;
         let mut words = header.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
@@ -121,13 +117,40 @@ impl TextLayout {
         let (bucket_count, body_bits, place_bits, total) = (word()?, word()?, word()?, word()?);
         let place_bits = u32::try_from(place_bits).unwrap_or(u32::MAX);
         let size = PointerSize { body_bits, place_bits };
-        let layout = Self::new(len, options, bucket_count, size)
-            .map_err(|_| Error::corrupt("its header speaks of lengths beyond all bounds"))?;
-        if total != layout.total || total != bytes.len() as u64 {
-            return Err(Error::corrupt("its length is not what its header says"));
-        }
-        Ok(layout)
+        Ok((TextHeader { len, options, bucket_count, size }, total))
     }
+}
+
+/// Size of the code of next pointers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PointerSize {
+    pub(crate) body_bits: u64,
+    /// Width in bits of the offset of a block in its group.
+    pub(crate) place_bits: u32,
+}
+
+/// Widths of numbers, in bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Widths {
+    pub(crate) row: u32,
+    /// Width of the offset of a group in the body.
+    pub(crate) offset: u32,
+    /// Width of a sampled position.
+    pub(crate) position: u32,
+}
+
+/// Extents of the sections, in their order.
+#[derive(Clone, Debug)]
+pub(crate) struct Sections {
+    pub(crate) buckets: Range<usize>,
+    pub(crate) mark_directory: Range<usize>,
+    pub(crate) marks: Range<usize>,
+    pub(crate) positions: Range<usize>,
+    pub(crate) sampled_rows: Range<usize>,
+    pub(crate) body: Range<usize>,
+    pub(crate) directory: Range<usize>,
+    /// Bytes of the header and of all sections.
+    pub(crate) total: u64,
 }
 
 fn extent(from: u64, to: u64) -> Result<Range<usize>> {

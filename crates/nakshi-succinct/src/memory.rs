@@ -1,7 +1,7 @@
 //! Memory that compressing a text takes.
 
 use crate::Options;
-use crate::layout::{PointerSize, TextLayout};
+use crate::layout::{PointerSize, TextHeader, TextLayout};
 use crate::options::MAX_LEN;
 
 impl Options {
@@ -17,11 +17,12 @@ impl Options {
         let codes = rows.saturating_mul(self.psi.worst_bits());
         let body_bits = firsts.saturating_add(codes).saturating_add(1 << 16);
         let size = PointerSize { body_bits, place_bits: 20 };
-        let Ok(layout) = TextLayout::new(len, *self, 256, size) else { return u64::MAX };
-        let samples = layout.body.start as u64;
+        let header = TextHeader { len, options: *self, bucket_count: 256, size };
+        let Ok(layout) = TextLayout::new(header) else { return u64::MAX };
+        let samples = layout.sections.body.start as u64;
         // libsais allocates tables of its alphabet
         const TABLES: u64 = 1 << 20;
-        rows * 5 + samples + layout.total.max(rows) + TABLES
+        rows * 5 + samples + layout.sections.total.max(rows) + TABLES
     }
 
     /// Returns the longest chunk whose [`Options::memory_of`] is at most `memory`; 0 if there is

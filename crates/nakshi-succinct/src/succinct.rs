@@ -74,12 +74,12 @@ impl<B: AsRef<[u8]>> Succinct<B> {
 
     /// Returns the options of the compression.
     pub fn options(&self) -> &Options {
-        &self.parsed.layout.options
+        &self.parsed.layout.header.options
     }
 
     /// Returns the number of bytes of the text.
     pub fn len(&self) -> u64 {
-        self.parsed.layout.len
+        self.parsed.layout.header.len
     }
 
     /// Returns true if the text is empty.

@@ -52,8 +52,8 @@ impl Parsed {
     /// Parses the header and the byte table; checks the total length, but not the directories.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self> {
         let layout = TextLayout::parse(bytes)?;
-        let section = bytes.get(layout.buckets.clone()).unwrap_or_default();
-        let buckets = Buckets::of_words(section, layout.rows)?;
+        let section = bytes.get(layout.sections.buckets.clone()).unwrap_or_default();
+        let buckets = Buckets::of_words(section, layout.rows())?;
         Ok(Self { layout, buckets })
     }
 
@@ -65,15 +65,15 @@ impl Parsed {
         TextView {
             parsed: self,
             marks: Marks {
-                directory: section(&layout.mark_directory),
-                lows: section(&layout.marks),
+                directory: section(&layout.sections.mark_directory),
+                lows: section(&layout.sections.marks),
             },
-            positions: section(&layout.positions),
-            sampled_rows: section(&layout.sampled_rows),
+            positions: section(&layout.sections.positions),
+            sampled_rows: section(&layout.sections.sampled_rows),
             pointers: NextPointers {
                 layout,
-                body: section(&layout.body),
-                directory: section(&layout.directory),
+                body: section(&layout.sections.body),
+                directory: section(&layout.sections.directory),
             },
         }
     }
@@ -81,13 +81,14 @@ impl Parsed {
 
 impl<'a> TextView<'a> {
     pub(crate) fn len(&self) -> u64 {
-        self.parsed.layout.len
+        self.parsed.layout.header.len
     }
 
     /// Returns an error unless the directories ascend.
     pub(crate) fn check(&self) -> Result<()> {
         let layout = &self.parsed.layout;
-        self.marks.check(layout.rows, samples(layout.len, layout.options.sa_rate))?;
+        self.marks
+            .check(layout.rows(), samples(layout.header.len, layout.header.options.sa_rate))?;
         self.pointers.check()
     }
 
@@ -120,7 +121,7 @@ impl<'a> TextView<'a> {
     /// Fills `out` with the bytes of ranges that lie in the text. One walk starts at every sample;
     /// the walks advance by one step in turn, and a new walk takes the place of one that has ended.
     fn fill(&self, ranges: impl Iterator<Item = Range<u64>>, out: &mut [u8]) -> Result<()> {
-        let rate = u64::from(self.parsed.layout.options.isa_rate);
+        let rate = u64::from(self.parsed.layout.header.options.isa_rate);
         let mut filled = 0;
         let mut stretches = ranges.flat_map(|range| {
             let place = filled;
@@ -180,8 +181,8 @@ impl<'a> TextView<'a> {
     /// Returns the row of the suffix at a sampled position.
     fn sampled_row(&self, sample: u64) -> Result<u64> {
         let layout = &self.parsed.layout;
-        bits::get(self.sampled_rows, sample * u64::from(layout.row_bits), layout.row_bits)
-            .filter(|row| *row < layout.rows)
+        bits::get(self.sampled_rows, sample * u64::from(layout.widths.row), layout.widths.row)
+            .filter(|row| *row < layout.rows())
             .ok_or(Error::corrupt("a sampled suffix is no row"))
     }
 
@@ -189,7 +190,7 @@ impl<'a> TextView<'a> {
     /// but that of the empty suffix.
     pub(crate) fn rows(&self, pattern: &[u8]) -> Result<Range<u64>> {
         let Some((last, rest)) = pattern.split_last() else {
-            return Ok(1..self.parsed.layout.rows);
+            return Ok(1..self.parsed.layout.rows());
         };
         let mut rows = self.parsed.buckets.rows(*last);
         for byte in rest.iter().rev() {
@@ -250,15 +251,16 @@ impl<'a> TextView<'a> {
     #[inline]
     fn step(&self, walker: &mut RowWalker) -> Result<Option<u64>> {
         let layout = &self.parsed.layout;
-        let known = if walker.row == 0 { Some(layout.len) } else { self.position(walker.row)? };
+        let known =
+            if walker.row == 0 { Some(layout.header.len) } else { self.position(walker.row)? };
         if let Some(position) = known {
             return match position.checked_sub(walker.steps) {
-                Some(found) if found < layout.len => Ok(Some(found)),
+                Some(found) if found < layout.header.len => Ok(Some(found)),
                 _ => Err(Error::corrupt("a sampled position is not in the text")),
             };
         }
         walker.steps += 1;
-        if walker.steps >= u64::from(layout.options.sa_rate) {
+        if walker.steps >= u64::from(layout.header.options.sa_rate) {
             return Err(Error::corrupt("no sample lies within the sampling rate"));
         }
         walker.row = self.pointers.get(walker.row)?;
@@ -270,10 +272,10 @@ impl<'a> TextView<'a> {
     fn position(&self, row: u64) -> Result<Option<u64>> {
         let Some(rank) = self.marks.rank(row)? else { return Ok(None) };
         let layout = &self.parsed.layout;
-        let width = layout.position_bits;
+        let width = layout.widths.position;
         let sample = bits::get(self.positions, rank * u64::from(width), width)
             .ok_or(Error::corrupt("a sampled row has no position"))?;
-        Ok(Some(sample * u64::from(layout.options.sa_rate)))
+        Ok(Some(sample * u64::from(layout.header.options.sa_rate)))
     }
 
     /// Returns the text positions of rows, in the order of the rows.

@@ -54,7 +54,7 @@ impl<'a> NextPointers<'a> {
         if rows.is_empty() {
             return Ok(rows.end);
         }
-        let size = u64::from(self.layout.options.psi_block);
+        let size = u64::from(self.layout.header.options.psi_block);
         // the blocks whose first row is in the range; among them the first that reaches the bound
         let (begin, end) = (rows.start.div_ceil(size), rows.end.div_ceil(size));
         let groups = begin.div_ceil(GROUP)..end.div_ceil(GROUP);
@@ -84,11 +84,11 @@ impl<'a> NextPointers<'a> {
 
     /// Returns an error unless the blocks are contiguous.
     pub(crate) fn check(&self) -> Result<()> {
-        let size = u64::from(self.layout.options.psi_block);
+        let size = u64::from(self.layout.header.options.psi_block);
         let mut last = 0;
-        for number in 0..self.layout.rows.div_ceil(size) {
+        for number in 0..self.layout.rows().div_ceil(size) {
             let at = self.begin(number)?;
-            if at < last || at > self.layout.size.body_bits {
+            if at < last || at > self.layout.header.size.body_bits {
                 return Err(Error::corrupt("its directory of next pointers is not ascending"));
             }
             last = at;
@@ -99,7 +99,7 @@ impl<'a> NextPointers<'a> {
     /// The block of a row and its index there.
     #[inline]
     fn place(&self, row: u64) -> (u64, u64) {
-        let log = self.layout.options.psi_block.trailing_zeros();
+        let log = self.layout.header.options.psi_block.trailing_zeros();
         (row >> log, row & bits::mask(log))
     }
 
@@ -107,13 +107,13 @@ impl<'a> NextPointers<'a> {
     #[inline]
     fn block(&self, number: u64) -> Result<(u64, PointerBlock<'a>)> {
         let at = self.begin(number)?;
-        let first = bits::get(self.body, at, self.layout.row_bits).ok_or(WRONG)?;
-        let size = u64::from(self.layout.options.psi_block);
-        let left = self.layout.rows.saturating_sub(number * size).min(size);
+        let first = bits::get(self.body, at, self.layout.widths.row).ok_or(WRONG)?;
+        let size = u64::from(self.layout.header.options.psi_block);
+        let left = self.layout.rows().saturating_sub(number * size).min(size);
         let count = left.checked_sub(1).ok_or(WRONG)?;
         Ok((
             first,
-            PointerBlock { body: self.body, at: at + u64::from(self.layout.row_bits), count },
+            PointerBlock { body: self.body, at: at + u64::from(self.layout.widths.row), count },
         ))
     }
 
@@ -121,13 +121,13 @@ impl<'a> NextPointers<'a> {
     #[inline]
     fn begin(&self, number: u64) -> Result<u64> {
         let (group, within) = (number / GROUP, number % GROUP);
-        let offset_bits = self.layout.offset_bits;
-        let mut at = self.group(group) + u64::from(self.layout.row_bits);
+        let offset_bits = self.layout.widths.offset;
+        let mut at = self.group(group) + u64::from(self.layout.widths.row);
         let begin = bits::get(self.directory, at, offset_bits).ok_or(WRONG)?;
         if within == 0 {
             return Ok(begin);
         }
-        let place_bits = self.layout.size.place_bits;
+        let place_bits = self.layout.header.size.place_bits;
         at += u64::from(offset_bits) + (within - 1) * u64::from(place_bits);
         Ok(begin + bits::get(self.directory, at, place_bits).ok_or(WRONG)?)
     }
@@ -135,14 +135,14 @@ impl<'a> NextPointers<'a> {
     /// The bit of the directory at which a group begins.
     #[inline]
     fn group(&self, group: u64) -> u64 {
-        let fixed = self.layout.row_bits + self.layout.offset_bits;
-        group * (u64::from(fixed) + (GROUP - 1) * u64::from(self.layout.size.place_bits))
+        let fixed = self.layout.widths.row + self.layout.widths.offset;
+        group * (u64::from(fixed) + (GROUP - 1) * u64::from(self.layout.header.size.place_bits))
     }
 
     /// The first pointer of a group.
     #[inline]
     fn group_first(&self, group: u64) -> Result<u64> {
-        bits::get(self.directory, self.group(group), self.layout.row_bits).ok_or(WRONG)
+        bits::get(self.directory, self.group(group), self.layout.widths.row).ok_or(WRONG)
     }
 
     /// The distance of the pointer `behind` rows behind a block's first one from that pointer.
@@ -151,7 +151,7 @@ impl<'a> NextPointers<'a> {
         if behind == 0 {
             return Some(0);
         }
-        match self.layout.options.psi {
+        match self.layout.header.options.psi {
             Psi::EliasGamma => gamma::GapReader::<false>::new(block).distance(behind),
             Psi::EliasFano => elias_fano::distance(block, behind),
             Psi::Runs => gamma::GapReader::<true>::new(block).distance(behind),
@@ -161,7 +161,7 @@ impl<'a> NextPointers<'a> {
     /// The number of rows behind a block's first one at which a pointer's distance is at least
     /// `distance` > 0; one more than there are if none is.
     fn reach(&self, block: PointerBlock<'_>, distance: u64) -> Option<u64> {
-        match self.layout.options.psi {
+        match self.layout.header.options.psi {
             Psi::EliasGamma => gamma::GapReader::<false>::new(block).reach(distance),
             Psi::EliasFano => elias_fano::reach(block, distance),
             Psi::Runs => gamma::GapReader::<true>::new(block).reach(distance),
@@ -170,7 +170,7 @@ impl<'a> NextPointers<'a> {
 
     #[inline]
     fn reduce(&self, pointer: u64) -> u64 {
-        if pointer < self.layout.rows { pointer } else { pointer % self.layout.rows }
+        if pointer < self.layout.rows() { pointer } else { pointer % self.layout.rows() }
     }
 }
 

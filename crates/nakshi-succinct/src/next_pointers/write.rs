@@ -8,13 +8,13 @@ use crate::{Options, Psi, Result, bits};
 /// Computes the size of these pointers.
 pub(crate) fn size(pointers: &[i32], layout: &TextLayout) -> Result<PointerSize> {
     let (mut at, mut begin, mut farthest) = (0, 0, 0);
-    each_block(pointers, &layout.options, |number, _, gaps| {
+    each_block(pointers, &layout.header.options, |number, _, gaps| {
         if number % GROUP == 0 {
             begin = at;
         }
         farthest = farthest.max(at - begin);
-        at += u64::from(layout.row_bits);
-        encode(layout.options.psi, gaps, |_, width| at += u64::from(width));
+        at += u64::from(layout.widths.row);
+        encode(layout.header.options.psi, gaps, |_, width| at += u64::from(width));
     })?;
     Ok(PointerSize { body_bits: at, place_bits: bits::width_of(farthest) })
 }
@@ -26,14 +26,14 @@ pub(crate) fn write(
     body: &mut [u8],
     directory: &mut [u8],
 ) -> Result<()> {
-    let (row_bits, place_bits) = (layout.row_bits, layout.size.place_bits);
+    let (row_bits, place_bits) = (layout.widths.row, layout.header.size.place_bits);
     let (mut at, mut begin, mut entry) = (0, 0, 0);
-    each_block(pointers, &layout.options, |number, first, gaps| {
+    each_block(pointers, &layout.header.options, |number, first, gaps| {
         if number % GROUP == 0 {
-            let fixed = row_bits + layout.offset_bits;
+            let fixed = row_bits + layout.widths.offset;
             entry = number / GROUP * (u64::from(fixed) + (GROUP - 1) * u64::from(place_bits));
             bits::put(directory, entry, row_bits, first);
-            bits::put(directory, entry + u64::from(row_bits), layout.offset_bits, at);
+            bits::put(directory, entry + u64::from(row_bits), layout.widths.offset, at);
             entry += u64::from(fixed);
             begin = at;
         } else {
@@ -42,7 +42,7 @@ pub(crate) fn write(
         }
         bits::put(body, at, row_bits, first);
         at += u64::from(row_bits);
-        encode(layout.options.psi, gaps, |number, width| {
+        encode(layout.header.options.psi, gaps, |number, width| {
             bits::put(body, at, width, number);
             at += u64::from(width);
         });
