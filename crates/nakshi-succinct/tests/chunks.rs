@@ -1,6 +1,6 @@
 //! A text in chunks answers as the same text in one piece.
 
-use std::ops::ControlFlow;
+mod hits;
 
 use nakshi_succinct::{Builder, ChunkedText, Error, Options, Psi, Result, Succinct};
 use proptest::collection::vec;
@@ -37,11 +37,8 @@ fn check(text: &[u8], chunked: &ChunkedText, places: &[(f64, usize)]) -> Result<
         let expected = whole.search(&pattern)?;
         assert_eq!(chunked.count(&pattern)?, expected.len() as u64, "count of {pattern:x?}");
         assert_eq!(chunked.search(&pattern)?, expected, "search for {pattern:x?}");
-        let (mut some, most) = (Vec::new(), expected.len().div_ceil(2));
-        chunked.for_each(&pattern, |at| {
-            some.push(at);
-            if some.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        let most = expected.len().div_ceil(2);
+        let some = hits::first(most, |visit| chunked.for_each(&pattern, visit))?;
         assert_eq!(some.len(), most);
         assert!(some.iter().all(|at| expected.binary_search(at).is_ok()));
     }

@@ -1,6 +1,6 @@
 //! Queries agree with the text itself, for every code of pointers and many rates.
 
-use std::ops::ControlFlow;
+mod hits;
 
 use nakshi_succinct::{Error, Options, Psi, Result, Succinct};
 use proptest::collection::vec;
@@ -90,11 +90,8 @@ fn check(text: &[u8], options: &Options, places: &[(f64, usize)]) -> Result<()> 
         let expected = naive(text, &pattern);
         assert_eq!(opened.count(&pattern)?, expected.len() as u64, "count of {pattern:x?}");
         assert_eq!(opened.search(&pattern)?, expected, "search for {pattern:x?}");
-        let (mut some, most) = (Vec::new(), expected.len().div_ceil(2));
-        opened.for_each(&pattern, |at| {
-            some.push(at);
-            if some.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        let most = expected.len().div_ceil(2);
+        let some = hits::first(most, |visit| opened.for_each(&pattern, visit))?;
         assert_eq!(some.len(), most);
         assert!(some.is_sorted_by(|a, b| text[*a as usize..] < text[*b as usize..]));
     }
