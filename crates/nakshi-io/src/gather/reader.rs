@@ -258,13 +258,7 @@ impl CachedReader {
     /// Appends the entry of a page that is in memory or has to be read.
     fn add_page(&mut self, page: u64) -> Result<()> {
         let adjacent = self.window.last_page().is_some_and(|last| last + 1 == page);
-        let mut entry = WindowPage {
-            page,
-            place: PageLocation::Nowhere,
-            users: 0,
-            ready: true,
-            run: usize::MAX,
-        };
+        let mut entry = WindowPage { page, place: PageLocation::Nowhere, users: 0, run: None };
         if let Some(region) = self.regions.iter().find(|region| region.get(page).is_some()) {
             add(&self.stats.pinned_hits, 1);
             entry.place = PageLocation::Region(Arc::clone(region));
@@ -272,30 +266,29 @@ impl CachedReader {
             self.window.push_entry(entry);
             return Ok(());
         }
-        entry.ready = false;
         match self.cache.lookup(self.file.key, page, &self.stats) {
             Lookup::Hit(pin) => {
                 add(&self.stats.hits, 1);
                 entry.place = PageLocation::Frame(pin);
-                entry.ready = true;
                 self.close_run();
             }
             Lookup::Loading => {
                 // Another worker's read counts as a hit: it costs the device nothing.
                 add(&self.stats.hits, 1);
                 self.close_run();
-                entry.run = self.window.push_run();
-                self.window.extend_run(entry.run);
-                self.foreign.push((entry.run, Instant::now()));
+                let run = self.window.push_run();
+                self.window.extend_run(run);
+                self.foreign.push((run, Instant::now()));
+                entry.run = Some(run);
             }
             Lookup::Miss(claim) => {
                 entry.place = PageLocation::Reading(claim);
-                entry.run = self.join_run(adjacent);
+                entry.run = Some(self.join_run(adjacent));
             }
             Lookup::Full => {
                 let buf = self.spare_page()?;
                 entry.place = PageLocation::Private(buf);
-                entry.run = self.join_run(adjacent);
+                entry.run = Some(self.join_run(adjacent));
             }
         }
         self.window.push_entry(entry);

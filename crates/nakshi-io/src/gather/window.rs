@@ -33,9 +33,8 @@ pub(super) struct WindowPage {
     pub(super) place: PageLocation,
     /// Number of pending requests on this page.
     pub(super) users: u32,
-    pub(super) ready: bool,
-    /// The run that brings the page, while the page is not ready.
-    pub(super) run: usize,
+    /// The run that brings the page; `None` once the page is ready.
+    pub(super) run: Option<usize>,
 }
 
 /// A request whose task has not run.
@@ -137,9 +136,8 @@ impl RequestWindow {
         for at in entries.clone() {
             let Some(entry) = self.entry(at) else { continue };
             entry.users += 1;
-            if !entry.ready {
+            if let Some(run) = entry.run {
                 waiting += 1;
-                let run = entry.run;
                 if let Some(Some(run)) = self.runs.get_mut(run) {
                     run.actives = run.actives.start.min(number)..number + 1;
                 }
@@ -187,7 +185,7 @@ impl RequestWindow {
         self.free_runs.push(number);
         for at in run.entries.clone() {
             if let Some(entry) = self.entry(at) {
-                entry.ready = true;
+                entry.run = None;
             }
         }
         for at in run.actives {
@@ -239,7 +237,7 @@ impl RequestWindow {
         while self
             .entries
             .front()
-            .is_some_and(|entry| entry.ready && entry.users == 0 && entry.page < frontier)
+            .is_some_and(|entry| entry.run.is_none() && entry.users == 0 && entry.page < frontier)
         {
             if let Some(entry) = self.entries.pop_front() {
                 release(entry.place);
