@@ -1,6 +1,6 @@
 //! A backend that adds faults to another one, for tests of everything above it.
 
-use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, Timeout};
 use crate::{AlignedBuf, Result};
 use std::collections::HashMap;
 use std::io;
@@ -168,7 +168,7 @@ struct FaultyQueue {
 }
 
 impl FaultyQueue {
-    fn take_in(&mut self, timeout: Option<Duration>, min: usize) -> Result<()> {
+    fn take_in(&mut self, timeout: Timeout, min: usize) -> Result<()> {
         let mut done = Vec::new();
         self.inner.complete(min, timeout, &mut done)?;
         for mut completion in done {
@@ -241,12 +241,7 @@ impl ReadQueue for FaultyQueue {
         self.inner.submit(&mut batch)
     }
 
-    fn complete(
-        &mut self,
-        min: usize,
-        timeout: Option<Duration>,
-        out: &mut Vec<Completion>,
-    ) -> Result<()> {
+    fn complete(&mut self, min: usize, timeout: Timeout, out: &mut Vec<Completion>) -> Result<()> {
         let min = min.min(self.in_flight());
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut count = 0;

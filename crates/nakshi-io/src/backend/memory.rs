@@ -1,11 +1,10 @@
 //! Files that are vectors: for tests and for graphs that never touch a disk.
 
-use super::{Alignment, Completion, FileId, OpenFiles, Read, ReadQueue, StorageBackend};
+use super::{Alignment, Completion, FileId, OpenFiles, Read, ReadQueue, StorageBackend, Timeout};
 use crate::{AlignedBuf, Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 type Contents = Arc<Mutex<Arc<Vec<u8>>>>;
 
@@ -136,7 +135,7 @@ impl ReadQueue for MemoryQueue {
     fn complete(
         &mut self,
         _min: usize,
-        _timeout: Option<Duration>,
+        _timeout: Timeout,
         out: &mut Vec<Completion>,
     ) -> Result<()> {
         out.append(&mut self.done);

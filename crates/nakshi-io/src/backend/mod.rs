@@ -115,6 +115,9 @@ pub struct Completion {
     pub result: std::io::Result<usize>,
 }
 
+/// How long a call waits; `None` waits for as long as it takes.
+type Timeout = Option<Duration>;
+
 /// The reads of one worker: takes batches of reads and returns completions in any order.
 ///
 /// A queue may move to another thread between calls, best when it is idle.
@@ -126,12 +129,7 @@ pub trait ReadQueue: Send {
 
     /// Waits until at least `min` of the reads in flight have finished, or until `timeout` has
     /// passed, and appends all finished reads to `out`.
-    fn complete(
-        &mut self,
-        min: usize,
-        timeout: Option<Duration>,
-        out: &mut Vec<Completion>,
-    ) -> Result<()>;
+    fn complete(&mut self, min: usize, timeout: Timeout, out: &mut Vec<Completion>) -> Result<()>;
 
     /// Reads that were started and not yet returned by `complete`.
     fn in_flight(&self) -> usize;

@@ -3,7 +3,7 @@
 
 use super::files::{FileTable, OpenFile};
 use super::flight::Flight;
-use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, Timeout};
 use crate::{AlignedBuf, Result};
 use std::collections::VecDeque;
 use std::io;
@@ -234,12 +234,7 @@ impl ReadQueue for PreadQueue {
         Ok(())
     }
 
-    fn complete(
-        &mut self,
-        min: usize,
-        timeout: Option<Duration>,
-        out: &mut Vec<Completion>,
-    ) -> Result<()> {
+    fn complete(&mut self, min: usize, timeout: Timeout, out: &mut Vec<Completion>) -> Result<()> {
         let (min, deadline) = self.flight.goal(min, timeout)?;
         let mut list = lock(&self.done.list);
         while list.len() < min {

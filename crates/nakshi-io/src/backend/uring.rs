@@ -3,7 +3,7 @@
 
 use super::files::{FileTable, OpenFile};
 use super::flight::Flight;
-use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend};
+use super::{Completion, OpenFiles, Read, ReadQueue, StorageBackend, Timeout};
 use crate::buffer::Slab;
 use crate::{AlignedBuf, Error, Result};
 use io_uring::{IoUring, Probe, opcode, types};
@@ -233,12 +233,7 @@ impl ReadQueue for UringQueue {
         Ok(())
     }
 
-    fn complete(
-        &mut self,
-        min: usize,
-        timeout: Option<Duration>,
-        out: &mut Vec<Completion>,
-    ) -> Result<()> {
+    fn complete(&mut self, min: usize, timeout: Timeout, out: &mut Vec<Completion>) -> Result<()> {
         let (min, deadline) = self.flight.goal(min, timeout)?;
         let mut count = self.reap(out);
         while count < min {
