@@ -222,6 +222,11 @@ fn any_requests(
     gather(&mut reader, &bytes, &list)
 }
 
+/// Places and sizes of requests, as shares of the file.
+fn cuts(count: Range<usize>) -> impl Strategy<Value = Vec<(f64, f64)>> {
+    proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), count)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -232,7 +237,7 @@ proptest! {
         page_shift in 9u32..13,
         frames in 1usize..20,
         gap in 0u64..4,
-        cuts in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), 0..200),
+        cuts in cuts(0..200),
     ) {
         any_requests(page_shift, frames, gap, &cuts, FaultPlan::default()).unwrap();
     }
@@ -243,7 +248,7 @@ proptest! {
     fn short_and_late_reads_change_nothing(
         seed: u64,
         frames in 1usize..20,
-        cuts in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), 0..60),
+        cuts in cuts(0..60),
     ) {
         let delay = std::time::Duration::from_micros(300);
         let plan = FaultPlan { seed, short: 0.3, delays: 0.3, delay, ..FaultPlan::default() };
@@ -256,7 +261,7 @@ proptest! {
     fn errors_and_torn_pages_are_clean_errors(
         seed: u64,
         frames in 1usize..20,
-        cuts in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0), 30..90),
+        cuts in cuts(30..90),
     ) {
         let plan = FaultPlan { seed, errors: 0.1, torn: 0.1, ..FaultPlan::default() };
         match any_requests(9, frames, 1, &cuts, plan) {
