@@ -6,6 +6,7 @@ use nakshi_io::{CancelToken, PagedFile};
 use std::sync::Arc;
 
 use crate::list_index::{Extents, ListIndex};
+use crate::manifest::AdjacencyEntry;
 use crate::{Encoding, Error, List, Result, VertexId, varint};
 
 /// The edge lists of one direction: index in memory, lists on disk.
@@ -16,10 +17,8 @@ pub struct Adjacency {
     pub(crate) degrees: Arc<PagedFile>,
     pub(crate) encoding: Encoding,
     pub(crate) vertices: u64,
-    pub(crate) stored: u64,
-    pub(crate) arcs: u64,
-    pub(crate) max_degree: u64,
-    pub(crate) max_list_bytes: u64,
+    /// What the manifest says about the lists.
+    pub(crate) entry: AdjacencyEntry,
 }
 
 impl Adjacency {
@@ -49,7 +48,7 @@ impl Adjacency {
     /// # Errors
     /// [`Error::Unsupported`] for a degree of 2^32 or more; read errors.
     pub fn degrees(&self, cancel: &CancelToken) -> Result<Vec<u32>> {
-        degrees(&self.degrees, self.stored, self.vertices, cancel)
+        degrees(&self.degrees, self.entry.stored, self.vertices, cancel)
     }
 
     /// Adds the file and the page of the list of `v` to a decoding error.
@@ -71,17 +70,17 @@ impl Adjacency {
 
     /// Returns the number of list entries.
     pub fn arcs(&self) -> u64 {
-        self.arcs
+        self.entry.arcs
     }
 
     /// Returns the largest degree.
     pub fn max_degree(&self) -> u64 {
-        self.max_degree
+        self.entry.max_degree
     }
 
     /// Returns the length of the longest encoded list in bytes.
     pub fn max_list_bytes(&self) -> u64 {
-        self.max_list_bytes
+        self.entry.max_list_bytes
     }
 
     /// Returns the list at `range` of `buf`, whose ids are below the number of vertices.

@@ -172,29 +172,26 @@ impl Store {
     }
 
     fn load_adjacency(&self, entry: &AdjacencyEntry, cancel: &CancelToken) -> Result<Adjacency> {
-        let lengths = self.file(&entry.lengths)?;
-        let index = self.sums(&lengths, entry.stored, entry.lists.len, cancel)?;
+        let index = self.sums(&entry.lengths, entry.stored, entry.lists.len, cancel)?;
         Ok(Adjacency {
             index: Arc::new(index),
             file: self.striped_file(&entry.lists)?,
             degrees: self.file(&entry.degrees)?,
             encoding: self.manifest.encoding,
             vertices: self.manifest.vertices,
-            stored: entry.stored,
-            arcs: entry.arcs,
-            max_degree: entry.max_degree,
-            max_list_bytes: entry.max_list_bytes,
+            entry: entry.clone(),
         })
     }
 
-    /// Reads the index over `stored` LEB128 sizes in `file`, whose sum is `total`.
+    /// Reads the index over the `stored` LEB128 numbers of a file, whose sum is `total`.
     fn sums(
         &self,
-        file: &Arc<PagedFile>,
+        numbers: &crate::FileEntry,
         stored: u64,
         total: u64,
         cancel: &CancelToken,
     ) -> Result<ListIndex> {
+        let file = self.file(numbers)?;
         let bytes = file.load(cancel)?;
         let corrupt = |at: usize, what: &str| Error::Corrupt {
             file: file.path().to_path_buf(),
@@ -285,12 +282,11 @@ impl Store {
 
     fn load_column(&self, entry: &ColumnEntry, cancel: &CancelToken) -> Result<AttributeColumn> {
         let lists = self.entry(entry.direction)?;
-        let degrees = self.file(&lists.degrees)?;
         Ok(AttributeColumn {
             name: entry.name.clone(),
             ty: entry.ty,
             file: self.striped_file(&entry.file)?,
-            index: Arc::new(self.sums(&degrees, lists.stored, lists.arcs, cancel)?),
+            index: Arc::new(self.sums(&lists.degrees, lists.stored, lists.arcs, cancel)?),
         })
     }
 
