@@ -243,9 +243,7 @@ impl<'a> ColumnSlice<'a> {
     #[inline]
     pub fn decode_f64(&self, from: usize, out: &mut [f64]) -> usize {
         match self.ty {
-            ColumnType::U8 => decode!(self.bytes, from, out, u8, f64::from),
-            ColumnType::U16 => decode!(self.bytes, from, out, u16, f64::from),
-            ColumnType::U32 => decode!(self.bytes, from, out, u32, f64::from),
+            ColumnType::U8 | ColumnType::U16 | ColumnType::U32 => self.decode_unsigned(from, out),
             // beyond 2^53, the nearest float is good enough for a float algorithm
             ColumnType::I64 => decode!(self.bytes, from, out, i64, |v| v as f64),
             ColumnType::F32 => decode!(self.bytes, from, out, f32, f64::from),
@@ -258,11 +256,8 @@ impl<'a> ColumnSlice<'a> {
     #[inline]
     pub fn decode_i64(&self, from: usize, out: &mut [i64]) -> usize {
         match self.ty {
-            ColumnType::U8 => decode!(self.bytes, from, out, u8, i64::from),
-            ColumnType::U16 => decode!(self.bytes, from, out, u16, i64::from),
-            ColumnType::U32 => decode!(self.bytes, from, out, u32, i64::from),
             ColumnType::I64 => decode!(self.bytes, from, out, i64, |v| v),
-            ColumnType::F32 | ColumnType::F64 => 0,
+            _ => self.decode_unsigned(from, out),
         }
     }
 
@@ -270,10 +265,19 @@ impl<'a> ColumnSlice<'a> {
     /// number, 0 if the column is not of an unsigned type.
     #[inline]
     pub fn decode_u32(&self, from: usize, out: &mut [u32]) -> usize {
+        self.decode_unsigned(from, out)
+    }
+
+    /// Decodes values of an unsigned type; returns 0 if the column is of another.
+    #[inline]
+    fn decode_unsigned<T>(&self, from: usize, out: &mut [T]) -> usize
+    where
+        T: From<u8> + From<u16> + From<u32>,
+    {
         match self.ty {
-            ColumnType::U8 => decode!(self.bytes, from, out, u8, u32::from),
-            ColumnType::U16 => decode!(self.bytes, from, out, u16, u32::from),
-            ColumnType::U32 => decode!(self.bytes, from, out, u32, |v| v),
+            ColumnType::U8 => decode!(self.bytes, from, out, u8, T::from),
+            ColumnType::U16 => decode!(self.bytes, from, out, u16, T::from),
+            ColumnType::U32 => decode!(self.bytes, from, out, u32, T::from),
             ColumnType::I64 | ColumnType::F32 | ColumnType::F64 => 0,
         }
     }
