@@ -129,8 +129,8 @@ pub fn export_edges(
         }
         ExportFormat::MatrixMarket => text::matrix_market(&source, path),
         ExportFormat::Metis => text::metis(&source, path),
-        ExportFormat::Parquet => table::parquet(&source, &names()?, path),
-        ExportFormat::Arrow => table::arrow(&source, &names()?, path),
+        ExportFormat::Parquet => table::parquet(&table::Rows::new(&source, &names()?), path),
+        ExportFormat::Arrow => table::arrow(&table::Rows::new(&source, &names()?), path),
         ExportFormat::Neo4j => Err(Error::Unsupported(
             "files for Neo4j have properties; use `export` of nakshi-property".into(),
         )),

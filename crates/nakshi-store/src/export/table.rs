@@ -23,6 +23,13 @@ use crate::{ColumnType, Error, Result, VertexId};
 /// Rows of a batch.
 const ROWS: usize = 64 << 10;
 
+/// The rows of a table: the edges that are written, in batches of a schema.
+pub(super) struct Rows<'a> {
+    source: &'a ExportSource<'a>,
+    names: &'a Names,
+    schema: Arc<Schema>,
+}
+
 fn schema(source: &ExportSource<'_>, names: &Names) -> Arc<Schema> {
     let id = |name: &str| Field::new(name, names.data_type(), false);
     let mut fields = vec![id("source"), id("target")];
@@ -50,18 +57,14 @@ struct RowBuffer {
 }
 
 impl RowBuffer {
-    fn take(
-        &mut self,
-        source: &ExportSource<'_>,
-        names: &Names,
-        schema: &Arc<Schema>,
-    ) -> Result<RecordBatch> {
+    fn take(&mut self, rows: &Rows<'_>) -> Result<RecordBatch> {
+        let names = rows.names;
         let mut columns = vec![names.array(&self.sources)?, names.array(&self.targets)?];
-        if let Some(column) = &source.weight {
+        if let Some(column) = &rows.source.weight {
             columns.push(self.weights(column.ty()));
         }
         *self = Self::default();
-        RecordBatch::try_new(Arc::clone(schema), columns)
+        RecordBatch::try_new(Arc::clone(&rows.schema), columns)
             .map_err(|error| Error::Invalid(error.to_string()))
     }
 
@@ -82,73 +85,62 @@ impl RowBuffer {
     }
 }
 
-fn for_each_batch(
-    source: &ExportSource<'_>,
-    names: &Names,
-    schema: &Arc<Schema>,
-    mut visit: impl FnMut(RecordBatch) -> Result<()>,
-) -> Result<u64> {
-    let directed = source.store.directed();
-    let (mut rows, mut written) = (RowBuffer::default(), 0);
-    for_each_list(source, |list| {
-        for (at, &neighbour) in list.neighbours.iter().enumerate() {
-            if !is_written(directed, list.vertex, neighbour) {
-                continue;
-            }
-            written += 1;
-            rows.sources.push(list.vertex);
-            rows.targets.push(neighbour);
-            if let Some(weights) = &list.values {
-                let (mut int, mut float) = ([0], [0.0]);
-                if weights.decode_i64(at, &mut int) == 1 {
-                    rows.ints.push(int[0]);
-                } else if weights.decode_f64(at, &mut float) == 1 {
-                    rows.floats.push(float[0]);
+impl<'a> Rows<'a> {
+    pub(super) fn new(source: &'a ExportSource<'a>, names: &'a Names) -> Self {
+        Rows { source, names, schema: schema(source, names) }
+    }
+
+    fn for_each_batch(&self, mut visit: impl FnMut(RecordBatch) -> Result<()>) -> Result<u64> {
+        let directed = self.source.store.directed();
+        let (mut rows, mut written) = (RowBuffer::default(), 0);
+        for_each_list(self.source, |list| {
+            for (at, &neighbour) in list.neighbours.iter().enumerate() {
+                if !is_written(directed, list.vertex, neighbour) {
+                    continue;
+                }
+                written += 1;
+                rows.sources.push(list.vertex);
+                rows.targets.push(neighbour);
+                if let Some(weights) = &list.values {
+                    let (mut int, mut float) = ([0], [0.0]);
+                    if weights.decode_i64(at, &mut int) == 1 {
+                        rows.ints.push(int[0]);
+                    } else if weights.decode_f64(at, &mut float) == 1 {
+                        rows.floats.push(float[0]);
+                    }
+                }
+                if rows.sources.len() >= ROWS {
+                    visit(rows.take(self)?)?;
                 }
             }
-            if rows.sources.len() >= ROWS {
-                visit(rows.take(source, names, schema)?)?;
-            }
+            Ok(())
+        })?;
+        if !rows.sources.is_empty() {
+            visit(rows.take(self)?)?;
         }
-        Ok(())
-    })?;
-    if !rows.sources.is_empty() {
-        visit(rows.take(source, names, schema)?)?;
+        Ok(written)
     }
-    Ok(written)
 }
 
 /// Writes a Parquet file.
-pub(super) fn parquet(
-    source: &ExportSource<'_>,
-    names: &Names,
-    path: &Path,
-) -> Result<FinishedOutput> {
+pub(super) fn parquet(rows: &Rows<'_>, path: &Path) -> Result<FinishedOutput> {
     let failed = |error: ParquetError| Error::io("write", path, std::io::Error::other(error));
-    let schema = schema(source, names);
     let compression = Compression::ZSTD(ZstdLevel::try_new(1).map_err(failed)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
-    let mut writer =
-        ArrowWriter::try_new(&mut output, Arc::clone(&schema), Some(properties)).map_err(failed)?;
-    let written =
-        for_each_batch(source, names, &schema, |batch| writer.write(&batch).map_err(failed))?;
+    let mut output = OutputFile::create(path, &rows.source.hooks.cancel)?;
+    let schema = Arc::clone(&rows.schema);
+    let mut writer = ArrowWriter::try_new(&mut output, schema, Some(properties)).map_err(failed)?;
+    let written = rows.for_each_batch(|batch| writer.write(&batch).map_err(failed))?;
     writer.close().map_err(failed)?;
     Ok((output, written))
 }
 
 /// Writes an Arrow IPC file.
-pub(super) fn arrow(
-    source: &ExportSource<'_>,
-    names: &Names,
-    path: &Path,
-) -> Result<FinishedOutput> {
+pub(super) fn arrow(rows: &Rows<'_>, path: &Path) -> Result<FinishedOutput> {
     let failed = |error: ArrowError| Error::io("write", path, std::io::Error::other(error));
-    let schema = schema(source, names);
-    let mut output = OutputFile::create(path, &source.hooks.cancel)?;
-    let mut writer = FileWriter::try_new(&mut output, &schema).map_err(failed)?;
-    let written =
-        for_each_batch(source, names, &schema, |batch| writer.write(&batch).map_err(failed))?;
+    let mut output = OutputFile::create(path, &rows.source.hooks.cancel)?;
+    let mut writer = FileWriter::try_new(&mut output, &rows.schema).map_err(failed)?;
+    let written = rows.for_each_batch(|batch| writer.write(&batch).map_err(failed))?;
     writer.finish().map_err(failed)?;
     drop(writer);
     Ok((output, written))
