@@ -15,8 +15,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 /// published), and with `AtomicDir` not removing its directory.
 #[test]
 fn a_failure_at_every_operation() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (dir, dest) = sample::home()?;
     let counter = Arc::new(FaultyFs::new(Arc::new(RealFs::new()), Vec::new()));
     let expected = sample::build(counter.clone(), &dest, 60, 4096)?.content_hash();
     let operations = counter.operations();
@@ -51,8 +50,7 @@ fn a_failure_at_every_operation() -> Outcome {
 /// Seen red with the removal of leftovers taken out of `AtomicDir::create`.
 #[test]
 fn leftovers_of_a_dead_build() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (dir, dest) = sample::home()?;
     let dead = dir.path().join(".g.importing-0123");
     std::fs::create_dir(&dead)?;
     std::fs::write(dead.join("out-1.adj"), b"half")?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nakshi_io::write::RealFs;
 use nakshi_io::{CancelToken, IoStats, Salt, page_checksum};
 use nakshi_store::*;
-use sample::{plain, read_all, scale};
+use sample::{home, plain, read_all, scale, stored};
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
@@ -59,9 +59,7 @@ fn refused_by(dest: &Path, file: &Path, page: Option<usize>, what: &str, deep: b
 /// or that of the manifest not compared.
 #[test]
 fn every_64th_byte_flipped() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    plain(&dest, 300 * scale())?;
+    let (_home, dest) = stored(300 * scale())?;
     read_all(&dest)?;
     for file in files(&dest) {
         let whole = fs::read(&file)?;
@@ -86,9 +84,7 @@ fn every_64th_byte_flipped() -> Outcome {
 /// Seen red with page 0 named always.
 #[test]
 fn flips_in_a_long_checksum_table() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    plain(&dest, 12_000)?;
+    let (_home, dest) = stored(12_000)?;
     let file = dest.join("out-1.adj.sum");
     let whole = fs::read(&file)?;
     assert!(whole.len() > 2 * PAGE, "{} bytes", whole.len());
@@ -104,9 +100,7 @@ fn flips_in_a_long_checksum_table() -> Outcome {
 /// Applies `damage` to each whole page of each file in turn, which the readers must refuse;
 /// `damage` returns the lowest page that it changes.
 fn each_page(what: &str, damage: impl Fn(&mut [u8], usize) -> usize) -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    plain(&dest, 300 * scale())?;
+    let (_home, dest) = stored(300 * scale())?;
     for file in files(&dest) {
         let whole = fs::read(&file)?;
         for page in 0..whole.len() / PAGE {
@@ -151,9 +145,7 @@ fn pages_swapped() -> Outcome {
 /// with either of each pair the test stays green.)
 #[test]
 fn files_truncated_and_missing() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    plain(&dest, 700)?;
+    let (_home, dest) = stored(700)?;
     for file in files(&dest) {
         let whole = fs::read(&file)?;
         for keep in [0, 1, whole.len() / 2, whole.len().saturating_sub(PAGE), whole.len() - 1] {
@@ -212,9 +204,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 /// with the comparison removed (the newer one was misread).
 #[test]
 fn formats_of_other_versions() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    plain(&dest, 100)?;
+    let (_home, dest) = stored(100)?;
     let path = dest.join("MANIFEST-1");
     let whole = fs::read_to_string(&path)?;
     for (version, newer) in [("0", false), ("4", true), ("4294967295", true), ("x", false)] {
@@ -233,8 +223,7 @@ fn formats_of_other_versions() -> Outcome {
 /// Seen red with `FileLock::take` not locking.
 #[test]
 fn two_writers() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (dir, dest) = home()?;
     let begin = || StoreBuilder::create(Arc::new(RealFs::new()), &dest, BuildOptions::default());
     let first = begin()?;
     assert!(matches!(begin(), Err(Error::LockedHere(_))));
@@ -249,9 +238,7 @@ fn two_writers() -> Outcome {
 /// Seen red with a lock file taken in `Store::open`.
 #[test]
 fn readers_never_write() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
-    plain(&dest, 500)?;
+    let (dir, dest) = stored(500)?;
     let state = |dir: &Path| -> Vec<_> {
         let times = |p: PathBuf| {
             fs::metadata(&p).and_then(|m| Ok((m.modified()?, m.len()))).map(|m| (p, m))
@@ -371,8 +358,7 @@ fn giant_store(dest: &Path) -> std::io::Result<Manifest> {
 /// Seen red with the sum of lengths cut to 32 bits in `ListIndexBuilder::place`.
 #[test]
 fn counts_beyond_32_bits() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (_home, dest) = home()?;
     fs::create_dir(&dest)?;
     let giant = GIANT;
     let manifest = giant_store(&dest)?;

@@ -34,8 +34,7 @@ fn problems(dest: &Path) -> Result<String> {
 
 #[test]
 fn a_sound_store_is_sound() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (_home, dest) = sample::home()?;
     let manifest = sample::plain(&dest, 3000)?;
     let mut last = (0, 0);
     let report = check(&dest, &OpenOptions::default(), &[], &mut |done, total| {
@@ -73,8 +72,7 @@ fn lists_that_contradict_each_other() -> Outcome {
 /// comparison of neighbours removed from `check::lists`.
 #[test]
 fn lists_out_of_order() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (_home, dest) = sample::home()?;
     let options = BuildOptions { vertices: 3, encoding: Encoding::Raw, ..BuildOptions::default() };
     let mut builder = StoreBuilder::create(Arc::new(RealFs::new()), &dest, options)?;
     for lists in [[&[1, 2][..], &[0, 1, 2], &[]], [&[1], &[0, 1], &[0, 1]]] {
@@ -116,8 +114,7 @@ type Lie<'a> = (&'a dyn Fn(&mut Manifest), &'a str);
 /// removed from `check::lists`, and with that of the content hash removed from `check::pages`.
 #[test]
 fn manifests_that_lie() -> Outcome {
-    let dir = tempfile::tempdir()?;
-    let dest = dir.path().join("g");
+    let (_home, dest) = sample::home()?;
     let truth = sample::plain(&dest, 700)?;
     let said = |change: &dyn Fn(&mut Manifest)| -> Result<String> {
         let mut manifest = truth.clone();

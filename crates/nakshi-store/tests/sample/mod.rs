@@ -1,12 +1,13 @@
 //! A small store with every kind of file, and a reader of all of it.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nakshi_io::write::{RealFs, WriteFs};
 use nakshi_io::{CancelToken, PagedFile, Resident};
 use nakshi_store::*;
+use tempfile::TempDir;
 
 /// A store of `n` vertices, directed, with weights, text ids and a moved order.
 pub fn build(fs: Arc<dyn WriteFs>, dest: &Path, n: u32, page_size: u32) -> Result<Manifest> {
@@ -44,6 +45,20 @@ pub fn build(fs: Arc<dyn WriteFs>, dest: &Path, n: u32, page_size: u32) -> Resul
     }
     builder.finish_ids(Some(&order))?;
     builder.commit()
+}
+
+/// A temporary folder, and the path of a store in it.
+pub fn home() -> std::io::Result<(TempDir, PathBuf)> {
+    let home = tempfile::tempdir()?;
+    let dest = home.path().join("g");
+    Ok((home, dest))
+}
+
+/// A store of [`plain`] in a temporary folder.
+pub fn stored(n: u32) -> std::result::Result<(TempDir, PathBuf), Box<dyn std::error::Error>> {
+    let (home, dest) = home()?;
+    plain(&dest, n)?;
+    Ok((home, dest))
 }
 
 /// A store with defaults.
