@@ -24,7 +24,7 @@ pub(super) struct OutputFolder<'f> {
 }
 
 /// Properties of the written files that the import command depends on.
-pub(super) struct WrittenTables {
+pub(super) struct Written {
     pub(super) edges: u64,
     /// True if any field has a line break.
     pub(super) multiline: bool,

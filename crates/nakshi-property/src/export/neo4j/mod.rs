@@ -17,7 +17,7 @@ use std::sync::Arc;
 use nakshi_io::write::{AtomicDir, default_fs, write_file};
 
 use crate::PropertyEntry;
-use folder::{NODES, OutputFolder, RELATIONSHIPS, SCRIPT, WrittenTables};
+use folder::{NODES, OutputFolder, RELATIONSHIPS, SCRIPT, Written};
 use nakshi_store::export::{ExportSource, Exported, Names};
 use nakshi_store::files::{hex, new_uuid};
 use nakshi_store::{Error, IdKind, Key, Result, Store};
@@ -67,7 +67,7 @@ fn command(database: &str, options: &str, nodes: &str, edges: &str) -> String {
 }
 
 /// Options of the import command.
-fn options(store: &Store, done: &WrittenTables) -> Result<String> {
+fn options(store: &Store, done: &Written) -> Result<String> {
     let ids = store.ids()?;
     let small = |id: i64| u64::try_from(id).is_ok_and(|id| id < INTEGERS);
     let mut integers = matches!(ids.kind(), IdKind::Dense | IdKind::U64 | IdKind::I64);

@@ -1,7 +1,7 @@
 //! Stores without properties: ids and edges, with the weight as a property.
 
 use super::csv::Csv;
-use super::folder::{LABEL, NODES, OutputFolder, RELATIONSHIPS, TYPE, WrittenTables};
+use super::folder::{LABEL, NODES, OutputFolder, RELATIONSHIPS, TYPE, Written};
 use crate::Value;
 use nakshi_store::Result;
 use nakshi_store::export::ExportSource;
@@ -13,10 +13,10 @@ pub(super) fn write(
     source: &ExportSource<'_>,
     names: &Names,
     folder: &OutputFolder<'_>,
-) -> Result<WrittenTables> {
+) -> Result<Written> {
     let nodes = nodes(source, names, folder)?;
-    let (edges, lines) = edges(source, names, folder)?;
-    Ok(WrittenTables { edges, multiline: nodes || lines })
+    let edges = edges(source, names, folder)?;
+    Ok(Written { multiline: nodes || edges.multiline, ..edges })
 }
 
 fn nodes(source: &ExportSource<'_>, names: &Names, folder: &OutputFolder<'_>) -> Result<bool> {
@@ -33,11 +33,7 @@ fn nodes(source: &ExportSource<'_>, names: &Names, folder: &OutputFolder<'_>) ->
     csv.finish()
 }
 
-fn edges(
-    source: &ExportSource<'_>,
-    names: &Names,
-    folder: &OutputFolder<'_>,
-) -> Result<(u64, bool)> {
+fn edges(source: &ExportSource<'_>, names: &Names, folder: &OutputFolder<'_>) -> Result<Written> {
     let mut header = [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec();
     if let Some(column) = &source.weight {
         let ty = if column.ty().is_integer() { "long" } else { "double" };
@@ -71,5 +67,5 @@ fn edges(
         }
         Ok(())
     })?;
-    Ok((edges, csv.finish()?))
+    Ok(Written { edges, multiline: csv.finish()? })
 }

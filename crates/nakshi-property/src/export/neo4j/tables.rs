@@ -1,7 +1,7 @@
 //! Stores with properties: nodes and edges with all of their properties.
 
 use super::csv::{Csv, type_name};
-use super::folder::{LABEL, NODES, OutputFolder, RELATIONSHIPS, TIME, TYPE, WrittenTables};
+use super::folder::{LABEL, NODES, OutputFolder, RELATIONSHIPS, TIME, TYPE, Written};
 use crate::export::graph::{PropertyColumns, Steps, snapshot};
 use crate::{PropertyGraph, PropertySpec, PropertyType, Scalar, Value, unless_cancelled};
 use nakshi_store::export::ExportSource;
@@ -11,13 +11,13 @@ use nakshi_store::{Error, Result};
 const LABELS: &str = "labels";
 
 /// Writes both files.
-pub(super) fn write(source: &ExportSource<'_>, folder: &OutputFolder<'_>) -> Result<WrittenTables> {
+pub(super) fn write(source: &ExportSource<'_>, folder: &OutputFolder<'_>) -> Result<Written> {
     let graph = snapshot(source, None)?;
     let done = nodes(source, &graph, folder)
         .and_then(|nodes| Ok((nodes, edges(source, &graph, folder)?)))
         .map_err(|error| source.hooks.check().err().unwrap_or(error));
-    let (_, (nodes, (edges, lines))) = unless_cancelled(graph, done)?;
-    Ok(WrittenTables { edges, multiline: nodes || lines })
+    let (_, (nodes, edges)) = unless_cancelled(graph, done)?;
+    Ok(Written { multiline: nodes || edges.multiline, ..edges })
 }
 
 fn named(columns: &PropertyColumns<'_>, header: &mut Vec<String>) -> Result<()> {
@@ -68,7 +68,7 @@ fn edges(
     source: &ExportSource<'_>,
     graph: &PropertyGraph,
     folder: &OutputFolder<'_>,
-) -> Result<(u64, bool)> {
+) -> Result<Written> {
     let specs = graph.edge_properties();
     if specs.iter().any(|spec| spec.name == TIME) {
         return Err(Error::Invalid(format!(
@@ -91,5 +91,5 @@ fn edges(
         csv.end_row()?;
         steps.next()
     })?;
-    Ok((steps.done(), csv.finish()?))
+    Ok(Written { edges: steps.done(), multiline: csv.finish()? })
 }
