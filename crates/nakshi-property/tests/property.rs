@@ -254,12 +254,8 @@ fn check_values(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseErro
                 .filter(|(_, other)| other.get(name) == Some(value))
                 .map(|(v, _)| *v)
                 .collect();
-            let mut ids: Vec<u32> = graph
-                .get_node_ids(&[(name, value.clone().into())])
-                .unwrap()
-                .iter()
-                .map(number)
-                .collect();
+            let found = graph.get_node_ids(&[(name, value.clone().into())]).unwrap();
+            let mut ids: Vec<u32> = found.iter().map(number).collect();
             expected.sort_unstable();
             ids.sort_unstable();
             prop_assert_eq!(ids, expected);

@@ -10,6 +10,7 @@ use nakshi_property::{
 };
 use nakshi_store::{Error, ExternalId, Result};
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 use super::model::{Edge, Step, change, changes, compare, edge, edge_id, id, start};
 use super::open;
@@ -230,9 +231,11 @@ fn threads(f: impl Fn(u32) + Sync) {
     });
 }
 
-/// A store whose nodes 0 to 7 have a version 0, a balance and an empty history, with a node 100.
-fn prepared(home: &Path) -> Arc<PropertyStore> {
-    let path = home.join("g.nakshi");
+/// A store whose nodes 0 to 7 have a version 0, a balance and an empty history, with a node 100; its
+/// folder is removed with the first result.
+fn prepared() -> (TempDir, Arc<PropertyStore>) {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
     start(&path, &[]);
     let store = shared(&path);
     let history = |v| Change::UpdateNode {
@@ -245,7 +248,7 @@ fn prepared(home: &Path) -> Arc<PropertyStore> {
     made.push(Change::AppendNode { id: id(100), properties: Vec::new() });
     made.extend([link(0, 1), link(1, 2), link(2, 3), link(3, 0)]);
     store.commit(&made).unwrap();
-    store
+    (home, store)
 }
 
 /// How often each thread repeats its transaction.
@@ -261,8 +264,7 @@ fn twice<T>(transaction: &Transaction, f: impl Fn(&PropertyGraph) -> Result<T>) 
 /// C and RB: a transaction is there as a whole, or not at all.
 #[test]
 fn atomicity() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     threads(|thread| {
         for i in 0..TIMES {
             let node = 1000 * (thread + 1) + i;
@@ -286,8 +288,7 @@ fn atomicity() {
 /// G0 and LU: no write is overwritten by a transaction that has not seen it.
 #[test]
 fn dirty_writes_and_lost_updates() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     threads(|thread| {
         for i in 0..TIMES {
             store
@@ -311,8 +312,7 @@ fn dirty_writes_and_lost_updates() {
 /// G1a and G1b: nobody reads what is rolled back, and nobody reads what is written over.
 #[test]
 fn aborted_and_intermediate_reads() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     threads(|thread| {
         for i in 0..TIMES {
             if thread % 2 == 0 {
@@ -336,8 +336,7 @@ fn aborted_and_intermediate_reads() {
 /// G1c and WS: no two transactions read before each other, or each after the other.
 #[test]
 fn circular_flow_and_write_skew() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     let next = AtomicU64::new(1);
     let seen = std::sync::Mutex::new(Vec::new());
     threads(|thread| {
@@ -383,8 +382,7 @@ fn circular_flow_and_write_skew() {
 /// IMP, PMP, OTV and FR: a transaction reads one state.
 #[test]
 fn reads_of_one_state() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     let cycle = |graph: &PropertyGraph| {
         let mut v = id(0);
         let mut versions = Vec::new();
@@ -430,8 +428,7 @@ fn reads_of_one_state() {
 /// One of many transactions that look for a name makes the node, and the others find it.
 #[test]
 fn a_name_is_given_once() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     let made = AtomicU64::new(0);
     threads(|thread| {
         for i in 0..TIMES {
@@ -455,8 +452,7 @@ fn a_name_is_given_once() {
 /// Seen red without turns: the long one gave up after 100 conflicts.
 #[test]
 fn nobody_starves() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     let stop = super::Flag::default();
     std::thread::scope(|scope| {
         let short = || {
@@ -481,8 +477,7 @@ fn nobody_starves() {
 /// Transactions that share nothing do not hinder each other: also not at one hub, or in one search.
 #[test]
 fn what_does_not_meet_commits() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     let named = |name: &str| [("name", Condition::from(Value::String(name.into())))];
     let make = |v, name: &str| Change::AppendNode {
         id: id(v),
@@ -621,8 +616,7 @@ fn plain(source: u32, target: u32) -> Edge {
 /// without the key of its existence.
 #[test]
 fn a_node_comes_back() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     store.commit(&[Change::DeleteNode { id: id(7) }]).unwrap();
     let mut transaction = store.transaction().unwrap();
     assert!(!transaction.graph().has_node(&id(7)).unwrap());
@@ -634,8 +628,7 @@ fn a_node_comes_back() {
 /// A compaction numbers the nodes anew, so a transaction that began before it runs again.
 #[test]
 fn a_compaction_is_a_conflict() {
-    let home = tempfile::tempdir().unwrap();
-    let store = prepared(home.path());
+    let (_home, store) = prepared();
     let mut transaction = store.transaction().unwrap();
     transaction.apply(set(0, "version", 5)).unwrap();
     store.compact(&super::options(), &nakshi_store::import::Hooks::default()).unwrap();
@@ -655,8 +648,8 @@ fn a_compaction_is_a_conflict() {
 /// conflict otherwise.
 #[test]
 fn a_reader_begins_and_becomes_the_writer() {
-    let home = tempfile::tempdir().unwrap();
-    drop(prepared(home.path()));
+    let (home, before) = prepared();
+    drop(before);
     let path = home.path().join("g.nakshi");
     let store = Arc::new(open(&path));
     let mut transaction = store.transaction().unwrap();
