@@ -8,11 +8,11 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIt
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use super::ids::{IdBatch, IdValues};
-use super::{VertexLookup, range};
+use super::{Latest, VertexLookup, range};
 use crate::Result;
 use nakshi_engine::lookup::NeighborLists;
 use nakshi_engine::{self as engine, Bitmap, Context, Direction, VertexId};
-use nakshi_property::{Along, PropertyGraph};
+use nakshi_property::Along;
 use nakshi_store::ColumnType;
 use nakshi_store::import::{Hooks, ImportOptions, Input, Report, import};
 
@@ -22,6 +22,16 @@ struct Pairs {
     sources: Vec<VertexId>,
     targets: Vec<VertexId>,
     weights: Option<Vec<f64>>,
+}
+
+impl Pairs {
+    fn append(&mut self, mut more: Pairs) {
+        self.sources.append(&mut more.sources);
+        self.targets.append(&mut more.targets);
+        if let Some(mut weights) = more.weights {
+            self.weights.get_or_insert_default().append(&mut weights);
+        }
+    }
 }
 
 /// Edges in the users' ids.
@@ -68,12 +78,13 @@ impl VertexLookup {
         &self,
         ids: Option<&IdBatch>,
         along: Along,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<EdgeTable> {
         let Some(ids) = ids else {
             let all = self.all(latest)?;
-            let lists = self.weighted_lists(&all, Along::Out, latest, cx)?;
+            self.check_weights(latest)?;
+            let lists = self.lists_of(&all, Along::Out, latest, cx)?;
             let once = !self.store.directed();
             let pairs = pairs(&all, &lists, |u, v| !once || u <= v, cx)?;
             return self.table(pairs, latest);
@@ -87,16 +98,13 @@ impl VertexLookup {
         };
         for &direction in directions {
             let along = if direction == Direction::In { Along::In } else { Along::Out };
-            let lists = self.weighted_lists(&vertices, along, latest, cx)?;
+            self.check_weights(latest)?;
+            let lists = self.lists_of(&vertices, along, latest, cx)?;
             let mut found = pairs(&vertices, &lists, |_, _| true, cx)?;
             if direction == Direction::In {
                 std::mem::swap(&mut found.sources, &mut found.targets);
             }
-            table.sources.append(&mut found.sources);
-            table.targets.append(&mut found.targets);
-            if let Some(mut weights) = found.weights {
-                table.weights.get_or_insert_default().append(&mut weights);
-            }
+            table.append(found);
         }
         self.table(table, latest)
     }
@@ -110,7 +118,7 @@ impl VertexLookup {
         center: &IdBatch,
         (radius, limit): (u64, usize),
         along: Along,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Vec<VertexId>> {
         let mut found = self.vertices(center, latest, cx)?;
@@ -144,7 +152,7 @@ impl VertexLookup {
         vertices: &[VertexId],
         destination: &FilePath,
         options: &ImportOptions,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         (cx, hooks): (&Context, &Hooks),
     ) -> Result<Report> {
         let mut members = vertices.to_vec();
@@ -173,12 +181,7 @@ impl VertexLookup {
     }
 
     /// The edges between vertices, which ascend; an undirected one once.
-    fn between(
-        &self,
-        members: &[VertexId],
-        latest: Option<&PropertyGraph>,
-        cx: &Context,
-    ) -> Result<EdgeTable> {
+    fn between(&self, members: &[VertexId], latest: Latest<'_>, cx: &Context) -> Result<EdgeTable> {
         let last = members.last().map_or(0, |&last| last as usize);
         let mut inside = Bitmap::new(last + 1);
         members.iter().for_each(|&v| inside.set(v as usize));
@@ -187,13 +190,10 @@ impl VertexLookup {
         let mut table = Pairs::default();
         // The lists of a batch are in memory at one time, and what they have inside.
         for batch in members.chunks(super::BATCH) {
-            let lists = self.weighted_lists(batch, Along::Out, latest, cx)?;
-            let mut found = pairs(batch, &lists, |u, v| has(v) && (!once || u <= v), cx)?;
-            table.sources.append(&mut found.sources);
-            table.targets.append(&mut found.targets);
-            if let Some(mut weights) = found.weights {
-                table.weights.get_or_insert_default().append(&mut weights);
-            }
+            self.check_weights(latest)?;
+            let lists = self.lists_of(batch, Along::Out, latest, cx)?;
+            let found = pairs(batch, &lists, |u, v| has(v) && (!once || u <= v), cx)?;
+            table.append(found);
         }
         if self.lists.needs().column.is_some() {
             table.weights.get_or_insert_default();
@@ -202,7 +202,7 @@ impl VertexLookup {
     }
 
     /// All vertices, ascending by id.
-    fn all(&self, latest: Option<&PropertyGraph>) -> Result<Vec<VertexId>> {
+    fn all(&self, latest: Latest<'_>) -> Result<Vec<VertexId>> {
         let mut all = self.store.ids()?.internal_by_rank()?;
         if let Some(graph) = latest {
             all.retain(|&v| graph.is_alive(v));
@@ -213,20 +213,15 @@ impl VertexLookup {
         Ok(all)
     }
 
-    fn weighted_lists(
-        &self,
-        vertices: &[VertexId],
-        along: Along,
-        latest: Option<&PropertyGraph>,
-        cx: &Context,
-    ) -> Result<NeighborLists<VertexId>> {
-        if latest.is_some() && self.lists.needs().column.is_some() {
-            return Err(super::no_weights());
+    /// Refuses weights after commits that the files do not have.
+    fn check_weights(&self, latest: Latest<'_>) -> Result<()> {
+        match latest {
+            Some(_) if self.lists.needs().column.is_some() => Err(super::no_weights()),
+            _ => Ok(()),
         }
-        self.lists_of(vertices, along, latest, cx)
     }
 
-    fn table(&self, pairs: Pairs, latest: Option<&PropertyGraph>) -> Result<EdgeTable> {
+    fn table(&self, pairs: Pairs, latest: Latest<'_>) -> Result<EdgeTable> {
         let kind = self.lists.graph().weight_kind();
         Ok(EdgeTable {
             sources: self.values(&pairs.sources, latest)?,

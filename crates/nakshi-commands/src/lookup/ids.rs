@@ -1,5 +1,6 @@
 //! Ids of a request, and ids of an answer.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::builder::{LargeBinaryBuilder, LargeStringBuilder};
@@ -99,6 +100,21 @@ impl Form {
     }
 }
 
+/// Ids as integers: as `plain` has them, else as their text says.
+fn integers<T: FromStr>(
+    ids: impl ExactSizeIterator<Item = Result<ExternalId>>,
+    plain: impl Fn(&ExternalId) -> Option<T>,
+) -> Result<Vec<T>> {
+    let mut all = Vec::with_capacity(ids.len());
+    for id in ids {
+        let id = id?;
+        let value = plain(&id).or_else(|| id.to_string().parse().ok());
+        let odd = || Error::Invalid(format!("{id} is no id of this graph's kind"));
+        all.push(value.ok_or_else(odd)?);
+    }
+    Ok(all)
+}
+
 impl IdValues {
     /// Ids in this form.
     ///
@@ -108,31 +124,16 @@ impl IdValues {
         form: Form,
         ids: impl ExactSizeIterator<Item = Result<ExternalId>>,
     ) -> Result<IdValues> {
-        let odd = |id: &ExternalId| Error::Invalid(format!("{id} is no id of this graph's kind"));
         Ok(match form {
-            Form::Signed => {
-                let mut all = Vec::with_capacity(ids.len());
-                for id in ids {
-                    let id = id?;
-                    all.push(match &id {
-                        ExternalId::I64(id) => *id,
-                        ExternalId::U64(value) => i64::try_from(*value).map_err(|_| odd(&id))?,
-                        _ => id.to_string().parse().map_err(|_| odd(&id))?,
-                    });
-                }
-                IdValues::Signed(all)
-            }
-            Form::Unsigned => {
-                let mut all = Vec::with_capacity(ids.len());
-                for id in ids {
-                    let id = id?;
-                    all.push(match &id {
-                        ExternalId::U64(id) => *id,
-                        _ => id.to_string().parse().map_err(|_| odd(&id))?,
-                    });
-                }
-                IdValues::Unsigned(all)
-            }
+            Form::Signed => IdValues::Signed(integers(ids, |id| match id {
+                ExternalId::I64(id) => Some(*id),
+                ExternalId::U64(id) => i64::try_from(*id).ok(),
+                _ => None,
+            })?),
+            Form::Unsigned => IdValues::Unsigned(integers(ids, |id| match id {
+                ExternalId::U64(id) => Some(*id),
+                _ => None,
+            })?),
             Form::Text | Form::Big => {
                 let mut all = LargeStringBuilder::with_capacity(ids.len(), 0);
                 for id in ids {

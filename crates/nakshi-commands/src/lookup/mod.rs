@@ -33,6 +33,9 @@ const BRIEF: usize = 16;
 /// Unknown ids that an error names.
 const EXAMPLES: usize = 5;
 
+/// The graph after its last commit, where a request is answered from that and not from the files alone.
+type Latest<'a> = Option<&'a PropertyGraph>;
+
 /// The lists of the vertices of a request.
 #[derive(Debug, Clone)]
 pub struct Neighborhoods {
@@ -142,7 +145,7 @@ impl VertexLookup {
     pub fn vertices(
         &self,
         ids: &IdBatch,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Vec<VertexId>> {
         let (found, missing) = self.find(ids, latest, cx)?;
@@ -153,12 +156,7 @@ impl VertexLookup {
     ///
     /// # Errors
     /// Damage; cancellation.
-    pub fn contains(
-        &self,
-        ids: &IdBatch,
-        latest: Option<&PropertyGraph>,
-        cx: &Context,
-    ) -> Result<Vec<bool>> {
+    pub fn contains(&self, ids: &IdBatch, latest: Latest<'_>, cx: &Context) -> Result<Vec<bool>> {
         let (_, missing) = self.find(ids, latest, cx)?;
         let mut found = vec![true; ids.len()];
         for at in missing {
@@ -173,7 +171,7 @@ impl VertexLookup {
     fn find(
         &self,
         ids: &IdBatch,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<(Vec<VertexId>, Vec<usize>)> {
         let mut vertices = zeroed::<u32>(ids.len(), "vertices")?;
@@ -202,7 +200,7 @@ impl VertexLookup {
     fn find_some(
         &self,
         ids: &IdBatch,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         from: usize,
         slots: &[AtomicU32],
     ) -> engine::Result<Vec<usize>> {
@@ -236,11 +234,7 @@ impl VertexLookup {
     ///
     /// # Errors
     /// A vertex that is not there; damage.
-    pub fn values(
-        &self,
-        vertices: &[VertexId],
-        latest: Option<&PropertyGraph>,
-    ) -> Result<IdValues> {
+    pub fn values(&self, vertices: &[VertexId], latest: Latest<'_>) -> Result<IdValues> {
         if let Some(graph) = latest {
             let all = || vertices.iter().map(|&v| Ok(graph.id_of(v)?));
             // The log may have integers that those of the files leave no room for.
@@ -264,7 +258,7 @@ impl VertexLookup {
         &self,
         ids: &IdBatch,
         vertices: &[VertexId],
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
     ) -> Result<IdValues> {
         match ids {
             IdBatch::Signed(ids) if latest.is_none() && self.form == Form::Signed => {
@@ -279,7 +273,7 @@ impl VertexLookup {
         &self,
         vertices: &[VertexId],
         along: Along,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<NeighborLists<VertexId>> {
         let one = |direction| match latest {
@@ -300,7 +294,7 @@ impl VertexLookup {
         &self,
         ids: &IdBatch,
         along: Along,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Neighborhoods> {
         let vertices = self.vertices(ids, latest, cx)?;
@@ -334,7 +328,7 @@ impl VertexLookup {
         &self,
         vertices: Vec<VertexId>,
         found: NeighborLists<VertexId>,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
     ) -> Result<Neighborhoods> {
         let targets = self.values(&found.targets, latest)?;
         Ok(Neighborhoods { vertices, offsets: found.offsets, targets, weights: found.weights })
@@ -348,7 +342,7 @@ impl VertexLookup {
         &self,
         ids: &IdBatch,
         along: Along,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Vec<u64>> {
         let vertices = self.vertices(ids, latest, cx)?;
@@ -374,7 +368,7 @@ impl VertexLookup {
         &self,
         sources: &IdBatch,
         targets: &IdBatch,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Vec<u8>> {
         if sources.len() != targets.len() {
@@ -400,7 +394,7 @@ impl VertexLookup {
         ids: &IdBatch,
         along: Along,
         sampling: Sampling,
-        latest: Option<&PropertyGraph>,
+        latest: Latest<'_>,
         cx: &Context,
     ) -> Result<Neighborhoods> {
         let vertices = self.vertices(ids, latest, cx)?;
@@ -427,12 +421,7 @@ impl VertexLookup {
     /// # Errors
     /// As [`VertexLookup::neighbors`]; a negative weight on the way; weights after commits that the files
     /// do not have.
-    pub fn path(
-        &self,
-        ends: &IdBatch,
-        latest: Option<&PropertyGraph>,
-        cx: &Context,
-    ) -> Result<Option<Path>> {
+    pub fn path(&self, ends: &IdBatch, latest: Latest<'_>, cx: &Context) -> Result<Option<Path>> {
         let ends = self.vertices(ends, latest, cx)?;
         let &[from, to] = ends.as_slice() else {
             return Err(engine::Error::parameter("ends", "a path has two ends").into());
