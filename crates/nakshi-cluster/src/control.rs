@@ -30,7 +30,7 @@ pub(crate) enum Command {
 }
 
 /// Part of one server in a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunCommand {
     pub(crate) server: usize,
     pub(crate) addresses: Vec<String>,
@@ -43,20 +43,26 @@ pub(crate) struct RunCommand {
 }
 
 /// Parameters of a run that all its servers share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ClusterJob {
     pub(crate) id: u64,
     pub(crate) input: GraphInput,
     pub(crate) task: Task,
-    /// Computation workers of each server.
-    pub(crate) threads: usize,
-    /// Communication workers of each server.
-    pub(crate) senders: usize,
-    /// Bytes that a server may use.
-    pub(crate) memory: Option<u64>,
+    pub(crate) limits: ServerLimits,
     pub(crate) checkpoints: Option<Checkpoints>,
     /// Time after which a silent peer is lost.
     pub(crate) peer_timeout: Duration,
+}
+
+/// What each server of a run may use.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct ServerLimits {
+    /// Computation workers.
+    pub(crate) threads: usize,
+    /// Communication workers.
+    pub(crate) senders: usize,
+    /// Bytes of memory.
+    pub(crate) memory: Option<u64>,
 }
 
 /// Report of a server to the front-end.

@@ -10,7 +10,7 @@ use nakshi_engine::{Context, Graph, Outcome};
 use serde::Serialize;
 
 use crate::checkpoint::{RecoveryState, complete, remove};
-use crate::control::{ClusterJob, Command, Lines, Report, RunCommand, say};
+use crate::control::{ClusterJob, Command, Lines, Report, RunCommand, ServerLimits, say};
 use crate::exchange::Counters;
 use crate::exchange::greeting::{GREETING_TIMEOUT, Peer as Greeted};
 use crate::exchange::sockets::{Check, Unheard, dial, greet, hear};
@@ -168,9 +168,11 @@ pub fn run(
         id: job_id(),
         input,
         task: task.clone(),
-        threads: settings.threads.max(1),
-        senders: settings.senders,
-        memory: settings.memory,
+        limits: ServerLimits {
+            threads: settings.threads.max(1),
+            senders: settings.senders,
+            memory: settings.memory,
+        },
         checkpoints: settings.checkpoints.clone(),
         peer_timeout: settings.peer_timeout,
     };

@@ -335,9 +335,10 @@ impl WorkerSession<'_> {
     ) -> Result<TaskResult> {
         let RunRequest { run, abort, stop } = asked;
         let RunCommand { server, addresses, job, epoch, start, seconds } = run;
+        let limits = job.limits;
         let until = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-        let cx = Context::new().with_threads(job.threads).with_cancel(stop.clone());
-        let cx = cx.with_memory(job.memory).with_mode(EngineMode::Ssd);
+        let cx = Context::new().with_threads(limits.threads).with_cancel(stop.clone());
+        let cx = cx.with_memory(limits.memory).with_mode(EngineMode::Ssd);
         let cx = cx.with_progress(Arc::clone(&self.loading) as Arc<dyn Progress>);
         let open = |path: &Path| -> Result<Graph> {
             let store = Store::open(path, &OpenOptions::default());
@@ -359,10 +360,10 @@ impl WorkerSession<'_> {
             StepReporter { server: self, every, done: Vec::new(), saved: Vec::new(), told: None };
         let mut watch = |done: &Superstep, state: &RecoveryState| steps.add(*done, state);
         let budget = MemoryBudget {
-            memory: job.memory,
+            memory: limits.memory,
             folder: std::env::temp_dir(),
             value: job.task.value_bytes(),
-            threads: job.threads,
+            threads: limits.threads,
         };
         let found = job.task.run(ServerTask {
             input: &job.input,
@@ -371,7 +372,7 @@ impl WorkerSession<'_> {
             budget: &budget,
             kept,
             session: &mut session,
-            terms: Terms { senders: job.senders, steps: None, until },
+            terms: Terms { senders: limits.senders, steps: None, until },
             cx: &cx,
             // As with heartbeats.
             loaded: &|| drop(self.tell(&Report::Loaded)),

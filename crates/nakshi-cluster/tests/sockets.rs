@@ -118,22 +118,11 @@ fn disturbed(
 ) -> Result<(Outcome, Servers), Error> {
     let graph = graph(store);
     let given = Given::Store(store.path(), &graph);
-    let ran = disturbed_on(given, task, servers, settings, disturb)?;
+    let ran = disturbed_twice(given, task, servers, settings, disturb, &mut |_, _| {})?;
     Ok((ran.outcome, ran.servers))
 }
 
-/// As [`disturbed`], on the graph of a store or a file.
-fn disturbed_on(
-    given: Given<'_>,
-    task: &Task,
-    servers: usize,
-    settings: &Settings,
-    disturb: &mut dyn FnMut(u32, &[Server]),
-) -> Result<Ran, Error> {
-    disturbed_twice(given, task, servers, settings, disturb, &mut |_, _| {})
-}
-
-/// As [`disturbed_on`]; `again` is called when servers have been replaced, with all of them, and may
+/// As [`disturbed`], on the graph of a store or a file; `again` is called when servers have been replaced, with all of them, and may
 /// lose some too.
 fn disturbed_twice(
     given: Given<'_>,

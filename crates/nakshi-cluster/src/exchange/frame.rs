@@ -1,17 +1,21 @@
 //! Headers of frames.
 
-/// Header in front of the body of a frame.
+/// A round of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrameHeader {
-    /// The run it belongs to.
+pub(super) struct Round {
     pub(super) job: u64,
     /// Counts how often the run was taken up again.
     pub(super) epoch: u32,
-    pub(super) from: u32,
-    pub(super) to: u32,
-    /// Number of the round.
-    pub(super) round: u64,
-    /// Number of the frame among those of the round from this server to that.
+    pub(super) number: u64,
+}
+
+/// Header in front of the body of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameHeader {
+    pub(super) round: Round,
+    /// The servers that the frame goes from and to.
+    pub(super) ends: (u32, u32),
+    /// Number of the frame among those of the round between these servers.
     pub(super) number: u32,
     pub(super) kind: FrameKind,
 }
@@ -43,9 +47,9 @@ impl FrameHeader {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(&self.job.to_le_bytes());
-        bytes.extend_from_slice(&self.round.to_le_bytes());
-        for number in [self.epoch, self.from, self.to, self.number] {
+        bytes.extend_from_slice(&self.round.job.to_le_bytes());
+        bytes.extend_from_slice(&self.round.number.to_le_bytes());
+        for number in [self.round.epoch, self.ends.0, self.ends.1, self.number] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         let kind = match self.kind {
@@ -81,11 +85,12 @@ impl FrameHeader {
             _ => return None,
         };
         let header = FrameHeader {
-            job: u64::from_le_bytes(*job),
-            round: u64::from_le_bytes(*round),
-            epoch: u32::from_le_bytes(epoch),
-            from: u32::from_le_bytes(from),
-            to: u32::from_le_bytes(to),
+            round: Round {
+                job: u64::from_le_bytes(*job),
+                epoch: u32::from_le_bytes(epoch),
+                number: u64::from_le_bytes(*round),
+            },
+            ends: (u32::from_le_bytes(from), u32::from_le_bytes(to)),
             number: u32::from_le_bytes(number),
             kind,
         };
@@ -100,11 +105,8 @@ mod tests {
     #[test]
     fn every_bit_of_a_frame_counts() {
         let header = FrameHeader {
-            job: 7,
-            epoch: 2,
-            from: 3,
-            to: 1,
-            round: 9,
+            round: Round { job: 7, epoch: 2, number: 9 },
+            ends: (3, 1),
             number: 4,
             kind: FrameKind::Body,
         };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::Transport;
-use super::frame::{FrameHeader, FrameKind, HEADER};
+use super::frame::{FrameHeader, FrameKind, HEADER, Round};
 use crate::{Error, Result};
 
 /// Counts of frames that a session has sent and refused.
@@ -31,9 +31,7 @@ struct Arrived {
 /// Sends frames in rounds that all servers go through together.
 pub struct Session {
     transport: Box<dyn Transport>,
-    job: u64,
-    epoch: u32,
-    round: u64,
+    round: Round,
     counters: Counters,
     /// Frames of the next round that came before this one was over.
     early: Vec<Vec<u8>>,
@@ -43,7 +41,7 @@ impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("server", &self.server())
-            .field("round", &self.round)
+            .field("round", &self.round.number)
             .field("counters", &self.counters)
             .finish_non_exhaustive()
     }
@@ -69,9 +67,7 @@ impl Session {
     pub fn new(transport: Box<dyn Transport>, job: u64, epoch: u32) -> Self {
         Session {
             transport,
-            job,
-            epoch,
-            round: 0,
+            round: Round { job, epoch, number: 0 },
             counters: Counters::default(),
             early: Vec::new(),
         }
@@ -171,7 +167,7 @@ impl Session {
     fn header(&self, to: usize, number: u32, kind: FrameKind) -> FrameHeader {
         // A partition has at most 2^16 servers.
         let (from, to) = (self.server() as u32, to as u32);
-        FrameHeader { job: self.job, epoch: self.epoch, from, to, round: self.round, number, kind }
+        FrameHeader { round: self.round, ends: (from, to), number, kind }
     }
 
     /// Takes what arrives until the round is over; whether another server has more.
@@ -180,23 +176,25 @@ impl Session {
         arrived.resize_with(self.servers(), Arrived::default);
         let (mut early, mut more) = (Vec::new(), false);
         let waiting = std::mem::take(&mut self.early);
-        let (me, job, epoch, round) = (self.server(), self.job, self.epoch, self.round);
+        let (me, round) = (self.server(), self.round);
+        let attempt = |round: Round| (round.job, round.epoch);
         let counters = &mut self.counters;
         let mut take = |frame: &[u8]| {
             let Some((header, body)) = FrameHeader::open(frame) else {
                 let what = "its checksum does not fit".into();
                 return Err(Error::Damaged { server: None, what });
             };
-            if (header.job, header.epoch) != (job, epoch) || header.round < round {
+            let late = header.round.number < round.number;
+            if late || attempt(header.round) != attempt(round) {
                 counters.late += 1;
                 return Ok(());
             }
-            if header.round > round {
+            if header.round.number > round.number {
                 early.push(frame.to_vec());
                 return Ok(());
             }
-            let from = header.from as usize;
-            let place = arrived.get_mut(from).filter(|_| header.to as usize == me && from != me);
+            let (from, to) = (header.ends.0 as usize, header.ends.1 as usize);
+            let place = arrived.get_mut(from).filter(|_| to == me && from != me);
             let place = place.ok_or_else(|| Error::damaged(from, "it is not for this server"))?;
             match header.kind {
                 FrameKind::End { more: its } => {
@@ -219,11 +217,11 @@ impl Session {
                 Some(stated) if u64::from(stated) == found => {}
                 stated => {
                     let sent = stated.map_or(found + 1, u64::from);
-                    return Err(Error::Missing { round, server, found, sent });
+                    return Err(Error::Missing { round: round.number, server, found, sent });
                 }
             }
         }
-        self.round += 1;
+        self.round.number += 1;
         Ok(more)
     }
 }
