@@ -28,6 +28,13 @@ macro_rules! on_list {
     };
 }
 
+/// Writes the types of a program: `types!(State = u32, Message = (), Scratch = ());`.
+macro_rules! types {
+    ($($(#[$doc:meta])* $name:ident = $type:ty),*) => {
+        $($(#[$doc])* type $name = $type;)*
+    };
+}
+
 mod config;
 mod engine;
 mod frontier;

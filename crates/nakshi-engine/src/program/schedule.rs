@@ -315,6 +315,17 @@ pub(super) fn words_of(frontier: &Frontier) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// The grid, the frontier and the cursors of a graph.
+    fn set_up(
+        vertices: usize,
+        workers: usize,
+        shift: Option<u32>,
+        block: u32,
+    ) -> (Grid, Frontier, Cursors) {
+        let grid = Grid::new(vertices, workers, 64, shift);
+        (grid, Frontier::new(vertices, block), Cursors::new(grid, workers))
+    }
+
     fn drain(
         cursors: &Cursors,
         queue: &Queue,
@@ -328,9 +339,7 @@ mod tests {
 
     #[test]
     fn one_worker_goes_up_and_down() {
-        let grid = Grid::new(10_000, 1, 64, Some(8));
-        let frontier = Frontier::new(10_000, 8);
-        let cursors = Cursors::new(grid, 1);
+        let (grid, frontier, cursors) = set_up(10_000, 1, Some(8), 8);
         for iteration in 0..3 {
             frontier.fill();
             cursors.reset();
@@ -348,9 +357,7 @@ mod tests {
 
     #[test]
     fn own_partitions_first_then_the_others() {
-        let grid = Grid::new(10_000, 3, 64, Some(6));
-        let frontier = Frontier::new(10_000, 6);
-        let cursors = Cursors::new(grid, 3);
+        let (grid, frontier, cursors) = set_up(10_000, 3, Some(6), 6);
         for worker in 0..3 {
             let order: Vec<usize> =
                 (0..grid.partitions()).map(|k| cursors.partition(worker, k).unwrap()).collect();
@@ -371,9 +378,7 @@ mod tests {
 
     #[test]
     fn custom_orders() {
-        let grid = Grid::new(1000, 1, 64, None);
-        let frontier = Frontier::new(1000, 6);
-        let cursors = Cursors::new(grid, 1);
+        let (grid, frontier, cursors) = set_up(1000, 1, None, 6);
         frontier.fill();
         let queue = plan(&Order::Key, &frontier, grid, 0, |v| u64::from(v % 10));
         let got = drain(&cursors, &queue, &frontier, 0);

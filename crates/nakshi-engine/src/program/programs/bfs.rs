@@ -17,9 +17,7 @@ pub struct Bfs {
 }
 
 impl VertexProgram for Bfs {
-    type State = u32;
-    type Message = ();
-    type Scratch = ();
+    types!(State = u32, Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out])

@@ -20,9 +20,7 @@ pub struct Label {
 }
 
 impl VertexProgram for Components {
-    type State = Label;
-    type Message = VertexId;
-    type Scratch = ();
+    types!(State = Label, Message = VertexId, Scratch = ());
     const COMBINES: bool = true;
 
     fn needs(&self) -> ProgramNeeds {

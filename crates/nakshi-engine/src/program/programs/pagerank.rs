@@ -66,10 +66,12 @@ impl PageRank {
 }
 
 impl VertexProgram for PageRank {
-    type State = Rank;
-    type Message = u64;
-    /// The change that is being passed on.
-    type Scratch = u64;
+    types!(
+        State = Rank,
+        Message = u64,
+        /// The change that is being passed on.
+        Scratch = u64
+    );
     const COMBINES: bool = true;
 
     fn needs(&self) -> ProgramNeeds {

@@ -51,10 +51,12 @@ impl ScanStatistics {
 }
 
 impl VertexProgram for ScanStatistics {
-    /// The statistic, if it was computed.
-    type State = Option<u64>;
-    type Message = ();
-    type Scratch = Locality;
+    types!(
+        /// The statistic, if it was computed.
+        State = Option<u64>,
+        Message = (),
+        Scratch = Locality
+    );
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds { degrees: vec![Direction::Out], ..ProgramNeeds::lists(&[Direction::Out]) }

@@ -44,7 +44,6 @@ impl Triangles {
     }
 
     fn own_list(
-        &self,
         me: &mut Vertex<Self>,
         list: &EdgeList<'_>,
         cx: &mut RunContext<'_, Self>,
@@ -67,9 +66,7 @@ impl Triangles {
 }
 
 impl VertexProgram for Triangles {
-    type State = u64;
-    type Message = u64;
-    type Scratch = Corner;
+    types!(State = u64, Message = u64, Scratch = Corner);
     const COMBINES: bool = true;
 
     fn needs(&self) -> ProgramNeeds {
@@ -91,7 +88,7 @@ impl VertexProgram for Triangles {
 
     on_list!(self, me, list, cx => {
         if list.vertex() == me.id() {
-            return self.own_list(me, list, cx);
+            return Self::own_list(me, list, cx);
         }
         let middle = list.vertex();
         let corner = &mut me.scratch;

@@ -97,9 +97,7 @@ impl Bad {
 }
 
 impl VertexProgram for Bad {
-    type State = ();
-    type Message = ();
-    type Scratch = ();
+    types!(State = (), Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out])
@@ -233,9 +231,7 @@ fn too_small_a_budget_and_a_missing_column_say_so() {
 struct Columned;
 
 impl VertexProgram for Columned {
-    type State = ();
-    type Message = ();
-    type Scratch = ();
+    types!(State = (), Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds { column: Some("price".into()), ..ProgramNeeds::default() }

@@ -28,9 +28,7 @@ impl<const COMBINED: bool> Post<COMBINED> {
 type Mail = (u64, bool);
 
 impl<const COMBINED: bool> VertexProgram for Post<COMBINED> {
-    type State = Mail;
-    type Message = u64;
-    type Scratch = ();
+    types!(State = Mail, Message = u64, Scratch = ());
     const COMBINES: bool = COMBINED;
 
     fn needs(&self) -> ProgramNeeds {
@@ -127,9 +125,7 @@ struct Spread {
 }
 
 impl VertexProgram for Spread {
-    type State = u32;
-    type Message = ();
-    type Scratch = ();
+    types!(State = u32, Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out])
@@ -180,9 +176,7 @@ struct Threshold {
 }
 
 impl VertexProgram for Threshold {
-    type State = ();
-    type Message = ();
-    type Scratch = ();
+    types!(State = (), Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::default()

@@ -56,9 +56,7 @@ impl Exact {
 }
 
 impl VertexProgram for Exact {
-    type State = u32;
-    type Message = u32;
-    type Scratch = ();
+    types!(State = u32, Message = u32, Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out])
@@ -145,9 +143,7 @@ struct Lists {
 }
 
 impl VertexProgram for Lists {
-    type State = ();
-    type Message = ();
-    type Scratch = u8;
+    types!(State = (), Message = (), Scratch = u8);
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out, Direction::In])
@@ -234,9 +230,7 @@ struct Walk {
 }
 
 impl VertexProgram for Walk {
-    type State = ();
-    type Message = ();
-    type Scratch = u32;
+    types!(State = (), Message = (), Scratch = u32);
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out])
@@ -286,9 +280,7 @@ struct Ends {
 }
 
 impl VertexProgram for Ends {
-    type State = u32;
-    type Message = ();
-    type Scratch = ();
+    types!(State = u32, Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::default()

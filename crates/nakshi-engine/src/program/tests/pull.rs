@@ -16,8 +16,7 @@ use crate::{CancelToken, Context, Error, Graph, Result, VertexId};
 struct Panics;
 
 impl PullProgram for Panics {
-    type Value = u32;
-    type Output = u32;
+    types!(Value = u32, Output = u32);
 
     fn init(&self, _: &Origin, _: &mut Totals) -> u32 {
         0

@@ -46,9 +46,7 @@ impl Reader {
 }
 
 impl VertexProgram for Reader {
-    type State = ();
-    type Message = ();
-    type Scratch = ();
+    types!(State = (), Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         let column = self.kind.has_column().then(|| "weight".to_owned());

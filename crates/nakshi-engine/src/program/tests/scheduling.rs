@@ -54,9 +54,7 @@ impl Traced {
 }
 
 impl VertexProgram for Traced {
-    type State = u32;
-    type Message = u32;
-    type Scratch = ();
+    types!(State = u32, Message = u32, Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::default()
@@ -248,9 +246,7 @@ struct Crowd {
 }
 
 impl VertexProgram for Crowd {
-    type State = ();
-    type Message = ();
-    type Scratch = ();
+    types!(State = (), Message = (), Scratch = ());
 
     fn needs(&self) -> ProgramNeeds {
         ProgramNeeds::lists(&[Direction::Out])

@@ -18,8 +18,7 @@ fn order(degree: u32, vertex: VertexId) -> (u32, u64, VertexId) {
 }
 
 impl PullProgram for PullColoring {
-    type Value = (u32, u32);
-    type Output = u32;
+    types!(Value = (u32, u32), Output = u32);
     const LINKS: Links = Links::Both;
 
     fn init(&self, origin: &Origin, _: &mut Totals) -> (u32, u32) {

@@ -4,7 +4,8 @@ use crate::error::Result;
 use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
 
 /// All vertices take the most frequent label among their neighbours, of several the least. A neighbour
-/// that is joined both ways counts twice.
+/// that is joined both ways counts twice. A label is the place of an id in the ascending order of the
+/// users' ids.
 #[derive(Clone, Copy, Debug)]
 pub struct PullCommunities {
     /// Rounds at most.
@@ -12,9 +13,7 @@ pub struct PullCommunities {
 }
 
 impl PullProgram for PullCommunities {
-    type Value = u32;
-    /// Place of an id in the ascending order of the users' ids.
-    type Output = u32;
+    types!(Value = u32, Output = u32);
     const LINKS: Links = Links::Both;
 
     fn init(&self, origin: &Origin, _: &mut Totals) -> u32 {

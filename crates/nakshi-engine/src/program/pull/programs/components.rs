@@ -3,14 +3,13 @@
 use crate::error::Result;
 use crate::program::pull::{Links, Origin, PullProgram, PullVertex, Totals};
 
-/// The least rank of an id spreads through a component: it is the component's name.
+/// The least rank of an id spreads through a component: it is the component's name. A rank is
+/// the place of an id in the ascending order of the users' ids.
 #[derive(Clone, Copy, Debug)]
 pub struct PullComponents;
 
 impl PullProgram for PullComponents {
-    type Value = u32;
-    /// Place of an id in the ascending order of the users' ids.
-    type Output = u32;
+    types!(Value = u32, Output = u32);
     const LINKS: Links = Links::Both;
 
     fn init(&self, origin: &Origin, totals: &mut Totals) -> u32 {

@@ -2,10 +2,8 @@
 
 use crate::VertexId;
 use crate::error::Result;
+pub use crate::program::programs::UNREACHED;
 use crate::program::pull::{Origin, PullProgram, PullVertex, Totals};
-
-/// The level of a vertex that is not reached.
-pub const UNREACHED: u32 = u32::MAX;
 
 /// Levels of a breadth-first search: edges from the source.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +13,7 @@ pub struct PullLevels {
 }
 
 impl PullProgram for PullLevels {
-    type Value = u32;
-    type Output = u32;
+    types!(Value = u32, Output = u32);
 
     fn init(&self, origin: &Origin, _: &mut Totals) -> u32 {
         if origin.vertex == self.source { 0 } else { UNREACHED }

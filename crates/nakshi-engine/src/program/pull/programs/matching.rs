@@ -24,8 +24,7 @@ fn weight(u: VertexId, v: VertexId) -> (u64, VertexId, VertexId) {
 }
 
 impl PullProgram for PullMatching {
-    type Value = (u32, u8);
-    type Output = u32;
+    types!(Value = (u32, u8), Output = u32);
     const LINKS: Links = Links::Both;
 
     fn init(&self, _: &Origin, _: &mut Totals) -> (u32, u8) {

@@ -25,8 +25,7 @@ impl PullPageRank {
 }
 
 impl PullProgram for PullPageRank {
-    type Value = f64;
-    type Output = f64;
+    types!(Value = f64, Output = f64);
 
     fn init(&self, origin: &Origin, totals: &mut Totals) -> f64 {
         PullPageRank::share(1.0 / origin.vertices as f64, origin, |mass| totals.add(mass))

@@ -12,8 +12,7 @@ pub struct PullShortestPaths {
 }
 
 impl PullProgram for PullShortestPaths {
-    type Value = f64;
-    type Output = f64;
+    types!(Value = f64, Output = f64);
     const WEIGHTED: bool = true;
 
     fn init(&self, origin: &Origin, _: &mut Totals) -> f64 {

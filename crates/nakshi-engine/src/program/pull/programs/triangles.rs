@@ -18,9 +18,11 @@ fn order(degree: u32, vertex: VertexId) -> (u32, VertexId) {
 }
 
 impl PullProgram for PullTriangles {
-    /// Edges, then triangles; neighbours that come after it.
-    type Value = (u64, Vec<u32>);
-    type Output = u64;
+    types!(
+        /// Edges, then triangles; neighbours that come after it.
+        Value = (u64, Vec<u32>),
+        Output = u64
+    );
     const LINKS: Links = Links::Both;
 
     fn init(&self, origin: &Origin, _: &mut Totals) -> (u64, Vec<u32>) {
