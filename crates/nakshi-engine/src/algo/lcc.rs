@@ -106,15 +106,14 @@ pub(crate) fn neighbourhood_arcs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algo::oracle::sample::{cases, graphs};
+    use crate::algo::oracle::sample::{cases, graphs_and_hubs_first};
     use crate::algo::oracle::triangles as oracle;
     use proptest::prelude::*;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
-        fn equals_the_oracle(sample in graphs(40, 400), hub_first: bool) {
-            let sample = if hub_first { sample.hub_first() } else { sample };
+        fn equals_the_oracle(sample in graphs_and_hubs_first(40, 400)) {
             let expected = oracle::clustering(&sample.adjacency());
             for (graph, cx) in sample.settings() {
                 let found = Lcc {}.run(&graph, &cx).unwrap();

@@ -267,17 +267,16 @@ fn faults_give_the_right_result_or_an_error() {
     assert!(failed > 0 && succeeded > 0, "{failed} failed, {succeeded} succeeded");
 }
 
+/// Reads of which this share is late by `delay`.
+fn late(share: f64, delay: Duration) -> FaultPlan {
+    FaultPlan { seed: 1, delays: share, delay, ..FaultPlan::default() }
+}
+
 /// Seen red with short reads taken for whole ones by a `PagedFile::verify` that accepts them.
 #[test]
 fn slow_reads_are_only_slow() {
     let sample = power_law(5_000, 40_000, true, 2);
-    let plan = FaultPlan {
-        seed: 1,
-        delays: 0.1,
-        delay: Duration::from_millis(20),
-        short: 0.1,
-        ..FaultPlan::default()
-    };
+    let plan = FaultPlan { short: 0.1, ..late(0.1, Duration::from_millis(20)) };
     check_all(&sample, &faulty(&sample, &plan), &Context::new().with_threads(2), 1);
 }
 
@@ -285,13 +284,7 @@ fn slow_reads_are_only_slow() {
 #[test]
 fn cancel_and_deadline_stop_a_slow_scan() {
     let sample = power_law(150_000, 600_000, false, 3);
-    let plan = FaultPlan {
-        seed: 1,
-        delays: 1.0,
-        delay: Duration::from_secs(3600),
-        ..FaultPlan::default()
-    };
-    let graph = faulty(&sample, &plan);
+    let graph = faulty(&sample, &late(1.0, Duration::from_secs(3600)));
     let cx = Context::new().with_threads(2);
     let token = cx.cancel_token().clone();
     let started = Instant::now();

@@ -24,6 +24,12 @@ pub(crate) fn graphs(n: u32, m: usize) -> impl Strategy<Value = Sample> {
     })
 }
 
+/// As [`graphs`], some with the hubs first.
+pub(crate) fn graphs_and_hubs_first(n: u32, m: usize) -> impl Strategy<Value = Sample> {
+    let order = |(sample, first): (Sample, bool)| if first { sample.hub_first() } else { sample };
+    (graphs(n, m), any::<bool>()).prop_map(order)
+}
+
 impl Sample {
     pub(crate) fn graph(&self) -> Graph {
         Graph::from_edges(self.n, &self.edges, self.directed, None).unwrap()
@@ -50,7 +56,7 @@ impl Sample {
 
     /// The same graph with the vertices in descending order of their list entries, as a
     /// degree layout has them.
-    pub(crate) fn hub_first(&self) -> Sample {
+    fn hub_first(&self) -> Sample {
         let mut degrees = vec![0u32; self.n];
         for (u, v) in self.arcs() {
             degrees[u as usize] += 1;

@@ -207,7 +207,7 @@ pub(crate) fn for_each_pair(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algo::oracle::sample::{cases, graphs};
+    use crate::algo::oracle::sample::{cases, graphs_and_hubs_first};
     use crate::algo::oracle::triangles as oracle;
     use proptest::prelude::*;
 
@@ -237,8 +237,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(cases(40)))]
         #[test]
-        fn equals_the_oracle(sample in graphs(40, 300), hub_first: bool) {
-            let sample = if hub_first { sample.hub_first() } else { sample };
+        fn equals_the_oracle(sample in graphs_and_hubs_first(40, 300)) {
             let expected = oracle::per_vertex(&sample.adjacency());
             for (graph, cx) in sample.settings() {
                 let found = Triangles { per_vertex: true, ..Triangles::default() }.run(&graph, &cx).unwrap();
