@@ -15,10 +15,11 @@ use nakshi_store::{Error, ExternalId, OpenOptions, Result, Store};
 use serde::{Deserialize, Serialize};
 
 /// Nodes that a request reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     /// All friends.
+    #[default]
     All,
     /// One friend; all are equally likely.
     Uniform,
@@ -26,6 +27,18 @@ pub enum Access {
     Preferential,
     /// One friend, drawn in proportion to one more than its friends in common with the user.
     Overlap,
+}
+
+/// What a request reads.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reads {
+    /// The nodes. Default all friends.
+    pub access: Access,
+    /// Property that is read. Default all.
+    pub property: Option<String>,
+    /// Bytes of the property that are read, from its beginning. Default all.
+    pub part: Option<u64>,
 }
 
 /// Options of the workload.
@@ -40,12 +53,8 @@ pub struct Config {
     pub runs: usize,
     /// Requests of a user, one after the other; the first finds nothing in the cache. Default 1.
     pub requests: usize,
-    /// Nodes that a request reads. Default all friends.
-    pub access: Access,
-    /// Property that is read. Default all.
-    pub property: Option<String>,
-    /// Bytes of the property that are read, from its beginning. Default all.
-    pub part: Option<u64>,
+    /// What a request reads.
+    pub reads: Reads,
     /// Bytes of the cache of property files. Default: the least that works.
     pub memory: Option<u64>,
     /// Records every read.
@@ -59,9 +68,7 @@ impl Default for Config {
             seed: 1,
             runs: 6,
             requests: 1,
-            access: Access::All,
-            property: None,
-            part: None,
+            reads: Reads::default(),
             memory: None,
             trace: false,
         }
@@ -113,7 +120,7 @@ pub fn run(path: &Path, config: &Config, cancel: &CancelToken) -> Result<Measure
             graph.clear_cache();
             let began = Instant::now();
             for request in &requests {
-                read(&graph, request, config)?;
+                read(&graph, request, &config.reads)?;
             }
             least = least.min(began.elapsed().as_secs_f64() * 1e6 / requests.len().max(1) as f64);
             if run == 0 {
@@ -170,13 +177,13 @@ fn requests(
     friends: &[ExternalId],
     config: &Config,
 ) -> Result<Vec<Vec<ExternalId>>> {
-    if config.access == Access::All {
+    if config.reads.access == Access::All {
         return Ok(vec![friends.to_vec(); config.requests]);
     }
     let own: HashSet<&ExternalId> = friends.iter().collect();
     let (mut ends, mut sum) = (Vec::new(), 0);
     for friend in friends {
-        sum += match config.access {
+        sum += match config.reads.access {
             Access::All | Access::Uniform => 1,
             Access::Preferential => graph.get_neighbor_ids(friend, None, &[])?.len() as u64,
             Access::Overlap => {
@@ -195,8 +202,8 @@ fn requests(
     Ok((0..config.requests as u64).map(one).collect())
 }
 
-fn read(graph: &PropertyGraph, friends: &[ExternalId], config: &Config) -> Result<()> {
-    match (&config.property, config.part) {
+fn read(graph: &PropertyGraph, friends: &[ExternalId], reads: &Reads) -> Result<()> {
+    match (&reads.property, reads.part) {
         (Some(name), Some(part)) => {
             for friend in friends {
                 std::hint::black_box(graph.read_node_property(friend, name, 0..part)?);

@@ -152,7 +152,15 @@ def transactions(
     return found
 
 
-def friends(store: str, progress: ProgressArgument, **config: Any) -> dict[str, Any]:
+def friends(
+    store: str,
+    progress: ProgressArgument,
+    *,
+    access: str = "all",
+    property: str | None = None,
+    part: int | None = None,
+    **config: Any,
+) -> dict[str, Any]:
     """Measure how long it takes to read the properties of all friends of a user (Bondhu).
 
     Friends of a user are the nodes that edges lead to from there; who they are is known before the
@@ -161,18 +169,22 @@ def friends(store: str, progress: ProgressArgument, **config: Any) -> dict[str, 
     Args:
         store: path of the store.
         progress: as for algorithms.
+        access: what a request reads: ``"all"`` friends, or one of them: ``"uniform"``,
+            ``"preferential"`` (by its number of friends) or ``"overlap"`` (by the friends in common
+            with the user).
+        property: the property that is read; all of them for ``None``.
+        part: the bytes of it that are read, from its beginning; all of them for ``None``.
         config: ``users``, drawn among those with friends (1,500); ``runs`` of all requests of a user,
             of which the least time counts (6); ``requests`` of a user, one after the other (1);
-            ``access``, which is ``"all"`` friends, or one of them: ``"uniform"``, ``"preferential"``
-            (by its number of friends) or ``"overlap"`` (by the friends in common with the user);
-            ``property``, the one that is read, and so many bytes as ``part`` of it; ``memory`` in
-            bytes for what is kept of the files (as little as works); ``seed``; ``trace`` of reads.
+            ``memory`` in bytes for what is kept of the files (as little as works); ``seed``;
+            ``trace`` of reads.
 
     Returns:
         A list with an entry for each user of ``users`` (ids), ``friends``, ``micros`` of a request,
         ``reads`` and ``bytes`` from disk of the first run; ``trace``: place of the user, microseconds
         since the start, offset and bytes of each read.
     """
+    config["reads"] = {"access": access, "property": property, "part": part}
     with reporting(progress, "list friends") as sink:
         return _object(_core.measure_friends(store, json.dumps(config), progress=sink))
 
