@@ -48,12 +48,11 @@ pub fn value_of(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// Name of a property, and a condition on it as a tuple that begins with its kind.
 pub type Asked<'py> = (String, Bound<'py, PyTuple>);
 
+/// Conditions on properties, by their names.
+pub type Conditions = Vec<(String, Condition)>;
+
 /// Conditions on nodes, with Python values or with values as text.
-pub fn wanted(
-    graph: &PropertyGraph,
-    asked: Vec<Asked<'_>>,
-    text: bool,
-) -> PyResult<Vec<(String, Condition)>> {
+pub fn wanted(graph: &PropertyGraph, asked: Vec<Asked<'_>>, text: bool) -> PyResult<Conditions> {
     parsed(asked, text, |name, text| graph.parse(name, text))
 }
 
@@ -62,7 +61,7 @@ pub fn wanted_of_edges(
     graph: &PropertyGraph,
     asked: Vec<Asked<'_>>,
     text: bool,
-) -> PyResult<Vec<(String, Condition)>> {
+) -> PyResult<Conditions> {
     parsed(asked, text, |name, text| graph.parse_of_edge(name, text))
 }
 
@@ -70,7 +69,7 @@ fn parsed(
     asked: Vec<Asked<'_>>,
     text: bool,
     parse: impl Fn(&str, &str) -> nakshi::store::Result<Value>,
-) -> PyResult<Vec<(String, Condition)>> {
+) -> PyResult<Conditions> {
     let one = |(name, parts): Asked<'_>| {
         let value = |value: &Bound<'_, PyAny>| -> PyResult<Value> {
             if !text {
