@@ -22,10 +22,10 @@ from .output import print_json
 @click.argument("store", type=options.STORE)
 @click.option("--queries", type=click.IntRange(100), default=20_000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of draws.")
-@click.option(
+@options.word(
     "--access",
-    type=click.Choice(["uniform", "zipf"]),
-    help="tao, graph-search, compaction: which nodes are asked for how often [uniform].",
+    ["uniform", "zipf"],
+    "tao, graph-search, compaction: which nodes are asked for how often [uniform].",
 )
 @click.option("--exponent", type=float, help="--access zipf: of Zipf's law [0.99].")
 @click.option(

@@ -33,15 +33,8 @@ def cluster() -> None:
 @cluster.command("run")
 @click.argument("algorithm")
 @click.argument("store", type=options.STORE, metavar="STORE|EDGES")
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Placed by Ray, which is joined or started.",
-)
-@click.option(
-    "--local", type=click.IntRange(min=1), metavar="N", help="Processes of this machine [2]."
-)
+@options.count("--workers", "Placed by Ray, which is joined or started.")
+@options.count("--local", "Processes of this machine [2].")
 @click.option(
     "--hosts",
     type=click.Path(exists=True, dir_okay=False),
@@ -73,11 +66,9 @@ def cluster() -> None:
 @click.option("--out", metavar="FILE", help="Write all rows: .tsv, .csv or .parquet.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Fail after this long.")
 @click.option("--deadline", metavar="TIME", help="End before this, as 30s, with the values so far.")
-@click.option(
+@options.count(
     "--checkpoint-every",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Supersteps between checkpoints; without, a run that loses a server begins anew.",
+    "Supersteps between checkpoints; without, a run that loses a server begins anew.",
 )
 @click.option(
     "--checkpoints",
@@ -253,18 +244,8 @@ def _numbers(text: str) -> list[int]:
     "--servers", default="2..256", show_default=True, help="2,4,8 or 2..256 (doubled each time)."
 )
 @click.option("--value-bytes", default=8, show_default=True, help="Of a vertex's value.")
-@click.option(
-    "--memory-per-server",
-    type=options.SIZE,
-    metavar="SIZE",
-    help="What a server has; fewer than fit are not recommended.",
-)
-@click.option(
-    "--bandwidth",
-    type=options.SIZE,
-    metavar="SIZE",
-    help="Into a server, in a second, for the recommendation [1GB].",
-)
+@options.size("--memory-per-server", "What a server has; fewer than fit are not recommended.")
+@options.size("--bandwidth", "Into a server, in a second, for the recommendation [1GB].")
 @click.option(
     "--edge-rate",
     type=click.FloatRange(min=0, min_open=True),

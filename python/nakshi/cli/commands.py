@@ -30,22 +30,22 @@ _COUNT = click.IntRange(1, 2**32 - 1)
     help="EDGES, as [TYPE=]FILE, and --nodes are tables with properties and headers; by default if a "
     "table of nodes has more columns than ids, or a file has a TYPE or LABEL.",
 )
-@click.option(
+@options.word(
     "--missing-nodes",
-    type=click.Choice(["error", "create", "skip"]),
-    help="Ends of edges that no table of nodes has: refuse them (default), make nodes of them, or skip "
+    ["error", "create", "skip"],
+    "Ends of edges that no table of nodes has: refuse them (default), make nodes of them, or skip "
     "their edges.",
 )
-@click.option(
+@options.word(
     "--parallel-edges",
-    type=click.Choice(["keep", "replace", "error"]),
-    help="Rows of one source, type and target in tables with properties: keep all, replace them by the "
+    ["keep", "replace", "error"],
+    "Rows of one source, type and target in tables with properties: keep all, replace them by the "
     "last, or refuse them; by default equal rows are one edge and all others stay.",
 )
-@click.option(
+@options.word(
     "--id-spaces",
-    type=click.Choice(["headers", "labels"]),
-    help="Spaces of ids: those that headers name, as :ID(Person) (default), or one for each LABEL.",
+    ["headers", "labels"],
+    "Spaces of ids: those that headers name, as :ID(Person) (default), or one for each LABEL.",
 )
 @click.option("--allow-empty", is_flag=True, help="Make a store also if no edge is read.")
 @click.option(
@@ -75,14 +75,14 @@ _COUNT = click.IntRange(1, 2**32 - 1)
 @options.searchable
 @options.shards
 @click.option("--seed", type=int, help="Of --layout random, bondhu and bisection.")
-@click.option(
+@options.word(
     "--duplicates",
-    type=click.Choice(["drop", "keep", "sum"]),
-    help="Edges that occur again [drop]; of tables with properties see --parallel-edges.",
+    ["drop", "keep", "sum"],
+    "Edges that occur again [drop]; of tables with properties see --parallel-edges.",
 )
 @options.choice("--self-loops", ["keep", "drop"], "Edges from a vertex to itself.")
 @options.choice("--encoding", ["packed", "raw"], "Of edge lists.")
-@click.option("--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default 4096.")
+@options.size("--page-size", "512 to 1MiB; default 4096.")
 @options.stripes
 @options.long_call
 def import_(
@@ -250,7 +250,7 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
     "original, degree, norder and bisection in which sampled searches read fewest pages."
 )
 @click.option("--seed", type=click.IntRange(0), help="Of auto, random, bondhu, bisection [1].")
-@click.option("--by", type=click.Choice(["in", "out", "total"]), help="degree: edges [total].")
+@options.word("--by", ["in", "out", "total"], "degree: edges [total].")
 @click.option("--depth", type=_COUNT, help="norder: edges that a search follows [2].")
 @click.option("--window", type=_COUNT, help="gorder: vertices [lists in a page].")
 @click.option(
@@ -259,27 +259,14 @@ def cost(store: str, as_json: bool, **chosen: Any) -> None:
 @click.option(
     "--level", type=click.IntRange(0, 2**32 - 1), help="bondhu-modcom: levels of merging [all]."
 )
-@click.option(
-    "--model",
-    type=click.Choice(["uniform", "preferential", "overlap"]),
-    help="bondhu: what edges weigh [uniform].",
+@options.word(
+    "--model", ["uniform", "preferential", "overlap"], "bondhu: what edges weigh [uniform]."
 )
-@click.option(
-    "--sides",
-    type=click.Choice(["nearer", "alternate"]),
-    help="bondhu: where the next community goes [nearer].",
-)
-@click.option(
-    "--like",
-    type=options.STORE,
-    metavar="OTHER",
-    help="extend: an earlier store of the graph, whose order stays.",
-)
+@options.word("--sides", ["nearer", "alternate"], "bondhu: where the next community goes [nearer].")
+@options.other_store("--like", "extend: an earlier store of the graph, whose order stays.")
 @click.option("--weight", metavar="COLUMN", help="bondhu, bisection: column with weights.")
-@click.option(
-    "--page-size", type=options.SIZE, metavar="SIZE", help="512 to 1MiB; default: as in STORE."
-)
-@click.option("--encoding", type=click.Choice(["packed", "raw"]), help="Default: as in STORE.")
+@options.size("--page-size", "512 to 1MiB; default: as in STORE.")
+@options.word("--encoding", ["packed", "raw"], "Default: as in STORE.")
 @options.stripes
 @options.long_call
 def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen: Any) -> None:
@@ -311,11 +298,8 @@ def layout(store: str, new: str, as_json: bool, progress: bool | None, **chosen:
     "at random for comparison.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Of --select levels and random [1].")
-@click.option(
-    "--like",
-    type=options.STORE,
-    metavar="OTHER",
-    help="Take over the plan of OTHER, an earlier store of the same graph, by ids.",
+@options.other_store(
+    "--like", "Take over the plan of OTHER, an earlier store of the same graph, by ids."
 )
 @options.long_call
 def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
@@ -358,13 +342,13 @@ def cache_plan(store: str, as_json: bool, **chosen: Any) -> None:
     help="FILE is a new directory with CSV for Neo4j's importer: nodes and edges in the order of "
     "STORE, with all properties.",
 )
-@click.option(
+@options.word(
     "--layout",
-    type=click.Choice(get_args(Order)),
-    help="--neo4j: in another order, as `nakshi layout --order` takes it.",
+    get_args(Order),
+    "--neo4j: in another order, as `nakshi layout --order` takes it.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Of --layout auto, random, bondhu, bisection.")
-@click.option("--like", type=options.STORE, metavar="OTHER", help="Of --layout extend.")
+@options.other_store("--like", "Of --layout extend.")
 @options.long_call
 def export(store: str, file: str, as_json: bool, **chosen: Any) -> None:
     """Write the edges of STORE to FILE, in the ids of the import ("-" is standard output).

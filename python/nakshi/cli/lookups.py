@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from ..graph import Graph
 
 #: The edges of a vertex that a look-up follows.
-direction = click.option(
-    "--direction",
-    type=click.Choice(["out", "in", "both"]),
-    help="Along edges [out], against them, or both.",
+direction = options.word(
+    "--direction", ["out", "in", "both"], "Along edges [out], against them, or both."
 )
 
 

@@ -35,6 +35,26 @@ STORE = click.Path(path_type=str)
 FORMATS = get_args(Format)
 
 
+def size(flag: str, help: str) -> Callable[[F], F]:
+    """An option that takes a size in bytes."""
+    return click.option(flag, type=SIZE, metavar="SIZE", help=help)
+
+
+def count(flag: str, help: str) -> Callable[[F], F]:
+    """An option that takes a number from 1 on."""
+    return click.option(flag, type=click.IntRange(min=1), metavar="N", help=help)
+
+
+def word(flag: str, words: Sequence[str], help: str) -> Callable[[F], F]:
+    """An option that takes one of `words`."""
+    return click.option(flag, type=click.Choice(words), help=help)
+
+
+def other_store(flag: str, help: str) -> Callable[[F], F]:
+    """An option that takes another store."""
+    return click.option(flag, type=STORE, metavar="OTHER", help=help)
+
+
 def order(help: str) -> Callable[[F], F]:
     """The option `--order` of commands about vertex orders."""
     return click.option(
@@ -54,10 +74,10 @@ layout = click.option(
     help="Order of the vertices on disk; auto takes degree or original, by a sample. "
     "Names of --property-layout mean that.",
 )
-property_layout = click.option(
+property_layout = word(
     "--property-layout",
-    type=click.Choice(get_args(PropertyLayout)),
-    help="With --properties: in columns (default), as ZipG's text, or in blocks, for data far "
+    get_args(PropertyLayout),
+    "With --properties: in columns (default), as ZipG's text, or in blocks, for data far "
     "larger than memory.",
 )
 searchable = click.option(
@@ -75,12 +95,7 @@ shards = click.option(
     "default one for each core, at most 64, and in a compaction as many as STORE has.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-memory = click.option(
-    "--memory",
-    type=SIZE,
-    metavar="SIZE",
-    help="Cap for everything the command keeps in memory, e.g. 512MiB or 1GiB.",
-)
+memory = size("--memory", "Cap for everything the command keeps in memory, e.g. 512MiB or 1GiB.")
 threads = click.option(
     "--threads",
     type=click.IntRange(min=1, max=1024),
