@@ -119,12 +119,13 @@ def run(
     placed = _placement(workers, local, hosts, threads, terms)
     chosen: dict[str, Any] = {"at": at, "missing": missing_weight}
     if isinstance(store, EdgeFile) or (not isinstance(store, Graph) and os.path.isfile(store)):
-        graph, given = _edges_given(store, algorithm, parameters, chosen, terms)
+        graph, given, files = _edges_given(store, algorithm, parameters, chosen)
     else:
         with reporting(progress, "topology") as sink:
             chosen |= {"threads": threads, "sink": sink}
-            graph, given = _store_given(store, algorithm, parameters, chosen, terms, hosts)
+            graph, given, files = _store_given(store, algorithm, parameters, chosen, hosts)
 
+    terms.allow += files
     if folder is not None:
         terms.allow.append(folder)
     with placed as placement, reporting(progress, algorithm) as sink:
@@ -154,15 +155,13 @@ def _edges_given(
     algorithm: str,
     parameters: dict[str, Any],
     chosen: dict[str, Any],
-    terms: Terms,
-) -> tuple[_core.Store | str, dict[str, Any]]:
-    """A file of edges, and the arguments of a run on it."""
+) -> tuple[_core.Store | str, dict[str, Any], list[str]]:
+    """A file of edges, the arguments of a run on it, and the files that servers read."""
     if chosen != {"at": "last_commit", "missing": None}:
         raise ParameterError("at and missing_weight belong to stores; a file of edges has neither")
     file = store if isinstance(store, EdgeFile) else EdgeFile(store)
     graph, given = file.given(algorithm, parameters)
-    terms.allow += [os.path.abspath(path) for path in (file.path, file.nodes) if path]
-    return graph, given
+    return graph, given, [os.path.abspath(path) for path in (file.path, file.nodes) if path]
 
 
 def _store_given(
@@ -170,10 +169,9 @@ def _store_given(
     algorithm: str,
     parameters: dict[str, Any],
     chosen: dict[str, Any],
-    terms: Terms,
     hosts: Sequence[str] | None,
-) -> tuple[_core.Store | str, dict[str, Any]]:
-    """The edge lists of a store, brought up to date, and the arguments of a run on them."""
+) -> tuple[_core.Store | str, dict[str, Any], list[str]]:
+    """The edge lists of a store, brought up to date, the arguments of a run on them, and its path."""
     opened = store if isinstance(store, Graph) else Graph(store)
     graph, text = opened._prepared(algorithm, parameters, **chosen)
     if hosts is not None and graph.is_temporary:
@@ -182,8 +180,7 @@ def _store_given(
             "see the edge lists of its last compaction only; compact it and ask for unit=True, "
             'write it with project(), or ask for at="last_compaction"'
         )
-    terms.allow.append(os.path.abspath(graph.path))
-    return graph, json.loads(text)
+    return graph, json.loads(text), [os.path.abspath(graph.path)]
 
 
 def _secret(token: str | bytes) -> bytes:
