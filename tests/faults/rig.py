@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -92,6 +93,30 @@ class CommandLine:
 def leftovers(folder: Path) -> list[str]:
     """Names of temporary files of an import in a folder."""
     return sorted(entry.name for entry in folder.iterdir() if ".importing" in entry.name)
+
+
+def kill_at_every_operation(
+    operation: str,
+    run: Callable[[int, dict[str, str]], subprocess.CompletedProcess[str]],
+    wider: Callable[[int], int],
+) -> None:
+    """Kills a command at its first operation of a kind, its second and so on, until it ends unharmed.
+
+    `run` gets the number of the operation and the environment that sets the fault; it verifies what
+    the command has left. The fast tests skip more and more operations: `wider` returns the next step.
+    """
+    kills = 0
+    nth, step = 0, 1
+    while True:
+        done = run(nth, {"NAKSHI_FAULT": f"{operation}:{nth}:kill"})
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        kills += 1
+        # Larger scales test every operation.
+        step = 1 if SCALE >= 10 else wider(step)
+        nth += step
+    assert kills > 0, f"the fault never came: does {operation} pass through the seam?"
 
 
 def told(message: str) -> int:

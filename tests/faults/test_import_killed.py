@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from rig import SCALE, CommandLine, leftovers
+from rig import SCALE, CommandLine, kill_at_every_operation, leftovers
 
 OPERATIONS = ("write", "rename", "fsync")
 
@@ -41,21 +41,14 @@ def test_killed_at_the_nth_operation(
     nakshi: CommandLine, small_edges: Path, expected: str, operation: str, tmp_path: Path
 ) -> None:
     """Seen red with the store written under its final name, and with leftovers not removed."""
-    kills = 0
-    nth, step = 0, 1
-    while True:
+
+    def run(nth: int, fault: dict[str, str]) -> subprocess.CompletedProcess[str]:
         store = tmp_path / f"{operation}-{nth}.nakshi"
-        fault = {"NAKSHI_FAULT": f"{operation}:{nth}:kill"}
         done = nakshi.run("import", small_edges, store, "--undirected", env=fault)
         verify(nakshi, small_edges, store, expected)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        kills += 1
-        # Larger scales test every operation; the fast tests skip more and more of them.
-        step = 1 if SCALE >= 10 else step + 3
-        nth += step
-    assert kills > 0, f"the fault never came: does {operation} pass through the seam?"
+        return done
+
+    kill_at_every_operation(operation, run, wider=lambda step: step + 3)
 
 
 def test_killed_at_a_random_moment(

@@ -24,7 +24,16 @@ import pyarrow as pa
 import pytest
 from harness import measure
 from pyarrow import parquet
-from rig import MIB, NAKSHI, SCALE, TIMEOUT, CommandLine, leftovers, told
+from rig import (
+    MIB,
+    NAKSHI,
+    SCALE,
+    TIMEOUT,
+    CommandLine,
+    kill_at_every_operation,
+    leftovers,
+    told,
+)
 
 BFS = ["--source", 0, "--engine", "ssd"]
 PINNED = [*BFS, "--static-cache", "--selective"]
@@ -117,20 +126,14 @@ def test_layout_killed_at_the_nth_operation(
 ) -> None:
     """The same holds where every kind of operation on files, by its number, is the last one."""
     killed = Killed(nakshi, small, "degree", tmp_path)
-    kills, nth, step = 0, 0, 1
-    while True:
+
+    def run(nth: int, fault: dict[str, str]) -> subprocess.CompletedProcess[str]:
         new = tmp_path / f"{operation}-{nth}.nakshi"
-        fault = {"NAKSHI_FAULT": f"{operation}:{nth}:kill"}
         done = nakshi.run(*killed.words(new), env=fault)
         killed.verify(new)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        kills += 1
-        # Larger scales test every operation; the fast tests skip more and more of them.
-        step = 1 if SCALE >= 10 else step + 8
-        nth += step
-    assert kills > 0, f"the fault never came: does {operation} pass through the seam?"
+        return done
+
+    kill_at_every_operation(operation, run, wider=lambda step: step + 8)
 
 
 class Planned:

@@ -8,7 +8,7 @@ within the memory that it is given.
 from __future__ import annotations
 
 import random
-import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 import nakshi as package
 import pytest
 from harness import measure
-from rig import MIB, NAKSHI, SCALE, CommandLine, leftovers, told
+from rig import MIB, NAKSHI, SCALE, CommandLine, kill_at_every_operation, leftovers, told
 
 #: Bytes that the interpreter and the program text take beside the budget, and that allocators round up.
 SLACK = 24 * MIB
@@ -93,18 +93,14 @@ def test_killed_at_the_nth_operation(
     temporary store of a new order beside the new store."""
     nakshi.json(*work(tmp_path / "whole"))
     expected = nakshi.content_hash(tmp_path / "whole")
-    kills, nth, step = 0, 0, 1
-    while True:
+
+    def run(nth: int, fault: dict[str, str]) -> subprocess.CompletedProcess[str]:
         store = tmp_path / f"{operation}-{nth}"
-        done = nakshi.run(*work(store), env={"NAKSHI_FAULT": f"{operation}:{nth}:kill"})
+        done = nakshi.run(*work(store), env=fault)
         verify(nakshi, work, store, expected)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        kills += 1
-        step = 1 if SCALE >= 10 else 2 * step + 8
-        nth += step
-    assert kills > 0, f"the fault never came: does {operation} pass through the seam?"
+        return done
+
+    kill_at_every_operation(operation, run, wider=lambda step: 2 * step + 8)
 
 
 @pytest.mark.parametrize("operation", ["write", "fsync", "rename"])
