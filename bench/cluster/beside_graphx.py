@@ -40,7 +40,7 @@ class GraphX:
             files.same(kernel, ours, out, "GraphX")
         elif int(files.run("total", out)) != 3 * triangles:
             sys.exit(f"answers differ, triangles of Nakshi and GraphX: {triangles:,} here")
-        return Sample(said["seconds"], [said["load"]], said["peak"])
+        return Sample(said["seconds"], said["peak"], load=[said["load"]])
 
 
 def prepared(chosen: argparse.Namespace, given: Input) -> GraphX:

@@ -146,12 +146,10 @@ def plan(given: Input, servers: list[int]) -> list[dict[str, Any]]:
 
 
 @dataclass
-class Sample:
+class Sample(measure.Runs):
     """All runs of one kernel by one system on a number of processes."""
 
-    seconds: list[float] = field(default_factory=list)
     load: list[float] = field(default_factory=list)
-    peak: int = 0
 
     def add(self, seconds: float, load: float | None, peak: int) -> None:
         """Adds a run."""
@@ -159,8 +157,3 @@ class Sample:
         if load is not None:
             self.load.append(load)
         self.peak = max(self.peak, peak)
-
-    @property
-    def median(self) -> float:
-        """Median of the seconds."""
-        return measure.median(self.seconds)

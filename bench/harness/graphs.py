@@ -16,35 +16,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def _file(name: str) -> property:
+    """A property of a graph: the file of this name in its folder."""
+    return property(lambda graph: graph.folder / name)
+
+
 @dataclass(frozen=True)
 class Graph:
-    """One input graph. Traversals start at ``source``."""
+    """One input graph. Traversals start at ``source``.
+
+    An edge list does not name isolated vertices; ``nodes`` is the file with all vertices.
+    """
 
     name: str
     folder: Path
     source: int
     directed: bool = False
 
-    @property
-    def edges(self) -> Path:
-        return self.folder / "edges.tsv"
-
-    @property
-    def weighted(self) -> Path:
-        return self.folder / "weighted.tsv"
-
-    @property
-    def nodes(self) -> Path:
-        """File with all vertices; an edge list does not name isolated ones."""
-        return self.folder / "nodes.txt"
-
-    @property
-    def sg(self) -> Path:
-        return self.folder / "graph.sg"
-
-    @property
-    def wsg(self) -> Path:
-        return self.folder / "graph.wsg"
+    edges = _file("edges.tsv")
+    weighted = _file("weighted.tsv")
+    nodes = _file("nodes.txt")
+    sg = _file("graph.sg")
+    wsg = _file("graph.wsg")
 
     def facts(self) -> dict[str, int]:
         """Numbers of vertices and edges, which the conversion counted."""

@@ -239,6 +239,19 @@ def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
+@dataclasses.dataclass
+class Runs:
+    """All runs of one command under one condition."""
+
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    peak: int = 0
+
+    @property
+    def median(self) -> float:
+        """Median of the seconds."""
+        return median(self.seconds)
+
+
 def repeats(first_seconds: float, wanted: int | None) -> int:
     """Number of runs: five, three where a run takes over 20 s, one where it takes over 200 s."""
     if wanted:

@@ -20,8 +20,7 @@ def bars(
     for number, (legend, values) in enumerate(series.items()):
         shift = (number - (len(series) - 1) / 2) * width
         axes.bar([at + shift for at in range(len(groups))], values, width, label=legend)
-    axes.set_ylim(bottom=0)
-    return _save(figure, axes, out, name, label)
+    return _save(figure, axes, out, name, label, from_zero=True)
 
 
 def lines(
@@ -44,8 +43,7 @@ def lines(
     for legend, value in (levels or {}).items():
         axes.axhline(value, linestyle="--", label=legend)
     axes.set_xlabel(steps)
-    axes.set_ylim(bottom=0)
-    return _save(figure, axes, out, name, label)
+    return _save(figure, axes, out, name, label, from_zero=True)
 
 
 def spans(
@@ -72,9 +70,7 @@ def spans(
     axes.set_xlabel(steps)
     if log:
         axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
-    return _save(figure, axes, out, name, label)
+    return _save(figure, axes, out, name, label, from_zero=not log)
 
 
 def points(
@@ -112,10 +108,14 @@ def _axes(ticks: Sequence[str] | None) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _save(figure: Any, axes: Any, out: Path, name: str, label: str) -> str:
+def _save(
+    figure: Any, axes: Any, out: Path, name: str, label: str, *, from_zero: bool = False
+) -> str:
     from matplotlib import pyplot
 
     axes.set_ylabel(label)
+    if from_zero:
+        axes.set_ylim(bottom=0)
     if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend(frameon=False, fontsize="small")
     out.mkdir(parents=True, exist_ok=True)

@@ -31,12 +31,10 @@ def nakshi(
 
 
 @dataclass
-class Result:
-    """All runs of one kernel in one mode."""
+class Result(measure.Runs):
+    """All runs of one kernel in one mode: the times of `run`, beside which `open` is shown."""
 
-    seconds: list[float] = field(default_factory=list)
     open_seconds: list[float] = field(default_factory=list)
-    peak: int = 0
     charged: int | None = None
     cap: int | None = None
     bytes_read: int = 0
@@ -44,11 +42,6 @@ class Result:
     digest: Digest = field(default_factory=dict)
     command: str = ""
     last: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def median(self) -> float:
-        """Median of the time of `run`; `open` is shown beside it."""
-        return measure.median(self.seconds)
 
 
 def options(kernel: str, graph: Graph) -> list[str]:
