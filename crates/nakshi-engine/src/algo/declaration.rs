@@ -106,27 +106,23 @@ impl Parameter {
     }
 
     /// Refuses less than `least`.
-    pub const fn at_least(mut self, least: f64) -> Self {
-        (self.least, self.least_works) = (Some(least), true);
-        self
+    pub const fn at_least(self, least: f64) -> Self {
+        Parameter { least: Some(least), least_works: true, ..self }
     }
 
     /// Refuses `bound` and less.
-    pub const fn above(mut self, bound: f64) -> Self {
-        (self.least, self.least_works) = (Some(bound), false);
-        self
+    pub const fn above(self, bound: f64) -> Self {
+        Parameter { least: Some(bound), least_works: false, ..self }
     }
 
     /// Refuses more than `greatest`.
-    pub const fn at_most(mut self, greatest: f64) -> Self {
-        (self.greatest, self.greatest_works) = (Some(greatest), true);
-        self
+    pub const fn at_most(self, greatest: f64) -> Self {
+        Parameter { greatest: Some(greatest), greatest_works: true, ..self }
     }
 
     /// Refuses `bound` and more.
-    pub const fn below(mut self, bound: f64) -> Self {
-        (self.greatest, self.greatest_works) = (Some(bound), false);
-        self
+    pub const fn below(self, bound: f64) -> Self {
+        Parameter { greatest: Some(bound), greatest_works: false, ..self }
     }
 
     /// Sets the unit.
