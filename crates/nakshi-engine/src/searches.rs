@@ -151,7 +151,7 @@ fn sizes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algo::oracle::sample::{Sample, power_law};
+    use crate::algo::oracle::sample::{Sample, power_laws};
     use std::collections::BTreeSet;
 
     /// Pages of a graph that is built in the other order. Seen red with pages counted
@@ -159,14 +159,13 @@ mod tests {
     #[test]
     fn counts_the_pages_of_a_graph_in_that_order() {
         let cx = Context::new().with_threads(2);
-        for directed in [false, true] {
-            let sample = power_law(1_500, 12_000, directed, 9);
+        for sample in power_laws(1_500, 12_000, 9) {
             let n = sample.n as u32;
             // 7 and 1500 have no divisor in common.
             let permutation: Vec<u32> = (0..n).map(|v| v * 7 % n).collect();
             let moved = |&(u, v): &(u32, u32)| (permutation[u as usize], permutation[v as usize]);
             let edges = sample.edges.iter().map(moved).collect();
-            let other = Sample { edges, n: sample.n, directed }.graph();
+            let other = Sample { edges, ..sample.clone() }.graph();
             for graph in [sample.graph(), sample.graph_on_ssd()] {
                 let order = Permutation::from_new_of_old(permutation.clone()).unwrap();
                 let searches = Searches::run(&graph, Direction::Out, 1, &cx).unwrap();

@@ -130,15 +130,14 @@ impl Charges for Sampled<'_> {
 mod tests {
     use super::*;
     use crate::algo::oracle::bfs;
-    use crate::algo::oracle::sample::power_law;
+    use crate::algo::oracle::sample::power_laws;
     use nakshi_store::layout::mix;
 
     /// Levels from an oracle, sums by plain loops. Seen red with bytes of the whole page, and with
     /// searches that all go both ways.
     #[test]
     fn charges_what_a_level_uses_of_a_page() {
-        for directed in [false, true] {
-            let sample = power_law(1_500, 12_000, directed, 9);
+        for sample in power_laws(1_500, 12_000, 9) {
             let graph = sample.graph();
             let cx = Context::new().with_threads(2);
             let mut sampled = Sampled::new(&graph, Direction::Out, 1, &cx).unwrap();
@@ -155,7 +154,7 @@ mod tests {
             sample.arcs().iter().for_each(|&(u, v)| both[v as usize].push(u));
             let mut expected = vec![0.0; sample.n];
             for (k, steps) in sampled.steps.iter().enumerate() {
-                let lists = if directed && k % 2 == 1 { &both } else { &along };
+                let lists = if sample.directed && k % 2 == 1 { &both } else { &along };
                 let first = bfs::levels(lists, order[k]);
                 let reached = |v: u32| first[v as usize].is_some();
                 for v in (0..n).filter(|&v| reached(v)) {

@@ -110,6 +110,11 @@ pub(crate) fn power_law(n: u32, m: usize, directed: bool, seed: u64) -> Sample {
     Sample { n: n as usize, edges, directed }
 }
 
+/// An undirected and a directed graph as of [`power_law`].
+pub(crate) fn power_laws(n: u32, m: usize, seed: u64) -> [Sample; 2] {
+    [false, true].map(|directed| power_law(n, m, directed, seed))
+}
+
 /// Cases of a property test: `base` times the environment's `NAKSHI_TEST_SCALE`.
 pub(crate) fn cases(base: u32) -> u32 {
     let scale = std::env::var("NAKSHI_TEST_SCALE").ok().and_then(|s| s.parse::<u32>().ok());
