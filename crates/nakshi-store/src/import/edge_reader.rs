@@ -21,11 +21,7 @@ pub struct EdgeReader {
     options: ImportOptions,
 }
 
-impl std::fmt::Debug for EdgeReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EdgeReader").field("path", &self.path).finish_non_exhaustive()
-    }
-}
+debug_by!(EdgeReader, path);
 
 impl EdgeReader {
     /// Approximate bytes of text in a piece.
@@ -61,11 +57,7 @@ pub struct EdgePiece {
     loops: bool,
 }
 
-impl std::fmt::Debug for EdgePiece {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Piece").field("path", &self.path).finish_non_exhaustive()
-    }
-}
+debug_by!(EdgePiece, path);
 
 impl EdgePiece {
     /// Parses the piece.

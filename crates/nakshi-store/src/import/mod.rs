@@ -15,6 +15,18 @@
 //! The store depends on the graph and the options alone: not on the order of the input, nor on
 //! memory, nor on the number of threads.
 
+/// Writes [`Debug`](std::fmt::Debug) of a type as one of its fields; its others have none, or are long.
+macro_rules! debug_by {
+    ($type:ident, $field:ident) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = f.debug_struct(stringify!($type));
+                shown.field(stringify!($field), &self.$field).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod choose;
 mod collect;
 mod dictionary;

@@ -30,11 +30,7 @@ pub(crate) struct Direct {
     ceiling: u64,
 }
 
-impl std::fmt::Debug for Direct {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Direct").field("used", &self.used).finish_non_exhaustive()
-    }
-}
+debug_by!(Direct, used);
 
 impl Direct {
     /// Makes counters that use up to `memory` bytes, and no more than [`Direct::allow`] grants.
