@@ -31,9 +31,9 @@ pub enum Access {
 
 /// What a request reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Reads {
-    /// The nodes. Default all friends.
+    /// The nodes.
     pub access: Access,
     /// Property that is read. Default all.
     pub property: Option<String>,
