@@ -94,11 +94,12 @@ class Graph(Algorithms, Conversions, Lookups):
       ``shortest_path``; ``subgraph`` and ``ego`` cut a graph out
     - queries of properties: ``count``, ``get_node_property``, ``get_node_properties``, ``read_node_property``,
       ``get_node_ids``, ``get_neighbor_ids``, ``get_edge_record``, ``get_edge_range``,
-      ``get_edge_data``, ``get_incoming_edges``, ``find_edges``, ``count_edges``; ``tao``,
-      ``search``
-    - changes: ``append_node``, ``update_node``, ``delete_node``, ``append_edge``, ``delete_edge``,
-      ``change_type``, ``set_inverse``, ``batch``, ``write_back``; ``snapshot``, ``refresh``,
-      ``log_bytes``
+      ``get_edge_data``, ``get_edge``, ``get_incoming_edges``, ``find_edges``, ``count_edges``;
+      ``tao``, ``search``
+    - changes: ``append_node``, ``update_node``, ``delete_node``, ``add_labels``,
+      ``remove_labels``, ``append_edge``, ``delete_edge``, ``create_edge``, ``update_edge``,
+      ``remove_edge``, ``change_type``, ``set_inverse``, ``write_back``; ``batch``,
+      ``transaction``, ``transact``; ``snapshot``, ``refresh``; ``log``, ``apply``, ``log_bytes``
     - other graphs: ``project``, ``relayout``, ``to_networkx``, ``to_igraph``, ``to_scipy_sparse``;
       ``plot`` a neighbourhood
     - maintenance: ``compact``, ``load_properties``, ``release``, ``close``, ``layout_cost``,
