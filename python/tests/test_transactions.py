@@ -150,6 +150,18 @@ def test_a_function_that_always_meets_a_conflict_gives_up(graph: nakshi.Graph) -
         graph.transact(work, attempts=0)
 
 
+def test_threads_share_a_transaction(graph: nakshi.Graph) -> None:
+    with graph.transaction() as t:
+
+        def work(number: int) -> None:
+            for i in range(200):
+                t.append_node(1000 * (number + 1) + i)
+                assert t.get_node_property(1, "balance") == 75
+
+        in_threads(4, work)
+    assert graph.count() == 803
+
+
 def test_a_process_that_dies_in_a_transaction_leaves_nothing(
     graph: nakshi.Graph, tmp_path: Path
 ) -> None:

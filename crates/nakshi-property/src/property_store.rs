@@ -37,6 +37,9 @@ const FORK_TIMEOUT: Duration = Duration::from_secs(2);
 /// being written cannot be stopped, and all that it replaces is freed together.
 const COMMIT: usize = 4 << 20;
 
+/// Number of the next session of a writer.
+static SESSIONS: AtomicU64 = AtomicU64::new(0);
+
 /// A store with properties that can be changed.
 ///
 /// A new handle only reads. Its first change makes it the only writer of the store, until it is
@@ -91,6 +94,8 @@ pub(super) struct Writing {
     /// Lock of the writer; `None` once a broken writer has released it.
     lock: Option<FileLock>,
     process: u32,
+    /// Differs from every other time at which a handle of this process was the writer.
+    pub(super) session: u64,
     /// State after all commits that were submitted, durable or not.
     pub(super) tip: GraphState,
     pub(super) lookups: Lookups,
@@ -663,6 +668,7 @@ impl Writing {
         Writing {
             lock: Some(lock),
             process: std::process::id(),
+            session: SESSIONS.fetch_add(1, Relaxed),
             tip,
             lookups,
             recent: RecentWrites::default(),

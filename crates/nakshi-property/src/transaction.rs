@@ -42,8 +42,8 @@ pub struct Transaction {
     changes: Vec<Change>,
     /// Looks up edges, if another handle is the writer.
     lookups: Option<Lookups>,
-    /// True if the writer keeps what later commits write.
-    watched: bool,
+    /// The session of the writer that keeps what later commits write; `None` if the handle was no writer.
+    session: Option<u64>,
     /// Number of its turn, if it runs alone.
     turn: Option<u64>,
 }
@@ -100,14 +100,14 @@ impl Transaction {
     fn begin(store: &Arc<PropertyStore>, turn: Option<u64>) -> Result<Self> {
         let cancel = &store.options.cancel;
         let mut core = store.writer(turn, cancel)?;
-        let (begun, watched) = match &mut core.writing {
+        let (begun, session) = match &mut core.writing {
             Some(writing) if writing.is_ours() => {
                 writing.usable(&store.path)?;
                 writing.recent.begin(writing.tip.commit);
                 writing.alone = turn.map(|turn| (turn, Instant::now() + ALONE)).or(writing.alone);
-                (writing.tip.clone(), true)
+                (writing.tip.clone(), Some(writing.session))
             }
-            _ => (store.snapshot().state().clone(), false),
+            _ => (store.snapshot().state().clone(), None),
         };
         drop(core);
         let reads = Arc::new(ReadSet::new(&store.hasher, begun.numbered()));
@@ -119,7 +119,7 @@ impl Transaction {
             reads,
             changes: Vec::new(),
             lookups: None,
-            watched,
+            session,
             turn,
         };
         transaction.show();
@@ -294,14 +294,13 @@ impl Transaction {
                 "the transaction changed nothing: {what}; run it again (g.transact does that)"
             )))
         };
-        if tip.commit != begun.commit || !Arc::ptr_eq(&tip.base, &begun.base) {
-            if !self.watched || !Arc::ptr_eq(&tip.base, &begun.base) {
-                let other = if self.watched {
-                    "the store was compacted"
-                } else {
-                    "another commit was made"
-                };
-                return conflict(format!("{other} since it began"));
+        if !Arc::ptr_eq(&tip.base, &begun.base) {
+            return conflict("the store was compacted since it began".into());
+        }
+        if tip.commit != begun.commit {
+            // The keys of other sessions' commits are unknown.
+            if self.session != Some(writing.session) {
+                return conflict("another commit was made since it began".into());
             }
             if !Arc::ptr_eq(&tip.schema, &begun.schema) {
                 return conflict("a commit has made a new property or type of edges".into());
@@ -328,7 +327,7 @@ impl Transaction {
     fn end(&mut self) {
         let Ok(mut core) = self.store.enter() else { return };
         if let Some(writing) = core.writing.as_mut().filter(|writing| writing.is_ours()) {
-            if std::mem::take(&mut self.watched) {
+            if self.session.take() == Some(writing.session) {
                 writing.recent.end(self.begun.commit);
             }
             if writing.alone.is_some_and(|(turn, _)| self.turn == Some(turn)) {

@@ -119,8 +119,8 @@ enum PropertySource {
     Store(PathBuf, Mutex<Option<Arc<PropertyStore>>>),
     /// The state after one commit.
     Snapshot(PropertyGraph),
-    /// A transaction; `None` once it has ended. It calls no Python, so a thread may wait for the lock
-    /// with the interpreter lock.
+    /// A transaction; `None` once it has ended. Nobody waits for the interpreter lock while it holds this
+    /// lock.
     Transaction(Mutex<Option<Box<Transaction>>>),
 }
 
@@ -314,13 +314,14 @@ impl PyProperties {
     fn commit(&self, py: Python<'_>, changes: Vec<Bound<'_, PyTuple>>) -> PyResult<u64> {
         if let PropertySource::Transaction(transaction) = &self.0 {
             let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;
-            let mut held = held(transaction);
-            let transaction = held.as_mut().ok_or_else(ended)?;
             let changed = py.detach(|| {
+                let mut held = held(transaction);
+                let transaction = held.as_mut()?;
                 let changed = |sum, change| Ok(sum + u64::from(transaction.apply(change)?));
-                changes.into_iter().try_fold(0, changed)
+                Some(changes.into_iter().try_fold(0, changed))
             });
-            return Ok(changed.map_err(|error: nakshi::store::Error| Failure::from(error))?);
+            let changed: Result<u64, nakshi::store::Error> = changed.ok_or_else(ended)?;
+            return Ok(changed.map_err(Failure::from)?);
         }
         let store = self.store()?;
         let changes = changes.iter().map(change).collect::<PyResult<Vec<_>>>()?;

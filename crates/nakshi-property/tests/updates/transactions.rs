@@ -644,6 +644,20 @@ fn a_compaction_is_a_conflict() {
     assert_eq!((runs, int(&store.snapshot(), 0, "version").unwrap()), (1, 5));
 }
 
+/// A handle that stops writing during a transaction does not know what others have written until it
+/// writes again. Seen red with a transaction that any session of the writer may commit.
+#[test]
+fn a_handle_that_was_released_is_another_writer() {
+    let (home, store) = prepared();
+    let mut transaction = store.transaction().unwrap();
+    let version = int(transaction.graph(), 0, "version").unwrap();
+    transaction.apply(set(0, "version", version + 1)).unwrap();
+    store.release(&nakshi_io::CancelToken::new()).unwrap();
+    open(&home.path().join("g.nakshi")).commit(&[set(0, "version", 7)]).unwrap();
+    assert!(matches!(transaction.commit(), Err(Error::Conflict(_))));
+    assert_eq!(int(&store.snapshot(), 0, "version").unwrap(), 7);
+}
+
 /// A transaction of a handle that does not write yet commits if nobody has written since, and is a
 /// conflict otherwise.
 #[test]
