@@ -5,16 +5,18 @@
 //! Robinson, "On Optimistic Methods for Concurrency Control", TODS 1981: backward validation). A
 //! transaction that fails too often runs alone.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use nakshi_io::CancelToken;
 
 use super::apply::Lookups;
+use super::base::Base;
 use super::conflict::{ReadSet, Subject};
 use super::graph::PropertyGraph;
 use super::log::{Change, TransactionMark};
 use super::property_store::PropertyStore;
+use super::schema::Schema;
 use super::state::GraphState;
 use super::turns::ALONE;
 use nakshi_store::files::new_uuid;
@@ -32,13 +34,13 @@ const ATTEMPTS: usize = 100;
 #[derive(Debug)]
 pub struct Transaction {
     store: Arc<PropertyStore>,
-    /// State in which the transaction began.
-    begun: GraphState,
-    /// That state with the transaction's own changes.
+    /// Number of the commit, and the files and names, with which the transaction began.
+    begun: (u64, Arc<Base>, Arc<Schema>),
+    /// The state with the transaction's own changes.
     state: GraphState,
     reads: Arc<ReadSet>,
-    /// `state`, which notes what is read.
-    graph: PropertyGraph,
+    /// `state`, which notes what is read; made when it is asked for.
+    graph: OnceLock<PropertyGraph>,
     changes: Vec<Change>,
     /// Looks up edges, if another handle is the writer.
     lookups: Option<Lookups>,
@@ -100,7 +102,7 @@ impl Transaction {
     fn begin(store: &Arc<PropertyStore>, turn: Option<u64>) -> Result<Self> {
         let cancel = &store.options.cancel;
         let mut core = store.writer(turn, cancel)?;
-        let (begun, session) = match &mut core.writing {
+        let (state, session) = match &mut core.writing {
             Some(writing) if writing.is_ours() => {
                 writing.usable(&store.path)?;
                 writing.recent.begin(writing.tip.commit);
@@ -110,33 +112,26 @@ impl Transaction {
             _ => (store.snapshot().state().clone(), None),
         };
         drop(core);
-        let reads = Arc::new(ReadSet::new(&store.hasher, begun.numbered()));
-        let mut transaction = Transaction {
+        Ok(Transaction {
             store: Arc::clone(store),
-            state: begun.clone(),
-            graph: PropertyGraph::of(begun.clone()),
-            begun,
-            reads,
+            begun: (state.commit, Arc::clone(&state.base), Arc::clone(&state.schema)),
+            reads: Arc::new(ReadSet::new(&store.hasher, state.numbered())),
+            state,
+            graph: OnceLock::new(),
             changes: Vec::new(),
             lookups: None,
             session,
             turn,
-        };
-        transaction.show();
-        Ok(transaction)
-    }
-
-    /// Makes `graph` show the present state.
-    fn show(&mut self) {
-        let mut state = self.state.clone();
-        state.reads = Some(Arc::clone(&self.reads));
-        self.graph = PropertyGraph::of(state);
+        })
     }
 
     /// The graph as the transaction sees it, with its own changes. What is read through it is compared
     /// with other commits at the end; what was read before a change shows the state before it.
     pub fn graph(&self) -> &PropertyGraph {
-        &self.graph
+        self.graph.get_or_init(|| {
+            let reads = Some(Arc::clone(&self.reads));
+            PropertyGraph::of(GraphState { reads, ..self.state.clone() })
+        })
     }
 
     /// The store.
@@ -191,14 +186,14 @@ impl Transaction {
         if changed {
             self.state = next;
             self.changes.push(change);
-            self.show();
+            self.graph = OnceLock::new();
         }
         Ok(changed)
     }
 
     /// Notes what a change depends on.
     fn note(&self, change: &Change) -> Result<()> {
-        let before = self.graph.state();
+        let before = self.graph().state();
         let node = |id: &ExternalId| -> Result<()> {
             let found = before.number(id)?;
             found.iter().for_each(|v| before.note(Subject::Existence(*v)));
@@ -277,7 +272,7 @@ impl Transaction {
     /// them. Returns the number of the commit, or of the state that was read if there are no changes.
     fn submit(&mut self, cancel: &CancelToken) -> Result<u64> {
         let submitted = match self.changes.is_empty() {
-            true => Ok(self.begun.commit),
+            true => Ok(self.begun.0),
             false => self.check_and_make(cancel),
         };
         self.end();
@@ -288,28 +283,28 @@ impl Transaction {
         let store = &self.store;
         let mut core = store.writer(self.turn, cancel)?;
         let writing = store.begin(&mut core, cancel)?;
-        let (tip, begun) = (&writing.tip, &self.begun);
+        let (tip, (begun, base, schema)) = (&writing.tip, &self.begun);
         let conflict = |what: String| {
             Err(Error::Conflict(format!(
                 "the transaction changed nothing: {what}; run it again (g.transact does that)"
             )))
         };
-        if !Arc::ptr_eq(&tip.base, &begun.base) {
+        if !Arc::ptr_eq(&tip.base, base) {
             return conflict("the store was compacted since it began".into());
         }
-        if tip.commit != begun.commit {
+        if tip.commit != *begun {
             // The keys of other sessions' commits are unknown.
             if self.session != Some(writing.session) {
                 return conflict("another commit was made since it began".into());
             }
-            if !Arc::ptr_eq(&tip.schema, &begun.schema) {
+            if !Arc::ptr_eq(&tip.schema, schema) {
                 return conflict("a commit has made a new property or type of edges".into());
             }
-            if let Err(what) = writing.recent.check(begun.commit, &self.reads, tip.commit) {
+            if let Err(what) = writing.recent.check(*begun, &self.reads, tip.commit) {
                 return conflict(what);
             }
         }
-        let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: begun.commit };
+        let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: *begun };
         writing.make(&self.changes, Some(&mark), &store.hasher)?;
         Ok(writing.tip.commit)
     }
@@ -320,7 +315,7 @@ impl Transaction {
     /// [`Error::Poisoned`] and errors of writing, if what it has read may not be in the store.
     pub fn roll_back(mut self) -> Result<()> {
         self.end();
-        self.store.wait(self.begun.commit)
+        self.store.wait(self.begun.0)
     }
 
     /// Lets others go on.
@@ -328,7 +323,7 @@ impl Transaction {
         let Ok(mut core) = self.store.enter() else { return };
         if let Some(writing) = core.writing.as_mut().filter(|writing| writing.is_ours()) {
             if self.session.take() == Some(writing.session) {
-                writing.recent.end(self.begun.commit);
+                writing.recent.end(self.begun.0);
             }
             if writing.alone.is_some_and(|(turn, _)| self.turn == Some(turn)) {
                 writing.alone = None;
