@@ -7,6 +7,7 @@ import os
 import random
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import nakshi
 import pyarrow as pa
@@ -211,6 +212,7 @@ def test_what_is_searchable(tmp_path: Path) -> None:
             **tables,
             missing_nodes="create",
             searchable=searchable,
+            shards=1,
             progress=False,
         )
 
@@ -232,9 +234,50 @@ def test_what_is_searchable(tmp_path: Path) -> None:
         nakshi.build(tmp_path / "h", edges=tmp_path / "edges.csv", searchable=["city"])
     words = ["import", tmp_path / "edges.csv", tmp_path / "c", "--missing-nodes", "create"]
     done = run_cli(
-        *words, "--no-progress", "--nodes", tmp_path / "nodes.csv", "--searchable", "city"
+        *words,
+        "--no-progress",
+        "--nodes",
+        tmp_path / "nodes.csv",
+        "--searchable",
+        "city",
+        "--shards",
+        1,
     )
     assert done.code == 0 and codecs("c").count("searchable") == 1
+
+
+def test_shards_are_an_option(tmp_path: Path) -> None:
+    """Seen red: with the option not passed on by the command, and with any number taken."""
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "edges.csv").write_text(EDGES)
+    files: dict[str, Any] = {"edges": tmp_path / "edges.csv", "nodes": tmp_path / "nodes.csv"}
+    build = partial(nakshi.build, **files, missing_nodes="create", progress=False)
+    cores = len(os.sched_getaffinity(0))
+    assert build(tmp_path / "usual").info()["shards"] == min(cores, 64)
+    graph = build(tmp_path / "g", shards=3)
+    assert [graph.info()[name] for name in ("shards", "dealt", "format")] == [3, "hash", 3]
+    for shards, kept in ((None, 3), (5, 5), (1, 1)):
+        graph.compact(shards=shards)
+        info = graph.info()
+        assert info["shards"] == kept and info.get("dealt") == (None if kept == 1 else "hash")
+        assert graph.get_node_ids({"city": "Ithaca"}) == ["ann", "cid"]
+        assert nakshi.check(graph.path, progress=False)["ok"]
+    for wrong in (0, 1025, -1, True, 2.0):
+        with pytest.raises(ParameterError, match="from 1 to 1024"):
+            build(tmp_path / "h", shards=wrong)
+        with pytest.raises(ParameterError, match="from 1 to 1024"):
+            graph.compact(shards=wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "h").exists()
+    with pytest.raises(ParameterError, match="shards.*properties=True"):
+        nakshi.build(tmp_path / "h", edges=tmp_path / "edges.csv", shards=2, properties=False)
+    words = ["import", files["edges"], tmp_path / "c", "--nodes", files["nodes"], "--no-progress"]
+    assert run_cli(*words, "--missing-nodes", "create", "--shards", 4).code == 0
+    assert "modulo" not in (shown := run_cli("info", tmp_path / "c").out) and "hash" in shown
+    assert run_cli("compact", tmp_path / "c", "--shards", 2, "--no-progress").code == 0
+    found = json.loads(run_cli("info", tmp_path / "c", "--json").out)
+    assert (found["shards"], found["dealt"]) == (2, "hash")
+    refused = run_cli("import", *words[1:], "--shards", 1025)
+    assert refused.code == 2 and "1025" in refused.err and "1024" in refused.err
 
 
 def test_analyses_run_on_it(graph: nakshi.Graph) -> None:
@@ -349,8 +392,8 @@ def test_files_that_stay_on_disk(tmp_path: Path) -> None:
     build = partial(nakshi.build, edges=follows, nodes=users, properties=True, progress=False)
     for layout in ("columns", "blocks"):
         path = tmp_path / layout
-        build(path, layout="degree", property_layout=layout)
-        assert (path / "nodes-1.s0.prop").stat().st_size > 500_000
+        build(path, layout="degree", property_layout=layout, shards=2)
+        assert sum(file.stat().st_size for file in path.glob("nodes-1.s*.prop")) > 500_000
         with nakshi.open(path) as graph, nakshi.open(path) as whole:
             with pytest.raises(BudgetError, match="needs"):
                 graph.load_properties(memory="1KiB")

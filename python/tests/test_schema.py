@@ -223,7 +223,7 @@ def test_without_properties(tmp_path: Path) -> None:
 
 
 def test_info_on_the_command_line(tmp_path: Path) -> None:
-    graph = load(tmp_path)
+    graph = load(tmp_path, shards=1)
     change(graph, random.Random(5))
     expected = graph.schema().to_dict()
     graph.close()
