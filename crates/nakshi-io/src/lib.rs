@@ -53,7 +53,10 @@ pub use checksum::{PageHasher, Salt, page_checksum};
 pub use child::{ChildExit, run_in_child};
 pub use error::{Error, Result};
 pub use gather::{CachedReader, GatherOptions, PageSlice, Request, Slack};
-pub use heap::{merge_freed_memory_at_once, prefer_huge_pages, release_freed_memory};
+pub use heap::{
+    merge_freed_memory_at_once, prefer_huge_pages, release_freed_memory,
+    return_freed_buffers_at_once,
+};
 pub use paged_file::{FileSpec, MAX_PAGE, MIN_PAGE, PagedFile};
 pub use resident::{Resident, SLACK};
 pub use size::{Cap, Size};

@@ -40,12 +40,13 @@ pub struct Budget {
 
 impl Budget {
     /// Makes a budget from `given` bytes, of which `held` are taken throughout; 0 threads stand for
-    /// those of the machine.
+    /// those of the machine. From then on, the allocator keeps no large freed buffers.
     ///
     /// # Errors
     /// [`Error::Budget`] with the least memory that works.
     pub fn new(given: u64, held: u64, threads: usize) -> Result<Self> {
         Error::afford(least_memory(MINIMUM_MEMORY, held), Some(given))?;
+        nakshi_io::return_freed_buffers_at_once();
         let given = given - held;
         let affordable = usize::try_from(given / THREAD_MEMORY).unwrap_or(usize::MAX);
         let memory = given - RESERVE.min(given / 4);
