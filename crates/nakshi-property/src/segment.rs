@@ -304,7 +304,9 @@ impl ColumnRowGroup {
             let found = match all {
                 None => column.find(blob, rows, wanted)?,
                 Some(some) if some.is_empty() => return Ok(some),
-                Some(some) if (some.len() as u64) < reads => column.among(blob, &some, wanted)?,
+                Some(some) if (some.len() as u64) < reads.max(column.compared(blob, wanted)) => {
+                    column.among(blob, &some, wanted)?
+                }
                 Some(some) => common(&some, &column.find(blob, rows, wanted)?),
             };
             all = Some(found);
