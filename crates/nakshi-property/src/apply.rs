@@ -335,47 +335,34 @@ impl GraphState {
         };
         let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         lookups.note(Subject::Existence(v));
-        self.set_values(v, &values, true, lookups)?;
+        self.set_row(v, schema::row(&values).into(), true, lookups)?;
         self.log.more_nodes += 1;
         Ok(true)
     }
 
-    fn set_values(
+    fn set_row(
         &mut self,
         v: VertexId,
-        values: &EncodedProperties,
+        row: Arc<[u8]>,
         cut: bool,
         lookups: &mut Lookups,
     ) -> Result<()> {
-        self.note_values(v, values, lookups)?;
-        let values = Some(schema::row(values).into());
-        self.log.set_node(v, NodeChange { values, cut });
+        self.note_row(v, Some(&row), lookups)?;
+        self.log.set_node(v, NodeChange { values: Some(row), cut });
         Ok(())
     }
 
-    /// Notes that the properties of a node become `values`.
-    fn note_values(
-        &self,
-        v: VertexId,
-        values: &EncodedProperties,
-        lookups: &mut Lookups,
-    ) -> Result<()> {
+    /// Notes that the properties of a node become those of `row`.
+    fn note_row(&self, v: VertexId, row: Option<&Arc<[u8]>>, lookups: &mut Lookups) -> Result<()> {
         let Some(written) = &mut lookups.written else { return Ok(()) };
-        let before = self.values_before(v)?;
-        for (property, value) in before.iter().chain(values) {
-            written.note_value(*property, value);
+        let known = u64::from(v) < self.filed() || self.log.node(v).is_some();
+        let before = if known { Some(self.row_of(v)?) } else { None };
+        for row in before.iter().chain(row) {
+            written.note_row(row);
         }
         written.note(Subject::Properties(v));
         written.note(Subject::Nodes);
         Ok(())
-    }
-
-    /// The properties of a node; none of one that is new.
-    fn values_before(&self, v: VertexId) -> Result<EncodedProperties> {
-        match u64::from(v) < self.filed() || self.log.node(v).is_some() {
-            true => self.values_of(v),
-            false => Ok(EncodedProperties::new()),
-        }
     }
 
     fn update_node(
@@ -386,16 +373,25 @@ impl GraphState {
         lookups: &mut Lookups,
     ) -> Result<bool> {
         let v = self.node(id)?;
-        let mut values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
-        if merge {
+        let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
+        let row = if merge {
             let named = properties.iter().filter_map(|(name, _)| self.schema.nodes.find(name).ok());
             let named: Vec<u32> = named.map(|(number, _)| number).collect();
-            values.extend(self.values_of(v)?.into_iter().filter(|(p, _)| !named.contains(p)));
-            values.sort_by_key(|(property, _)| *property);
-        }
+            RowValues(&self.row_of(v)?).merged(&values, &named)
+        } else {
+            schema::row(&values)
+        };
         let cut = self.log.node(v).is_some_and(|change| change.cut);
-        self.set_values(v, &values, cut, lookups)?;
+        self.set_row(v, row.into(), cut, lookups)?;
         Ok(true)
+    }
+
+    /// All properties of a node, encoded; none if it is deleted.
+    fn row_of(&self, v: VertexId) -> Result<Arc<[u8]>> {
+        match self.log.node(v) {
+            Some(change) => Ok(change.values.clone().unwrap_or_default()),
+            None => Ok(schema::row(&self.values_of(v)?).into()),
+        }
     }
 
     /// All properties of a node, which must exist.
@@ -701,7 +697,7 @@ impl GraphState {
         if lookups.written.is_none() {
             return Ok(());
         }
-        self.note_values(v, &EncodedProperties::new(), lookups)?;
+        self.note_row(v, None, lookups)?;
         lookups.note(Subject::Existence(v));
         lookups.note(Subject::Records(v));
         for (ty, (rows, fragment)) in self.records(v)? {

@@ -6,11 +6,12 @@
 //! edges of a type, and all edges.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::condition::Predicate;
 use super::logstore::EdgeKey;
+use super::row::RowValues;
 use super::value;
 use nakshi_store::{ExternalId, VertexId};
 
@@ -103,8 +104,29 @@ pub(super) struct ReadSet {
 
 #[derive(Debug, Default)]
 struct ReadKeys {
-    keys: HashSet<u64>,
+    keys: HashSet<u64, BuildHasherDefault<KeyHasher>>,
     everything: bool,
+    /// True if values of nodes were searched.
+    searches: bool,
+}
+
+/// Keys are hashes already.
+#[derive(Debug, Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        // The last bits are those of the kind, and few.
+        self.0 = key.rotate_right(KIND_BITS.count_ones());
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl ReadSet {
@@ -122,10 +144,11 @@ impl ReadSet {
             return;
         }
         let mut read = self.keys();
+        read.searches |= matches!(subject, Subject::Value(..) | Subject::Property(_));
         if read.keys.len() < MOST_READ {
             read.keys.insert(subject.key(&self.state));
         } else {
-            *read = ReadKeys { keys: HashSet::new(), everything: true };
+            *read = ReadKeys { everything: true, ..ReadKeys::default() };
         }
     }
 
@@ -145,16 +168,19 @@ impl ReadSet {
     }
 }
 
-/// Keys of what the changes of a commit write.
+/// What the changes of a commit write.
 #[derive(Debug)]
 pub(super) struct WrittenKeys {
     state: RandomState,
     keys: Vec<u64>,
+    /// Rows of nodes before and after a change. Their values become keys when a transaction has
+    /// searched for some, since a row may have many.
+    rows: Vec<Arc<[u8]>>,
 }
 
 impl WrittenKeys {
     pub(super) fn new(state: &RandomState) -> Self {
-        WrittenKeys { state: state.clone(), keys: Vec::new() }
+        WrittenKeys { state: state.clone(), keys: Vec::new(), rows: Vec::new() }
     }
 
     pub(super) fn note(&mut self, subject: Subject<'_>) {
@@ -172,18 +198,36 @@ impl WrittenKeys {
         self.note(Subject::Edges);
     }
 
-    /// Notes that a node with this property, before or after its change, has changed.
-    pub(super) fn note_value(&mut self, property: u32, value: &[u8]) {
-        self.note(Subject::Property(property));
-        self.note(Subject::Value(property, value));
-        // Bytes that are no list give keys that no search notes.
-        for item in value::items(value) {
-            self.note(Subject::Value(property, item));
-        }
+    /// Notes that a node with these properties, before or after its change, has changed.
+    pub(super) fn note_row(&mut self, row: &Arc<[u8]>) {
+        self.rows.push(Arc::clone(row));
+    }
+
+    /// The first key that a transaction has read.
+    fn first_in(&self, read: &ReadKeys) -> Option<u64> {
+        let in_rows = || {
+            let rows = self.rows.iter().filter(|_| read.searches);
+            rows.flat_map(|row| RowValues(row)).find_map(|(property, value)| {
+                // Bytes that are no list give keys that no search notes.
+                let values = std::iter::once(value).chain(value::items(value));
+                let values = values.map(|value| Subject::Value(property, value));
+                let mut keys = values
+                    .chain([Subject::Property(property)])
+                    .map(|subject| subject.key(&self.state));
+                keys.find(|key| read.keys.contains(key))
+            })
+        };
+        self.keys.iter().copied().find(|key| read.keys.contains(key)).or_else(in_rows)
+    }
+
+    /// About as many keys as take the memory of this.
+    fn weight(&self) -> usize {
+        let rows: usize = self.rows.iter().map(|row| row.len() / size_of::<u64>() + 4).sum();
+        self.keys.len() + rows + 8
     }
 }
 
-/// Most keys of commits that are kept for running transactions.
+/// Most keys of commits, or what takes as much memory, that are kept for running transactions.
 const MOST_WRITTEN: usize = 1 << 20;
 
 /// What commits have written since the oldest running transaction began.
@@ -191,8 +235,10 @@ const MOST_WRITTEN: usize = 1 << 20;
 pub(super) struct RecentWrites {
     /// The commits whose state running transactions read, each with the number of transactions.
     running: BTreeMap<u64, usize>,
-    /// Commit and key, ascending by commit.
-    written: VecDeque<(u64, u64)>,
+    /// What each commit has written, ascending by commit.
+    written: VecDeque<(u64, WrittenKeys)>,
+    /// About as many keys as take the memory of `written`.
+    weight: usize,
     /// The keys of commits up to this one are forgotten.
     forgotten: u64,
 }
@@ -211,13 +257,17 @@ impl RecentWrites {
                 self.running.remove(&commit);
             }
         }
-        match self.running.keys().next() {
-            None => self.written = VecDeque::new(),
-            Some(oldest) => {
-                let old = self.written.partition_point(|(commit, _)| commit <= oldest);
-                self.written.drain(..old);
-            }
+        let oldest = self.running.keys().next().copied().unwrap_or(u64::MAX);
+        while self.written.front().is_some_and(|(commit, _)| *commit <= oldest) {
+            self.forget_one();
         }
+    }
+
+    /// Forgets the oldest commit, and returns its number.
+    fn forget_one(&mut self) -> Option<u64> {
+        let (commit, written) = self.written.pop_front()?;
+        self.weight -= written.weight();
+        Some(commit)
     }
 
     /// Returns true while commits have to say what they write.
@@ -226,13 +276,13 @@ impl RecentWrites {
     }
 
     pub(super) fn add(&mut self, commit: u64, written: WrittenKeys) {
-        self.written.extend(written.keys.into_iter().map(|key| (commit, key)));
-        if self.written.len() > MOST_WRITTEN {
-            let half = self.written.len() / 2;
-            if let Some((last, _)) = self.written.get(half).copied() {
-                self.forgotten = last;
-                let old = self.written.partition_point(|(commit, _)| *commit <= last);
-                self.written.drain(..old);
+        self.weight += written.weight();
+        self.written.push_back((commit, written));
+        if self.weight > MOST_WRITTEN {
+            while self.weight > MOST_WRITTEN / 2
+                && let Some(commit) = self.forget_one()
+            {
+                self.forgotten = commit;
             }
         }
     }
@@ -256,7 +306,9 @@ impl RecentWrites {
             ));
         }
         let later = self.written.iter().rev().take_while(|(later, _)| *later > commit);
-        match later.into_iter().find(|(_, key)| read.keys.contains(key)) {
+        let first =
+            |(later, written): &(u64, WrittenKeys)| Some((*later, written.first_in(&read)?));
+        match later.into_iter().find_map(first) {
             None => Ok(()),
             Some((later, key)) => {
                 let what = KINDS.get((key & KIND_BITS) as usize).copied().unwrap_or_default();
@@ -298,10 +350,10 @@ mod tests {
             let many = vec![Subject::Nodes; MOST_WRITTEN / 16];
             recent.add(commit, written(&state, &many));
         }
-        assert!(recent.written.len() <= MOST_WRITTEN);
+        assert!(recent.weight <= MOST_WRITTEN);
         assert!(recent.check(11, &reads, 39).unwrap_err().contains("28 commits"));
         recent.end(11);
-        assert!(!recent.wanted() && recent.written.is_empty());
+        assert!(!recent.wanted() && recent.written.is_empty() && recent.weight == 0);
     }
 
     #[test]

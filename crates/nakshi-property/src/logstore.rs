@@ -89,8 +89,14 @@ impl LogStore {
     }
 
     pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
+        // What the node had before is in the index.
+        let before = self.nodes.get(&v).and_then(|before| before.values.as_deref());
+        let mut known = RowValues(before.unwrap_or_default()).peekable();
         for (property, value) in change.values.iter().flat_map(|values| RowValues(values)) {
-            self.node_values.insert(property, value, v);
+            while known.next_if(|(other, _)| *other < property).is_some() {}
+            if known.peek() != Some(&(property, value)) {
+                self.node_values.insert(property, value, v);
+            }
         }
         self.nodes.insert_mut(v, change);
     }

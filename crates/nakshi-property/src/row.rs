@@ -23,6 +23,20 @@ impl<'b> RowValues<'b> {
         varint::put(out, value.len() as u64);
         out.extend_from_slice(value);
     }
+
+    /// A row with `values`, which ascend by their numbers, and with those of the properties of this row
+    /// that are not among `replaced`.
+    pub(super) fn merged(self, values: &[(u32, Vec<u8>)], replaced: &[u32]) -> Vec<u8> {
+        let (mut row, mut new) = (Vec::with_capacity(self.0.len() + 32), values.iter().peekable());
+        for (property, value) in self.filter(|(property, _)| !replaced.contains(property)) {
+            while let Some((number, bytes)) = new.next_if(|(number, _)| *number < property) {
+                RowValues::put(*number, bytes, &mut row);
+            }
+            RowValues::put(property, value, &mut row);
+        }
+        new.for_each(|(number, bytes)| RowValues::put(*number, bytes, &mut row));
+        row
+    }
 }
 
 impl<'b> Iterator for RowValues<'b> {

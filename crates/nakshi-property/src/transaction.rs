@@ -15,7 +15,7 @@ use super::base::Base;
 use super::conflict::{ReadSet, Subject};
 use super::graph::PropertyGraph;
 use super::log::{Change, TransactionMark};
-use super::property_store::PropertyStore;
+use super::property_store::{PropertyStore, Writing};
 use super::schema::Schema;
 use super::state::GraphState;
 use super::turns::ALONE;
@@ -42,7 +42,7 @@ pub struct Transaction {
     /// `state`, which notes what is read; made when it is asked for.
     graph: OnceLock<PropertyGraph>,
     changes: Vec<Change>,
-    /// Looks up edges, if another handle is the writer.
+    /// Of changes that look up no edges, and of all if another handle is the writer.
     lookups: Option<Lookups>,
     /// The session of the writer that keeps what later commits write; `None` if the handle was no writer.
     session: Option<u64>,
@@ -159,29 +159,9 @@ impl Transaction {
         self.note(&change)?;
         let mut next = self.state.clone();
         next.refuse_unknown(&change)?;
-        let changed = {
-            let mut core = self.store.enter()?;
-            let writing = core
-                .writing
-                .as_mut()
-                .filter(|writing| writing.is_ours() && Arc::ptr_eq(&writing.tip.base, &next.base));
-            match writing {
-                Some(writing) => {
-                    writing.lookups.written = None;
-                    next.apply_new(&change, &mut writing.lookups)?
-                }
-                None => {
-                    drop(core);
-                    let lookups = match &mut self.lookups {
-                        Some(lookups) => lookups,
-                        none => {
-                            let (base, cancel) = (&next.base, &self.store.options.cancel);
-                            none.insert(Lookups::new(base.store()?, base.lookups(), cancel))
-                        }
-                    };
-                    next.apply_new(&change, lookups)?
-                }
-            }
+        let changed = match change.looks_up_edges() {
+            true => self.apply_with_writer(&change, &mut next)?,
+            false => next.apply_new(&change, self.own_lookups()?)?,
         };
         if changed {
             self.state = next;
@@ -189,6 +169,31 @@ impl Transaction {
             self.graph = OnceLock::new();
         }
         Ok(changed)
+    }
+
+    /// Makes a change with the look-ups of the writer, which remember the edges of hubs.
+    fn apply_with_writer(&mut self, change: &Change, next: &mut GraphState) -> Result<bool> {
+        let mut core = self.store.enter()?;
+        let writing = core
+            .writing
+            .as_mut()
+            .filter(|writing| writing.is_ours() && Arc::ptr_eq(&writing.tip.base, &next.base));
+        if let Some(writing) = writing {
+            writing.lookups.written = None;
+            return next.apply_new(change, &mut writing.lookups);
+        }
+        drop(core);
+        next.apply_new(change, self.own_lookups()?)
+    }
+
+    fn own_lookups(&mut self) -> Result<&mut Lookups> {
+        Ok(match &mut self.lookups {
+            Some(lookups) => lookups,
+            none => {
+                let (base, cancel) = (&self.state.base, &self.store.options.cancel);
+                none.insert(Lookups::new(base.store()?, base.lookups(), cancel))
+            }
+        })
     }
 
     /// Notes what a change depends on.
@@ -271,18 +276,21 @@ impl Transaction {
     /// Ends the transaction, whose changes go to the writer if nothing has changed that matters to
     /// them. Returns the number of the commit, or of the state that was read if there are no changes.
     fn submit(&mut self, cancel: &CancelToken) -> Result<u64> {
-        let submitted = match self.changes.is_empty() {
-            true => Ok(self.begun.0),
-            false => self.check_and_make(cancel),
-        };
-        self.end();
+        if self.changes.is_empty() {
+            self.end();
+            return Ok(self.begun.0);
+        }
+        let store = Arc::clone(&self.store);
+        let mut core = store.writer(self.turn, cancel)?;
+        let writing = store.begin(&mut core, cancel)?;
+        let submitted = self.check_and_make(writing);
+        self.leave(writing);
+        drop(core);
+        self.end_turn();
         submitted
     }
 
-    fn check_and_make(&self, cancel: &CancelToken) -> Result<u64> {
-        let store = &self.store;
-        let mut core = store.writer(self.turn, cancel)?;
-        let writing = store.begin(&mut core, cancel)?;
+    fn check_and_make(&self, writing: &mut Writing) -> Result<u64> {
         let (tip, (begun, base, schema)) = (&writing.tip, &self.begun);
         let conflict = |what: String| {
             Err(Error::Conflict(format!(
@@ -305,7 +313,7 @@ impl Transaction {
             }
         }
         let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: *begun };
-        writing.make(&self.changes, Some(&mark), &store.hasher)?;
+        writing.make(&self.changes, Some(&mark), &self.store.hasher)?;
         Ok(writing.tip.commit)
     }
 
@@ -320,16 +328,29 @@ impl Transaction {
 
     /// Lets others go on.
     fn end(&mut self) {
-        let Ok(mut core) = self.store.enter() else { return };
+        if self.session.is_none() && self.turn.is_none() {
+            return;
+        }
+        let store = Arc::clone(&self.store);
+        let Ok(mut core) = store.enter() else { return };
         if let Some(writing) = core.writing.as_mut().filter(|writing| writing.is_ours()) {
-            if self.session.take() == Some(writing.session) {
-                writing.recent.end(self.begun.0);
-            }
-            if writing.alone.is_some_and(|(turn, _)| self.turn == Some(turn)) {
-                writing.alone = None;
-            }
+            self.leave(writing);
         }
         drop(core);
+        self.end_turn();
+    }
+
+    /// Has the writer forget this transaction.
+    fn leave(&mut self, writing: &mut Writing) {
+        if self.session.take() == Some(writing.session) {
+            writing.recent.end(self.begun.0);
+        }
+        if writing.alone.is_some_and(|(turn, _)| self.turn == Some(turn)) {
+            writing.alone = None;
+        }
+    }
+
+    fn end_turn(&mut self) {
         if let Some(turn) = self.turn.take() {
             self.store.turns.end(turn);
             self.store.wake();

@@ -227,6 +227,23 @@ pub(super) fn change(bytes: &[u8]) -> Option<(Change, usize)> {
 }
 
 impl Change {
+    /// Returns true for a change that has to find edges by their destination.
+    pub(in super::super) fn looks_up_edges(&self) -> bool {
+        match self {
+            Change::AppendNode { .. }
+            | Change::UpdateNode { .. }
+            | Change::ChangeLabels { .. }
+            | Change::SetInverse { .. } => false,
+            Change::DeleteNode { .. }
+            | Change::AppendEdge { .. }
+            | Change::DeleteEdge { .. }
+            | Change::ChangeType { .. }
+            | Change::CreateEdge { .. }
+            | Change::UpdateEdge { .. }
+            | Change::RemoveEdge { .. } => true,
+        }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Change::AppendNode { id, properties } => {
