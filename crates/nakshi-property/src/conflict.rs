@@ -168,7 +168,7 @@ impl ReadSet {
     }
 }
 
-/// What the changes of a commit write.
+/// Keys and rows that the changes of a commit write.
 #[derive(Debug)]
 pub(super) struct WrittenKeys {
     state: RandomState,
@@ -235,7 +235,7 @@ const MOST_WRITTEN: usize = 1 << 20;
 pub(super) struct RecentWrites {
     /// The commits whose state running transactions read, each with the number of transactions.
     running: BTreeMap<u64, usize>,
-    /// What each commit has written, ascending by commit.
+    /// Keys and rows that commits have written, ascending by commit.
     written: VecDeque<(u64, WrittenKeys)>,
     /// About as many keys as take the memory of `written`.
     weight: usize,

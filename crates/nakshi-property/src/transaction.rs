@@ -34,20 +34,28 @@ const ATTEMPTS: usize = 100;
 #[derive(Debug)]
 pub struct Transaction {
     store: Arc<PropertyStore>,
-    /// Number of the commit, and the files and names, with which the transaction began.
-    begun: (u64, Arc<Base>, Arc<Schema>),
+    begun: Begun,
     /// The state with the transaction's own changes.
     state: GraphState,
     reads: Arc<ReadSet>,
     /// `state`, which notes what is read; made when it is asked for.
     graph: OnceLock<PropertyGraph>,
     changes: Vec<Change>,
-    /// Of changes that look up no edges, and of all if another handle is the writer.
+    /// Look-ups of the transaction itself: for changes that look up no edges, and for all changes if
+    /// another handle is the writer.
     lookups: Option<Lookups>,
     /// The session of the writer that keeps what later commits write; `None` if the handle was no writer.
     session: Option<u64>,
     /// Number of its turn, if it runs alone.
     turn: Option<u64>,
+}
+
+/// Number of the commit, and the files and names, with which a transaction began.
+#[derive(Debug)]
+struct Begun {
+    commit: u64,
+    base: Arc<Base>,
+    schema: Arc<Schema>,
 }
 
 impl PropertyStore {
@@ -114,7 +122,11 @@ impl Transaction {
         drop(core);
         Ok(Transaction {
             store: Arc::clone(store),
-            begun: (state.commit, Arc::clone(&state.base), Arc::clone(&state.schema)),
+            begun: Begun {
+                commit: state.commit,
+                base: Arc::clone(&state.base),
+                schema: Arc::clone(&state.schema),
+            },
             reads: Arc::new(ReadSet::new(&store.hasher, state.numbered())),
             state,
             graph: OnceLock::new(),
@@ -278,7 +290,7 @@ impl Transaction {
     fn submit(&mut self, cancel: &CancelToken) -> Result<u64> {
         if self.changes.is_empty() {
             self.end();
-            return Ok(self.begun.0);
+            return Ok(self.begun.commit);
         }
         let store = Arc::clone(&self.store);
         let mut core = store.writer(self.turn, cancel)?;
@@ -291,28 +303,28 @@ impl Transaction {
     }
 
     fn check_and_make(&self, writing: &mut Writing) -> Result<u64> {
-        let (tip, (begun, base, schema)) = (&writing.tip, &self.begun);
+        let (tip, begun) = (&writing.tip, &self.begun);
         let conflict = |what: String| {
             Err(Error::Conflict(format!(
                 "the transaction changed nothing: {what}; run it again (g.transact does that)"
             )))
         };
-        if !Arc::ptr_eq(&tip.base, base) {
+        if !Arc::ptr_eq(&tip.base, &begun.base) {
             return conflict("the store was compacted since it began".into());
         }
-        if tip.commit != *begun {
+        if tip.commit != begun.commit {
             // The keys of other sessions' commits are unknown.
             if self.session != Some(writing.session) {
                 return conflict("another commit was made since it began".into());
             }
-            if !Arc::ptr_eq(&tip.schema, schema) {
+            if !Arc::ptr_eq(&tip.schema, &begun.schema) {
                 return conflict("a commit has made a new property or type of edges".into());
             }
-            if let Err(what) = writing.recent.check(*begun, &self.reads, tip.commit) {
+            if let Err(what) = writing.recent.check(begun.commit, &self.reads, tip.commit) {
                 return conflict(what);
             }
         }
-        let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: *begun };
+        let mark = TransactionMark { id: u128::from_le_bytes(new_uuid()), begun: begun.commit };
         writing.make(&self.changes, Some(&mark), &self.store.hasher)?;
         Ok(writing.tip.commit)
     }
@@ -323,7 +335,7 @@ impl Transaction {
     /// [`Error::Poisoned`] and errors of writing, if what it has read may not be in the store.
     pub fn roll_back(mut self) -> Result<()> {
         self.end();
-        self.store.wait(self.begun.0)
+        self.store.wait(self.begun.commit)
     }
 
     /// Lets others go on.
@@ -343,7 +355,7 @@ impl Transaction {
     /// Has the writer forget this transaction.
     fn leave(&mut self, writing: &mut Writing) {
         if self.session.take() == Some(writing.session) {
-            writing.recent.end(self.begun.0);
+            writing.recent.end(self.begun.commit);
         }
         if writing.alone.is_some_and(|(turn, _)| self.turn == Some(turn)) {
             writing.alone = None;
