@@ -6,12 +6,15 @@ use std::sync::Arc;
 use nakshi_io::{BlockReader, CancelToken, IoStats};
 
 use super::conflict::{Subject, WrittenKeys};
+use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{Change, Changes, EdgeId};
-use super::logstore::{EdgeKey, NodeChange, NumberedEdge};
+use super::logstore::{EdgeKey, LayerId, NodeChange, NumberedEdge};
+use super::parts::{PartPlace, RecordPart};
 use super::row::{RowKind, RowValues};
-use super::schema::{self, EncodedProperties};
+use super::schema::{self, EncodedProperties, decoded_number};
+use super::segment::{RowRef, SegmentRows};
 use super::spec::LABELS;
-use super::state::{GraphState, NodeRow};
+use super::state::GraphState;
 use super::timeline::LogEdge;
 use super::value::Value;
 use nakshi_store::{Direction, Error, ExternalId, Result, Store, VertexId};
@@ -55,6 +58,14 @@ impl SortedEnds {
     }
 }
 
+impl FoundEdge {
+    fn number(&self) -> u64 {
+        match self {
+            FoundEdge::Stored { number, .. } | FoundEdge::New(number) => *number,
+        }
+    }
+}
+
 impl std::fmt::Debug for Lookups {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lookups").field("store", &self.store).finish_non_exhaustive()
@@ -87,21 +98,23 @@ impl Lookups {
         in_list(&self.store, &mut self.lists, v)
     }
 
-    /// Rows of the file with this edge, including deleted ones.
-    fn rows(&mut self, state: &GraphState, (source, ty, end): EdgeKey) -> Result<Vec<u64>> {
-        let (rows, _) = state.record(source, ty)?;
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (first, count) = (rows.start, rows.end - rows.start);
-        let file = &state.base.place(source)?.0.edges.rows;
+    /// Positions, in the record of the files, of the edges that lead to a node; those that are deleted are
+    /// left out.
+    fn positions(
+        &mut self,
+        (source, ty, end): EdgeKey,
+        part: &RecordPart,
+        file: &SegmentRows,
+    ) -> Result<Vec<u64>> {
+        let PartPlace::Files(rows) = &part.place else { return Ok(Vec::new()) };
+        let (rows, first, count) = (rows.clone(), rows.start, rows.end - rows.start);
         let needed = SortedEnds::bytes(count);
         if count <= SHORT || needed > self.budget || u32::try_from(count).is_err() {
             let mut found = Vec::new();
             for row in rows {
                 self.step(row)?;
-                if file.end(row)? == u64::from(end) {
-                    found.push(row);
+                if file.end(row)? == u64::from(end) && !part.hides(row - first) {
+                    found.push(row - first);
                 }
             }
             return Ok(found);
@@ -123,7 +136,8 @@ impl Lookups {
             self.known.insert((source, ty), SortedEnds(ends));
         }
         let ends = self.known.get(&(source, ty));
-        Ok(ends.into_iter().flat_map(|ends| ends.of(end)).map(|place| first + place).collect())
+        let found = ends.into_iter().flat_map(|ends| ends.of(end));
+        Ok(found.filter(|position| !part.hides(*position)).collect())
     }
 
     /// Checks the cancel token at every [`ROWS`]-th row.
@@ -134,6 +148,14 @@ impl Lookups {
 
 /// Time and properties of an edge that was removed.
 type Removed = Option<(i64, Arc<[u8]>)>;
+
+/// An edge that is not deleted.
+enum FoundEdge {
+    /// In an older layer: its position in the record there.
+    Stored { layer: LayerId, position: u64, number: u64, time: i64, values: Arc<[u8]> },
+    /// In the log, by its number.
+    New(u64),
+}
 
 /// The nodes that have edges to `v` in the files, by `reader`, which is made if there is none yet.
 pub(super) fn in_list(
@@ -296,11 +318,7 @@ impl GraphState {
 
     /// The number of edges of a source, type and destination.
     fn count_edges(&self, key: EdgeKey, lookups: &mut Lookups) -> Result<usize> {
-        let mut rows = lookups.rows(self, key)?;
-        if let Some(fragment) = self.log.record(key.0, key.1) {
-            rows.retain(|row| !fragment.hides(*row));
-        }
-        Ok(rows.len() + self.log.numbers(key).count())
+        Ok(self.edges_between(key, lookups)?.len())
     }
 
     fn append_node(
@@ -355,7 +373,7 @@ impl GraphState {
     /// Notes that the properties of a node become those of `row`.
     fn note_row(&self, v: VertexId, row: Option<&Arc<[u8]>>, lookups: &mut Lookups) -> Result<()> {
         let Some(written) = &mut lookups.written else { return Ok(()) };
-        let known = u64::from(v) < self.filed() || self.log.node(v).is_some();
+        let known = u64::from(v) < self.filed() || self.is_changed(v);
         let before = if known { Some(self.row_of(v)?) } else { None };
         for row in before.iter().chain(row) {
             written.note_row(row);
@@ -390,6 +408,7 @@ impl GraphState {
     fn row_of(&self, v: VertexId) -> Result<Arc<[u8]>> {
         match self.log.node(v) {
             Some(change) => Ok(change.values.clone().unwrap_or_default()),
+            None if !self.is_alive(v) => Ok(Arc::default()),
             None => Ok(schema::row(&self.values_of(v)?).into()),
         }
     }
@@ -397,14 +416,13 @@ impl GraphState {
     /// All properties of a node, which must exist.
     pub(super) fn values_of(&self, v: VertexId) -> Result<EncodedProperties> {
         let mut found = EncodedProperties::new();
-        match self.row(v) {
+        match self.row(v)? {
             None => {}
-            Some(NodeRow::Log(values)) => {
+            Some(RowRef::Log(values)) => {
                 found.extend(RowValues(values).map(|(property, value)| (property, value.to_vec())));
             }
-            Some(NodeRow::File) => {
-                let (shard, row) = self.base.place(v)?;
-                shard.nodes.each(row, |property, value| {
+            Some(RowRef::File(rows, row)) => {
+                rows.each(row, |property, value| {
                     found.push((property, value.to_vec()));
                     Ok(())
                 })?;
@@ -463,44 +481,115 @@ impl GraphState {
         std::iter::once(key).chain(inverse.filter(|inverse| *inverse != key))
     }
 
-    /// Removes all edges of a source, type and destination; returns time and properties of the
-    /// newest.
-    fn remove_edges(&mut self, key: EdgeKey, lookups: &mut Lookups) -> Result<Removed> {
+    /// The edges of a source, type and destination that are not deleted, oldest layer first.
+    fn edges_between(&self, key: EdgeKey, lookups: &mut Lookups) -> Result<Vec<FoundEdge>> {
         let (source, ty, _) = key;
-        let mut rows = lookups.rows(self, key)?;
-        if let Some(fragment) = self.log.record(source, ty) {
-            rows.retain(|row| !fragment.hides(*row));
-        }
-        let newest = rows.last().map(|row| self.filed_edge(source, *row)).transpose()?;
-        if !rows.is_empty() {
-            lookups.note_edge(key);
-            self.log.hide(source, ty, &rows);
-            self.log.more_edges -= rows.len() as i64;
-        }
-        let mut last = newest;
-        for number in self.log.numbers(key).collect::<Vec<u64>>() {
-            if let Some(LogEdge { time, values, .. }) = self.log.remove_edge((key, number)) {
-                lookups.note_edge(key);
-                self.log.more_edges -= 1;
-                if last.as_ref().is_none_or(|(before, _)| *before <= time) {
-                    last = Some((time, values));
+        let mut found = Vec::new();
+        for part in self.record(source, ty)?.iter() {
+            match &part.place {
+                PartPlace::Files(rows) => {
+                    if rows.is_empty() {
+                        continue;
+                    }
+                    let file = &self.base.shard_of(source)?.edges.rows;
+                    for position in lookups.positions(key, part, file)? {
+                        found.push(self.filed_edge(FILES, file, position, rows.start + position)?);
+                    }
                 }
+                PartPlace::Layer(number, rows) => {
+                    let layer = self.layers.get(*number);
+                    let Some(Layer { id, changes: LayerChanges::Fragment(fragment, _) }) = layer
+                    else {
+                        continue;
+                    };
+                    let file = self.edge_rows_of(*number)?;
+                    let positions = fragment.positions(key)?.into_iter();
+                    for position in positions.filter(|position| !part.hides(*position)) {
+                        found.push(self.filed_edge(*id, file, position, rows.start + position)?);
+                    }
+                }
+                PartPlace::Log(Some(number), _) => {
+                    let layer = self.layers.get(*number);
+                    let Some(Layer { id, changes: LayerChanges::Log(log) }) = layer else {
+                        continue;
+                    };
+                    for number in log.numbers(key) {
+                        let Some(position) = log.position((key, number)) else { continue };
+                        if let Some(edge) = log.edge((key, number)).filter(|_| !part.hides(position))
+                        {
+                            let (time, values) = (edge.time, Arc::clone(&edge.values));
+                            found.push(FoundEdge::Stored {
+                                layer: *id,
+                                position,
+                                number,
+                                time,
+                                values,
+                            });
+                        }
+                    }
+                }
+                PartPlace::Log(None, _) => {}
             }
         }
-        Ok(last)
+        found.extend(self.log.numbers(key).map(FoundEdge::New));
+        Ok(found)
     }
 
-    /// Time and properties of an edge of the file, without its number.
-    fn filed_edge(&self, source: VertexId, row: u64) -> Result<(i64, Arc<[u8]>)> {
-        let file = &self.base.place(source)?.0.edges.rows;
-        let (number, mut values) = (self.schema.edge_number(), Vec::new());
-        file.each(row, |property, value| {
-            if Some(property) != number {
-                RowValues::put(property, value, &mut values);
+    /// An edge of a file, with its properties.
+    fn filed_edge(
+        &self,
+        layer: LayerId,
+        file: &SegmentRows,
+        position: u64,
+        row: u64,
+    ) -> Result<FoundEdge> {
+        let (property, mut values) = (self.schema.edge_number(), Vec::new());
+        let mut number = 0;
+        file.each(row, |of, value| {
+            if Some(of) == property {
+                let none = || Error::BadList("the number of an edge is none");
+                number = decoded_number(value).ok_or_else(none)?;
+            } else {
+                RowValues::put(of, value, &mut values);
             }
             Ok(())
         })?;
-        Ok((file.time(row)?, values.into()))
+        let (time, values) = (file.time(row)?, values.into());
+        Ok(FoundEdge::Stored { layer, position, number, time, values })
+    }
+
+    /// Removes an edge that is there; returns its time and its properties.
+    fn take_edge(&mut self, key: EdgeKey, edge: FoundEdge, lookups: &mut Lookups) -> Removed {
+        lookups.note_edge(key);
+        match edge {
+            FoundEdge::Stored { layer, position, time, values, .. } => {
+                self.log.hide(key.0, key.1, layer, position);
+                self.log.more_edges -= 1;
+                Some((time, values))
+            }
+            FoundEdge::New(number) => {
+                let LogEdge { time, values, .. } = self.log.remove_edge((key, number))?;
+                self.log.more_edges -= 1;
+                Some((time, values))
+            }
+        }
+    }
+
+    /// Removes all edges of a source, type and destination; returns time and properties of the
+    /// newest.
+    fn remove_edges(&mut self, key: EdgeKey, lookups: &mut Lookups) -> Result<Removed> {
+        let mut last: Removed = None;
+        for edge in self.edges_between(key, lookups)? {
+            let removed = self.take_edge(key, edge, lookups);
+            // Of the same time, the edge of the newest layer is the newest.
+            let older = |(time, _): &(i64, _)| {
+                last.as_ref().is_none_or(|(before, _)| before <= time)
+            };
+            if removed.as_ref().is_some_and(older) {
+                last = removed;
+            }
+        }
+        Ok(last)
     }
 
     /// Removes one edge; returns its time and its properties, and `None` if there is no such edge.
@@ -508,36 +597,20 @@ impl GraphState {
     /// # Errors
     /// [`Error::Invalid`] if several edges have no number.
     fn remove_one(&mut self, edge: NumberedEdge, lookups: &mut Lookups) -> Result<Removed> {
-        let (key, number) = edge;
-        let (source, ty, _) = key;
-        if let Some(LogEdge { time, values, .. }) = self.log.remove_edge(edge) {
-            lookups.note_edge(key);
-            self.log.more_edges -= 1;
-            return Ok(Some((time, values)));
+        let (key, wanted) = edge;
+        if self.log.edge(edge).is_some() {
+            return Ok(self.take_edge(key, FoundEdge::New(wanted), lookups));
         }
-        let mut found = Vec::new();
-        for row in lookups.rows(self, key)? {
-            let hidden = self.log.record(source, ty).is_some_and(|of| of.hides(row));
-            if !hidden && self.number_of(source, row)? == number {
-                found.push(row);
-            }
+        let mut found = self.edges_between(key, lookups)?;
+        found.retain(|edge| edge.number() == wanted);
+        if found.len() > 1 {
+            return Err(Error::Invalid(format!(
+                "{} parallel edges have these ends and this type and no numbers; delete them, and \
+                 create them anew",
+                found.len()
+            )));
         }
-        let row = match found[..] {
-            [] => return Ok(None),
-            [row] => row,
-            _ => {
-                return Err(Error::Invalid(format!(
-                    "{} parallel edges have these ends and this type and no numbers; delete them, \
-                     and create them anew",
-                    found.len()
-                )));
-            }
-        };
-        let removed = self.filed_edge(source, row)?;
-        lookups.note_edge(key);
-        self.log.hide(source, ty, &[row]);
-        self.log.more_edges -= 1;
-        Ok(Some(removed))
+        Ok(found.pop().and_then(|edge| self.take_edge(key, edge, lookups)))
     }
 
     fn create_edge(
@@ -567,16 +640,7 @@ impl GraphState {
     }
 
     fn has_number(&self, (key, number): NumberedEdge, lookups: &mut Lookups) -> Result<bool> {
-        if self.log.edge((key, number)).is_some() {
-            return Ok(true);
-        }
-        for row in lookups.rows(self, key)? {
-            let hidden = self.log.record(key.0, key.1).is_some_and(|of| of.hides(row));
-            if !hidden && self.number_of(key.0, row)? == number {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.edges_between(key, lookups)?.iter().any(|edge| edge.number() == number))
     }
 
     fn update_edge(
@@ -660,7 +724,7 @@ impl GraphState {
         let Some(v) = self.find(id)? else { return Ok(false) };
         // Edges to the node are removed first, while the node's own records still show its loops.
         let mut sources: Vec<EdgeKey> =
-            self.log.leading_to(v).map(|(source, ty)| (source, ty, v)).collect();
+            self.leading_to(v)?.into_iter().map(|(source, ty)| (source, ty, v)).collect();
         if u64::from(v) < self.filed() {
             for source in lookups.sources(v)? {
                 lookups.cancel.check()?;
@@ -673,17 +737,13 @@ impl GraphState {
                 }
             }
         }
+        sources.sort_unstable();
+        sources.dedup();
         for key in sources {
             lookups.cancel.check()?;
             self.remove_edges(key, lookups)?;
         }
-        let mut own = 0;
-        for (_, (rows, fragment)) in self.records(v)? {
-            own += (rows.end - rows.start) as i64;
-            if let Some(fragment) = fragment {
-                own += fragment.edges.len() as i64 - fragment.hidden.len() as i64;
-            }
-        }
+        let own: i64 = self.records(v)?.iter().map(|(_, parts)| parts.len() as i64).sum();
         self.note_deletion(v, lookups)?;
         self.log.remove_records(v);
         self.log.set_node(v, NodeChange { values: None, cut: true });
@@ -700,17 +760,10 @@ impl GraphState {
         self.note_row(v, None, lookups)?;
         lookups.note(Subject::Existence(v));
         lookups.note(Subject::Records(v));
-        for (ty, (rows, fragment)) in self.records(v)? {
-            let mut ends: Vec<VertexId> = Vec::new();
-            if !rows.is_empty() {
-                let found = self.base.place(v)?.0.edges.rows.ends(rows)?;
-                let wide = |_| Error::BadList("a vertex id does not fit 32 bits");
-                for end in found {
-                    ends.push(VertexId::try_from(end).map_err(wide)?);
-                }
+        for (ty, parts) in self.records(v)? {
+            for end in self.ends_of(v, &parts)? {
+                lookups.note_edge((v, ty, end));
             }
-            ends.extend(fragment.iter().flat_map(|one| one.edges.iter().map(|edge| edge.end)));
-            ends.into_iter().for_each(|end| lookups.note_edge((v, ty, end)));
         }
         Ok(())
     }

@@ -64,6 +64,7 @@ impl PropertyStore {
             )));
         }
         let changed = writing.make(&entry.changes, entry.transaction.as_ref(), &self.hasher)?;
+        self.leave(core);
         match (changed, entry.commit) {
             (0, Some(commit)) => Err(Error::Invalid(format!(
                 "commit {commit} changes nothing here, so this store has had other commits than the one \

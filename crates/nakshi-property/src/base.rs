@@ -21,6 +21,14 @@ const LEAST_PAGES: u64 = 16;
 const LOOKUPS_SHARE: u64 = 16;
 const LOOKUPS: u64 = 64 << 20;
 
+/// Share of the memory beyond the least that a log in memory may take before it is frozen, and the least
+/// and the most bytes of it.
+const LOG_SHARE: u64 = 16;
+const LEAST_LOG: u64 = 512 << 10;
+const MOST_LOG: u64 = 64 << 20;
+/// Memory for changes, in logs: one that grows and waits, one that is frozen, and what is encoded.
+const LOGS: u64 = 5;
+
 /// Estimated nanoseconds of a search from which on several threads share it. Starting two threads
 /// takes 24 us, eight take 158 us.
 const WORTH_THREADS: u64 = 200_000;
@@ -41,8 +49,12 @@ pub(crate) struct Base {
     memory: u64,
     /// Bytes of that memory for a writer's lookups.
     lookups: u64,
+    /// Bytes that a log may take before it is frozen.
+    log_limit: u64,
     /// Cache of the files; `None` if they are in memory.
     cache: Option<Arc<PageCache>>,
+    /// Cache of fragments, where the files are in memory and there is a limit of memory.
+    fragments: Option<Arc<PageCache>>,
     stats: Arc<IoStats>,
 }
 
@@ -82,7 +94,17 @@ impl Base {
         let entry = entry_of(store)?;
         let directory = read_directory(store, &entry, cancel)?;
         let lookups = lookups(store, &entry, &directory, memory);
-        let cache = cache(store, &entry, &directory, memory, lookups)?;
+        let log_limit = log_limit(store, &entry, &directory, memory);
+        let kept = lookups + memory.map_or(0, |_| LOGS * log_limit);
+        let cache = cache(store, &entry, &directory, memory, kept)?;
+        let fragments = match (&cache, memory) {
+            (None, Some(given)) => {
+                let rest = given.saturating_sub(kept + whole(store, &entry, &directory));
+                let rest = usize::try_from(rest.max(least_cache(store))).unwrap_or(usize::MAX);
+                Some(PageCache::new(rest / 100 * 98, store.manifest().page_size)?)
+            }
+            _ => None,
+        };
         let blob = |file: Option<&FileEntry>| {
             let file = store.file(file.ok_or_else(|| lacks(store.path(), "a property file"))?)?;
             match &cache {
@@ -126,7 +148,9 @@ impl Base {
             searchers,
             memory,
             lookups,
+            log_limit,
             cache,
+            fragments,
             stats,
         })
     }
@@ -136,9 +160,24 @@ impl Base {
         &self.stats
     }
 
+    /// The counters behind [`Base::io`].
+    pub(super) fn io_counters(&self) -> &Arc<IoStats> {
+        &self.stats
+    }
+
     /// Empties the cache, so that the next reads go to the disk.
     pub(super) fn clear_cache(&self) {
-        self.cache.iter().for_each(|cache| cache.clear());
+        self.cache.iter().chain(&self.fragments).for_each(|cache| cache.clear());
+    }
+
+    /// The cache of fragments; `None` if they are in memory.
+    pub(super) fn fragment_cache(&self) -> Option<&Arc<PageCache>> {
+        self.cache.as_ref().or(self.fragments.as_ref())
+    }
+
+    /// Bytes that a log may take before it is frozen.
+    pub(super) fn log_limit(&self) -> u64 {
+        self.log_limit
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -148,6 +187,11 @@ impl Base {
     /// Generation of the files.
     pub(super) fn generation(&self) -> u64 {
         self.store.0.manifest().generation
+    }
+
+    /// Returns true if these are the files of a store, whose section of the manifest is `entry`.
+    pub(super) fn is_of(&self, store: &Store, entry: &PropertyEntry) -> bool {
+        self.store.0.uuid() == store.uuid() && self.entry.segments == entry.segments
     }
 
     /// The store of the files, for its edge lists. A forked child opens it anew.
@@ -219,10 +263,10 @@ impl Base {
 
     /// What `f` returns for each shard, in their order. The shards are searched by several threads
     /// if `cost`, an estimate of nanoseconds for all of them, is worth starting these.
-    pub(super) fn search<T: Send>(
-        &self,
+    pub(super) fn search<'b, T: Send>(
+        &'b self,
         cost: u64,
-        f: impl Fn(usize, &Shard) -> Result<T> + Sync,
+        f: impl Fn(usize, &'b Shard) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         if self.searchers < 2 || cost < WORTH_THREADS {
             return self
@@ -272,7 +316,7 @@ pub fn property_memory(store: &Store, cancel: &CancelToken) -> Result<PropertyMe
     Ok(PropertyMemory { minimum, in_memory })
 }
 
-fn entry_of(store: &Store) -> Result<PropertyEntry> {
+pub(super) fn entry_of(store: &Store) -> Result<PropertyEntry> {
     PropertyEntry::of(store.manifest())?.ok_or_else(|| {
         Error::Unsupported(format!(
             "{} has no properties; import tables of nodes and edges with properties",
@@ -332,19 +376,35 @@ fn cache(
     entry: &PropertyEntry,
     directory: &SegmentDirectory,
     memory: Option<u64>,
-    lookups: u64,
+    kept: u64,
 ) -> Result<Option<Arc<PageCache>>> {
-    let whole = whole(store, entry, directory);
-    let Some(given) = memory.filter(|given| *given - lookups < whole) else { return Ok(None) };
-    let needed = least(store, entry, directory);
+    let (whole, needed) = (whole(store, entry, directory), least(store, entry, directory));
+    let fits = |given: u64| given.saturating_sub(kept) >= whole;
+    let Some(given) = memory.filter(|given| !fits(*given)) else { return Ok(None) };
     if given < needed {
         return Err(Error::Budget { needed, given });
     }
-    let given = given - lookups;
+    if needed == whole {
+        // A cache would take more than the files, or they cannot be on disk.
+        return Ok(None);
+    }
+    let given = needed.max(given.saturating_sub(kept));
     // `given` is at least what stays in memory, as was checked above.
     let cache = given.saturating_sub(resident(store, entry, directory).unwrap_or(given));
     let cache = usize::try_from(cache / 100 * 98).unwrap_or(usize::MAX);
     Ok(Some(PageCache::new(cache, store.manifest().page_size)?))
+}
+
+/// Bytes that a log may take before it is frozen.
+fn log_limit(
+    store: &Store,
+    entry: &PropertyEntry,
+    directory: &SegmentDirectory,
+    memory: Option<u64>,
+) -> u64 {
+    let Some(given) = memory else { return MOST_LOG };
+    let spare = given.saturating_sub(least(store, entry, directory));
+    (spare / LOG_SHARE).clamp(LEAST_LOG, MOST_LOG)
 }
 
 /// Bytes for a writer's lookups; never bytes that the files need.
@@ -367,10 +427,13 @@ fn whole(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> 
 /// The least memory with which property files can be queried.
 fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
     let whole = whole(store, entry, directory);
-    let cache = LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size));
-    // The cache takes 2 % more for its own tables.
-    let with_cache = |resident| whole.min(resident + cache / 98 * 100 + 100);
+    let with_cache = |resident| whole.min(resident + least_cache(store));
     resident(store, entry, directory).map_or(whole, with_cache)
+}
+
+/// Bytes of the smallest cache, with the 2 % more that its own tables take.
+fn least_cache(store: &Store) -> u64 {
+    LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size)) / 98 * 100 + 100
 }
 
 /// Bytes that stay in memory when the files are on disk; `None` if the files have to be in memory.

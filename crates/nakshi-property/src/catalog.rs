@@ -11,11 +11,9 @@ use serde::Serialize;
 
 use super::graph::PropertyGraph;
 use super::import::LABELS;
-use super::logstore::Fragment;
 use super::row::RowValues;
 use super::segment::SegmentRows;
 use super::spec::PropertySpec;
-use super::state::NodeRow;
 use super::value::items;
 use nakshi_store::{Result, VertexId};
 
@@ -131,7 +129,7 @@ enum MetAt {
     /// Shard and row of a file.
     Row(usize, u64),
     /// Its properties, as [`RowValues`] has them.
-    Log(std::sync::Arc<[u8]>),
+    Values(std::sync::Arc<[u8]>),
 }
 
 struct Survey<'g> {
@@ -199,7 +197,7 @@ impl Survey<'_> {
             self.tally(&shard.nodes, property, f)?;
         }
         let mut value = Vec::new();
-        for (v, change) in state.log.changed_nodes() {
+        for v in state.changed_nodes() {
             if u64::from(v) < state.filed() {
                 let (shard, row) = state.base.place(v)?;
                 value.clear();
@@ -207,10 +205,12 @@ impl Survey<'_> {
                     f(&value, -1)?;
                 }
             }
-            let values = change.values.as_deref().unwrap_or_default();
-            RowValues(values)
-                .filter(|(number, _)| *number == property)
-                .try_for_each(|one| f(one.1, 1))?;
+            value.clear();
+            if let Some(row) = state.row(v)?
+                && row.get(property, &mut value)?
+            {
+                f(&value, 1)?;
+            }
         }
         Ok(())
     }
@@ -222,17 +222,14 @@ impl Survey<'_> {
             self.tally(&shard.edges.rows, property, f)?;
         }
         let mut value = Vec::new();
-        self.each_hidden(&mut |rows, row, _| {
+        state.each_deleted_edge(&mut |rows, row, _| {
             value.clear();
             if rows.get(row, property, &mut value)? { f(&value, -1) } else { Ok(()) }
         })?;
-        for (_, fragment) in state.log.changed_records() {
-            for edge in fragment.edges.iter() {
-                let own = RowValues(&edge.values).filter(|(number, _)| *number == property);
-                own.into_iter().try_for_each(|one| f(one.1, 1))?;
-            }
-        }
-        Ok(())
+        state.each_new_edge(|_, _, edge| {
+            value.clear();
+            if edge.values().get(property, &mut value)? { f(&value, 1) } else { Ok(()) }
+        })
     }
 
     fn tally(&self, rows: &SegmentRows, property: u32, f: &mut TallySink<'_>) -> Result<()> {
@@ -257,26 +254,6 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Hands every row of an edge that files have and the graph has not any more to `f`, with its type.
-    fn each_hidden(&self, f: &mut dyn FnMut(&SegmentRows, u64, u64) -> Result<()>) -> Result<()> {
-        let state = self.graph.state();
-        for (v, change) in state.log.changed_nodes() {
-            if change.cut && u64::from(v) < state.filed() {
-                let (shard, number) = state.base.place(v)?;
-                for (ty, rows) in shard.edges.records(number)? {
-                    rows.into_iter().try_for_each(|row| f(&shard.edges.rows, row, ty))?;
-                }
-            }
-        }
-        for ((v, ty), fragment) in state.log.changed_records() {
-            if state.has_file_edges(v) {
-                let shard = state.base.shard_of(v)?;
-                fragment.hidden.iter().try_for_each(|row| f(&shard.edges.rows, *row, ty))?;
-            }
-        }
-        Ok(())
-    }
-
     fn edge_types(&mut self) -> Result<Vec<EdgeTypeSummary>> {
         let state = self.graph.state();
         let mut counts = vec![0_i64; state.schema.types().len()];
@@ -296,13 +273,14 @@ impl Survey<'_> {
                 Ok(())
             })?;
         }
-        self.each_hidden(&mut |_, _, ty| {
+        state.each_deleted_edge(&mut |_, _, ty| {
             add(ty, -1);
             Ok(())
         })?;
-        for ((_, ty), fragment) in state.log.changed_records() {
-            add(ty, i64::try_from(fragment.edges.len()).unwrap_or(i64::MAX));
-        }
+        state.each_new_edge(|_, ty, _| {
+            add(ty, 1);
+            Ok(())
+        })?;
         let (mut ends, estimated) = self.ends()?;
         let one = |(ty, count): (u64, i64)| {
             let edges = u64::try_from(count).unwrap_or(0);
@@ -376,8 +354,7 @@ impl Survey<'_> {
             while row < len {
                 let (node, ty) = shard.edges.of_row(row)?;
                 let source = state.base.node_at(number, node)?;
-                let gone = state.log.record(source, ty).is_some_and(|of| of.hides(row));
-                if state.has_file_edges(source) && !gone {
+                if state.shows_filed(number, shard, (source, ty), row)? {
                     let end = shard.edges.rows.end(row)?;
                     sample.push(Met { source, ty, end, at: MetAt::Row(number, row) });
                 }
@@ -385,17 +362,20 @@ impl Survey<'_> {
             }
             first = row - len;
         }
-        let edges = |((source, ty), fragment): ((VertexId, u64), &Fragment)| {
-            let of = |edge: &super::timeline::LogEdge| Met {
-                source,
-                ty,
-                end: edge.end.into(),
-                at: MetAt::Log(edge.values.clone()),
-            };
-            fragment.edges.iter().map(of).collect::<Vec<_>>()
-        };
-        let log = state.log.changed_records().flat_map(edges);
-        sample.extend(log.step_by(usize::try_from(step).unwrap_or(usize::MAX)));
+        let mut met = 0;
+        state.each_new_edge(|source, ty, edge| {
+            if met % step == 0 {
+                let mut values = Vec::new();
+                edge.values().each(|property, value| {
+                    RowValues::put(property, value, &mut values);
+                    Ok(())
+                })?;
+                let (end, at) = (edge.end()?, MetAt::Values(values.into()));
+                sample.push(Met { source, ty, end, at });
+            }
+            met += 1;
+            Ok(())
+        })?;
         self.sample = Some(sample.clone());
         Ok(sample)
     }
@@ -405,7 +385,7 @@ impl Survey<'_> {
         let specs = state.schema.nodes.specs();
         let files: Vec<&SegmentRows> =
             state.base.shards().iter().map(|shard| &shard.nodes).collect();
-        let changed = state.log.changed_nodes().count() as u64;
+        let changed = state.changed_nodes().len() as u64;
         let (mut exact, rest) =
             self.counted(specs.len(), &files, changed, |property, values| {
                 self.tally_nodes(property, &mut |value, times| values.add(value, times))
@@ -418,16 +398,8 @@ impl Survey<'_> {
             v += step;
             let mut each =
                 |property: u32, value: &[u8]| sampled_value(&mut samples, property, value);
-            match state.row(node) {
-                None => continue,
-                Some(NodeRow::Log(values)) => {
-                    RowValues(values).try_for_each(|(property, value)| each(property, value))?;
-                }
-                Some(NodeRow::File) => {
-                    let (shard, row) = state.base.place(node)?;
-                    shard.nodes.each(row, each)?;
-                }
-            }
+            let Some(row) = state.row(node)? else { continue };
+            row.each(&mut each)?;
             drawn += 1;
             if drawn.is_multiple_of(PATIENCE) {
                 self.cancel.check()?;
@@ -443,8 +415,7 @@ impl Survey<'_> {
         let specs = state.schema.edges.specs();
         let files: Vec<&SegmentRows> =
             state.base.shards().iter().map(|shard| &shard.edges.rows).collect();
-        let changed = state.log.changed_records();
-        let changed = changed.map(|(_, of)| (of.hidden.len() + of.edges.len()) as u64).sum();
+        let changed = state.changed_edges();
         let (mut exact, rest) =
             self.counted(specs.len(), &files, changed, |property, values| {
                 self.tally_edges(property, &mut |value, times| values.add(value, times))
@@ -455,7 +426,7 @@ impl Survey<'_> {
             let mut each =
                 |property: u32, value: &[u8]| sampled_value(&mut samples, property, value);
             match &met.at {
-                MetAt::Log(values) => {
+                MetAt::Values(values) => {
                     RowValues(values).try_for_each(|(p, value)| each(p, value))?
                 }
                 MetAt::Row(shard, row) => {
@@ -511,16 +482,8 @@ type EndCounts = HashMap<(Vec<u8>, Vec<u8>), u64>;
 fn label_list(graph: &PropertyGraph, v: VertexId, property: u32, out: &mut Vec<u8>) -> Result<()> {
     let state = graph.state();
     out.clear();
-    match state.row(v) {
-        None => {}
-        Some(NodeRow::Log(values)) => {
-            let own = RowValues(values).find(|(number, _)| *number == property);
-            own.iter().for_each(|(_, value)| out.extend_from_slice(value));
-        }
-        Some(NodeRow::File) => {
-            let (shard, row) = state.base.place(v)?;
-            shard.nodes.get(row, property, out)?;
-        }
+    if let Some(row) = state.row(v)? {
+        row.get(property, out)?;
     }
     Ok(())
 }

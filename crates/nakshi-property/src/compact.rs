@@ -58,6 +58,29 @@ struct Next {
     bytes: u64,
 }
 
+/// Guard that keeps the log from being frozen, which would take away what a compaction carries over.
+struct Compacting<'s>(&'s PropertyStore);
+
+impl<'s> Compacting<'s> {
+    fn begin(store: &'s PropertyStore) -> Self {
+        let guard = Compacting(store);
+        guard.set(true);
+        guard
+    }
+
+    fn set(&self, compacting: bool) {
+        if let Some(writing) = &mut self.0.lock().writing {
+            writing.upkeep.compacting = compacting;
+        }
+    }
+}
+
+impl Drop for Compacting<'_> {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
 impl PropertyStore {
     /// Turns the log into files. Readers and writers continue meanwhile, and snapshots stay valid.
     ///
@@ -68,6 +91,7 @@ impl PropertyStore {
         let began = std::time::Instant::now();
         let _alone = self.alone(&hooks.cancel)?;
         self.start_writing(&hooks.cancel)?;
+        let _compacting = Compacting::begin(self);
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;
@@ -75,10 +99,10 @@ impl PropertyStore {
         let switched = self.switch(&old, &manifest, hooks);
         if switched.is_err() {
             // No manifest names the new files.
-            let _ = remove_orphans(self.fs.as_ref(), &self.path, old.manifest());
+            let _ = remove_orphans(self.fs.as_ref(), &self.path, old.manifest(), None);
         }
         let waited = switched?;
-        if let Err(error) = remove_orphans(self.fs.as_ref(), &self.path, &manifest) {
+        if let Err(error) = remove_orphans(self.fs.as_ref(), &self.path, &manifest, None) {
             tracing::warn!("files that nobody needs are left behind: {error}");
         }
         // The state of before: a user who presses Ctrl-C now should not wait for that.
@@ -101,7 +125,7 @@ impl PropertyStore {
         let store = Store::open_as(&self.path, manifest.clone(), &self.options)?;
         let base = Base::open(&store, self.options.memory, &hooks.cancel)?;
         let budget = base.lookups();
-        let state = GraphState::new(Arc::new(base));
+        let state = GraphState::of_files(Arc::new(base));
         let mut old = LogReader::new(&self.path, old.manifest())?;
         // Commits that the new files contain.
         old.read_until(state.commit, &hooks.cancel)?;
@@ -139,7 +163,7 @@ impl PropertyStore {
         self.reached(core, reader);
         self.publish(next.state.clone());
         if let Some(writing) = &mut core.writing {
-            writing.move_to(next.state, next.lookups, next.log);
+            writing.move_to(&next.manifest, next.state, next.lookups, next.log);
         }
         Ok(())
     }

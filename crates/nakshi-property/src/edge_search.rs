@@ -3,10 +3,15 @@
 use super::base::Shard;
 use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
-use super::graph::{EdgeData, PropertyGraph, RowRef};
+use super::graph::{EdgeData, PropertyGraph};
+use super::fragment::Fragment;
 use super::import::TIME;
+use super::layers::LayerChanges;
+use super::logstore::{LayerId, LogStore};
+use super::parts::EdgeLocation;
 use super::query_order::{QueryOrder, ValueCounts};
-use super::record::EdgeLocation;
+use super::row_set::RowSet;
+use super::segment::RowRef;
 use super::value::{PropertyType, Scalar, Value};
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
@@ -56,8 +61,7 @@ impl PropertyGraph {
         order.cut(&mut found);
         let told = |edge: FoundEdge<'_>| {
             let state = self.state();
-            let record = self.edge_record(edge.source, edge.ty, (0..0, None));
-            let data = self.edge_data(&record, edge.place)?;
+            let data = self.edge_data(edge.place)?;
             Ok((state.external(edge.source.into())?, state.schema.type_name(edge.ty), data))
         };
         found.into_iter().map(told).collect()
@@ -117,18 +121,29 @@ impl PropertyGraph {
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         // Stable, which merges the edges of shards by their sources.
         found.sort_by_key(|edge| edge.source);
-        self.add_new_edges(ty, &wanted, &mut found)?;
+        for (number, layer) in state.layers.iter().enumerate() {
+            match &layer.changes {
+                LayerChanges::Fragment(fragment, deleted) => {
+                    let of = (number, fragment.as_ref(), deleted.as_ref());
+                    self.add_fragment_edges(of, ty, &wanted, &mut found)?;
+                }
+                LayerChanges::Log(log) => {
+                    self.add_new_edges(log, Some((number, layer.id)), ty, &wanted, &mut found)?;
+                }
+            }
+        }
+        self.add_new_edges(&state.log, None, ty, &wanted, &mut found)?;
         Ok(found)
     }
 
     /// Edges of a shard that meet all conditions, in the order of their rows.
-    fn edges_in(
+    fn edges_in<'g>(
         &self,
         number: usize,
-        shard: &Shard,
+        shard: &'g Shard,
         ty: Option<u64>,
         wanted: &[(u32, Predicate)],
-    ) -> Result<Vec<FoundEdge<'_>>> {
+    ) -> Result<Vec<FoundEdge<'g>>> {
         let state = self.state();
         let rows = match wanted.is_empty() {
             true => (0..shard.edges.rows.len()).collect(),
@@ -143,24 +158,59 @@ impl PropertyGraph {
         let mut found = Vec::new();
         for ((row, (_, of)), source) in rows.into_iter().zip(records).zip(nodes) {
             let source = u32::try_from(source).unwrap_or(u32::MAX);
-            let hidden = || state.log.record(source, of).is_some_and(|f| f.hides(row));
-            if ty.is_none_or(|ty| ty == of) && state.has_file_edges(source) && !hidden() {
-                found.push(FoundEdge { source, ty: of, place: EdgeLocation::Row(row) });
+            if ty.is_none_or(|ty| ty == of) && state.shows_filed(number, shard, (source, of), row)? {
+                let place = EdgeLocation::Row(&shard.edges.rows, row);
+                found.push(FoundEdge { source, ty: of, place });
             }
         }
         Ok(found)
     }
 
-    /// Adds the edges of the log that meet all conditions.
-    fn add_new_edges<'g>(
+    /// Adds the edges of a fragment that meet all conditions, in the order of their rows.
+    fn add_fragment_edges<'g>(
         &'g self,
+        (number, fragment, deleted): (usize, &'g Fragment, &RowSet),
         ty: Option<u64>,
         wanted: &[(u32, Predicate)],
         found: &mut Vec<FoundEdge<'g>>,
     ) -> Result<()> {
-        for (key, number) in self.state().log.edge_candidates(wanted) {
-            let Some(edge) = self.state().log.edge((key, number)) else { continue };
-            if ty.is_none_or(|ty| ty == key.1) && RowRef::Log(&edge.values).has(wanted)? {
+        let Some(edges) = fragment.edge_rows() else { return Ok(()) };
+        let rows = match wanted.is_empty() {
+            true => (0..edges.len()).collect(),
+            false => edges.find(wanted)?,
+        };
+        for row in rows {
+            let (source, of) = fragment.of_row(row)?;
+            if ty.is_none_or(|ty| ty == of)
+                && self.state().shows_in(number, fragment, deleted, (source, of), row)?
+            {
+                found.push(FoundEdge { source, ty: of, place: EdgeLocation::Row(edges, row) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the edges of a log that meet all conditions; `layer` is number and id of a frozen one.
+    fn add_new_edges<'g>(
+        &'g self,
+        log: &'g LogStore,
+        layer: Option<(usize, LayerId)>,
+        ty: Option<u64>,
+        wanted: &[(u32, Predicate)],
+        found: &mut Vec<FoundEdge<'g>>,
+    ) -> Result<()> {
+        for (key, number) in log.edge_candidates(wanted) {
+            let Some(edge) = log.edge((key, number)) else { continue };
+            if !(ty.is_none_or(|ty| ty == key.1) && RowRef::Log(&edge.values).has(wanted)?) {
+                continue;
+            }
+            let shown = match (layer, log.position((key, number))) {
+                (Some(layer), Some(position)) => {
+                    self.state().shows_frozen(layer, (key.0, key.1), position)?
+                }
+                _ => true,
+            };
+            if shown {
                 found.push(FoundEdge { source: key.0, ty: key.1, place: EdgeLocation::Log(edge) });
             }
         }
@@ -170,24 +220,13 @@ impl PropertyGraph {
     /// The encoded value of an edge's property.
     fn edge_value(&self, edge: &FoundEdge<'_>, property: u32) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
-        let there = match edge.place {
-            EdgeLocation::Log(new) => RowRef::Log(&new.values).get(property, &mut bytes)?,
-            EdgeLocation::Row(row) => {
-                let shard = self.state().base.shard_of(edge.source)?;
-                shard.edges.rows.get(row, property, &mut bytes)?
-            }
-        };
+        let there = edge.place.values().get(property, &mut bytes)?;
         Ok(there.then_some(bytes))
     }
 
     /// The time of an edge as the bytes of an integer property, which sort as it does.
     fn encoded_time(&self, edge: &FoundEdge<'_>) -> Result<Vec<u8>> {
-        let time = match edge.place {
-            EdgeLocation::Log(new) => new.time,
-            EdgeLocation::Row(row) => {
-                self.state().base.shard_of(edge.source)?.edges.rows.time(row)?
-            }
-        };
+        let time = edge.place.time()?;
         let mut bytes = Vec::new();
         match Value::Int(time).encode(PropertyType::of(Scalar::Int), &mut bytes)? {
             true => Ok(bytes),

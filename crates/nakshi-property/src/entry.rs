@@ -62,7 +62,7 @@ impl Dealt {
 /// The property section of the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyEntry {
-    /// The format of stores that the files need: 3 where nodes are dealt to shards by a hash or edges
+    /// The format of stores that the files need: 4 where there are fragments, else 3 where nodes are dealt to shards by a hash or edges
     /// have numbers, else 2 where a property is a [`Temporal`](crate::Temporal), which older versions do
     /// not know; absent otherwise.
     #[serde(default, skip_serializing_if = "is_old")]
@@ -96,6 +96,78 @@ pub struct PropertyEntry {
     pub commit: u64,
     /// The files.
     pub segments: SegmentEntry,
+    /// Changes since these files were written that are in fragments; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<FragmentsEntry>,
+}
+
+/// The fragments of a store, and the log behind them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentsEntry {
+    /// Number of the last commit that they contain.
+    pub commit: u64,
+    /// Nodes and edges that they have added, less those that they have deleted.
+    pub more_nodes: i64,
+    /// Edges.
+    pub more_edges: i64,
+    /// The number that the next fragment gets.
+    pub next: u64,
+    /// Where the log behind them begins.
+    pub log: LogStart,
+    /// The fragments, oldest first.
+    pub list: Vec<FragmentEntry>,
+}
+
+/// Where the log of a store begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogStart {
+    /// The generation in the names of its files.
+    pub generation: u64,
+    /// Number of the first file that opening reads.
+    pub first: u64,
+    /// Number of the first file that is kept for those who read the log.
+    pub kept: u64,
+}
+
+/// A fragment: the changes of some commits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentEntry {
+    /// Its number, from 1; no other fragment since the last compaction had it.
+    pub id: u64,
+    /// How many times its changes were merged.
+    pub level: u32,
+    /// Number of changed nodes.
+    pub changed: u64,
+    /// Number of new ids.
+    pub named: u64,
+    /// Number of edges.
+    pub added: u64,
+    /// Rows of the changed nodes.
+    pub nodes: FileEntry,
+    /// New ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<FileEntry>,
+    /// Edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edges: Option<FileEntry>,
+    /// Directory, update pointers and deletions.
+    pub index: FileEntry,
+    /// Rows of its edges that were deleted while it was merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<FileEntry>,
+}
+
+impl FragmentEntry {
+    /// Its files.
+    fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        let some = self.names.iter().chain(&self.edges).chain(&self.late);
+        [&self.nodes, &self.index].into_iter().chain(some)
+    }
+
+    /// Total bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        self.files().map(|file| file.len).sum()
+    }
 }
 
 /// The files of a segment.
@@ -132,7 +204,23 @@ impl PropertyEntry {
         manifest.section(Self::SECTION)
     }
 
-    /// All files that the section names.
+    /// Where the log begins, given the generation of the manifest.
+    pub(crate) fn log(&self, generation: u64) -> LogStart {
+        let begin = LogStart { generation, first: 0, kept: 0 };
+        self.fragments.as_ref().map_or(begin, |fragments| fragments.log)
+    }
+
+    /// Number of the last commit in the files and the fragments.
+    pub fn stored_commit(&self) -> u64 {
+        self.fragments.as_ref().map_or(self.commit, |fragments| fragments.commit)
+    }
+
+    /// The fragments, oldest first.
+    pub fn fragment_list(&self) -> &[FragmentEntry] {
+        self.fragments.as_ref().map_or(&[], |fragments| &fragments.list)
+    }
+
+    /// All files that the section names, without those of fragments.
     pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
         let SegmentEntry { nodes, edges, directory, shards } = &self.segments;
         nodes.iter().chain(edges).chain(directory).chain(shards)

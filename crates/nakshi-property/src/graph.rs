@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use nakshi_io::{CancelToken, IoSnapshot, IoStats};
 
-use super::base::Base;
+use super::base::{Base, entry_of};
 use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
 use super::nearest::unknown;
 use super::query_order::{QueryOrder, ValueCounts};
 use super::replay::replay;
-use super::row::RowValues;
+use super::layers::LayerChanges;
 use super::schema::Properties;
-use super::segment::SegmentRows;
+use super::segment::{RowRef, SegmentRows};
 use super::spec::LABELS;
-use super::state::{GraphState, NodeRow};
+use super::state::GraphState;
 use super::value::{PropertyType, Scalar, Value};
 use super::{PropertyEntry, PropertySpec};
 use nakshi_store::{Error, ExternalId, Result, Store, VertexId};
@@ -47,12 +47,6 @@ pub struct EdgeData<'g> {
     pub timestamp: i64,
     /// Properties that are not null, by name.
     pub properties: Vec<(&'g str, Value)>,
-}
-
-/// Location of the properties of a node or an edge.
-pub(super) enum RowRef<'r> {
-    File(&'r SegmentRows, u64),
-    Log(&'r [u8]),
 }
 
 impl PropertyGraph {
@@ -96,7 +90,9 @@ impl PropertyGraph {
 
     /// Applies the log of a store to its files.
     pub(crate) fn with_log(store: &Arc<Store>, base: Base, cancel: &CancelToken) -> Result<Self> {
-        let (state, _) = replay(store, GraphState::new(Arc::new(base)), cancel)?;
+        let entry = entry_of(store)?;
+        let state = GraphState::of_fragments(Arc::new(base), &entry, store, None, cancel)?;
+        let (state, _) = replay(store, state, cancel)?;
         Ok(PropertyGraph::of(state))
     }
 
@@ -108,7 +104,7 @@ impl PropertyGraph {
         &self.0
     }
 
-    /// The property section of the manifest.
+    /// The property section of the manifest at the last compaction.
     pub fn entry(&self) -> &PropertyEntry {
         self.0.base.entry()
     }
@@ -168,14 +164,7 @@ impl PropertyGraph {
 
     /// As [`PropertyGraph::node_row`], for a search that is noted as a whole.
     fn stored_row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
-        Ok(match self.0.row(v) {
-            None => None,
-            Some(NodeRow::Log(values)) => Some(RowRef::Log(values)),
-            Some(NodeRow::File) => {
-                let (shard, row) = self.0.base.place(v)?;
-                Some(RowRef::File(&shard.nodes, row))
-            }
-        })
+        self.0.row(v)
     }
 
     /// The values of some properties of a node, null where it has none; all that it has if `names`
@@ -399,27 +388,62 @@ impl PropertyGraph {
     fn matching(&self, properties: &[(&str, Condition)]) -> Result<Vec<u64>> {
         let wanted = self.0.schema.nodes.wanted(properties)?;
         self.0.note_search(&wanted);
-        let log = &self.0.log;
+        let state = &self.0;
         let mut found = match wanted.is_empty() {
-            true => (0..self.0.filed()).collect(),
+            true => (0..state.filed()).collect(),
             false => self.find_in_files(&wanted)?,
         };
-        // Changed nodes are compared again, in their present state.
-        found.retain(|v| u32::try_from(*v).is_ok_and(|v| log.node(v).is_none()));
-        for v in log.candidates(&wanted) {
-            if log.node(v).is_some()
-                && let Some(row) = self.stored_row(v)?
-                && row.has(&wanted)?
-            {
-                found.push(v.into());
+        if !state.layers.is_empty() || !state.log.is_empty() {
+            // Changed nodes are compared again, in their present state.
+            found.retain(|v| u32::try_from(*v).is_ok_and(|v| !state.is_changed(v)));
+        }
+        for (number, layer) in state.layers.iter().enumerate() {
+            let some = layer.candidates(&wanted)?.into_iter();
+            let some = some.filter(|v| !state.is_changed_behind(number + 1, *v));
+            match layer.changes {
+                LayerChanges::Fragment(..) => found.extend(some.map(u64::from)),
+                LayerChanges::Log(_) => self.retain_matching(some, &wanted, &mut found)?,
             }
         }
+        let some = state.log.candidates(&wanted).into_iter();
+        let some = some.filter(|v| state.log.node(*v).is_some());
+        self.retain_matching(some, &wanted, &mut found)?;
         if found.is_empty() {
             self.refuse_unknown_labels(properties)?;
         }
         // Stable, which merges the ascending nodes of shards.
         found.sort();
         Ok(found)
+    }
+
+    /// Adds those of some nodes that meet all conditions.
+    fn retain_matching(
+        &self,
+        some: impl Iterator<Item = VertexId>,
+        wanted: &[(u32, Predicate)],
+        found: &mut Vec<u64>,
+    ) -> Result<()> {
+        for v in some {
+            if let Some(row) = self.stored_row(v)?
+                && row.has(wanted)?
+            {
+                found.push(v.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if a node has, or has had since the last compaction, a value that meets all conditions.
+    fn knows(&self, wanted: &[(u32, Predicate)]) -> Result<bool> {
+        if !self.find_in_files(wanted)?.is_empty() || !self.0.log.candidates(wanted).is_empty() {
+            return Ok(true);
+        }
+        for layer in self.0.layers.iter() {
+            if !layer.candidates(wanted)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Fails if a label is asked for that no node has in the files or has had since they were written.
@@ -430,8 +454,7 @@ impl PropertyGraph {
         for one in properties.iter().filter(|(name, _)| *name == LABELS) {
             let Condition::Is(Value::String(label)) = &one.1 else { continue };
             let wanted = self.0.schema.nodes.wanted(std::slice::from_ref(one))?;
-            if self.find_in_files(&wanted)?.is_empty() && self.0.log.candidates(&wanted).is_empty()
-            {
+            if !self.knows(&wanted)? {
                 let known = self.labels()?;
                 return Err(unknown("is no label", label, known.iter().map(String::as_str)));
             }
@@ -489,40 +512,5 @@ impl PropertyGraph {
     /// As [`PropertyGraph::parse`].
     pub fn parse_of_edge(&self, name: &str, text: &str) -> Result<Value> {
         self.0.schema.edges.parse(name, text)
-    }
-}
-
-impl RowRef<'_> {
-    /// Appends the value of a property; false if it is null.
-    pub(super) fn get(&self, property: u32, out: &mut Vec<u8>) -> Result<bool> {
-        match self {
-            RowRef::File(rows, row) => rows.get(*row, property, out),
-            RowRef::Log(values) => {
-                let found = RowValues(values).find(|(number, _)| *number == property);
-                found.iter().for_each(|(_, value)| out.extend_from_slice(value));
-                Ok(found.is_some())
-            }
-        }
-    }
-
-    fn each(&self, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
-        match self {
-            RowRef::File(rows, row) => rows.each(*row, f),
-            RowRef::Log(values) => {
-                RowValues(values).try_for_each(|(property, value)| f(property, value))
-            }
-        }
-    }
-
-    pub(super) fn has(&self, wanted: &[(u32, Predicate)]) -> Result<bool> {
-        let mut bytes = Vec::new();
-        for (property, wanted) in wanted {
-            bytes.clear();
-            let there = self.get(*property, &mut bytes)?;
-            if !wanted.fits(there.then_some(bytes.as_slice())) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }

@@ -78,7 +78,7 @@ impl PropertyGraph {
         let state = self.state();
         state.note(Subject::Incoming(v));
         let mut found: BTreeSet<VertexId> =
-            state.log.leading_to(v).map(|(source, _)| source).collect();
+            state.leading_to(v)?.into_iter().map(|(source, _)| source).collect();
         if u64::from(v) < state.filed() {
             let store = state.base.store()?;
             match in_list(&store, &mut None, v) {

@@ -60,22 +60,27 @@ mod entry;
 pub mod export;
 mod flat;
 mod flush;
+mod fragment;
 mod graph;
 mod import;
 mod incoming;
 mod instant;
+mod layers;
 mod log;
 mod logstore;
+mod maintenance;
 mod nearest;
 mod neighbors;
 mod orphans;
 mod packed;
+mod parts;
 mod project;
 mod property_store;
 mod query_order;
 mod record;
 mod replay;
 mod row;
+mod row_set;
 mod schema;
 mod scratch;
 pub mod search;
@@ -105,7 +110,9 @@ pub use catalog::{Catalog, EdgeTypeSummary, EndsSummary, LabelSummary, PropertyS
 pub use check::{PropertyCheck, check};
 pub use compact::CompactReport;
 pub use condition::Condition;
-pub use entry::{Dealt, PropertyEntry, PropertyLayout, SegmentEntry};
+pub use entry::{
+    Dealt, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry, PropertyLayout, SegmentEntry,
+};
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, PropertyGraph};
 pub(crate) use import::TIME;
@@ -115,6 +122,7 @@ pub use import::{
 };
 pub use incoming::IncomingEdge;
 pub use log::{Change, EdgeId, LogEntries, LogEntry, TransactionMark, has_changes};
+pub use maintenance::LayersReport;
 pub use neighbors::{LogState, log_state};
 pub use project::{Along, Projection, project};
 pub use property_store::{PropertyStore, Ticket};

@@ -1,5 +1,5 @@
-//! Changes since the files of a store were written: ZipG's LogStore (section 3.5), with pointers to
-//! the fragments of nodes and records, and deletions.
+//! The newest changes of a graph: ZipG's LogStore (section 3.5). When it is full it is frozen, and
+//! becomes a fragment on disk.
 //!
 //! A log store is persistent: a copy costs little and shares everything that has not changed since.
 //! Readers therefore keep the state of a commit while later commits are made.
@@ -14,25 +14,29 @@ use super::condition::Predicate;
 use super::row::RowValues;
 use super::timeline::{LogEdge, Timeline};
 use super::value;
-use nakshi_store::{ExternalId, VertexId};
+use nakshi_store::{ExternalId, Result, VertexId};
 
 /// State of a node that has changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeChange {
     /// Its properties, encoded as [`RowValues`]; `None` if the node is deleted.
     pub(super) values: Option<Arc<[u8]>>,
-    /// True if the edges that the node has in files are deleted.
+    /// True if the edges that the node has in older layers are deleted.
     pub(super) cut: bool,
 }
 
-/// State of an edge record that has changed.
+/// What a layer changes of an edge record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fragment {
-    /// Deleted rows of the file, ascending.
-    pub(super) hidden: Arc<Vec<u64>>,
-    /// New edges, which are in no file.
+pub(super) struct RecordChange {
+    /// Deleted edges of older layers: the layer, and their positions in its record, ascending.
+    hidden: Vec<(LayerId, Arc<Vec<u64>>)>,
+    /// New edges.
     pub(super) edges: Timeline,
 }
+
+/// Number of a layer of a graph: 0 for the files of the last compaction, and then in the order in which
+/// the layers were frozen or merged.
+pub(super) type LayerId = u64;
 
 /// Source, type and destination of an edge.
 pub(super) type EdgeKey = (VertexId, u64, VertexId);
@@ -44,23 +48,36 @@ pub(super) type NumberedEdge = (EdgeKey, u64);
 /// for each branch; with the usual 64 branches that took half of the time of a commit.
 const BRANCHES: u8 = 8;
 
-/// All changes since the files were written.
+/// Bytes of memory that a changed node, a new id and a new edge take, without their values: measured, in
+/// the maps and their indexes.
+const PER_NODE: u64 = 240;
+const PER_ID: u64 = 200;
+const PER_EDGE: u64 = 420;
+/// Bytes of memory that a value takes in the index of values, and a deleted edge of an older layer.
+const PER_VALUE: u64 = 110;
+const PER_HIDDEN: u64 = 60;
+
+/// All changes since the log was last frozen.
 #[derive(Clone, Debug)]
 pub(super) struct LogStore {
     nodes: HashTrieMapSync<VertexId, NodeChange>,
-    /// New nodes, whose ids are in no file.
+    /// New nodes, whose ids are in no older layer.
     ids: HashTrieMapSync<ExternalId, VertexId>,
     names: VectorSync<ExternalId>,
     /// Changed records by source and type.
-    records: RedBlackTreeMapSync<(VertexId, u64), Fragment>,
+    records: RedBlackTreeMapSync<(VertexId, u64), RecordChange>,
     /// Time and stamp of every new edge, by destination, source, type and number.
     ends: RedBlackTreeMapSync<(VertexId, VertexId, u64, u64), (i64, u64)>,
     stamp: u64,
     /// Larger than the number of every edge.
     pub(super) next_edge: u64,
-    /// Nodes and edges added, less those deleted.
+    /// Nodes and edges added since the last compaction, less those deleted.
     pub(super) more_nodes: i64,
     pub(super) more_edges: i64,
+    /// Number of ids in the fragments before.
+    named: u64,
+    /// Estimated bytes of memory.
+    weight: u64,
     node_values: Arc<ValueIndex<VertexId>>,
     edge_values: Arc<ValueIndex<NumberedEdge>>,
 }
@@ -77,6 +94,8 @@ impl Default for LogStore {
             next_edge: 1,
             more_nodes: 0,
             more_edges: 0,
+            named: 0,
+            weight: 0,
             node_values: Arc::default(),
             edge_values: Arc::default(),
         }
@@ -84,6 +103,43 @@ impl Default for LogStore {
 }
 
 impl LogStore {
+    /// An empty log behind layers with `named` new ids.
+    pub(super) fn behind(
+        named: u64,
+        next_edge: u64,
+        (more_nodes, more_edges): (i64, i64),
+    ) -> LogStore {
+        let next_edge = next_edge.max(1);
+        LogStore { named, next_edge, more_nodes, more_edges, ..LogStore::default() }
+    }
+
+    /// The empty log that follows when this one is frozen.
+    pub(super) fn next(&self) -> LogStore {
+        let named = self.named + self.names.len() as u64;
+        let counts = (self.more_nodes, self.more_edges);
+        LogStore { stamp: self.stamp, ..LogStore::behind(named, self.next_edge, counts) }
+    }
+
+    /// Returns true if nothing has changed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.records.is_empty()
+    }
+
+    /// Estimated bytes of memory.
+    pub(super) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Number of new ids in this log and the layers before.
+    pub(super) fn named(&self) -> u64 {
+        self.named + self.names.len() as u64
+    }
+
+    /// Number of new ids in the layers before.
+    pub(super) fn named_before(&self) -> u64 {
+        self.named
+    }
+
     pub(super) fn node(&self, v: VertexId) -> Option<&NodeChange> {
         self.nodes.get(&v)
     }
@@ -92,12 +148,19 @@ impl LogStore {
         // What the node had before is in the index.
         let before = self.nodes.get(&v).and_then(|before| before.values.as_deref());
         let mut known = RowValues(before.unwrap_or_default()).peekable();
+        let mut added = 0;
         for (property, value) in change.values.iter().flat_map(|values| RowValues(values)) {
             while known.next_if(|(other, _)| *other < property).is_some() {}
             if known.peek() != Some(&(property, value)) {
                 self.node_values.insert(property, value, v);
+                added += PER_VALUE;
             }
         }
+        added += match self.nodes.contains_key(&v) {
+            true => 0,
+            false => PER_NODE + change.values.as_ref().map_or(0, |values| values.len() as u64),
+        };
+        self.weight += added;
         self.nodes.insert_mut(v, change);
     }
 
@@ -107,39 +170,44 @@ impl LogStore {
     }
 
     /// The records that have changed, by source and type.
-    pub(super) fn changed_records(&self) -> impl Iterator<Item = ((VertexId, u64), &Fragment)> {
-        self.records.iter().map(|(of, fragment)| (*of, fragment))
-    }
-
-    /// Number of nodes whose ids are in no file.
-    pub(super) fn new_ids(&self) -> usize {
-        self.names.len()
+    pub(super) fn changed_records(&self) -> impl Iterator<Item = ((VertexId, u64), &RecordChange)> {
+        self.records.iter().map(|(of, change)| (*of, change))
     }
 
     pub(super) fn internal(&self, id: &ExternalId) -> Option<VertexId> {
         self.ids.get(id).copied()
     }
 
-    /// The id of the `i`-th new node.
-    pub(super) fn name(&self, i: usize) -> Option<&ExternalId> {
-        self.names.get(i)
+    /// The id of the `i`-th new node, counted from the last compaction on.
+    pub(super) fn name(&self, i: u64) -> Option<&ExternalId> {
+        self.names.get(usize::try_from(i.checked_sub(self.named)?).ok()?)
+    }
+
+    /// The ids of the new nodes, by their numbers.
+    pub(super) fn names(&self) -> impl Iterator<Item = &ExternalId> {
+        self.names.iter()
     }
 
     pub(super) fn add_id(&mut self, id: ExternalId, v: VertexId) {
+        let len = match &id {
+            ExternalId::Bytes(bytes) => bytes.len() as u64,
+            _ => 0,
+        };
+        self.weight += PER_ID + 2 * len;
         self.names.push_back_mut(id.clone());
         self.ids.insert_mut(id, v);
     }
 
-    pub(super) fn record(&self, node: VertexId, ty: u64) -> Option<&Fragment> {
+    pub(super) fn record(&self, node: VertexId, ty: u64) -> Option<&RecordChange> {
         // Most stores are read more often than they are changed.
         if self.records.is_empty() { None } else { self.records.get(&(node, ty)) }
     }
 
     /// The changed records of a node, by type.
-    pub(super) fn records(&self, node: VertexId) -> impl Iterator<Item = (u64, &Fragment)> {
+    pub(super) fn records(&self, node: VertexId) -> impl Iterator<Item = (u64, &RecordChange)> {
         let some =
             (!self.records.is_empty()).then(|| self.records.range((node, 0)..=(node, u64::MAX)));
-        some.into_iter().flatten().map(|((_, ty), fragment)| (*ty, fragment))
+        some.into_iter().flatten().map(|((_, ty), change)| (*ty, change))
     }
 
     /// Sources and types of the new edges that lead to `end`.
@@ -149,13 +217,15 @@ impl LogStore {
     }
 
     pub(super) fn add_edge(&mut self, (key, number): NumberedEdge, time: i64, values: Arc<[u8]>) {
+        self.weight += PER_EDGE + values.len() as u64;
         for (property, value) in RowValues(&values) {
             self.edge_values.insert(property, value, (key, number));
+            self.weight += PER_VALUE;
         }
         let (source, ty, end) = key;
-        let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
-        fragment.edges.insert(LogEdge { time, stamp: self.stamp, end, number, values });
-        self.records.insert_mut((source, ty), fragment);
+        let mut change = self.records.get(&(source, ty)).cloned().unwrap_or_default();
+        change.edges.insert(LogEdge { time, stamp: self.stamp, end, number, values });
+        self.records.insert_mut((source, ty), change);
         self.ends.insert_mut((end, source, ty, number), (time, self.stamp));
         self.stamp += 1;
     }
@@ -179,27 +249,79 @@ impl LogStore {
         let ((source, ty, end), number) = edge;
         let (time, stamp) = self.ends.get(&(end, source, ty, number)).copied()?;
         self.ends.remove_mut(&(end, source, ty, number));
-        let mut fragment = self.records.get(&(source, ty))?.clone();
-        let edge = fragment.edges.remove(time, stamp);
-        self.records.insert_mut((source, ty), fragment);
+        let mut change = self.records.get(&(source, ty))?.clone();
+        let edge = change.edges.remove(time, stamp);
+        self.records.insert_mut((source, ty), change);
         edge
     }
 
-    /// Deletes rows of the file from a record; none of them is deleted yet.
-    pub(super) fn hide(&mut self, source: VertexId, ty: u64, rows: &[u64]) {
-        let mut fragment = self.records.get(&(source, ty)).cloned().unwrap_or_default();
-        let hidden = Arc::make_mut(&mut fragment.hidden);
-        hidden.extend_from_slice(rows);
-        hidden.sort_unstable();
-        self.records.insert_mut((source, ty), fragment);
+    /// Position of a new edge in its record.
+    pub(super) fn position(&self, ((source, ty, end), number): NumberedEdge) -> Option<u64> {
+        let (time, stamp) = self.ends.get(&(end, source, ty, number))?;
+        self.records.get(&(source, ty))?.edges.position(*time, *stamp)
+    }
+
+    /// Deletes an edge of an older layer, given by its position in the record there; it is not deleted
+    /// yet.
+    pub(super) fn hide(&mut self, source: VertexId, ty: u64, layer: LayerId, position: u64) {
+        self.weight += PER_HIDDEN;
+        let mut change = self.records.get(&(source, ty)).cloned().unwrap_or_default();
+        let hidden = match change.hidden.iter_mut().find(|(of, _)| *of == layer) {
+            Some((_, hidden)) => hidden,
+            None => &mut change.hidden.push_mut((layer, Arc::default())).1,
+        };
+        let hidden = Arc::make_mut(hidden);
+        let at = hidden.partition_point(|other| *other < position);
+        hidden.insert(at, position);
+        self.records.insert_mut((source, ty), change);
+    }
+
+    /// Replaces the deletions of edges of a layer by those of edges of another: `moved` has, for the
+    /// position of an edge in its record, the position in the record of the other layer.
+    ///
+    /// # Errors
+    /// Those of `moved`.
+    pub(super) fn move_hidden(
+        &mut self,
+        layers: &[LayerId],
+        to: LayerId,
+        mut moved: impl FnMut(LayerId, VertexId, u64, u64) -> Result<Option<u64>>,
+    ) -> Result<()> {
+        let of = |change: &RecordChange| change.hidden.iter().any(|(id, _)| layers.contains(id));
+        let some: Vec<(VertexId, u64)> = self
+            .records
+            .iter()
+            .filter(|(_, change)| of(change))
+            .map(|(key, _)| *key)
+            .collect();
+        for (source, ty) in some {
+            let Some(mut change) = self.records.get(&(source, ty)).cloned() else { continue };
+            let (mut kept, mut new) = (Vec::new(), Vec::new());
+            for (id, hidden) in change.hidden {
+                if !layers.contains(&id) {
+                    kept.push((id, hidden));
+                    continue;
+                }
+                for position in hidden.iter() {
+                    new.extend(moved(id, source, ty, *position)?);
+                }
+            }
+            if !new.is_empty() {
+                new.sort_unstable();
+                kept.push((to, Arc::new(new)));
+            }
+            change.hidden = kept;
+            self.records.insert_mut((source, ty), change);
+        }
+        Ok(())
     }
 
     /// Removes all changed records of a node, with their new edges.
     pub(super) fn remove_records(&mut self, node: VertexId) {
         let found: Vec<(u64, Vec<(VertexId, u64)>)> = self
             .records(node)
-            .map(|(ty, fragment)| {
-                (ty, fragment.edges.iter().map(|edge| (edge.end, edge.number)).collect())
+            .map(|(ty, change)| {
+                (ty, change.edges.iter().map(|edge| (edge.end, edge.number)).collect())
             })
             .collect();
         for (ty, ends) in found {
@@ -226,26 +348,15 @@ impl LogStore {
     }
 }
 
-impl Fragment {
-    /// Number of deleted rows below `row`.
-    pub(super) fn hidden_below(&self, row: u64) -> u64 {
-        self.hidden.partition_point(|hidden| *hidden < row) as u64
+impl RecordChange {
+    /// Positions of deleted edges in the record of an older layer, ascending.
+    pub(super) fn hidden(&self, layer: LayerId) -> Option<&Arc<Vec<u64>>> {
+        self.hidden.iter().find(|(of, _)| *of == layer).map(|(_, hidden)| hidden)
     }
 
-    pub(super) fn hides(&self, row: u64) -> bool {
-        self.hidden.binary_search(&row).is_ok()
-    }
-
-    /// The `i`-th row from `start` on that is not deleted.
-    pub(super) fn visible(&self, start: u64, i: u64) -> u64 {
-        let (mut low, mut high) = (0, self.hidden.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let row = self.hidden.get(middle).copied().unwrap_or(u64::MAX);
-            // Rows before a deleted one that are not deleted.
-            if row - start - middle as u64 <= i { low = middle + 1 } else { high = middle }
-        }
-        start + i + low as u64
+    /// All deletions of edges in older layers.
+    pub(super) fn all_hidden(&self) -> &[(LayerId, Arc<Vec<u64>>)] {
+        &self.hidden
     }
 }
 

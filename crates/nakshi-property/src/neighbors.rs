@@ -8,6 +8,7 @@ use std::path::Path;
 
 use nakshi_io::CancelToken;
 
+use super::PropertyEntry;
 use super::graph::PropertyGraph;
 use super::log::LogReader;
 use nakshi_store::files::with_newest;
@@ -32,6 +33,10 @@ pub fn log_state(path: &Path, manifest: &Manifest, cancel: &CancelToken) -> Resu
     with_newest(path, |newest| {
         if newest.generation != manifest.generation {
             return Ok(LogState::Replaced);
+        }
+        let entry = PropertyEntry::of(&newest)?;
+        if entry.is_some_and(|entry| !entry.fragment_list().is_empty()) {
+            return Ok(LogState::Commits);
         }
         let mut found = false;
         // One commit is enough.
@@ -85,10 +90,10 @@ impl PropertyGraph {
 
     /// True if the log may have changed which nodes the edges of a node lead to.
     pub fn has_other_targets(&self, v: VertexId) -> bool {
-        let log = &self.state().log;
-        u64::from(v) >= self.state().filed()
-            || log.node(v).is_some_and(|change| change.cut)
-            || log.records(v).next().is_some()
+        let state = self.state();
+        !state.has_file_edges(v)
+            || state.log.records(v).next().is_some()
+            || state.layers.iter().any(|layer| layer.changes_edges(v))
     }
 
     /// The nodes that edges of a node lead to, each once, ascending by number.
@@ -96,18 +101,9 @@ impl PropertyGraph {
     /// # Errors
     /// Damage.
     pub fn targets(&self, v: VertexId) -> Result<Vec<VertexId>> {
-        let wide = |_| Error::BadList("a vertex id does not fit 32 bits");
         let mut found = Vec::new();
-        for (_, (rows, fragment)) in self.state().records(v)? {
-            if !rows.is_empty() {
-                let file = &self.state().base.place(v)?.0.edges.rows;
-                for (row, end) in rows.clone().zip(file.ends(rows)?) {
-                    if fragment.is_none_or(|fragment| !fragment.hides(row)) {
-                        found.push(VertexId::try_from(end).map_err(wide)?);
-                    }
-                }
-            }
-            found.extend(fragment.iter().flat_map(|one| one.edges.iter().map(|edge| edge.end)));
+        for (_, parts) in self.state().records(v)? {
+            found.extend(self.state().ends_of(v, &parts)?);
         }
         found.sort_unstable();
         found.dedup();
@@ -119,8 +115,12 @@ impl PropertyGraph {
     /// # Errors
     /// Damage.
     pub fn sources(&self, v: VertexId, filed: &[VertexId]) -> Result<Vec<VertexId>> {
-        let mut found: BTreeSet<VertexId> =
-            self.state().log.leading_to(v).map(|(source, _)| source).collect();
+        let mut found = BTreeSet::new();
+        for (source, _) in self.state().leading_to(v)? {
+            if self.targets(source)?.binary_search(&v).is_ok() {
+                found.insert(source);
+            }
+        }
         for &source in filed {
             if !self.has_other_targets(source) || self.targets(source)?.binary_search(&v).is_ok() {
                 found.insert(source);

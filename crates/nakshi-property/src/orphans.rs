@@ -5,14 +5,21 @@ use std::path::Path;
 
 use nakshi_io::write::WriteFs;
 
+use super::PropertyEntry;
 use nakshi_store::{Error, Manifest, Result};
 
 /// First part of the name of the directory in which a compaction works.
 const UNFINISHED: &str = ".successor.importing-";
 
 /// Removes the files of generations other than the manifest's, which a killed compaction has left
-/// behind. A file that the manifest names stays, whichever section names it.
-pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest) -> Result<()> {
+/// behind. A file that the manifest names stays, whichever section names it, and so do those whose names
+/// begin with `spared`, which are being written.
+pub(super) fn remove_orphans(
+    fs: &dyn WriteFs,
+    path: &Path,
+    manifest: &Manifest,
+    spared: Option<&str>,
+) -> Result<()> {
     let entries = std::fs::read_dir(path).map_err(|error| Error::io("list", path, error))?;
     let mut found = Vec::new();
     for entry in entries {
@@ -21,6 +28,13 @@ pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest)
     }
     // Manifests are removed first, so that no manifest names a file that is gone.
     found.sort_by_key(|name| !name.starts_with("MANIFEST"));
+    let log = PropertyEntry::of(manifest)?.unwrap_or_default().log(manifest.generation);
+    let is_kept = |name: &str| {
+        let numbers = name.strip_prefix("log-").and_then(|rest| rest.strip_suffix(".wal"));
+        let numbers = numbers.and_then(|numbers| numbers.split_once('.'));
+        let numbers = numbers.and_then(|(of, n)| Some((of.parse().ok()?, n.parse().ok()?)));
+        numbers.is_some_and(|(of, n): (u64, u64)| of == log.generation && n >= log.kept)
+    };
     let named: HashSet<&str> = manifest.files().map(|file| file.name.as_str()).collect();
     for name in found {
         if named.contains(name.strip_suffix(".sum").unwrap_or(&name)) {
@@ -29,7 +43,8 @@ pub(super) fn remove_orphans(fs: &dyn WriteFs, path: &Path, manifest: &Manifest)
         if name.starts_with(UNFINISHED) {
             fs.remove_dir_all(&path.join(&name))?;
         }
-        if generation(&name).is_some_and(|number| number != manifest.generation) {
+        let stays = is_kept(&name) || spared.is_some_and(|prefix| name.starts_with(prefix));
+        if !stays && generation(&name).is_some_and(|number| number != manifest.generation) {
             fs.remove_file(&path.join(&name))?;
         }
     }
@@ -53,6 +68,10 @@ fn generation(name: &str) -> Option<u64> {
         }
         "ids" => ["keys", "blocks", "internal", "ranks"].contains(&kind),
         "nodes" | "edges" => kind.strip_suffix(".prop").is_some_and(|shard| numbered(shard, "s")),
+        "fragment" => kind.split_once('.').is_some_and(|(id, part)| {
+            let id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+            id && ["nodes", "names", "edges", "index", "late"].contains(&part)
+        }),
         "properties" => kind == "json",
         "shards" => kind == "map",
         "log" => kind.strip_suffix(".wal").is_some_and(|number| numbered(number, "")),
@@ -76,6 +95,7 @@ mod tests {
             ("ids-5.internal", 5),
             ("properties-6.json", 6),
             ("shards-7.map.sum", 7),
+            ("fragment-8.3.edges.sum", 8),
             ("log-3.1.wal", 3),
         ] {
             assert_eq!(generation(name), Some(expected), "{name}");

@@ -177,7 +177,7 @@ impl ProjectedEdges {
         while count < ROWS {
             let Some((record, i)) = walk.edge(has, typed)? else { break };
             let Some(place) = record.place(i)? else { break };
-            let end = record.end(place)?;
+            let end = place.end()?;
             if !u32::try_from(end).is_ok_and(has) {
                 continue;
             }
@@ -188,12 +188,8 @@ impl ProjectedEdges {
                 builder.append_value(id_bytes(graph.state().external(v)?));
             }
             if let Some(weight) = self.weight {
-                let mut found = None;
-                record.each_value(place, |property, bytes| {
-                    if property == weight {
-                        found = Some(bytes.to_vec());
-                    }
-                })?;
+                let mut bytes = Vec::new();
+                let found = place.values().get(weight, &mut bytes)?.then_some(bytes);
                 weights.append_value(match (found, self.missing) {
                     (Some(bytes), _) => number(graph, weight, &bytes)?,
                     (None, Some(missing)) => missing,

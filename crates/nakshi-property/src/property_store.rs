@@ -2,9 +2,9 @@
 
 use std::hash::RandomState;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -13,16 +13,17 @@ use nakshi_io::{CancelToken, merge_freed_memory_at_once};
 
 use super::apply::Lookups;
 use super::aside::unless_cancelled;
-use super::base::Base;
+use super::base::{Base, entry_of};
 use super::conflict::{RecentWrites, WrittenKeys};
 use super::graph::PropertyGraph;
 use super::log::{Change, CommitGroup, EncodedChanges, LogReader, LogWriter, TransactionMark};
+use super::maintenance::Upkeep;
 use super::orphans::remove_orphans;
 use super::replay::{advance, replay};
 use super::state::GraphState;
 use super::turns::Turns;
 use nakshi_store::files::with_newest;
-use nakshi_store::{Error, OpenOptions, Result, Store};
+use nakshi_store::{Error, Manifest, OpenOptions, Result, Store};
 
 /// Name of the file that the writer locks.
 const LOCK: &str = "write.lock";
@@ -31,6 +32,8 @@ const LOCK: &str = "write.lock";
 const GROUP_WAIT_SHARE: u32 = 4;
 /// How long a thread that waits for fsync spins before it sleeps.
 const SPIN_TIME: Duration = Duration::from_micros(300);
+/// How long a commit waits for the freezing of a full log before it looks again.
+const FREEZE_WAIT: Duration = Duration::from_millis(50);
 /// How long a forked child waits for a lock that a thread of its parent may have held when it forked.
 const FORK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of changes at which [`PropertyStore::commit_all`] begins another commit. A commit that is
@@ -78,6 +81,16 @@ pub struct PropertyStore {
     pub(super) flushing: AtomicBool,
     /// The number that the next new edge gets.
     next_edge: AtomicU64,
+    /// The handle itself, if it is shared; see [`PropertyStore::shared`].
+    me: OnceLock<Weak<PropertyStore>>,
+    /// Set when the log is full; cleared when somebody begins to freeze it.
+    pub(super) full: AtomicBool,
+    /// True while a thread freezes and merges.
+    pub(super) tending: AtomicBool,
+    /// Threads that wait until nobody else exchanges the files; a merge makes way for them.
+    pub(super) wanted_alone: AtomicU64,
+    /// Bytes at which the log is frozen, if a test has set them.
+    pub(super) frozen_at: AtomicU64,
 }
 
 /// State that the threads of a writer share.
@@ -103,7 +116,9 @@ pub(super) struct Writing {
     pub(super) recent: RecentWrites,
     pub(super) waiting: CommitGroup,
     /// The current log file; `None` before the first group, and while a thread writes one.
-    log: Option<LogWriter>,
+    pub(super) log: Option<LogWriter>,
+    /// The layers' files.
+    pub(super) upkeep: Upkeep,
     busy: bool,
     /// True while new commits have to wait for a compaction.
     paused: bool,
@@ -192,7 +207,30 @@ impl PropertyStore {
             turns: Turns::new(),
             flushing: AtomicBool::new(false),
             next_edge: AtomicU64::new(0),
+            me: OnceLock::new(),
+            full: AtomicBool::new(false),
+            tending: AtomicBool::new(false),
+            wanted_alone: AtomicU64::new(0),
+            frozen_at: AtomicU64::new(0),
         })
+    }
+
+    /// Shares the handle. Threads in the background then freeze its log and merge its fragments; those of
+    /// a handle that is not shared are frozen and merged by the commits that fill the log.
+    pub fn shared(self) -> Arc<Self> {
+        let store = Arc::new(self);
+        // It is set once, here.
+        let _ = store.me.set(Arc::downgrade(&store));
+        store
+    }
+
+    /// How many have the handle, if it is shared.
+    pub(super) fn sharers(&self) -> Option<usize> {
+        self.me.get().map(Weak::strong_count)
+    }
+
+    pub(super) fn shared_self(&self) -> Option<Arc<Self>> {
+        self.me.get().and_then(Weak::upgrade)
     }
 
     /// The graph after the last durable commit of this handle, or after the last commit that it has
@@ -257,16 +295,22 @@ impl PropertyStore {
     /// # Errors
     /// [`Error::Cancelled`].
     pub(super) fn alone(&self, cancel: &CancelToken) -> Result<MutexGuard<'_, ()>> {
-        loop {
+        // A merge makes way for whoever waits.
+        self.wanted_alone.fetch_add(1, AcqRel);
+        let alone = loop {
             match self.alone.try_lock() {
-                Ok(alone) => return Ok(alone),
-                Err(TryLockError::Poisoned(alone)) => return Ok(alone.into_inner()),
+                Ok(alone) => break Ok(alone),
+                Err(TryLockError::Poisoned(alone)) => break Ok(alone.into_inner()),
                 Err(TryLockError::WouldBlock) => {
-                    cancel.check()?;
+                    if let Err(error) = cancel.check() {
+                        break Err(error.into());
+                    }
                     std::thread::sleep(Duration::from_millis(5));
                 }
             }
-        }
+        };
+        self.wanted_alone.fetch_sub(1, AcqRel);
+        alone
     }
 
     /// Reads the commits that other processes have made since the last read; returns true if there
@@ -311,10 +355,10 @@ impl PropertyStore {
         cancel: &CancelToken,
     ) -> Result<(GraphState, LogReader, Arc<Store>)> {
         with_newest(&self.path, |manifest| {
-            let known = manifest.generation == reader.generation();
+            let known = manifest.generation == reader.manifest();
             let store = Store::open_as(&self.path, manifest, &self.options)?;
             if !known {
-                let (state, reader) = from_files(&store, &self.options, cancel)?;
+                let (state, reader) = from_files(&store, &self.options, Some(&state), cancel)?;
                 return Ok((state, reader, store));
             }
             // Clones, because the log may be removed while it is read.
@@ -418,7 +462,9 @@ impl PropertyStore {
         let writing = self.begin(&mut core, cancel)?;
         let changed = writing.make(changes, None, &self.hasher)?;
         // A change that changes nothing may depend on a commit that is not durable yet.
-        Ok(Ticket { store: self, commit: writing.tip.commit, changed })
+        let commit = writing.tip.commit;
+        self.leave(core);
+        Ok(Ticket { store: self, commit, changed })
     }
 
     /// Makes the changes of an iterator durable, and returns how many of them changed something. A
@@ -471,7 +517,9 @@ impl PropertyStore {
             writing.waiting.push_encoded(next.commit, encoded.finish())?;
             writing.advance(next);
         }
-        Ok(Some(Ticket { store: self, commit: writing.tip.commit, changed }))
+        let commit = writing.tip.commit;
+        self.leave(core);
+        Ok(Some(Ticket { store: self, commit, changed }))
     }
 
     /// Locks the shared state, after waiting for a compaction that has paused the writers, and for a
@@ -489,6 +537,21 @@ impl PropertyStore {
                 core = self.done.wait(core).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
+            if let Some(writing) = writing
+                && self.must_wait(writing)?
+            {
+                drop(core);
+                self.full.store(true, Release);
+                self.tend();
+                core = self.enter()?;
+                let full = core.writing.as_ref().map_or(Ok(false), |one| self.must_wait(one))?;
+                if full {
+                    cancel.check()?;
+                    let waited = self.done.wait_timeout(core, FREEZE_WAIT);
+                    (core, _) = waited.unwrap_or_else(PoisonError::into_inner);
+                }
+                continue;
+            }
             let other = writing.and_then(|writing| writing.alone);
             let Some((_, until)) = other.filter(|(number, _)| turn != Some(*number)) else { break };
             let left = until.saturating_duration_since(Instant::now());
@@ -504,6 +567,18 @@ impl PropertyStore {
         Ok(core)
     }
 
+    /// Releases the lock on the shared state after a commit, and has the log frozen if it is full.
+    pub(super) fn leave(&self, core: MutexGuard<'_, Core>) {
+        let full = core.writing.as_ref().is_some_and(|writing| {
+            writing.tip.log.weight() > self.log_limit(&writing.tip) && !writing.upkeep.compacting
+        });
+        drop(core);
+        if full {
+            self.full.store(true, Release);
+        }
+        self.tend();
+    }
+
     /// The state of writing; makes this handle the writer if it is not.
     pub(super) fn begin<'c>(
         &self,
@@ -516,6 +591,9 @@ impl PropertyStore {
             std::mem::forget(core.writing.take());
             core.reader.forget();
             self.writes.store(false, Relaxed);
+            // A thread that tended the store is in the parent only.
+            self.tending.store(false, Release);
+            self.full.store(false, Release);
         }
         if core.writing.is_none() {
             if self.retired.load(Acquire) {
@@ -525,7 +603,7 @@ impl PropertyStore {
             let known = self.snapshot().state().clone();
             let (state, reader, store) = self.latest(&core.reader, known, cancel)?;
             self.reached(core, reader);
-            remove_orphans(self.fs.as_ref(), &self.path, store.manifest())?;
+            remove_orphans(self.fs.as_ref(), &self.path, store.manifest(), None)?;
             self.publish(state.clone());
             self.durable.store(state.commit, Release);
             core.writing = Some(Writing::new(lock, state, store, cancel));
@@ -664,8 +742,10 @@ impl PropertyStore {
 
 impl Writing {
     fn new(lock: FileLock, tip: GraphState, store: Arc<Store>, cancel: &CancelToken) -> Self {
+        let upkeep = Upkeep::new(store.manifest());
         let lookups = Lookups::new(store, tip.base.lookups(), cancel);
         Writing {
+            upkeep,
             lock: Some(lock),
             process: std::process::id(),
             session: SESSIONS.fetch_add(1, Relaxed),
@@ -727,7 +807,16 @@ impl Writing {
     }
 
     /// Continues with other files and their log, which are at the same commit.
-    pub(super) fn move_to(&mut self, tip: GraphState, lookups: Lookups, log: LogWriter) {
+    pub(super) fn move_to(
+        &mut self,
+        manifest: &Manifest,
+        tip: GraphState,
+        lookups: Lookups,
+        log: LogWriter,
+    ) {
+        let compacting = self.upkeep.compacting;
+        self.upkeep = Upkeep::new(manifest);
+        self.upkeep.compacting = compacting;
         (self.tip, self.lookups, self.log) = (tip, lookups, Some(log));
     }
 
@@ -778,17 +867,24 @@ fn current(
 ) -> Result<(GraphState, LogReader, Arc<Store>)> {
     with_newest(path, |manifest| {
         let store = Store::open_as(path, manifest, options)?;
-        let (state, reader) = from_files(&store, options, cancel)?;
+        let (state, reader) = from_files(&store, options, None, cancel)?;
         Ok((state, reader, store))
     })
 }
 
-/// The state after the last commit in the files and the log of an open store.
+/// The state after the last commit in the files and the log of an open store. Files that `known` has are
+/// not opened again.
 fn from_files(
     store: &Arc<Store>,
     options: &OpenOptions,
+    known: Option<&GraphState>,
     cancel: &CancelToken,
 ) -> Result<(GraphState, LogReader)> {
-    let base = Base::open(store, options.memory, cancel)?;
-    replay(store, GraphState::new(Arc::new(base)), cancel)
+    let entry = entry_of(store)?;
+    let base = match known.filter(|known| known.base.is_of(store, &entry)) {
+        Some(known) => Arc::clone(&known.base),
+        None => Arc::new(Base::open(store, options.memory, cancel)?),
+    };
+    let state = GraphState::of_fragments(base, &entry, store, known, cancel)?;
+    replay(store, state, cancel)
 }

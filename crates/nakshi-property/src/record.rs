@@ -1,19 +1,18 @@
-//! Edge records, and the queries on edges. A record is the edges of one type of a node, from files
-//! and from the log, as one list.
+//! Edge records, and the queries on edges. A record is the edges of one type of a node, from files,
+//! fragments and the log, as one list.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::base::Shard;
 use super::condition::Condition;
 use super::conflict::Subject;
-use super::graph::{EdgeData, PropertyGraph, RowRef};
+use super::graph::{EdgeData, PropertyGraph};
 use super::log::EdgeId;
-use super::logstore::Fragment;
+use super::parts::{EdgeLocation, PartPlace, RecordPart, RecordParts};
 use super::query_order::QueryOrder;
-use super::row::{EdgeRow, RowValues};
-use super::state::RecordSources;
-use super::timeline::LogEdge;
+use super::row::EdgeRow;
+use super::segment::{RowRef, SegmentRows};
 use nakshi_store::{Error, ExternalId, Result, VertexId};
 
 /// The edges of one type of a node, in the order of their times; edges of the same time stay in the
@@ -25,40 +24,19 @@ pub struct EdgeRecord {
     ty: u64,
     /// Number of the shard of the node.
     shard: usize,
-    /// Rows of the record in the file.
-    rows: Range<u64>,
-    /// Number of edges in `rows` that are not deleted.
-    visible: u64,
-    /// Changes of the record in the log.
-    fragment: Option<Fragment>,
-}
-
-/// Location of an edge of a record.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum EdgeLocation<'r> {
-    Row(u64),
-    Log(&'r LogEdge),
+    parts: RecordParts,
+    len: u64,
 }
 
 impl EdgeRecord {
-    pub(super) fn new(
-        graph: &PropertyGraph,
-        node: VertexId,
-        ty: u64,
-        rows: Range<u64>,
-        fragment: Option<Fragment>,
-    ) -> Self {
-        let hidden = fragment.as_ref().map_or(0, |fragment| {
-            fragment.hidden_below(rows.end) - fragment.hidden_below(rows.start)
-        });
-        let visible = rows.end - rows.start - hidden;
-        let shard = graph.state().base.dealing().shard(node);
-        EdgeRecord { graph: graph.clone(), node, ty, shard, rows, visible, fragment }
+    pub(super) fn new(graph: &PropertyGraph, node: VertexId, ty: u64, parts: RecordParts) -> Self {
+        let (len, shard) = (parts.len(), graph.state().base.dealing().shard(node));
+        EdgeRecord { graph: graph.clone(), node, ty, shard, parts, len }
     }
 
     /// Number of edges.
     pub fn len(&self) -> u64 {
-        self.visible + self.fragment.as_ref().map_or(0, |fragment| fragment.edges.len() as u64)
+        self.len
     }
 
     /// Returns true if the record has no edges.
@@ -96,21 +74,13 @@ impl EdgeRecord {
         Ok(EdgeId {
             source: state.external(self.node.into())?,
             edge_type: self.edge_type().to_owned(),
-            destination: state.external(self.end(place)?)?,
-            number: self.number(place)?,
+            destination: state.external(place.end()?)?,
+            number: place.number(state.schema.edge_number())?,
         })
     }
 
     fn no_edge(&self, i: u64) -> Error {
         Error::Invalid(format!("there is no edge {i} in a record of {}", self.len()))
-    }
-
-    /// The number of an edge; 0 for one without a number.
-    fn number(&self, place: EdgeLocation<'_>) -> Result<u64> {
-        match place {
-            EdgeLocation::Row(row) => self.graph.state().number_of(self.node, row),
-            EdgeLocation::Log(edge) => Ok(edge.number),
-        }
     }
 
     /// Destination, time and properties of the edges at these places, 0 being the oldest; fewer where
@@ -123,8 +93,24 @@ impl EdgeRecord {
         self.graph.edges_data(self, places.start.min(end)..end)
     }
 
-    pub(super) fn shard(&self) -> Result<&Shard> {
-        self.graph.state().base.shard(self.shard)
+    /// The rows of the edges in the files.
+    fn filed(&self) -> Result<&SegmentRows> {
+        Ok(&self.graph.state().base.shard(self.shard)?.edges.rows)
+    }
+
+    /// The `i`-th edge of a part.
+    fn edge_of<'r>(&'r self, part: &'r RecordPart, i: u64) -> Result<EdgeLocation<'r>> {
+        let row = part.row(i);
+        Ok(match &part.place {
+            PartPlace::Files(_) => EdgeLocation::Row(self.filed()?, row),
+            PartPlace::Layer(number, _) => {
+                EdgeLocation::Row(self.graph.state().edge_rows_of(*number)?, row)
+            }
+            PartPlace::Log(_, edges) => {
+                let edge = usize::try_from(row).ok().and_then(|row| edges.get(row));
+                EdgeLocation::Log(edge.ok_or(Error::BadList("an edge of a log is not there"))?)
+            }
+        })
     }
 
     /// Location of the `i`-th edge, 0 being the oldest; `None` behind the last edge.
@@ -132,114 +118,132 @@ impl EdgeRecord {
         if i >= self.len() {
             return Ok(None);
         }
-        let Some(fragment) = &self.fragment else {
-            return Ok(Some(EdgeLocation::Row(self.rows.start + i)));
-        };
-        // Binary search for the edges of the log before position `i`, by their positions in the
-        // record.
-        let (mut low, mut high) =
-            (0, fragment.edges.len().min(usize::try_from(i).unwrap_or(usize::MAX)));
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let Some(edge) = fragment.edges.get(middle) else { break };
-            if self.place_of(fragment, middle, edge)? < i {
-                low = middle + 1
-            } else {
-                high = middle
+        if self.parts.rest.is_empty() {
+            return self.edge_of(&self.parts.first, i).map(Some);
+        }
+        Ok(self.places(i..i + 1)?.pop())
+    }
+
+    /// Locations of the edges at `places`, which must be within the record.
+    pub(super) fn places(&self, places: Range<u64>) -> Result<Vec<EdgeLocation<'_>>> {
+        if self.parts.rest.is_empty() {
+            let first = &self.parts.first;
+            return places.map(|i| self.edge_of(first, i)).collect();
+        }
+        let mut next = self.split(places.start)?;
+        let mut heads = Vec::with_capacity(next.len());
+        for (part, at) in self.parts.iter().zip(&next) {
+            heads.push(self.head(part, *at)?);
+        }
+        let mut found = Vec::with_capacity((places.end - places.start) as usize);
+        for _ in places {
+            let times = heads.iter().enumerate();
+            let times = times.filter_map(|(number, head)| Some((head.as_ref()?.0, number)));
+            // The oldest edge, and among those of the same time that of the oldest layer.
+            let Some((_, number)) = times.min() else { break };
+            let (Some(part), Some(at)) = (self.parts.get(number), next.get_mut(number)) else {
+                break;
+            };
+            *at += 1;
+            let following = self.head(part, *at)?;
+            if let Some(head) = heads.get_mut(number) {
+                found.extend(std::mem::replace(head, following).map(|(_, edge)| edge));
             }
         }
-        if let Some(edge) = fragment.edges.get(low)
-            && self.place_of(fragment, low, edge)? == i
-        {
-            return Ok(Some(EdgeLocation::Log(edge)));
+        Ok(found)
+    }
+
+    /// Time and location of an edge of a part; `None` behind the last.
+    fn head<'r>(
+        &'r self,
+        part: &'r RecordPart,
+        i: u64,
+    ) -> Result<Option<(i64, EdgeLocation<'r>)>> {
+        if i >= part.len() {
+            return Ok(None);
         }
-        Ok(Some(EdgeLocation::Row(fragment.visible(self.rows.start, i - low as u64))))
+        let edge = self.edge_of(part, i)?;
+        Ok(Some((edge.time()?, edge)))
     }
 
-    /// Position of the `j`-th edge of the log: behind all edges of the file that are not newer.
-    fn place_of(&self, fragment: &Fragment, j: usize, edge: &LogEdge) -> Result<u64> {
-        let older = match edge.time.checked_add(1) {
-            Some(time) => self.rows_before(fragment, time)?,
-            None => self.visible,
-        };
-        Ok(j as u64 + older)
+    /// How many of the first `i` edges are in each part: a selection in sorted lists, which halves the
+    /// longest of them in each step.
+    fn split(&self, i: u64) -> Result<Vec<u64>> {
+        let count = self.parts.rest.len() + 1;
+        let mut low = vec![0; count];
+        let mut high: Vec<u64> = self.parts.iter().map(RecordPart::len).collect();
+        loop {
+            let widths = low.iter().zip(&high).map(|(low, high)| high - low).enumerate();
+            let widest = widths.max_by_key(|(_, width)| *width).filter(|(_, width)| *width > 0);
+            let Some((number, width)) = widest else { return Ok(low) };
+            let (Some(part), Some(from)) = (self.parts.get(number), low.get(number)) else {
+                return Ok(low);
+            };
+            let middle = from + width / 2;
+            let time = self.edge_of(part, middle)?.time()?;
+            // Edges of each part before that one.
+            let mut before = Vec::with_capacity(count);
+            for (other, part) in self.parts.iter().enumerate() {
+                let (from, to) = (low.get(other).copied(), high.get(other).copied());
+                let range = from.unwrap_or(0)..to.unwrap_or(0);
+                before.push(match other.cmp(&number) {
+                    Ordering::Equal => middle,
+                    // Edges of the same time come in the order of their layers.
+                    Ordering::Less => self.first_of(part, range, |t| t > time)?,
+                    Ordering::Greater => self.first_of(part, range, |t| t >= time)?,
+                });
+            }
+            if before.iter().sum::<u64>() > i {
+                high = before;
+            } else {
+                low = before;
+                if low.iter().sum::<u64>() == i {
+                    return Ok(low);
+                }
+                // The edge in the middle is among the first `i`.
+                if let Some(low) = low.get_mut(number) {
+                    *low += 1;
+                }
+            }
+        }
     }
 
-    /// Number of edges of the file, without deleted ones, that are older than `time`.
-    fn rows_before(&self, fragment: &Fragment, time: i64) -> Result<u64> {
-        let row = self.first_row(time)?;
-        let hidden = fragment.hidden_below(row) - fragment.hidden_below(self.rows.start);
-        Ok(row - self.rows.start - hidden)
-    }
-
-    /// First row that is not older than `time`.
-    fn first_row(&self, time: i64) -> Result<u64> {
-        let rows = &self.shard()?.edges.rows;
-        let (mut low, mut high) = (self.rows.start, self.rows.end);
+    /// The first edge of a part, among those in `range`, whose time is late enough; the end of the range
+    /// if there is none.
+    fn first_of(
+        &self,
+        part: &RecordPart,
+        range: Range<u64>,
+        late: impl Fn(i64) -> bool,
+    ) -> Result<u64> {
+        let (mut low, mut high) = (range.start, range.end);
         while low < high {
             let middle = low + (high - low) / 2;
-            if rows.time(middle)? < time { low = middle + 1 } else { high = middle }
+            let time = self.edge_of(part, middle)?.time()?;
+            if late(time) { high = middle } else { low = middle + 1 }
         }
         Ok(low)
     }
 
     /// Number of edges that are older than `time`.
     pub(super) fn before(&self, time: i64) -> Result<u64> {
-        match &self.fragment {
-            None => Ok(self.first_row(time)? - self.rows.start),
-            Some(fragment) => {
-                Ok(self.rows_before(fragment, time)? + fragment.edges.before(time) as u64)
-            }
-        }
+        let of = |part: &RecordPart| self.first_of(part, 0..part.len(), |t| t >= time);
+        self.parts.iter().map(of).sum()
     }
 
-    /// Internal id of the destination of an edge.
-    pub(super) fn end(&self, place: EdgeLocation<'_>) -> Result<u64> {
-        match place {
-            EdgeLocation::Row(row) => self.shard()?.edges.rows.end(row),
-            EdgeLocation::Log(edge) => Ok(edge.end.into()),
-        }
-    }
-
-    /// Internal ids of the destinations of the edges at `places`.
+    /// Internal ids of the destinations of the edges at `places`, which must be within the record.
     pub(super) fn ends(&self, places: Range<u64>) -> Result<Vec<u64>> {
         if let Some(rows) = self.file_rows(&places) {
-            return self.shard()?.edges.rows.ends(rows);
+            return self.filed()?.ends(rows);
         }
-        let places = places.map(|i| self.place(i)).filter_map(Result::transpose);
-        places.map(|place| self.end(place?)).collect()
+        self.places(places)?.iter().map(EdgeLocation::end).collect()
     }
 
-    /// Rows of the file with the edges at `places`; `None` if the log has changed the record.
-    pub(super) fn file_rows(&self, places: &Range<u64>) -> Option<Range<u64>> {
-        let first = self.rows.start;
-        self.fragment.is_none().then(|| first + places.start..first + places.end)
-    }
-
-    /// Time of an edge.
-    pub(super) fn time(&self, place: EdgeLocation<'_>) -> Result<i64> {
-        match place {
-            EdgeLocation::Row(row) => self.shard()?.edges.rows.time(row),
-            EdgeLocation::Log(edge) => Ok(edge.time),
-        }
-    }
-
-    /// Hands every property of an edge to `f`.
-    pub(super) fn each_value(
-        &self,
-        place: EdgeLocation<'_>,
-        mut f: impl FnMut(u32, &[u8]),
-    ) -> Result<()> {
-        match place {
-            EdgeLocation::Row(row) => self.shard()?.edges.rows.each(row, |property, value| {
-                f(property, value);
-                Ok(())
-            }),
-            EdgeLocation::Log(edge) => {
-                RowValues(&edge.values).for_each(|(property, value)| f(property, value));
-                Ok(())
-            }
-        }
+    /// Rows of the files with the edges at `places`; `None` if something has changed the record since.
+    fn file_rows(&self, places: &Range<u64>) -> Option<Range<u64>> {
+        let first = &self.parts.first;
+        let whole = self.parts.rest.is_empty() && first.is_whole();
+        whole.then(|| first.row(places.start)..first.row(places.end))
     }
 }
 
@@ -301,9 +305,9 @@ impl PropertyGraph {
         &self,
         node: VertexId,
         ty: u64,
-        parts: RecordSources<'_>,
+        parts: RecordParts,
     ) -> EdgeRecord {
-        EdgeRecord::new(self, node, ty, parts.0, parts.1.cloned())
+        EdgeRecord::new(self, node, ty, parts)
     }
 
     /// The edge records of a node, one for each type of which it has edges.
@@ -351,7 +355,7 @@ impl PropertyGraph {
         let place = record.place(i)?.ok_or_else(|| record.no_edge(i))?;
         // Decoded by the record's own graph: in another commit, its numbers may have other
         // meanings.
-        record.graph().edge_data(record, place)
+        record.graph().edge_data(place)
     }
 
     /// An edge by its identity; `None` if there is none. It is looked for in the edge record of its
@@ -368,19 +372,17 @@ impl PropertyGraph {
         state.note(Subject::Edge((node, ty, end)));
         let record = self.edge_record(node, ty, state.stored_record(node, ty)?);
         if let Some(edge) = state.log.edge(((node, ty, end), id.number)) {
-            return self.edge_data(&record, EdgeLocation::Log(edge)).map(Some);
+            return self.edge_data(EdgeLocation::Log(edge)).map(Some);
         }
-        let (mut found, ends) = (Vec::new(), record.ends(0..record.len())?);
-        for (i, _) in (0..).zip(ends).filter(|(_, other)| *other == u64::from(end)) {
-            if let Some(place) = record.place(i)?
-                && record.number(place)? == id.number
-            {
+        let mut found = Vec::new();
+        for place in record.places(0..record.len())? {
+            if place.end()? == u64::from(end) && place.number(state.schema.edge_number())? == id.number {
                 found.push(place);
             }
         }
         match found[..] {
             [] => Ok(None),
-            [place] => self.edge_data(&record, place).map(Some),
+            [place] => self.edge_data(place).map(Some),
             _ => Err(Error::Invalid(format!(
                 "{} edges {id} have no numbers; read them from their edge record",
                 found.len()
@@ -388,26 +390,17 @@ impl PropertyGraph {
         }
     }
 
-    /// An edge of a record of this graph.
-    pub(super) fn edge_data(
-        &self,
-        record: &EdgeRecord,
-        place: EdgeLocation<'_>,
-    ) -> Result<EdgeData<'_>> {
-        let row = match place {
-            EdgeLocation::Log(edge) => RowRef::Log(&edge.values),
-            EdgeLocation::Row(row) => {
-                let rows = &record.shard()?.edges.rows;
-                if let Some(edge) = rows.edges(row..row + 1)?.and_then(|mut edges| edges.pop()) {
-                    return self.edge_row(edge);
-                }
-                RowRef::File(rows, row)
-            }
-        };
+    /// Destination, time and properties of an edge of this graph.
+    pub(super) fn edge_data(&self, edge: EdgeLocation<'_>) -> Result<EdgeData<'_>> {
+        if let EdgeLocation::Row(rows, row) = edge
+            && let Some(edge) = rows.edges(row..row + 1)?.and_then(|mut edges| edges.pop())
+        {
+            return self.edge_row(edge);
+        }
         Ok(EdgeData {
-            destination: self.state().external(record.end(place)?)?,
-            timestamp: record.time(place)?,
-            properties: self.values(&row, &self.state().schema.edges, None)?,
+            destination: self.state().external(edge.end()?)?,
+            timestamp: edge.time()?,
+            properties: self.values(&edge.values(), &self.state().schema.edges, None)?,
         })
     }
 
@@ -418,12 +411,11 @@ impl PropertyGraph {
         places: Range<u64>,
     ) -> Result<Vec<EdgeData<'_>>> {
         if let Some(rows) = record.file_rows(&places)
-            && let Some(edges) = record.shard()?.edges.rows.edges(rows)?
+            && let Some(edges) = record.filed()?.edges(rows)?
         {
             return edges.into_iter().map(|edge| self.edge_row(edge)).collect();
         }
-        let places = places.map(|i| record.place(i)).filter_map(Result::transpose);
-        places.map(|place| self.edge_data(record, place?)).collect()
+        record.places(places)?.into_iter().map(|edge| self.edge_data(edge)).collect()
     }
 
     fn edge_row(&self, edge: EdgeRow) -> Result<EdgeData<'_>> {

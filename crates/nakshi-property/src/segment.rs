@@ -16,7 +16,7 @@ use super::condition::Predicate;
 use super::elias_fano::EliasFano;
 use super::flat::{FlatDirectory, FlatRows};
 use super::packed::Packed;
-use super::row::{EdgeRow, common};
+use super::row::{EdgeRow, RowValues, common};
 use super::value::plain_int;
 use nakshi_store::Result;
 
@@ -251,6 +251,48 @@ impl SegmentRows {
             SegmentRows::Flat(rows) => rows.verify(of_row, told),
             SegmentRows::Blocks(rows) => rows.verify(told),
         }
+    }
+}
+
+/// Location of the properties of a node or an edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RowRef<'r> {
+    File(&'r SegmentRows, u64),
+    Log(&'r [u8]),
+}
+
+impl RowRef<'_> {
+    /// Appends the value of a property; false if it is null.
+    pub(super) fn get(&self, property: u32, out: &mut Vec<u8>) -> Result<bool> {
+        match self {
+            RowRef::File(rows, row) => rows.get(*row, property, out),
+            RowRef::Log(values) => {
+                let found = RowValues(values).find(|(number, _)| *number == property);
+                found.iter().for_each(|(_, value)| out.extend_from_slice(value));
+                Ok(found.is_some())
+            }
+        }
+    }
+
+    pub(super) fn each(&self, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            RowRef::File(rows, row) => rows.each(*row, f),
+            RowRef::Log(values) => {
+                RowValues(values).try_for_each(|(property, value)| f(property, value))
+            }
+        }
+    }
+
+    pub(super) fn has(&self, wanted: &[(u32, Predicate)]) -> Result<bool> {
+        let mut bytes = Vec::new();
+        for (property, wanted) in wanted {
+            bytes.clear();
+            let there = self.get(*property, &mut bytes)?;
+            if !wanted.fits(there.then_some(bytes.as_slice())) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -72,7 +72,7 @@ pub fn assoc_get<'g>(
     let ends = record.ends(places.clone())?;
     for (i, _) in (places.start..).zip(ends).filter(|(_, end)| wanted.contains(end)) {
         if let Some(place) = record.place(i)? {
-            found.push(graph.edge_data(&record, place)?);
+            found.push(graph.edge_data(place)?);
         }
     }
     found.reverse();

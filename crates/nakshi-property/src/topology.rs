@@ -19,8 +19,6 @@ use nakshi_store::{
 use super::base::Base;
 use super::entry::PropertyEntry;
 use super::graph::PropertyGraph;
-use super::logstore::Fragment;
-use super::row::RowValues;
 use super::scratch::{self, Scratch};
 use super::spec::PropertySpec;
 use super::state::GraphState;
@@ -190,20 +188,28 @@ impl TopologyChanges {
     /// [`Error::Cancelled`].
     fn of(state: &GraphState, cancel: &CancelToken) -> Result<Self> {
         let mut changes = TopologyChanges { added: vec![], removed: vec![], touched: vec![] };
-        for i in 0..state.log.new_ids() {
+        for v in state.filed()..state.numbered() {
             cancel.check()?;
-            changes.added.extend(state.log.name(i).cloned());
+            changes.added.push(state.external(v)?);
         }
-        for (v, change) in state.log.changed_nodes() {
+        for layer in state.layers.iter() {
             cancel.check()?;
-            changes.removed.extend(change.values.is_none().then_some(v));
-            changes.touched.extend((change.cut && state.is_alive(v)).then_some(v));
+            changes.removed.extend(layer.changed_nodes());
+            changes.touched.extend(layer.changed_sources());
         }
-        for ((source, _), _) in state.log.changed_records() {
-            cancel.check()?;
-            changes.touched.extend(state.is_alive(source).then_some(source));
-        }
+        changes.removed.extend(state.log.changed_nodes().map(|(v, _)| v));
+        changes.touched.extend(state.log.changed_records().map(|((v, _), _)| v));
+        cancel.check()?;
+        // A node that was deleted and is there again has lost its edges.
+        let cut = |v: &VertexId| {
+            u64::from(*v) < state.filed() && !state.has_file_edges(*v) && state.is_alive(*v)
+        };
+        changes.touched.extend(changes.removed.iter().copied().filter(cut));
+        changes.touched.retain(|v| state.is_alive(*v));
+        changes.removed.retain(|v| !state.is_alive(*v));
+        cancel.check()?;
         changes.removed.sort_unstable();
+        changes.removed.dedup();
         changes.touched.sort_unstable();
         changes.touched.dedup();
         Ok(changes)
@@ -221,17 +227,8 @@ impl TopologyChanges {
 /// The nodes that edges of a node lead to, ascending, each once.
 fn new_list(state: &GraphState, v: VertexId) -> Result<Vec<VertexId>> {
     let mut list = Vec::new();
-    for (_, (rows, fragment)) in state.records(v)? {
-        if !rows.is_empty() {
-            let shard = state.base.shard_of(v)?;
-            let ends = shard.edges.rows.ends(rows.clone())?;
-            for (row, end) in rows.zip(ends) {
-                if !fragment.is_some_and(|fragment| fragment.hides(row)) {
-                    list.push(narrow(end)?);
-                }
-            }
-        }
-        list.extend(fragment.into_iter().flat_map(|f| f.edges.iter()).map(|edge| edge.end));
+    for (_, parts) in state.records(v)? {
+        list.extend(state.ends_of(v, &parts)?);
     }
     list.sort_unstable();
     list.dedup();
@@ -399,24 +396,12 @@ impl<'g> PropertyWeights<'g> {
                 let (weight, missing) = self.number(value)?;
                 f(WeightedEdge { source, target, weight, missing })
             };
-            for (_, (rows, fragment)) in self.state.records(source)? {
-                if !rows.is_empty() {
-                    let shard = self.state.base.shard_of(source)?;
-                    let ends = shard.edges.rows.ends(rows.clone())?;
-                    for (row, end) in rows.zip(ends) {
-                        if fragment.is_some_and(|fragment: &Fragment| fragment.hides(row)) {
-                            continue;
-                        }
-                        bytes.clear();
-                        let found = shard.edges.rows.get(row, self.property, &mut bytes)?;
-                        tell(narrow(end)?, found.then_some(bytes.as_slice()))?;
-                    }
-                }
-                for edge in fragment.into_iter().flat_map(|fragment| fragment.edges.iter()) {
-                    let mut values = RowValues(&edge.values);
-                    let found = values.find(|(number, _)| *number == self.property);
-                    tell(edge.end, found.map(|(_, value)| value))?;
-                }
+            for (_, parts) in self.state.records(source)? {
+                self.state.each_edge(source, &parts, |target, row| {
+                    bytes.clear();
+                    let found = row.get(self.property, &mut bytes)?;
+                    tell(target, found.then_some(bytes.as_slice()))
+                })?;
             }
         }
         Ok(())
@@ -477,7 +462,7 @@ impl PropertyGraph {
     /// # Errors
     /// As [`PropertyGraph::open`].
     pub fn open_files(store: &Store, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
-        Ok(PropertyGraph::of(GraphState::new(Arc::new(Base::open(store, memory, cancel)?))))
+        Ok(PropertyGraph::of(GraphState::of_files(Arc::new(Base::open(store, memory, cancel)?))))
     }
 
     /// Names of the edge properties that have numbers.

@@ -297,7 +297,7 @@ impl Transaction {
         let writing = store.begin(&mut core, cancel)?;
         let submitted = self.check_and_make(writing);
         self.leave(writing);
-        drop(core);
+        store.leave(core);
         self.end_turn();
         submitted
     }

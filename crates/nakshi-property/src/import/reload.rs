@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nakshi_io::CancelToken;
 
 use super::super::graph::PropertyGraph;
-use super::super::record::EdgeLocation;
+use super::super::parts::EdgeLocation;
 use super::super::schema::encoded_number;
 use super::super::shard_map::id_bytes;
 use super::super::walk::Walk;
@@ -97,22 +97,23 @@ impl Reload {
         let gone = || Error::BadList("an edge record is shorter than it says");
         let place = record.place(i)?.ok_or_else(gone)?;
         row.source = id_bytes(state.external(record.node().into())?);
-        row.target = id_bytes(state.external(record.end(place)?)?);
+        row.target = id_bytes(state.external(place.end()?)?);
         row.ty.extend_from_slice(record.edge_type().as_bytes());
-        row.time = record.time(place)?;
+        row.time = place.time()?;
         let mut number = match place {
             EdgeLocation::Log(edge) if edge.number > 0 => {
                 state.schema.edge_number().map(|property| (property, encoded_number(edge.number)))
             }
-            // The number of an edge of the files is one of its properties.
+            // The number of an edge of a file is one of its properties.
             _ => None,
         };
         // Ascending by property, as a row is.
-        record.each_value(place, |property, value| {
+        place.values().each(|property, value| {
             if let Some((of, bytes)) = number.take_if(|(of, _)| *of < property) {
                 InferredProperties::copy(of, &bytes, &mut row.values);
             }
             InferredProperties::copy(property, value, &mut row.values);
+            Ok(())
         })?;
         if let Some((of, bytes)) = number {
             InferredProperties::copy(of, &bytes, &mut row.values);

@@ -61,24 +61,24 @@ impl LogEntries {
     /// Starts behind commit number `since` of a store.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a store without properties; [`Error::Invalid`] if a compaction has
-    /// moved commits behind `since` into the files; errors of reading; [`Error::Cancelled`].
+    /// [`Error::Unsupported`] for a store without properties; [`Error::Invalid`] if the files
+    /// have commits behind `since` whose entries are gone; errors of reading; [`Error::Cancelled`].
     pub fn open(path: &Path, since: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         with_newest(path, |manifest| {
-            let Some(entry) = PropertyEntry::of(&manifest)? else {
+            if PropertyEntry::of(&manifest)?.is_none() {
                 let what = format!("{} has no properties, and so no log", path.display());
                 return Err(Error::Unsupported(what));
-            };
-            let since = since.unwrap_or(entry.commit);
-            if since < entry.commit {
+            }
+            let mut reader = LogReader::kept(path, &manifest, cancel)?;
+            let first = reader.commit();
+            let since = since.unwrap_or(first);
+            if since < first {
                 return Err(Error::Invalid(format!(
-                    "the log of {} begins behind commit {}: a compaction has moved the earlier ones \
-                     into the files",
+                    "the log of {} begins behind commit {first}: the files have the earlier ones, and \
+                     their entries are gone",
                     path.display(),
-                    entry.commit
                 )));
             }
-            let mut reader = LogReader::new(path, &manifest)?;
             reader.read_until(since, cancel)?;
             Ok(LogEntries { reader })
         })

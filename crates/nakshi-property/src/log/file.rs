@@ -171,22 +171,27 @@ pub(super) struct LogFile {
 }
 
 /// Name of a log file.
-pub(super) fn name(generation: u64, number: u64) -> String {
+pub(in super::super) fn name(generation: u64, number: u64) -> String {
     format!("log-{generation}.{number}.wal")
 }
 
-/// Opens a log file; `None` if no writer has begun it.
+/// Opens a log file, given by generation and number; `None` if no writer has begun it. `manifest` is the
+/// generation of the manifest.
 ///
 /// # Errors
 /// An error of kind `NotFound` if a compaction has removed the log: a compaction removes the
 /// manifest before the log, so the commits are in other files by then. Errors of opening.
-pub(super) fn open(dir: &Path, generation: u64, number: u64) -> Result<Option<File>> {
+pub(super) fn open(
+    dir: &Path,
+    (generation, number): (u64, u64),
+    manifest: u64,
+) -> Result<Option<File>> {
     let path = dir.join(name(generation, number));
     match File::open(&path) {
         Ok(file) => Ok(Some(file)),
         Err(error)
             if error.kind() == std::io::ErrorKind::NotFound
-                && dir.join(manifest_name(generation)).exists() =>
+                && dir.join(manifest_name(manifest)).exists() =>
         {
             Ok(None)
         }
@@ -204,10 +209,11 @@ impl LogFile {
         store: &Uuid,
         page_size: u32,
         (generation, number): (u64, u64),
+        manifest: u64,
         cancel: &CancelToken,
     ) -> Result<Option<Self>> {
         let path = dir.join(name(generation, number));
-        let Some(file) = open(dir, generation, number)? else { return Ok(None) };
+        let Some(file) = open(dir, (generation, number), manifest)? else { return Ok(None) };
         let mut window = ReadWindow::new(file, path, cancel);
         let Some(header) = LogHeader::decode(window.get(0, HEADER)?) else {
             // A commit is acknowledged only after the header before it is durable, so this is

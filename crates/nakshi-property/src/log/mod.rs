@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use entries::{LogEntries, LogEntry};
-pub(super) use file::Changes;
+pub(super) use file::{Changes, name as log_name};
 pub(super) use op::EncodedChanges;
 pub use op::{Change, EdgeId, TransactionMark};
 pub(super) use reader::LogReader;

@@ -13,7 +13,9 @@ pub(in super::super) struct LogReader {
     dir: PathBuf,
     store: Uuid,
     page_size: u32,
+    /// The generation in the names of the files, and that of the manifest.
     generation: u64,
+    manifest: u64,
     /// Number of the next file, and the next byte in it.
     number: u64,
     at: u64,
@@ -32,22 +34,59 @@ impl LogReader {
     pub(in super::super) fn new(dir: &Path, manifest: &Manifest) -> Result<Self> {
         let store = parse_uuid(&manifest.uuid)
             .ok_or_else(|| Error::Invalid("a uuid is not 32 hexadecimal digits".into()))?;
+        let entry = PropertyEntry::of(manifest)?.unwrap_or_default();
+        let begin = entry.log(manifest.generation);
         Ok(LogReader {
             dir: dir.to_path_buf(),
             store,
             page_size: manifest.page_size,
-            generation: manifest.generation,
-            number: 0,
+            generation: begin.generation,
+            manifest: manifest.generation,
+            number: begin.first,
             at: HEADER as u64,
             begun: false,
-            commit: PropertyEntry::of(manifest)?.map_or(0, |entry| entry.commit),
+            commit: entry.stored_commit(),
             bytes: 0,
             limit: None,
         })
     }
 
-    pub(in super::super) fn generation(&self) -> u64 {
+    /// Starts at the beginning of the first log file that is kept, whose commits the fragments may have.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub(super) fn kept(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Result<Self> {
+        let mut reader = Self::new(dir, manifest)?;
+        let entry = PropertyEntry::of(manifest)?.unwrap_or_default();
+        let begin = entry.log(manifest.generation);
+        let place = (begin.generation, begin.kept);
+        if begin.kept < begin.first
+            && let Some(file) = reader.file(place.1, cancel)?
+        {
+            (reader.number, reader.commit) = (begin.kept, file.header.first - 1);
+        }
+        Ok(reader)
+    }
+
+    /// A log file; `None` if there is none, or none that was begun.
+    fn file(&self, number: u64, cancel: &CancelToken) -> Result<Option<LogFile>> {
+        let place = (self.generation, number);
+        LogFile::read(&self.dir, &self.store, self.page_size, place, self.manifest, cancel)
+    }
+
+    /// The generation in the names of the log files.
+    pub(super) fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The generation of the manifest.
+    pub(in super::super) fn manifest(&self) -> u64 {
+        self.manifest
+    }
+
+    /// Another manifest names the files, fragments and log up to where it has read.
+    pub(in super::super) fn moved_to(&mut self, manifest: u64) {
+        self.manifest = manifest;
     }
 
     /// Number of the last commit that was read.
@@ -70,7 +109,7 @@ impl LogReader {
 
     /// Forgets its generation, so that the next read starts with the current manifest.
     pub(in super::super) fn forget(&mut self) {
-        self.generation = u64::MAX;
+        self.manifest = u64::MAX;
     }
 
     /// Records that all commits up to `commit` are known, of `bytes` in all.
@@ -108,14 +147,10 @@ impl LogReader {
         cancel: &CancelToken,
         mut f: impl FnMut(u64, &mut Changes<'_>) -> Result<()>,
     ) -> Result<()> {
-        let read = |number| {
-            let place = (self.generation, number);
-            LogFile::read(&self.dir, &self.store, self.page_size, place, cancel)
-        };
-        let Some(mut file) = read(self.number)? else { return Ok(()) };
+        let Some(mut file) = self.file(self.number, cancel)? else { return Ok(()) };
         self.begun = true;
         loop {
-            let next = read(self.number + 1)?;
+            let next = self.file(self.number + 1, cancel)?;
             let until = next.as_ref().map(|next| next.header.previous);
             while let Some(frame) = file.next(self.at, until)? {
                 if self.limit.is_some_and(|limit| frame.commit > limit) {
@@ -152,13 +187,15 @@ impl LogReader {
 /// # Errors
 /// As [`LogReader::read`].
 pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Result<Vec<OpenLog>> {
-    let mut reader = LogReader::new(dir, manifest)?;
+    let mut reader = LogReader::kept(dir, manifest, cancel)?;
+    let first = reader.number;
     reader.read_until(u64::MAX, cancel)?;
     let mut found = Vec::new();
-    let count = if reader.begun { reader.number + 1 } else { 0 };
-    for number in 0..count {
-        let Some(file) = file::open(dir, manifest.generation, number)? else { break };
-        let name = file::name(manifest.generation, number);
+    let end = if reader.begun { reader.number + 1 } else { first };
+    for number in first..end {
+        let place = (reader.generation, number);
+        let Some(file) = file::open(dir, place, manifest.generation)? else { break };
+        let name = file::name(reader.generation, number);
         let path = dir.join(&name);
         let whole = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
         let len = if number == reader.number { reader.at } else { whole };
@@ -167,11 +204,15 @@ pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Res
     Ok(found)
 }
 
-/// Returns true if the log of a store has commits. It reads up to the first of them.
+/// Returns true if a store has commits in fragments or in its log. It reads up to the first of them.
 ///
 /// # Errors
 /// Those of reading the log; [`Error::Cancelled`].
 pub fn has_changes(store: &Store, cancel: &CancelToken) -> Result<bool> {
+    let entry = PropertyEntry::of(store.manifest())?;
+    if entry.is_some_and(|entry| !entry.fragment_list().is_empty()) {
+        return Ok(true);
+    }
     let mut found = false;
     let done = LogReader::new(store.path(), store.manifest())?.read(cancel, |_, _| {
         found = true;

@@ -1,5 +1,6 @@
 //! Writer of the log.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use nakshi_io::write::{PoisonFile, WriteFile, WriteFs};
@@ -74,19 +75,40 @@ impl LogWriter {
     /// Begins the log file behind all commits that `reader` has read.
     pub(in super::super) fn begin(fs: &Arc<dyn WriteFs>, reader: &LogReader) -> Result<Self> {
         let (number, previous) = reader.next();
-        let (dir, generation) = (reader.dir(), reader.generation());
-        let path = dir.join(file::name(generation, number));
+        let place = (reader.generation(), number);
+        let header = LogHeader::new(reader.store(), place, previous, reader.commit() + 1);
+        Self::create(fs, reader.dir(), header)
+    }
+
+    /// Begins the next file, whose first commit follows on `commit`. All commits up to there must be
+    /// durable.
+    pub(in super::super) fn rotate(
+        &self,
+        fs: &Arc<dyn WriteFs>,
+        dir: &Path,
+        commit: u64,
+    ) -> Result<Self> {
+        let LogHeader { store, generation, number, .. } = self.header;
+        let place = (generation, number + 1);
+        Self::create(fs, dir, LogHeader::new(store, place, self.file.len(), commit + 1))
+    }
+
+    fn create(fs: &Arc<dyn WriteFs>, dir: &Path, header: LogHeader) -> Result<Self> {
+        let path = dir.join(file::name(header.generation, header.number));
         if std::fs::symlink_metadata(&path).is_ok() {
             // Its header was never written whole.
             fs.remove_file(&path)?;
         }
-        let first = reader.commit() + 1;
-        let header = LogHeader::new(reader.store(), (generation, number), previous, first);
         let mut file = PoisonFile::new(fs.create(&path)?);
         file.append(&header.encode())?;
         file.sync()?;
         fs.sync_dir(dir)?;
         Ok(LogWriter { file, header, reserved: 0 })
+    }
+
+    /// Number of the file.
+    pub(in super::super) fn number(&self) -> u64 {
+        self.header.number
     }
 
     /// Makes a group durable.

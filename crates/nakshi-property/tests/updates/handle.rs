@@ -164,7 +164,7 @@ fn a_long_log_can_be_interrupted() {
         properties: vec![("name".to_owned(), Value::String(format!("{i}")))],
         merge: true,
     };
-    let count = 40_000;
+    let count = 400_000;
     store.commit(&(0..count).map(update).collect::<Vec<_>>()).unwrap();
     let cancel = CancelToken::new();
     std::thread::scope(|scope| {

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use nakshi_io::CancelToken;
 use nakshi_io::write::WriteAction;
 use nakshi_property::{
     Change, LoadOptions, MissingNodes, ParallelEdges, PropertyStore, Value, tao,
@@ -73,6 +74,15 @@ proptest! {
                     model.apply(step);
                     prop_assert_eq!(store.log_bytes(), 0);
                     prop_assert_eq!(&searchable(&store), &declared);
+                    kept.push((store.snapshot(), model.clone()));
+                }
+                Step::Freeze => {
+                    store.freeze(&CancelToken::new()).unwrap();
+                    prop_assert_eq!(store.layers().log_memory, 0);
+                    kept.push((store.snapshot(), model.clone()));
+                }
+                Step::Merge => {
+                    store.merge_fragments(2).unwrap();
                     kept.push((store.snapshot(), model.clone()));
                 }
                 step => {

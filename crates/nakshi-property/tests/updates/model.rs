@@ -61,6 +61,10 @@ pub enum Step {
     Batch(Vec<Step>),
     Reopen,
     Compact,
+    /// The log becomes a fragment.
+    Freeze,
+    /// Fragments are merged, in pairs.
+    Merge,
 }
 
 impl Model {
@@ -113,7 +117,7 @@ impl Model {
                 *self = after;
                 return Some(changed);
             }
-            Step::Compact | Step::Reopen => return Some(0),
+            Step::Compact | Step::Reopen | Step::Freeze | Step::Merge => return Some(0),
             step => return self.apply_to_edges(step),
         }
         Some(1)
@@ -256,7 +260,7 @@ pub fn changes(step: &Step) -> Vec<Change> {
             new_type: new.clone(),
         },
         Step::Batch(steps) => return steps.iter().flat_map(changes).collect(),
-        Step::Reopen | Step::Compact => return Vec::new(),
+        Step::Reopen | Step::Compact | Step::Freeze | Step::Merge => return Vec::new(),
     }]
 }
 
@@ -326,6 +330,8 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => prop::collection::vec(change(), 0..4).prop_map(Step::Batch),
         1 => Just(Step::Reopen),
         1 => Just(Step::Compact),
+        3 => Just(Step::Freeze),
+        1 => Just(Step::Merge),
     ];
     prop::collection::vec(step, 0..60)
 }

@@ -45,6 +45,11 @@ impl Sink {
         Ok(Self { name, file, hash: crc_fast::Digest::new(CONTENT_CRC), buffer: Vec::new() })
     }
 
+    /// Returns the name of the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the number of bytes appended so far.
     #[expect(clippy::len_without_is_empty, reason = "a length in bytes, not a collection")]
     pub fn len(&self) -> u64 {

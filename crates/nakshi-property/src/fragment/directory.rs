@@ -1,0 +1,133 @@
+//! The index of a fragment: the directory of its files, and its sets.
+
+use serde::{Deserialize, Serialize};
+
+use nakshi_store::{ExternalId, VertexId, varint};
+
+use super::super::elias_fano::EliasFano;
+use super::super::logstore::LayerId;
+use super::super::packed::Packed;
+use super::super::row_set::RowSet;
+use super::super::segment::{EdgeDirectory, NodeDirectory};
+
+/// First bytes of an index.
+const MAGIC: &[u8; 8] = b"NKFRAG01";
+
+/// Directory of the files of a fragment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct FragmentDirectory {
+    /// Rows of the changed nodes.
+    pub(super) nodes: NodeDirectory,
+    /// Ids of new nodes: of each kind of ids a column; see [`name_of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) names: Option<NodeDirectory>,
+    /// The first new node.
+    pub(super) first: VertexId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) edges: Option<EdgeDirectory>,
+    /// For each destination of edges the begin of its rows in `rows`; both in the file of the edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) starts: Option<EliasFano>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rows: Option<Packed>,
+    /// Deletions in older layers; their rows are among the sets.
+    #[serde(skip)]
+    pub(super) hidden: Vec<Hidden>,
+}
+
+/// Edges of an older layer that a fragment deletes.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Hidden {
+    /// The layer, and in layer 0 the shard.
+    pub(in super::super) layer: LayerId,
+    pub(in super::super) shard: u32,
+    /// Rows of the layer's edges.
+    pub(in super::super) rows: RowSet,
+}
+
+/// The sets of a fragment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FragmentSets {
+    pub(super) nodes: RowSet,
+    pub(super) deleted: RowSet,
+    pub(super) cut: RowSet,
+    pub(super) sources: RowSet,
+    pub(super) ends: RowSet,
+}
+
+impl FragmentDirectory {
+    /// The bytes of an index.
+    pub(super) fn write(&self, sets: &FragmentSets) -> serde_json::Result<Vec<u8>> {
+        let json = serde_json::to_vec(self)?;
+        let mut bytes = MAGIC.to_vec();
+        varint::put(&mut bytes, json.len() as u64);
+        bytes.extend_from_slice(&json);
+        let FragmentSets { nodes, deleted, cut, sources, ends } = sets;
+        [nodes, deleted, cut, sources, ends].iter().for_each(|set| set.write(&mut bytes));
+        varint::put(&mut bytes, self.hidden.len() as u64);
+        for hidden in &self.hidden {
+            varint::put(&mut bytes, hidden.layer);
+            varint::put(&mut bytes, hidden.shard.into());
+            hidden.rows.write(&mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Reads an index.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub(super) fn read(bytes: &[u8]) -> Result<(Self, FragmentSets), String> {
+        let short = || "an index of a fragment ends early".to_owned();
+        let rest = bytes.strip_prefix(MAGIC).ok_or("it is no index of a fragment")?;
+        let mut at = 0;
+        let len = varint::get(rest, &mut at).ok_or_else(short)?;
+        let end = usize::try_from(len).ok().and_then(|len| at.checked_add(len));
+        let json = end.and_then(|end| rest.get(at..end)).ok_or_else(short)?;
+        let mut directory: FragmentDirectory = serde_json::from_slice(json)
+            .map_err(|error| format!("it is of a newer nakshi, use that one ({error})"))?;
+        let mut rest = rest.get(at + json.len()..).ok_or_else(short)?;
+        let mut set = || RowSet::read(&mut rest).ok_or_else(short);
+        let (nodes, deleted, cut) = (set()?, set()?, set()?);
+        let (sources, ends) = (set()?, set()?);
+        for _ in 0..number(&mut rest).ok_or_else(short)? {
+            let layer = number(&mut rest).ok_or_else(short)?;
+            let shard = number(&mut rest).and_then(|shard| shard.try_into().ok());
+            let rows = RowSet::read(&mut rest).ok_or_else(short)?;
+            directory.hidden.push(Hidden { layer, shard: shard.ok_or_else(short)?, rows });
+        }
+        Ok((directory, FragmentSets { nodes, deleted, cut, sources, ends }))
+    }
+}
+
+/// Reads a number from the beginning of `bytes`, which become the rest.
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut at = 0;
+    let number = varint::get(bytes, &mut at)?;
+    *bytes = bytes.get(at..)?;
+    Some(number)
+}
+
+/// The column of an id among the names of a fragment, and its bytes there.
+pub(super) fn name_of(id: &ExternalId) -> (u32, Vec<u8>) {
+    match id {
+        ExternalId::U64(id) => (0, id.to_be_bytes().to_vec()),
+        ExternalId::I64(id) => (1, id.to_be_bytes().to_vec()),
+        ExternalId::Big(id) => (2, id.clone().into_bytes()),
+        ExternalId::Text(id) => (3, id.clone().into_bytes()),
+        ExternalId::Bytes(id) => (4, id.clone()),
+    }
+}
+
+/// The inverse of [`name_of`].
+pub(super) fn id_of(kind: u32, bytes: &[u8]) -> Option<ExternalId> {
+    let text = || String::from_utf8(bytes.to_vec()).ok();
+    match kind {
+        0 => bytes.try_into().ok().map(|id| ExternalId::U64(u64::from_be_bytes(id))),
+        1 => bytes.try_into().ok().map(|id| ExternalId::I64(i64::from_be_bytes(id))),
+        2 => text().map(ExternalId::Big),
+        3 => text().map(ExternalId::Text),
+        4 => Some(ExternalId::Bytes(bytes.to_vec())),
+        _ => None,
+    }
+}
