@@ -478,7 +478,7 @@ def test_the_log_is_applied_to_another_store(store: Path, tmp_path: Path) -> Non
     with pytest.raises(nakshi.ParameterError, match="does not parse"):
         copy.apply([{"changes": [{"op": "explode"}]}])
     copy.compact()
-    with pytest.raises(nakshi.ParameterError, match="moved the earlier ones"):
+    with pytest.raises(nakshi.ParameterError, match="files have the earlier ones"):
         copy.log(0)
 
 

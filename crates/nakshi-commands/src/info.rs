@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nakshi_property::{Dealt, PropertyEntry};
+use nakshi_property::{Dealt, FragmentEntry, PropertyEntry};
 use nakshi_store::{FileEntry, Store};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,6 +45,9 @@ pub struct Info {
     /// place in the order; absent without properties, and with one shard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dealt: Option<Dealt>,
+    /// Changes since the last compaction that are in files already; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<FragmentsInfo>,
     /// Encoding of edge lists.
     pub encoding: nakshi_store::Encoding,
     /// Page size in bytes.
@@ -57,6 +60,43 @@ pub struct Info {
     pub files: Map<String, Value>,
     /// Counts of the import.
     pub import: Map<String, Value>,
+}
+
+/// Changes that are in fragments.
+#[derive(Debug, Clone, Serialize)]
+pub struct FragmentsInfo {
+    /// Number of fragments.
+    pub count: usize,
+    /// Number of fragments of each level: 0 for those that were frozen, more for merged ones.
+    pub levels: BTreeMap<u32, u64>,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Update pointers to changed nodes: nodes, counted in each fragment.
+    pub pointers: u64,
+    /// Number of edges that they have.
+    pub edges: u64,
+    /// Rows that a compaction would move into the files.
+    pub debt: u64,
+    /// Number of the last commit that they have; later ones are in the log.
+    pub commit: u64,
+}
+
+/// Describes the fragments of a store; `None` without any.
+fn fragments(entry: &PropertyEntry) -> Option<FragmentsInfo> {
+    let stored = entry.fragments.as_ref().filter(|stored| !stored.list.is_empty())?;
+    let mut levels = BTreeMap::new();
+    stored.list.iter().for_each(|one| *levels.entry(one.level).or_insert(0) += 1);
+    let pointers = stored.list.iter().map(|one| one.changed).sum();
+    let edges = stored.list.iter().map(|one| one.added).sum();
+    Some(FragmentsInfo {
+        count: stored.list.len(),
+        levels,
+        bytes: stored.list.iter().map(FragmentEntry::bytes).sum(),
+        pointers,
+        edges,
+        debt: pointers + edges,
+        commit: stored.commit,
+    })
 }
 
 /// Describes a store from its manifest.
@@ -95,6 +135,7 @@ pub fn info(store: &Store) -> Result<Info> {
         column_types: manifest.columns.iter().map(|one| (one.name.clone(), one.ty)).collect(),
         layout: manifest.layout.clone(),
         shards: properties.as_ref().map(|entry| entry.shards),
+        fragments: properties.as_ref().and_then(fragments),
         dealt: properties.filter(|entry| entry.shards > 1).map(|entry| entry.dealt),
         encoding: manifest.encoding,
         page_size: manifest.page_size,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi_engine::Context;
 use nakshi_property::{
-    EdgeWeight, PropertyEntry, PropertyGraph, PropertyStore, Topology, has_changes,
+    EdgeWeight, PropertyEntry, PropertyGraph, PropertyStore, Topology, files_generation, has_changes,
 };
 use nakshi_store::files::with_newest;
 use nakshi_store::import::Hooks;
@@ -230,8 +230,9 @@ impl Topologies {
                 }
                 None => None,
             };
+            let files = files_generation(store.manifest())?;
             // A compaction may have come between.
-            if graph.as_ref().is_none_or(|graph| graph.generation() == store.manifest().generation)
+            if graph.as_ref().is_none_or(|graph| graph.generation() == files)
             {
                 return Ok(Current { store, graph });
             }
@@ -274,7 +275,7 @@ impl Topologies {
             // The parent's of a forked process: neither used nor dropped here.
             std::mem::forget(std::mem::take(&mut *made));
         }
-        let place = (store.manifest().generation, graph.commit());
+        let place = (files_generation(store.manifest())?, graph.commit());
         let of = |topology: &Topology| (topology.generation(), topology.commit());
         if let Some(topology) =
             made.iter().find(|topology| of(topology) == place && topology.weight() == weight)

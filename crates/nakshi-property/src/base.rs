@@ -186,7 +186,7 @@ impl Base {
 
     /// Generation of the files.
     pub(super) fn generation(&self) -> u64 {
-        self.store.0.manifest().generation
+        self.entry.log(self.store.0.manifest().generation).generation
     }
 
     /// Returns true if these are the files of a store, whose section of the manifest is `entry`.

@@ -192,6 +192,16 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The generation in which the files of a store were written: at the import, or at the last compaction.
+/// Fragments change the generation of the manifest, and neither the files nor the numbers of vertices.
+///
+/// # Errors
+/// [`nakshi_store::Error::Corrupt`] for a section that does not parse.
+pub fn files_generation(manifest: &Manifest) -> Result<u64> {
+    let entry = PropertyEntry::of(manifest)?.unwrap_or_default();
+    Ok(entry.log(manifest.generation).generation)
+}
+
 impl PropertyEntry {
     /// Name of the section of the manifest.
     pub const SECTION: &str = "property";

@@ -109,9 +109,13 @@ impl PropertyGraph {
         self.0.base.entry()
     }
 
-    /// Bytes of memory that the files take, without the changes since they were written.
+    /// Bytes of memory that the files and fragments take, without the newest changes.
     pub fn memory(&self) -> u64 {
-        self.0.base.memory()
+        let fragments = self.0.layers.iter().filter_map(|layer| match &layer.changes {
+            LayerChanges::Fragment(fragment, _) => Some(fragment.memory()),
+            LayerChanges::Log(_) => None,
+        });
+        self.0.base.memory() + fragments.sum::<u64>()
     }
 
     /// Number of nodes.

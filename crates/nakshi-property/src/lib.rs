@@ -112,6 +112,7 @@ pub use compact::CompactReport;
 pub use condition::Condition;
 pub use entry::{
     Dealt, FragmentEntry, FragmentsEntry, LogStart, PropertyEntry, PropertyLayout, SegmentEntry,
+    files_generation,
 };
 pub(crate) use entry::{SegmentDirectory, ShardDirectory};
 pub use graph::{EdgeData, PropertyGraph};

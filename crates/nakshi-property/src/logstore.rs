@@ -266,13 +266,14 @@ impl LogStore {
     pub(super) fn hide(&mut self, source: VertexId, ty: u64, layer: LayerId, position: u64) {
         self.weight += PER_HIDDEN;
         let mut change = self.records.get(&(source, ty)).cloned().unwrap_or_default();
-        let hidden = match change.hidden.iter_mut().find(|(of, _)| *of == layer) {
-            Some((_, hidden)) => hidden,
-            None => &mut change.hidden.push_mut((layer, Arc::default())).1,
-        };
-        let hidden = Arc::make_mut(hidden);
-        let at = hidden.partition_point(|other| *other < position);
-        hidden.insert(at, position);
+        match change.hidden.iter_mut().find(|(of, _)| *of == layer) {
+            None => change.hidden.push((layer, Arc::new(vec![position]))),
+            Some((_, hidden)) => {
+                let hidden = Arc::make_mut(hidden);
+                let at = hidden.partition_point(|other| *other < position);
+                hidden.insert(at, position);
+            }
+        }
         self.records.insert_mut((source, ty), change);
     }
 

@@ -272,6 +272,7 @@ impl PropertyStore {
         })?;
         let behind = next.number();
         writing.log = Some(next);
+        reader.skip_to(commit, 0);
         let layer = writing.upkeep.next_layer;
         writing.upkeep.next_layer += 1;
         let empty = writing.tip.log.next();
@@ -281,6 +282,7 @@ impl PropertyStore {
         let schema = Arc::clone(&writing.tip.schema);
         let frozen = FrozenLog { layer, commit, schema, behind };
         writing.upkeep.frozen = Some(frozen.clone());
+        self.count_log(reader);
         self.publish(writing.tip.clone());
         drop(core);
         drop(paused);
@@ -614,7 +616,6 @@ impl Plan {
 }
 
 /// Deleted rows and layers of a state in which a fragment takes the place of the frozen log of its number.
-#[expect(clippy::type_complexity, reason = "two fields of a state")]
 fn frozen_in_place(
     state: &GraphState,
     fragment: &Arc<Fragment>,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use nakshi_io::CancelToken;
 
-use super::PropertyEntry;
+use super::{PropertyEntry, files_generation};
 use super::graph::PropertyGraph;
 use super::log::LogReader;
 use nakshi_store::files::with_newest;
@@ -31,7 +31,7 @@ pub enum LogState {
 /// Those of reading.
 pub fn log_state(path: &Path, manifest: &Manifest, cancel: &CancelToken) -> Result<LogState> {
     with_newest(path, |newest| {
-        if newest.generation != manifest.generation {
+        if files_generation(&newest)? != files_generation(manifest)? {
             return Ok(LogState::Replaced);
         }
         let entry = PropertyEntry::of(&newest)?;

@@ -258,6 +258,11 @@ impl PropertyStore {
         self.writes.load(Relaxed)
     }
 
+    /// Takes the bytes of the log from its reader.
+    pub(super) fn count_log(&self, reader: &LogReader) {
+        self.logged.store(reader.bytes(), Relaxed);
+    }
+
     /// Records the position up to which the log was read or written.
     pub(super) fn reached(&self, core: &mut Core, reader: LogReader) {
         self.logged.store(reader.bytes(), Relaxed);

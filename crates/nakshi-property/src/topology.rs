@@ -17,7 +17,7 @@ use nakshi_store::{
 };
 
 use super::base::Base;
-use super::entry::PropertyEntry;
+use super::entry::{PropertyEntry, files_generation};
 use super::graph::PropertyGraph;
 use super::scratch::{self, Scratch};
 use super::spec::PropertySpec;
@@ -58,7 +58,7 @@ impl Topology {
     pub fn of_files(store: &Arc<Store>) -> Result<Self> {
         let commit = PropertyEntry::of(store.manifest())?.map_or(0, |entry| entry.commit);
         Ok(Topology {
-            generation: store.manifest().generation,
+            generation: files_generation(store.manifest())?,
             store: Arc::clone(store),
             commit,
             weight: None,
@@ -117,7 +117,7 @@ impl Topology {
         let made = Store::open(&path, &opening)?;
         Ok(Topology {
             store: made,
-            generation: store.manifest().generation,
+            generation: files_generation(store.manifest())?,
             commit: graph.commit(),
             weight: weight.cloned(),
             unweighted,

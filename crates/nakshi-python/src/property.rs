@@ -231,7 +231,7 @@ impl PyProperties {
     ) -> PyResult<Self> {
         let store =
             long(py, progress, |call| Ok(PropertyStore::open(&path, &call.opening(memory))?))?;
-        Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(Arc::new(store))))))
+        Ok(PyProperties(PropertySource::Store(path, Mutex::new(Some(store.shared())))))
     }
 
     /// The graph in its present state; later commits do not change it.
@@ -244,7 +244,10 @@ impl PyProperties {
         if let PropertySource::Store(_, store) = &self.0 {
             let store = store.lock().unwrap_or_else(PoisonError::into_inner).take();
             // Commits for which nobody waits get to the disk; who waits for one gets its error.
-            py.detach(|| store.map(|store| store.flush()));
+            // The next handle finds the lock of the writer free, whatever a thread in the background does.
+            py.detach(|| {
+                store.map(|store| store.flush().and(store.release(&nakshi::io::CancelToken::new())))
+            });
         }
     }
 

@@ -586,8 +586,8 @@ mod tests {
     fn a_log_that_was_removed_is_not_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(manifest_name(3)), "").unwrap();
-        assert!(open(dir.path(), 3, 0).unwrap().is_none());
-        let gone = open(dir.path(), 2, 0).unwrap_err();
+        assert!(open(dir.path(), (3, 0), 3).unwrap().is_none());
+        let gone = open(dir.path(), (2, 0), 2).unwrap_err();
         assert!(matches!(&gone, Error::Io { source, .. }
             if source.kind() == std::io::ErrorKind::NotFound));
     }
