@@ -26,8 +26,9 @@ const LOOKUPS: u64 = 64 << 20;
 const LOG_SHARE: u64 = 16;
 const LEAST_LOG: u64 = 512 << 10;
 const MOST_LOG: u64 = 64 << 20;
-/// Memory for changes, in logs: one that grows and waits, one that is frozen, and what is encoded.
-const LOGS: u64 = 5;
+/// Memory for changes, in logs: two for one that grows and waits, one that is frozen, and four for what is
+/// encoded or merged.
+const LOGS: u64 = 7;
 
 /// Estimated nanoseconds of a search from which on several threads share it. Starting two threads
 /// takes 24 us, eight take 158 us.

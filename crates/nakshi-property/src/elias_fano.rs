@@ -30,11 +30,20 @@ pub(super) struct EliasFano {
 impl EliasFano {
     /// Appends `values`, which must not descend.
     pub(super) fn write(values: &[u64], out: &mut Vec<u8>) -> EliasFano {
-        let len = values.len() as u64;
         let last = values.last().copied().unwrap_or(0);
+        Self::write_all(values.len() as u64, last, values.iter().copied(), out)
+    }
+
+    /// Appends `len` values up to `last`, which must not descend.
+    pub(super) fn write_all(
+        len: u64,
+        last: u64,
+        values: impl Iterator<Item = u64> + Clone,
+        out: &mut Vec<u8>,
+    ) -> EliasFano {
         let low_bits = width_of(last.checked_div(len).unwrap_or(0)).saturating_sub(1);
         let low_mask = (1u64 << low_bits) - 1;
-        let low = Packed::write(values.iter().map(|v| v & low_mask), low_bits, out);
+        let low = Packed::write(values.clone().map(|v| v & low_mask), low_bits, out);
         let bits = (last >> low_bits) + len + 1;
         let words = bits.div_ceil(64);
         let mut unary = vec![0u64; words as usize];

@@ -150,6 +150,9 @@ pub struct FragmentEntry {
     /// Edges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<FileEntry>,
+    /// Their destinations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<FileEntry>,
     /// Directory, update pointers and deletions.
     pub index: FileEntry,
     /// Rows of its edges that were deleted while it was merged.
@@ -160,7 +163,7 @@ pub struct FragmentEntry {
 impl FragmentEntry {
     /// Its files.
     fn files(&self) -> impl Iterator<Item = &FileEntry> {
-        let some = self.names.iter().chain(&self.edges).chain(&self.late);
+        let some = self.names.iter().chain(&self.edges).chain(&self.ends).chain(&self.late);
         [&self.nodes, &self.index].into_iter().chain(some)
     }
 

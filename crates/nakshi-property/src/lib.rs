@@ -73,6 +73,7 @@ mod nearest;
 mod neighbors;
 mod orphans;
 mod packed;
+mod packed_list;
 mod parts;
 mod project;
 mod property_store;

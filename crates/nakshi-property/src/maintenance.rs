@@ -31,8 +31,10 @@ use super::state::GraphState;
 
 /// Fragments of one level that are merged into one of the next.
 const FAN_OUT: usize = 4;
-/// Bytes of memory that a row takes while it is merged, beside its values.
-const PER_ROW: u64 = 32;
+/// Bytes of memory that a row takes while it is merged: in lists and sets of its fragment.
+const PER_ROW: u64 = 8;
+/// Memory for merging, in logs.
+const MERGING: u64 = 4;
 /// Numbers of files that are kept for each fragment.
 const FILES_EACH: u32 = 8;
 /// Most bytes of log files that are kept, after their commits are in fragments, for those who read the log.
@@ -472,7 +474,7 @@ impl PropertyStore {
     fn next_merge(&self, fan_out: usize) -> Option<Range<usize>> {
         let core = self.lock();
         let writing = core.writing.as_ref().filter(|writing| writing.is_ours())?;
-        let most = FULL * self.log_limit(&writing.tip) / PER_ROW;
+        let most = MERGING * writing.tip.base.log_limit() / PER_ROW;
         let rows = |layer: &Layer| match &layer.changes {
             LayerChanges::Fragment(one, _) => {
                 let entry = one.entry();

@@ -70,7 +70,7 @@ fn generation(name: &str) -> Option<u64> {
         "nodes" | "edges" => kind.strip_suffix(".prop").is_some_and(|shard| numbered(shard, "s")),
         "fragment" => kind.split_once('.').is_some_and(|(id, part)| {
             let id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-            id && ["nodes", "names", "edges", "index", "late"].contains(&part)
+            id && ["nodes", "names", "edges", "ends", "index", "late"].contains(&part)
         }),
         "properties" => kind == "json",
         "shards" => kind == "map",

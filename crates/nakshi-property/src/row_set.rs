@@ -130,19 +130,9 @@ fn split(number: u64) -> (u32, u16) {
 impl RowSet {
     /// The set of ascending numbers, each once.
     pub(super) fn of(numbers: impl IntoIterator<Item = u64>) -> Self {
-        let (mut set, mut high, mut list) = (RowSet::default(), 0, Vec::new());
-        for number in numbers {
-            let (of, low) = split(number);
-            if of != high && !list.is_empty() {
-                set.push(high, Low::of(std::mem::take(&mut list)));
-            }
-            high = of;
-            list.push(low);
-        }
-        if !list.is_empty() {
-            set.push(high, Low::of(list));
-        }
-        set
+        let mut builder = RowSetBuilder::default();
+        numbers.into_iter().for_each(|number| builder.push(number));
+        builder.finish()
     }
 
     fn push(&mut self, high: u32, low: Low) {
@@ -293,6 +283,52 @@ impl RowSet {
             *bytes = rest;
         }
         Some(set)
+    }
+}
+
+/// A set to which ascending numbers are added.
+#[derive(Debug, Default)]
+pub(super) struct RowSetBuilder {
+    set: RowSet,
+    /// The chunk that is not complete.
+    high: u32,
+    list: Vec<u16>,
+    last: Option<u64>,
+}
+
+impl RowSetBuilder {
+    /// Adds a number, which is not below the last one.
+    pub(super) fn push(&mut self, number: u64) {
+        if self.last == Some(number) {
+            return;
+        }
+        self.last = Some(number);
+        let (high, low) = split(number);
+        if high != self.high {
+            self.complete();
+        }
+        self.high = high;
+        self.list.push(low);
+    }
+
+    pub(super) fn last(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Number of numbers.
+    pub(super) fn len(&self) -> u64 {
+        self.set.len() + self.list.len() as u64
+    }
+
+    fn complete(&mut self) {
+        if !self.list.is_empty() {
+            self.set.push(self.high, Low::of(std::mem::take(&mut self.list)));
+        }
+    }
+
+    pub(super) fn finish(mut self) -> RowSet {
+        self.complete();
+        self.set
     }
 }
 

@@ -6,9 +6,9 @@ use nakshi_io::CancelToken;
 
 use super::blocks::{BlockDirectory, BlockWriter};
 use super::column::{CodecChoice, ColumnBuilder};
-use super::elias_fano::EliasFano;
 use super::flat::{FlatDirectory, FlatWriter};
 use super::packed::{Packed, width_of};
+use super::packed_list::{AscendingList, NumberList};
 use super::row::{EncodedEdge, GROUP, RowKind, RowValues};
 use super::segment::{EdgeDirectory, GroupDirectory, NodeDirectory};
 use super::{PropertyLayout, PropertySpec};
@@ -227,23 +227,24 @@ pub(super) struct EdgeWriter {
     rows: RowWriter,
     edges: u64,
     /// First record of each node so far.
-    nodes: Vec<u64>,
-    types: Vec<u64>,
-    records: Vec<u64>,
+    nodes: AscendingList,
+    types: NumberList,
+    records: AscendingList,
 }
 
 impl EdgeWriter {
     pub(super) fn new(rows: RowWriter) -> Self {
-        EdgeWriter { rows, edges: 0, nodes: vec![], types: vec![], records: vec![] }
+        let (nodes, records) = (AscendingList::default(), AscendingList::default());
+        EdgeWriter { rows, edges: 0, nodes, types: NumberList::default(), records }
     }
 
     /// Appends the next edge, in the order of nodes, types, times and insertion.
     pub(super) fn push(&mut self, edge: &EncodedEdge<'_>) -> Result<()> {
-        let first = self.nodes.len() as u64 <= edge.node;
-        while self.nodes.len() as u64 <= edge.node {
-            self.nodes.push(self.types.len() as u64);
+        let first = self.nodes.len() <= edge.node;
+        while self.nodes.len() <= edge.node {
+            self.nodes.push(self.types.len());
         }
-        if first || self.types.last() != Some(&edge.ty) {
+        if first || self.types.last() != Some(edge.ty) {
             self.types.push(edge.ty);
             self.records.push(self.edges);
         }
@@ -252,20 +253,19 @@ impl EdgeWriter {
     }
 
     pub(super) fn finish(mut self, nodes: u64) -> Result<(Sink, EdgeDirectory)> {
-        if self.nodes.len() as u64 > nodes {
+        if self.nodes.len() > nodes {
             return Err(Error::Invalid(format!("an edge of node {}", self.nodes.len() - 1)));
         }
-        while self.nodes.len() as u64 <= nodes {
-            self.nodes.push(self.types.len() as u64);
+        while self.nodes.len() <= nodes {
+            self.nodes.push(self.types.len());
         }
         self.records.push(self.edges);
         let (mut sink, RowDirectory { groups, flat, blocks }) = self.rows.finish()?;
         let (mut bytes, at) = (Vec::new(), sink.len());
-        let width = width_of(self.types.iter().copied().max().unwrap_or(0));
         let directory = EdgeDirectory {
-            nodes: EliasFano::write(&self.nodes, &mut bytes).moved(at),
-            types: Packed::write(self.types, width, &mut bytes).moved(at),
-            records: EliasFano::write(&self.records, &mut bytes).moved(at),
+            nodes: self.nodes.write(&mut bytes).moved(at),
+            types: self.types.write(&mut bytes).moved(at),
+            records: self.records.write(&mut bytes).moved(at),
             groups,
             flat,
             blocks,

@@ -25,14 +25,20 @@ pub(in super::super) struct FragmentDirectory {
     pub(super) first: VertexId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edges: Option<EdgeDirectory>,
-    /// For each destination of edges the begin of its rows in `rows`; both in the file of the edges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) starts: Option<EliasFano>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) rows: Option<Packed>,
+    /// Destinations of edges, in blocks of neighbouring rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ends: Vec<EndBlock>,
     /// Deletions in older layers; their rows are among the sets.
     #[serde(skip)]
     pub(super) hidden: Vec<Hidden>,
+}
+
+/// Destinations of neighbouring edges: to the i-th of its set lead the rows `starts[i]` to
+/// `starts[i + 1]` of `rows`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct EndBlock {
+    pub(super) starts: EliasFano,
+    pub(super) rows: Packed,
 }
 
 /// Edges of an older layer that a fragment deletes.
@@ -52,7 +58,8 @@ pub(super) struct FragmentSets {
     pub(super) deleted: RowSet,
     pub(super) cut: RowSet,
     pub(super) sources: RowSet,
-    pub(super) ends: RowSet,
+    /// Of each block of destinations.
+    pub(super) ends: Vec<RowSet>,
 }
 
 impl FragmentDirectory {
@@ -63,7 +70,8 @@ impl FragmentDirectory {
         varint::put(&mut bytes, json.len() as u64);
         bytes.extend_from_slice(&json);
         let FragmentSets { nodes, deleted, cut, sources, ends } = sets;
-        [nodes, deleted, cut, sources, ends].iter().for_each(|set| set.write(&mut bytes));
+        [nodes, deleted, cut, sources].iter().for_each(|set| set.write(&mut bytes));
+        ends.iter().for_each(|set| set.write(&mut bytes));
         varint::put(&mut bytes, self.hidden.len() as u64);
         for hidden in &self.hidden {
             varint::put(&mut bytes, hidden.layer);
@@ -89,7 +97,8 @@ impl FragmentDirectory {
         let mut rest = rest.get(at + json.len()..).ok_or_else(short)?;
         let mut set = || RowSet::read(&mut rest).ok_or_else(short);
         let (nodes, deleted, cut) = (set()?, set()?, set()?);
-        let (sources, ends) = (set()?, set()?);
+        let sources = set()?;
+        let ends = directory.ends.iter().map(|_| set()).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..number(&mut rest).ok_or_else(short)? {
             let layer = number(&mut rest).ok_or_else(short)?;
             let shard = number(&mut rest).and_then(|shard| shard.try_into().ok());

@@ -17,15 +17,13 @@ use nakshi_store::{Error, ExternalId, FileEntry, Result, Store, VertexId};
 
 use super::blob::Blob;
 use super::condition::{Condition, Predicate};
-use super::elias_fano::EliasFano;
 use super::entry::FragmentEntry;
 use super::logstore::LayerId;
-use super::packed::Packed;
 use super::row_set::RowSet;
 use super::segment::{SegmentEdges, SegmentRows};
 use super::value::{PropertyType, Scalar, Value};
 
-use directory::{FragmentDirectory, Hidden};
+use directory::{EndBlock, FragmentDirectory, Hidden};
 pub(super) use merge::{MergeInput, merge, moved};
 pub(super) use writer::{FragmentFiles, freeze};
 
@@ -56,10 +54,9 @@ pub(super) struct Fragment {
 #[derive(Debug)]
 struct FragmentEdges {
     segment: SegmentEdges,
-    /// Destinations of edges: rows `starts[i]` to `starts[i + 1]` of `rows` lead to the i-th.
-    ends: RowSet,
-    starts: EliasFano,
-    rows: Packed,
+    /// The file of the destinations, and its blocks, each with its set.
+    file: Blob,
+    ends: Vec<(RowSet, EndBlock)>,
 }
 
 /// How a fragment opens its files.
@@ -99,10 +96,11 @@ impl Fragment {
             (Some(file), Some(names)) => Some(SegmentRows::open(blob(file)?, names.form())?),
             _ => None,
         };
-        let edges = match (&entry.edges, directory.edges, directory.starts, directory.rows) {
-            (Some(file), Some(edges), Some(starts), Some(rows)) => {
+        let edges = match (&entry.edges, &entry.ends, directory.edges) {
+            (Some(file), Some(ends), Some(edges)) => {
                 let segment = SegmentEdges::open(blob(file)?, &edges)?;
-                Some(FragmentEdges { segment, ends: sets.ends, starts, rows })
+                let blocks = sets.ends.into_iter().zip(directory.ends);
+                Some(FragmentEdges { segment, file: blob(ends)?, ends: blocks.collect() })
             }
             _ => None,
         };
@@ -112,7 +110,8 @@ impl Fragment {
         }
         let of_sets = [&sets.nodes, &sets.deleted, &sets.cut, &sets.sources];
         let of_sets: u64 = of_sets.iter().map(|set| set.bytes()).sum();
-        let of_edges = edges.as_ref().map_or(0, |edges| edges.ends.bytes());
+        let of_edges = edges.iter().flat_map(|edges| &edges.ends).map(|(set, _)| set.bytes());
+        let of_edges: u64 = of_edges.sum();
         let files = if with.cache.is_none() { entry.bytes() } else { 0 };
         Ok(Fragment {
             memory: of_sets + of_edges + files,
@@ -249,25 +248,26 @@ impl Fragment {
 
     /// Rows of the edges that lead to a node, ascending.
     fn rows_to(&self, end: VertexId, within: Option<&Range<u64>>) -> Result<Vec<u64>> {
-        let Some(edges) = &self.edges else { return Ok(Vec::new()) };
-        let Some(place) = edges.ends.place(end.into()) else { return Ok(Vec::new()) };
-        let blob = edges.segment.rows.blob();
-        let (mut from, to) = edges.starts.pair(blob, place)?;
-        if let Some(range) = within {
-            let mut high = to;
-            while from < high {
-                let middle = from + (high - from) / 2;
-                let below = edges.rows.get(blob, middle)? < range.start;
-                if below { from = middle + 1 } else { high = middle }
-            }
-        }
         let mut found = Vec::new();
-        for at in from..to {
-            let row = edges.rows.get(blob, at)?;
-            if within.is_some_and(|range| row >= range.end) {
-                break;
+        let Some(edges) = &self.edges else { return Ok(found) };
+        for (set, EndBlock { starts, rows }) in &edges.ends {
+            let Some(place) = set.place(end.into()) else { continue };
+            let (mut from, to) = starts.pair(&edges.file, place)?;
+            if let Some(range) = within {
+                let mut high = to;
+                while from < high {
+                    let middle = from + (high - from) / 2;
+                    let below = rows.get(&edges.file, middle)? < range.start;
+                    if below { from = middle + 1 } else { high = middle }
+                }
             }
-            found.push(row);
+            for at in from..to {
+                let row = rows.get(&edges.file, at)?;
+                if within.is_some_and(|range| row >= range.end) {
+                    break;
+                }
+                found.push(row);
+            }
         }
         Ok(found)
     }

@@ -9,17 +9,19 @@ use nakshi_store::files::Uuid;
 use nakshi_store::{Error, ExternalId, FileEntry, Result, Sink, VertexId};
 
 use super::super::PropertyLayout;
-use super::super::elias_fano::EliasFano;
 use super::super::entry::FragmentEntry;
 use super::super::logstore::{LayerId, LogStore};
 use super::super::packed::{Packed, width_of};
+use super::super::packed_list::AscendingList;
 use super::super::row::{EncodedEdge, RowKind, RowValues};
-use super::super::row_set::RowSet;
+use super::super::row_set::{RowSet, RowSetBuilder};
 use super::super::schema::encoded_number;
 use super::super::value::ordered_int;
 use super::super::writer::{EdgeWriter, NodeWriter, RowWriter};
-use super::directory::{FragmentDirectory, FragmentSets, Hidden, name_of};
+use super::directory::{EndBlock, FragmentDirectory, FragmentSets, Hidden, name_of};
 
+/// Edges of a block of destinations.
+const END_BLOCK: usize = 1 << 18;
 /// Rows between two checks of the cancel token.
 const ROWS: u64 = 1 << 12;
 
@@ -78,15 +80,17 @@ pub(in super::super) struct FragmentWriter<'f> {
     directory: FragmentDirectory,
     sets: FragmentSets,
     /// The changed nodes, the deleted ones, and those whose older edges are deleted.
-    nodes: [Vec<u64>; 3],
+    nodes: [RowSetBuilder; 3],
     node_rows: Option<NodeWriter>,
     node_file: Option<FileEntry>,
     name_file: Option<FileEntry>,
     names: u64,
-    sources: Vec<u64>,
+    sources: RowSetBuilder,
     edge_rows: Option<EdgeWriter>,
-    /// Destination and row of every edge.
+    edges: u64,
+    /// Destination and row of the edges that are not in a block of destinations yet.
     ends: Vec<(VertexId, u32)>,
+    end_file: Option<Sink>,
 }
 
 impl<'f> FragmentWriter<'f> {
@@ -101,9 +105,11 @@ impl<'f> FragmentWriter<'f> {
             node_file: None,
             name_file: None,
             names: 0,
-            sources: Vec::new(),
+            sources: RowSetBuilder::default(),
             edge_rows: None,
+            edges: 0,
             ends: Vec::new(),
+            end_file: None,
         })
     }
 
@@ -115,13 +121,17 @@ impl<'f> FragmentWriter<'f> {
         cut: bool,
     ) -> Result<()> {
         let [nodes, deleted, cuts] = &mut self.nodes;
-        let row = nodes.len() as u64;
+        let row = nodes.len();
         if row.is_multiple_of(ROWS) {
             self.files.cancel.check()?;
         }
         nodes.push(v.into());
-        deleted.extend(values.is_none().then_some(u64::from(v)));
-        cuts.extend(cut.then_some(u64::from(v)));
+        if values.is_none() {
+            deleted.push(v.into());
+        }
+        if cut {
+            cuts.push(v.into());
+        }
         let done = Error::Internal("a node of a fragment after its edges");
         self.node_rows.as_mut().ok_or(done)?.push(row, values.unwrap_or(RowValues(&[])))
     }
@@ -134,12 +144,12 @@ impl<'f> FragmentWriter<'f> {
     ) -> Result<()> {
         let Some(rows) = self.node_rows.take() else { return Ok(()) };
         let [nodes, deleted, cut] = std::mem::take(&mut self.nodes);
-        let (sink, directory) = rows.finish(nodes.len() as u64)?;
+        let (sink, directory) = rows.finish(nodes.len())?;
         self.node_file = Some(self.files.finish(sink)?);
         self.directory.nodes = directory;
-        self.sets.nodes = RowSet::of(nodes);
-        self.sets.deleted = RowSet::of(deleted);
-        self.sets.cut = RowSet::of(cut);
+        self.sets.nodes = nodes.finish();
+        self.sets.deleted = deleted.finish();
+        self.sets.cut = cut.finish();
         self.directory.first = first;
         let (mut writer, mut bytes) = (None, Vec::new());
         for name in names {
@@ -163,7 +173,7 @@ impl<'f> FragmentWriter<'f> {
 
     /// Notes that records of a source are changed; its edges follow.
     pub(in super::super) fn source(&mut self, source: VertexId) -> Result<()> {
-        if self.sources.last() != Some(&source.into()) {
+        if self.sources.last() != Some(source.into()) {
             self.files.cancel.check()?;
             self.sources.push(source.into());
         }
@@ -182,16 +192,16 @@ impl<'f> FragmentWriter<'f> {
             none => none.insert(EdgeWriter::new(self.files.rows(RowKind::Edges, "edges")?)),
         };
         rows.push(&EncodedEdge {
-            node: (self.sources.len() as u64).saturating_sub(1),
+            node: self.sources.len().saturating_sub(1),
             ty,
             time: ordered_int(time).to_be_bytes(),
             end: end.into(),
             values,
         })?;
-        let row = self.ends.len() as u64;
         let many = || Error::Unsupported("2^32 edges in a fragment".into());
-        self.ends.push((end, u32::try_from(row).map_err(|_| many())?));
-        Ok(())
+        self.ends.push((end, u32::try_from(self.edges).map_err(|_| many())?));
+        self.edges += 1;
+        if self.ends.len() < END_BLOCK { Ok(()) } else { self.write_ends() }
     }
 
     /// Completes the fragment, which deletes `hidden` edges of older layers. All its files are durable
@@ -202,8 +212,8 @@ impl<'f> FragmentWriter<'f> {
         hidden: Vec<Hidden>,
     ) -> Result<(FragmentEntry, u32)> {
         let changed = self.sets.nodes.len();
-        let added = self.ends.len() as u64;
-        let edges = self.finish_edges()?;
+        let added = self.edges;
+        let (edges, ends) = self.finish_edges()?;
         self.directory.hidden = hidden;
         let broken = Error::Internal("the directory of a fragment is no JSON");
         let bytes = self.directory.write(&self.sets).map_err(|_| broken)?;
@@ -215,34 +225,51 @@ impl<'f> FragmentWriter<'f> {
         fs.sync_dir(dir)?;
         let (names, named) = (self.name_file, self.names);
         let late = None;
-        let entry =
-            FragmentEntry { id, level, changed, named, added, nodes, names, edges, index, late };
-        Ok((entry, next))
+        Ok((
+            FragmentEntry { id, level, changed, named, added, nodes, names, edges, ends, index, late },
+            next,
+        ))
     }
 
-    fn finish_edges(&mut self) -> Result<Option<FileEntry>> {
-        self.sets.sources = RowSet::of(std::mem::take(&mut self.sources));
-        let Some(rows) = self.edge_rows.take() else { return Ok(None) };
-        let (mut sink, directory) = rows.finish(self.sets.sources.len())?;
+    fn finish_edges(&mut self) -> Result<(Option<FileEntry>, Option<FileEntry>)> {
+        self.sets.sources = std::mem::take(&mut self.sources).finish();
+        let Some(rows) = self.edge_rows.take() else { return Ok((None, None)) };
+        let (sink, directory) = rows.finish(self.sets.sources.len())?;
         self.directory.edges = Some(directory);
-        let mut ends = std::mem::take(&mut self.ends);
-        ends.sort_unstable();
-        let (mut distinct, mut starts): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
-        for (at, (end, _)) in (0..).zip(&ends) {
-            if distinct.last() != Some(&u64::from(*end)) {
+        let edges = self.files.finish(sink)?;
+        self.write_ends()?;
+        let ends = self.end_file.take().map(|sink| self.files.finish(sink)).transpose()?;
+        Ok((Some(edges), ends))
+    }
+
+    /// Writes the destinations of the last edges as a block.
+    fn write_ends(&mut self) -> Result<()> {
+        if self.ends.is_empty() {
+            return Ok(());
+        }
+        let mut sink = match self.end_file.take() {
+            Some(sink) => sink,
+            None => self.files.sink("ends")?,
+        };
+        self.ends.sort_unstable();
+        let (mut distinct, mut starts) = (RowSetBuilder::default(), AscendingList::default());
+        for (at, (end, _)) in (0..).zip(&self.ends) {
+            if distinct.last() != Some((*end).into()) {
                 distinct.push((*end).into());
                 starts.push(at);
             }
         }
-        starts.push(ends.len() as u64);
-        self.sets.ends = RowSet::of(distinct);
+        starts.push(self.ends.len() as u64);
         let (mut bytes, at) = (Vec::new(), sink.len());
-        self.directory.starts = Some(EliasFano::write(&starts, &mut bytes).moved(at));
-        let rows = ends.iter().map(|(_, row)| u64::from(*row));
-        let width = width_of(ends.len() as u64);
-        self.directory.rows = Some(Packed::write(rows, width, &mut bytes).moved(at));
+        let starts = starts.write(&mut bytes).moved(at);
+        let rows = self.ends.iter().map(|(_, row)| u64::from(*row));
+        let rows = Packed::write(rows, width_of(self.edges), &mut bytes).moved(at);
         sink.append(&bytes)?;
-        self.files.finish(sink).map(Some)
+        self.directory.ends.push(EndBlock { starts, rows });
+        self.sets.ends.push(distinct.finish());
+        self.ends.clear();
+        self.end_file = Some(sink);
+        Ok(())
     }
 }
 
