@@ -40,7 +40,7 @@ const FILES_EACH: u32 = 8;
 /// Most bytes of log files that are kept, after their commits are in fragments, for those who read the log.
 const KEPT: u64 = 256 << 20;
 /// Steps of a merge between two looks at what else is to be done.
-const STEPS: u32 = 256;
+const STEPS: u32 = 16;
 /// How many times its limit a log may take before commits wait for the freezing.
 const FULL: u64 = 2;
 /// How long the next attempt waits after one that failed.
@@ -139,12 +139,13 @@ impl PropertyStore {
         }
     }
 
-    /// Returns false during a compaction, and for a moment after an attempt that failed.
+    /// Returns false during a compaction, during a merge, which freezes the log itself, and for a moment after
+    /// an attempt that failed.
     fn may_tend(&self) -> bool {
         let core = self.lock();
         let Some(upkeep) = core.writing.as_ref().map(|writing| &writing.upkeep) else { return false };
         let failed = upkeep.failed.as_ref().is_some_and(|(_, when)| when.elapsed() < RETRY);
-        !upkeep.compacting && !failed
+        !upkeep.compacting && upkeep.merging.is_none() && !failed
     }
 
     /// Freezes the log, and merges fragments; returns false if that failed. The error stays in
@@ -191,14 +192,14 @@ impl PropertyStore {
     /// [`Error::Invalid`], which says why the log cannot be frozen.
     pub(super) fn must_wait(&self, writing: &Writing) -> Result<bool> {
         let limit = self.log_limit(&writing.tip);
-        if writing.upkeep.compacting || writing.tip.log.weight() < FULL * limit {
+        if writing.upkeep.compacting || writing.tip.log.weight() < limit.saturating_mul(FULL) {
             return Ok(false);
         }
         match &writing.upkeep.failed {
             Some((why, when)) if when.elapsed() < RETRY => Err(Error::Invalid(format!(
                 "the changes in memory are full ({} MiB), and freezing them into files failed: {why}; \
                  make room on the disk, and change again",
-                (FULL * limit) >> 20
+                limit.saturating_mul(FULL) >> 20
             ))),
             _ => Ok(true),
         }
@@ -268,10 +269,17 @@ impl PropertyStore {
             // This writer has written nothing yet, and begins a file anyway.
             None => LogWriter::begin(&self.fs, reader),
         };
-        let next = next.inspect_err(|error| {
-            // The file may be there, and then its header says that the one before ends.
-            writing.fail(&error.to_string());
-        })?;
+        let next = match (next, &writing.log) {
+            (Ok(next), _) => next,
+            (Err(error), Some(log)) => {
+                // The header of the next file says that this one has ended.
+                if log.withdraw_next(&self.fs, &self.path).is_err() {
+                    writing.fail(&error.to_string());
+                }
+                return Err(error);
+            }
+            (Err(error), None) => return Err(error),
+        };
         let behind = next.number();
         writing.log = Some(next);
         reader.skip_to(commit, 0);

@@ -93,6 +93,18 @@ impl LogWriter {
         Self::create(fs, dir, LogHeader::new(store, place, self.file.len(), commit + 1))
     }
 
+    /// Removes what a failed [`LogWriter::rotate`] has left, so that this file may grow on.
+    ///
+    /// # Errors
+    /// Errors of removing. The next file may then say that this one has ended.
+    pub(in super::super) fn withdraw_next(&self, fs: &Arc<dyn WriteFs>, dir: &Path) -> Result<()> {
+        let path = dir.join(file::name(self.header.generation, self.header.number + 1));
+        if std::fs::symlink_metadata(&path).is_ok() {
+            fs.remove_file(&path)?;
+        }
+        Ok(fs.sync_dir(dir)?)
+    }
+
     fn create(fs: &Arc<dyn WriteFs>, dir: &Path, header: LogHeader) -> Result<Self> {
         let path = dir.join(file::name(header.generation, header.number));
         if std::fs::symlink_metadata(&path).is_ok() {

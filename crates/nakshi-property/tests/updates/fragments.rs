@@ -1,0 +1,142 @@
+//! Freezing of the log, and merging of fragments, with failures at every operation of writing.
+
+use std::path::Path;
+
+use nakshi_io::CancelToken;
+use nakshi_io::write::WriteAction;
+use nakshi_property::{Change, LogEntries, PropertyStore, Value, check};
+use nakshi_store::{Error, OpenOptions};
+
+use super::disk::faulty;
+use super::model::{Model, Properties, changes, compare, id, start};
+use super::{edges, few, open, orphans};
+
+/// Copies the store at `from`, which is not open.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let from = entry.unwrap().path();
+        std::fs::copy(&from, to.join(from.file_name().unwrap())).unwrap();
+    }
+}
+
+/// Commits, freezes and merges with a file system that fails once; returns the models of what is there and
+/// of what may be there, and whether anything failed.
+fn run(store: &PropertyStore, mut model: Model) -> (Model, Option<Model>, bool) {
+    let (mut maybe, mut failed) = (None, false);
+    for (at, step) in few().iter().enumerate() {
+        let mut after = model.clone();
+        after.apply(step);
+        match store.commit(&changes(step)) {
+            Ok(_) => model = after,
+            Err(_) => {
+                maybe = maybe.or(Some(after));
+                failed = true;
+            }
+        }
+        if at % 2 == 0 {
+            failed |= store.freeze(&CancelToken::new()).is_err();
+        }
+        if at % 4 == 3 {
+            failed |= store.merge_fragments(2).is_err();
+        }
+        if maybe.is_none() {
+            compare(&store.snapshot(), &model).unwrap();
+        }
+    }
+    (model, maybe, failed)
+}
+
+/// Every operation of writing fails once, while the log is frozen and fragments are merged. A freezing
+/// that fails leaves the log in memory, and the next one takes it. Seen red with the log file that a
+/// failed freezing has begun left behind, and with the files of a failed manifest written again.
+#[test]
+fn a_failure_of_freezing_loses_nothing() {
+    let first = tempfile::tempdir().unwrap();
+    let started = start(&first.path().join("g.nakshi"), &edges());
+    for (errno, step) in [(libc::EIO, 3), (libc::ENOSPC, 17)] {
+        // Removing what nobody needs any more may fail.
+        let mut well = 0;
+        for nth in (0..).step_by(step) {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join("g.nakshi");
+            copy(&first.path().join("g.nakshi"), &path);
+            let fs = faulty(nth, WriteAction::Fail(errno));
+            let store = PropertyStore::open_with(&fs, &path, &OpenOptions::default()).unwrap();
+            let (mut model, maybe, failed) = run(&store, started.clone());
+            drop(store);
+            let again = open(&path);
+            if compare(&again.snapshot(), &model).is_err() {
+                model = maybe.unwrap_or_else(|| panic!("operation {nth}: commits are lost"));
+                compare(&again.snapshot(), &model).unwrap();
+            }
+            again.commit(&[Change::AppendNode { id: id(15), properties: Vec::new() }]).unwrap();
+            model.nodes.insert(15, Properties::new());
+            again.freeze(&CancelToken::new()).unwrap();
+            again.merge_fragments(2).unwrap();
+            compare(&again.snapshot(), &model).unwrap();
+            let report = check(&path, &OpenOptions::default(), &mut |_, _| {}).unwrap();
+            assert_eq!(report.problems, Vec::<String>::new());
+            assert_eq!(orphans(&path), Vec::<String>::new(), "operation {nth}");
+            well = if failed { 0 } else { well + step };
+            if well > 60 {
+                assert!(nth > 150, "only {nth} operations");
+                break;
+            }
+        }
+    }
+}
+
+/// The log keeps the entries of commits that fragments have. Seen red with log files removed when their
+/// commits are in a fragment.
+#[test]
+fn entries_outlive_the_freezing() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
+    start(&path, &edges());
+    let store = open(&path);
+    let cancel = CancelToken::new();
+    for step in few() {
+        store.commit(&changes(&step)).unwrap();
+        store.freeze(&cancel).unwrap();
+    }
+    assert_eq!(store.log_bytes(), 0);
+    let last = store.snapshot().commit();
+    drop(store);
+    let mut entries = LogEntries::open(&path, None, &cancel).unwrap();
+    let found = entries.next(100, &cancel).unwrap();
+    let commits: Vec<u64> = found.iter().filter_map(|entry| entry.commit).collect();
+    assert_eq!(commits, (1..=last).collect::<Vec<_>>());
+    let mut entries = LogEntries::open(&path, Some(last - 1), &cancel).unwrap();
+    assert_eq!(entries.next(100, &cancel).unwrap().len(), 1);
+}
+
+/// A full log whose freezing fails takes changes up to twice its limit, and then refuses them with the
+/// reason; with room on the disk it goes on. Seen red with a log that grows without limit.
+#[test]
+fn a_log_that_cannot_be_frozen_is_refused_in_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
+    start(&path, &edges());
+    let store = open(&path);
+    store.set_log_limit(20_000);
+    let node = |v: u32| Change::AppendNode {
+        id: id(v),
+        properties: vec![("name".to_owned(), Value::String("x".repeat(100)))],
+    };
+    store.commit(&[node(99)]).unwrap();
+    // Nothing can be created where the index of the fragment should be.
+    let blocked = path.join("fragment-2.1.index");
+    std::fs::create_dir(&blocked).unwrap();
+    let refused = (100..1000).find_map(|v| store.commit(&[node(v)]).err()).unwrap();
+    let text = refused.to_string();
+    assert!(matches!(refused, Error::Invalid(_)) && text.contains("make room"), "{text}");
+    let nodes = store.snapshot().num_nodes();
+    assert!(nodes > 40, "{nodes}");
+    std::fs::remove_dir(&blocked).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    store.commit(&[node(2000)]).unwrap();
+    assert!(store.layers().fragments > 0);
+    drop(store);
+    assert_eq!(open(&path).snapshot().num_nodes(), nodes + 1);
+}
