@@ -102,7 +102,7 @@ class Graph(Algorithms, Conversions, Lookups):
       ``transaction``, ``transact``; ``snapshot``, ``refresh``; ``log``, ``apply``, ``log_bytes``
     - other graphs: ``project``, ``relayout``, ``to_networkx``, ``to_igraph``, ``to_scipy_sparse``;
       ``plot`` a neighbourhood
-    - maintenance: ``compact``, ``load_properties``, ``release``, ``close``, ``layout_cost``,
+    - maintenance: ``freeze``, ``compact``, ``load_properties``, ``release``, ``close``, ``layout_cost``,
       ``cache_plan``
 
     All algorithms raise ``BudgetError`` (``memory`` too small), ``UnknownVertexError`` (an id

@@ -591,6 +591,28 @@ class Writable(Queries, Changes):
         name = result._name(column)
         return self._written(lambda core: core.write_back(result._core, name, property))
 
+    def freeze(self) -> dict[str, Any]:
+        """Put the changes in memory into compressed files, called fragments.
+
+        A writer does so by itself, in the background, when the changes take a sixteenth of the
+        memory (``load_properties(memory=)``), or 64 MiB without a limit; it also merges fragments.
+        Changes are durable before: this makes opening faster, and frees memory. Edge lists stay as
+        they are; see :meth:`compact`.
+
+        Returns:
+            ``fragments`` and ``levels``, their number in all and by how often they were merged;
+            ``fragment_bytes`` on disk and ``fragment_memory``; ``pointers``, the number of changed
+            nodes and of sources of changed edges, counted in each fragment; ``deleted_edges`` that
+            no merge has left out yet; ``log_memory`` and ``log_limit``, the estimated bytes of the
+            changes in memory and those at which they are frozen; ``debt``, the rows that a
+            compaction would move.
+
+        Raises:
+            StoreLockedError: another process writes to the store.
+        """
+        layers: dict[str, Any] = json.loads(self._written(lambda core: core.freeze()))
+        return layers
+
     def compact(
         self,
         *,

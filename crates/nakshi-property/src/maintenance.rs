@@ -152,7 +152,7 @@ impl PropertyStore {
     /// [`Upkeep::failed`].
     fn tend_now(&self) -> bool {
         self.full.store(false, Release);
-        let done = self.freeze_as_writer().and_then(|()| self.merge_fragments(FAN_OUT));
+        let done = self.freeze_as_writer().and_then(|()| self.merge_full_tiers());
         let failed = match done {
             // Whoever wants the store to itself comes first.
             Ok(_) | Err(Error::Cancelled | Error::Abandoned) => None,
@@ -245,6 +245,14 @@ impl PropertyStore {
             self.merge_layers(found)?;
             merges += 1;
         }
+    }
+
+    /// Merges fragments as a writer does by itself: four neighbours of a level at a time.
+    ///
+    /// # Errors
+    /// As [`PropertyStore::merge_fragments`].
+    pub fn merge_full_tiers(&self) -> Result<u64> {
+        self.merge_fragments(FAN_OUT)
     }
 
     /// Makes the log a layer; returns that layer, or one that was made before and has no fragment. `None`

@@ -373,6 +373,17 @@ impl PyProperties {
         long(py, None, |call| Ok(store.refresh_until(&call.cancel)?))
     }
 
+    /// Freezes the log into a fragment, and merges full tiers of fragments; describes the fragments as JSON.
+    fn freeze(&self, py: Python<'_>) -> PyResult<String> {
+        let store = self.store()?;
+        let layers = long(py, None, |call| {
+            store.freeze(&call.cancel)?;
+            store.merge_full_tiers()?;
+            Ok(store.layers())
+        })?;
+        json(&layers)
+    }
+
     /// Turns the log into files; returns the report as JSON.
     #[pyo3(signature = (*, shards = None, memory = None, threads = None, progress = None))]
     fn compact(
