@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nakshi_engine::Context;
 use nakshi_property::{
-    EdgeWeight, PropertyEntry, PropertyGraph, PropertyStore, Topology, files_generation, has_changes,
+    EdgeWeight, PropertyEntry, PropertyGraph, PropertyStore, Topology, files_generation,
+    has_changes,
 };
 use nakshi_store::files::with_newest;
 use nakshi_store::import::Hooks;
@@ -232,8 +233,7 @@ impl Topologies {
             };
             let files = files_generation(store.manifest())?;
             // A compaction may have come between.
-            if graph.as_ref().is_none_or(|graph| graph.generation() == files)
-            {
+            if graph.as_ref().is_none_or(|graph| graph.generation() == files) {
                 return Ok(Current { store, graph });
             }
         }

@@ -493,7 +493,12 @@ impl GraphState {
                     }
                     let file = &self.base.shard_of(source)?.edges.rows;
                     for position in lookups.positions(key, part, file)? {
-                        found.push(self.filed_edge(FILES, file, position, rows.start + position)?);
+                        found.push(self.filed_edge(
+                            FILES,
+                            file,
+                            position,
+                            rows.start + position,
+                        )?);
                     }
                 }
                 PartPlace::Layer(number, rows) => {
@@ -515,7 +520,8 @@ impl GraphState {
                     };
                     for number in log.numbers(key) {
                         let Some(position) = log.position((key, number)) else { continue };
-                        if let Some(edge) = log.edge((key, number)).filter(|_| !part.hides(position))
+                        if let Some(edge) =
+                            log.edge((key, number)).filter(|_| !part.hides(position))
                         {
                             let (time, values) = (edge.time, Arc::clone(&edge.values));
                             found.push(FoundEdge::Stored {
@@ -582,9 +588,8 @@ impl GraphState {
         for edge in self.edges_between(key, lookups)? {
             let removed = self.take_edge(key, edge, lookups);
             // Of the same time, the edge of the newest layer is the newest.
-            let older = |(time, _): &(i64, _)| {
-                last.as_ref().is_none_or(|(before, _)| before <= time)
-            };
+            let older =
+                |(time, _): &(i64, _)| last.as_ref().is_none_or(|(before, _)| before <= time);
             if removed.as_ref().is_some_and(older) {
                 last = removed;
             }

@@ -3,8 +3,8 @@
 use super::base::Shard;
 use super::condition::{Condition, Predicate};
 use super::conflict::Subject;
-use super::graph::{EdgeData, PropertyGraph};
 use super::fragment::Fragment;
+use super::graph::{EdgeData, PropertyGraph};
 use super::import::TIME;
 use super::layers::LayerChanges;
 use super::logstore::{LayerId, LogStore};
@@ -158,7 +158,9 @@ impl PropertyGraph {
         let mut found = Vec::new();
         for ((row, (_, of)), source) in rows.into_iter().zip(records).zip(nodes) {
             let source = u32::try_from(source).unwrap_or(u32::MAX);
-            if ty.is_none_or(|ty| ty == of) && state.shows_filed(number, shard, (source, of), row)? {
+            if ty.is_none_or(|ty| ty == of)
+                && state.shows_filed(number, shard, (source, of), row)?
+            {
                 let place = EdgeLocation::Row(&shard.edges.rows, row);
                 found.push(FoundEdge { source, ty: of, place });
             }

@@ -289,12 +289,8 @@ impl LogStore {
         mut moved: impl FnMut(LayerId, VertexId, u64, u64) -> Result<Option<u64>>,
     ) -> Result<()> {
         let of = |change: &RecordChange| change.hidden.iter().any(|(id, _)| layers.contains(id));
-        let some: Vec<(VertexId, u64)> = self
-            .records
-            .iter()
-            .filter(|(_, change)| of(change))
-            .map(|(key, _)| *key)
-            .collect();
+        let some: Vec<(VertexId, u64)> =
+            self.records.iter().filter(|(_, change)| of(change)).map(|(key, _)| *key).collect();
         for (source, ty) in some {
             let Some(mut change) = self.records.get(&(source, ty)).cloned() else { continue };
             let (mut kept, mut new) = (Vec::new(), Vec::new());

@@ -143,7 +143,9 @@ impl PropertyStore {
     /// an attempt that failed.
     fn may_tend(&self) -> bool {
         let core = self.lock();
-        let Some(upkeep) = core.writing.as_ref().map(|writing| &writing.upkeep) else { return false };
+        let Some(upkeep) = core.writing.as_ref().map(|writing| &writing.upkeep) else {
+            return false;
+        };
         let failed = upkeep.failed.as_ref().is_some_and(|(_, when)| when.elapsed() < RETRY);
         !upkeep.compacting && upkeep.merging.is_none() && !failed
     }
@@ -662,7 +664,9 @@ fn deleted_since(state: &GraphState, inputs: &[MergeInput], merged: &Fragment) -
     let mut rows = Vec::new();
     for input in inputs {
         let now = state.layers.iter().find(|layer| layer.id == input.fragment.id());
-        let Some(LayerChanges::Fragment(_, now)) = now.map(|layer| &layer.changes) else { continue };
+        let Some(LayerChanges::Fragment(_, now)) = now.map(|layer| &layer.changes) else {
+            continue;
+        };
         if now.len() == input.deleted.len() {
             continue;
         }
@@ -698,8 +702,7 @@ fn put_merged(tip: &mut GraphState, inputs: &[MergeInput], merged: Layer) -> Res
         }
         layers.push(layer);
     }
-    tip.log
-        .move_hidden(&ids, id, |of, v, ty, position| moved(inputs, of, (v, ty), position))?;
+    tip.log.move_hidden(&ids, id, |of, v, ty, position| moved(inputs, of, (v, ty), position))?;
     tip.layers = Arc::new(layers);
     Ok(())
 }

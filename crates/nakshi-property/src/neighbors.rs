@@ -8,9 +8,9 @@ use std::path::Path;
 
 use nakshi_io::CancelToken;
 
-use super::{PropertyEntry, files_generation};
 use super::graph::PropertyGraph;
 use super::log::LogReader;
+use super::{PropertyEntry, files_generation};
 use nakshi_store::files::with_newest;
 use nakshi_store::{Error, ExternalId, Manifest, Result, VertexId};
 

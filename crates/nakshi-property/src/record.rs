@@ -154,11 +154,7 @@ impl EdgeRecord {
     }
 
     /// Time and location of an edge of a part; `None` behind the last.
-    fn head<'r>(
-        &'r self,
-        part: &'r RecordPart,
-        i: u64,
-    ) -> Result<Option<(i64, EdgeLocation<'r>)>> {
+    fn head<'r>(&'r self, part: &'r RecordPart, i: u64) -> Result<Option<(i64, EdgeLocation<'r>)>> {
         if i >= part.len() {
             return Ok(None);
         }
@@ -301,12 +297,7 @@ impl PropertyGraph {
         Ok(self.edge_record(node, ty, self.state().record(node, ty)?))
     }
 
-    pub(super) fn edge_record(
-        &self,
-        node: VertexId,
-        ty: u64,
-        parts: RecordParts,
-    ) -> EdgeRecord {
+    pub(super) fn edge_record(&self, node: VertexId, ty: u64, parts: RecordParts) -> EdgeRecord {
         EdgeRecord::new(self, node, ty, parts)
     }
 
@@ -376,7 +367,9 @@ impl PropertyGraph {
         }
         let mut found = Vec::new();
         for place in record.places(0..record.len())? {
-            if place.end()? == u64::from(end) && place.number(state.schema.edge_number())? == id.number {
+            if place.end()? == u64::from(end)
+                && place.number(state.schema.edge_number())? == id.number
+            {
                 found.push(place);
             }
         }

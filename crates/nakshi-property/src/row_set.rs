@@ -212,7 +212,8 @@ impl RowSet {
             while let Some(chunk) = old.next_if(|chunk| chunk.high < high) {
                 set.push(chunk.high, chunk.low.clone());
             }
-            let (own, rest) = more.split_at(more.partition_point(|number| split(*number).0 == high));
+            let (own, rest) =
+                more.split_at(more.partition_point(|number| split(*number).0 == high));
             let mut list: Vec<u16> = own.iter().map(|number| split(*number).1).collect();
             if let Some(chunk) = old.next_if(|chunk| chunk.high == high) {
                 list.extend(chunk.low.list());

@@ -436,7 +436,8 @@ impl GraphState {
             } else if let Some(rows) = self.rows_of(v, part)? {
                 for (_, row) in part.visible() {
                     let end = VertexId::try_from(rows.end(row)?);
-                    let end = end.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
+                    let end =
+                        end.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
                     f(end, RowRef::File(rows, row))?;
                 }
             }
@@ -466,9 +467,8 @@ impl GraphState {
         if stored || !self.has_file_edges(v) {
             return Ok(false);
         }
-        let start = || -> Result<u64> {
-            Ok(of.edges.record(self.base.dealing().place(v).1, ty)?.start)
-        };
+        let start =
+            || -> Result<u64> { Ok(of.edges.record(self.base.dealing().place(v).1, ty)?.start) };
         self.shows(FILES, 0, (v, ty), row, start)
     }
 

@@ -57,7 +57,7 @@ mod _core {
     #[pymodule_export]
     use crate::workloads::{
         measure_appends, measure_compaction, measure_friends, measure_linkbench, measure_queries,
-        measure_transactions,
+        measure_sustained, measure_transactions,
     };
 
     /// Version of the package.

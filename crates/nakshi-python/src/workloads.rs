@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nakshi::store::Error;
-use nakshi_workloads::{changes, compaction, friends, queries, transactions};
+use nakshi_workloads::{changes, compaction, friends, queries, sustained, transactions};
 use pyo3::prelude::*;
 
 use crate::call::long;
@@ -59,6 +59,25 @@ pub fn measure_compaction(
     json(&long(py, progress, |call| {
         Ok(compaction::run(&store, &config, &options, idle, &call.cancel)?)
     })?)
+}
+
+/// Measures changes for `seconds`, or of a number, and reads beside them; `config` is that of
+/// `measure_queries`, and reads are measured for `idle` seconds before and after.
+#[pyfunction]
+#[pyo3(signature = (properties, config, seconds, changes, idle, *, progress = None))]
+pub fn measure_sustained(
+    py: Python<'_>,
+    properties: &PyProperties,
+    config: &str,
+    seconds: f64,
+    changes: u64,
+    idle: f64,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let store = properties.writer(py)?;
+    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    let load = sustained::Load { changes, lasts: duration(seconds)?, idle: duration(idle)? };
+    json(&long(py, progress, |call| Ok(sustained::run(&store, &config, load, &call.cancel)?))?)
 }
 
 /// Measures durable appends of nodes for some seconds. The nodes stay in the store.

@@ -4,6 +4,7 @@
 //! - [`changes`]: LinkBench's mix of reads and durable changes; durable appends;
 //! - [`transactions`]: transactions against commits that only write;
 //! - [`compaction`]: reads before, during and after a compaction;
+//! - [`sustained`]: changes for minutes, and reads beside them;
 //! - [`friends`]: lists of friends on cold pages, the workload of Bondhu.
 
 pub mod changes;
@@ -11,4 +12,5 @@ pub mod compaction;
 mod draw;
 pub mod friends;
 pub mod queries;
+pub mod sustained;
 pub mod transactions;

@@ -16,7 +16,16 @@ from .output import print_json
 @click.argument(
     "workload",
     type=click.Choice(
-        ["tao", "graph-search", "linkbench", "append", "transactions", "compaction", "list-friends"]
+        [
+            "tao",
+            "graph-search",
+            "linkbench",
+            "append",
+            "transactions",
+            "sustained",
+            "compaction",
+            "list-friends",
+        ]
     ),
 )
 @click.argument("store", type=options.STORE)
@@ -31,6 +40,12 @@ from .output import print_json
 @click.option(
     "--compacting", type=click.IntRange(1), help="compaction: its threads; default: all cores."
 )
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, help="sustained: at most [60]."
+)
+@click.option(
+    "--changes", type=click.IntRange(0), default=0, help="sustained: stop after so many [0: never]."
+)
 @options.long_call
 def bench(
     workload: str,
@@ -40,6 +55,8 @@ def bench(
     access: str | None,
     exponent: float | None,
     compacting: int | None,
+    seconds: float,
+    changes: int,
     as_json: bool,
     progress: bool | None,
     memory: int | None,
@@ -50,6 +67,7 @@ def bench(
     TAO's reading queries in the shares of its paper, or the five of Graph Search. Microseconds.
     LinkBench reads and changes, with Zipf's laws of its own; append adds nodes for 8 writers;
     transactions read and write one node each from 8 threads, against commits without reads;
+    sustained makes changes for minutes beside TAO's mix, while the log is frozen and fragments merge;
     compaction runs TAO's mix before, during and after a compaction. These change STORE, so take a
     copy (nakshi backup). Every change is durable.
     list-friends reads the properties of all neighbours of 1,500 nodes from disk, with as little memory
@@ -87,6 +105,8 @@ def bench(
         found = workloads.compaction(
             properties, mix, progress, memory=memory, compacting=compacting
         )
+    elif workload == "sustained":
+        found = workloads.sustained(properties, mix, progress, seconds=seconds, changes=changes)
     elif workload == "linkbench":
         found = workloads.linkbench(properties, mix, progress)
     else:
@@ -98,7 +118,9 @@ def bench(
     for one in found.get("phases") or found["classes"]:
         times = "".join(f"{one[name]:>9.2f}" for name in ("p50", "p99", "p999"))
         click.echo(f"{one['name']:<28}{one['rate']:>12,.0f}{times}{one['results']:>9.1f}")
-    if workload != "compaction":
+    if workload == "sustained":
+        click.echo(_sustained(found))
+    elif workload != "compaction":
         click.echo(f"{'mix on ' + str(found['threads']) + ' threads':<28}{found['rate']:>12,.0f}")
 
 
@@ -120,6 +142,17 @@ def _writes(
         print_json({"store": store, "workload": workload, name: rows})
     else:
         click.echo("\n".join(lines))
+
+
+def _sustained(found: dict[str, Any]) -> str:
+    rates = ", ".join(f"{rate:,.0f}" for rate in found["rates"])
+    layers = found["layers"]
+    per_byte = found["written"] / max(found["log_bytes"], 1)
+    return (
+        f"{found['changes']:,} changes in {found['seconds']:.1f} s; a second, in each tenth: {rates}\n"
+        f"commits of 100: p99 {found['p99']:.2f} ms, longest {found['longest']:.1f} ms; "
+        f"{per_byte:.2f} bytes written a byte of change; {layers['fragments']} fragments"
+    )
 
 
 def _append(row: dict[str, Any]) -> str:

@@ -102,6 +102,37 @@ def compaction(
         )
 
 
+def sustained(
+    properties: _core.Properties,
+    mix: Mix,
+    progress: ProgressArgument,
+    *,
+    seconds: float,
+    changes: int,
+    idle: float = SECONDS,
+) -> dict[str, Any]:
+    """Measure changes for a while, and reads beside them.
+
+    Args:
+        properties: the store, which is changed.
+        mix: queries that are asked over and over, each of a new snapshot.
+        progress: as for algorithms.
+        seconds: how long changes are made at most.
+        changes: after how many changes to stop; 0 for all that the seconds allow.
+        idle: seconds of reading before and after.
+
+    Returns:
+        ``phases``: reads ``"before"``, ``"during"`` and ``"after"`` with the fields of ``classes``
+        of :func:`queries`; ``changes``, ``seconds``, ``rates`` in each tenth; ``longest`` and
+        ``p99`` of the commits of 100 changes, in milliseconds; ``log_bytes`` of the changes, and
+        bytes ``written`` to the disk meanwhile; ``layers`` as of :meth:`nakshi.Graph.freeze`.
+    """
+    with reporting(progress, "bench") as sink:
+        return _object(
+            _core.measure_sustained(properties, mix.json(), seconds, changes, idle, progress=sink)
+        )
+
+
 def appends(
     properties: _core.Properties,
     progress: ProgressArgument,

@@ -10,9 +10,9 @@ use super::super::entry::FragmentEntry;
 use super::super::logstore::LayerId;
 use super::super::row::RowValues;
 use super::super::row_set::RowSet;
+use super::Fragment;
 use super::directory::Hidden;
 use super::writer::{FragmentFiles, FragmentWriter};
-use super::Fragment;
 
 /// A fragment that is merged with others, and its edges that are deleted when the merging begins.
 #[derive(Clone, Debug)]
@@ -97,9 +97,8 @@ fn merge_names(inputs: &[MergeInput], writer: &mut FragmentWriter<'_>) -> Result
         let fragment = &input.fragment;
         // A store has less than 2^32 nodes.
         let count = fragment.named() as VertexId;
-        (fragment.first..fragment.first + count).map(|v| {
-            fragment.name(v)?.ok_or(Error::BadList("a new node of a fragment has no id"))
-        })
+        (fragment.first..fragment.first + count)
+            .map(|v| fragment.name(v)?.ok_or(Error::BadList("a new node of a fragment has no id")))
     });
     writer.names(first, names)
 }
@@ -197,11 +196,7 @@ pub(in super::super) fn moved(
 }
 
 /// The first row of a record whose time is late enough; its end if none is.
-fn first_row(
-    fragment: &Fragment,
-    rows: &Range<u64>,
-    late: impl Fn(i64) -> bool,
-) -> Result<u64> {
+fn first_row(fragment: &Fragment, rows: &Range<u64>, late: impl Fn(i64) -> bool) -> Result<u64> {
     let times = edge_rows(fragment)?;
     let (mut low, mut high) = (rows.start, rows.end);
     while low < high {

@@ -105,7 +105,8 @@ impl Fragment {
             _ => None,
         };
         let of_edges = edges.as_ref().map_or(0, |edges| edges.segment.rows.len());
-        if (rows.len(), of_edges) != (entry.changed, entry.added) || sets.nodes.len() != rows.len() {
+        if (rows.len(), of_edges) != (entry.changed, entry.added) || sets.nodes.len() != rows.len()
+        {
             return Err(corrupt("it has another number of rows than the manifest says"));
         }
         let of_sets = [&sets.nodes, &sets.deleted, &sets.cut, &sets.sources];
@@ -273,7 +274,10 @@ impl Fragment {
     }
 
     /// Positions, in the record of a source and a type, of the edges that lead to a node.
-    pub(super) fn positions(&self, (source, ty, end): (VertexId, u64, VertexId)) -> Result<Vec<u64>> {
+    pub(super) fn positions(
+        &self,
+        (source, ty, end): (VertexId, u64, VertexId),
+    ) -> Result<Vec<u64>> {
         let range = self.record(source, ty)?;
         if range.is_empty() {
             return Ok(Vec::new());

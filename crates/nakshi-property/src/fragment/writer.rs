@@ -226,7 +226,19 @@ impl<'f> FragmentWriter<'f> {
         let (names, named) = (self.name_file, self.names);
         let late = None;
         Ok((
-            FragmentEntry { id, level, changed, named, added, nodes, names, edges, ends, index, late },
+            FragmentEntry {
+                id,
+                level,
+                changed,
+                named,
+                added,
+                nodes,
+                names,
+                edges,
+                ends,
+                index,
+                late,
+            },
             next,
         ))
     }

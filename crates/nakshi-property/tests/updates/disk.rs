@@ -12,6 +12,14 @@ pub fn faulty(nth: u64, action: WriteAction) -> Arc<dyn WriteFs> {
     Arc::new(FaultyFs::new(Arc::new(Unsynced(RealFs::new())), vec![fault]))
 }
 
+/// Fails once, works on, and fails for good some operations later.
+pub fn failing_twice(nth: u64, later: u64, errno: i32) -> Arc<dyn WriteFs> {
+    let fault =
+        |nth, onwards| WriteFault { op: None, nth, onwards, action: WriteAction::Fail(errno) };
+    let faults = vec![fault(nth, false), fault(nth + later, true)];
+    Arc::new(FaultyFs::new(Arc::new(Unsynced(RealFs::new())), faults))
+}
+
 /// The operating system's file system without fsync: hundreds of stores are made in seconds, and
 /// none of them has to survive a power cut.
 #[derive(Debug)]
