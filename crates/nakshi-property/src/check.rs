@@ -1,5 +1,5 @@
 //! Deep check of a store with properties: every value decodes, edges are in order, lists of rows
-//! belong to their values, and every change in the log can be applied.
+//! belong to their values, fragments too, and every change in the log can be applied.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,6 +45,6 @@ impl SectionCheck for PropertyCheck {
         let base = Base::open(store, memory, cancel)?;
         base.verify(store.num_edges(), cancel, problem)?;
         // Applies every change in the log.
-        PropertyGraph::with_log(store, base, cancel).map(|_| ())
+        PropertyGraph::with_log(store, base, cancel)?.verify_fragments(cancel, problem)
     }
 }

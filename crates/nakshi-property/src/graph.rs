@@ -96,6 +96,20 @@ impl PropertyGraph {
         Ok(PropertyGraph::of(state))
     }
 
+    /// Reads all fragments, and hands `problem` a line for each fault.
+    pub(crate) fn verify_fragments(
+        &self,
+        cancel: &CancelToken,
+        problem: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        for layer in self.0.layers.iter() {
+            if let LayerChanges::Fragment(fragment, _) = &layer.changes {
+                fragment.verify(self.0.numbered(), cancel, problem)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn of(state: GraphState) -> Self {
         PropertyGraph(Arc::new(state))
     }

@@ -26,8 +26,8 @@ use super::logstore::LayerId;
 use super::orphans::remove_orphans;
 use super::property_store::{Core, PropertyStore, Writing};
 use super::row_set::RowSet;
-use super::schema::Schema;
 use super::state::GraphState;
+use super::upkeep::FrozenLog;
 
 /// Fragments of one level that are merged into one of the next.
 const FAN_OUT: usize = 4;
@@ -35,8 +35,6 @@ const FAN_OUT: usize = 4;
 const PER_ROW: u64 = 8;
 /// Memory for merging, in logs.
 const MERGING: u64 = 4;
-/// Numbers of files that are kept for each fragment.
-const FILES_EACH: u32 = 8;
 /// Most bytes of log files that are kept, after their commits are in fragments, for those who read the log.
 const KEPT: u64 = 256 << 20;
 /// Steps of a merge between two looks at what else is to be done.
@@ -48,65 +46,6 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// The format of a store with fragments.
 const FRAGMENTS_FORMAT: u32 = 4;
-
-/// What a writer remembers about its layers.
-#[derive(Debug)]
-pub(super) struct Upkeep {
-    /// The manifest that names files and fragments.
-    pub(super) manifest: Manifest,
-    /// The layer that is frozen and has no fragment yet.
-    frozen: Option<FrozenLog>,
-    /// Numbers that the next fragment and the next file get.
-    next_layer: LayerId,
-    next_file: u32,
-    /// Manifests that may have been written although an error was reported.
-    attempts: u64,
-    /// Why the last attempt failed, and when.
-    failed: Option<(String, Instant)>,
-    /// First parts of the names of files that a merge is writing.
-    merging: Option<String>,
-    /// Set while the files are exchanged, when nothing is frozen.
-    pub(super) compacting: bool,
-}
-
-/// A frozen log.
-#[derive(Clone, Debug)]
-struct FrozenLog {
-    layer: LayerId,
-    /// Number of its last commit.
-    commit: u64,
-    schema: Arc<Schema>,
-    /// Number of the log file behind it.
-    behind: u64,
-}
-
-impl Upkeep {
-    pub(super) fn new(manifest: &Manifest) -> Self {
-        let stored = PropertyEntry::of(manifest).ok().flatten().and_then(|entry| entry.fragments);
-        Upkeep {
-            manifest: manifest.clone(),
-            frozen: None,
-            next_layer: stored.map_or(1, |stored| stored.next.max(1)),
-            next_file: 1 + manifest.files().map(|file| file.id).max().unwrap_or(0),
-            attempts: 0,
-            failed: None,
-            merging: None,
-            compacting: false,
-        }
-    }
-
-    /// The generation of the next manifest.
-    fn generation(&self) -> u64 {
-        self.manifest.generation + 1 + self.attempts
-    }
-
-    /// Numbers for the files of a fragment.
-    fn files(&mut self) -> u32 {
-        let first = self.next_file;
-        self.next_file += FILES_EACH;
-        first
-    }
-}
 
 impl PropertyStore {
     /// Makes sure that somebody freezes the log if it is full: a thread in the background if the handle is

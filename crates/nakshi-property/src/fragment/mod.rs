@@ -7,6 +7,7 @@
 
 mod directory;
 mod merge;
+mod verify;
 mod writer;
 
 use std::ops::Range;
