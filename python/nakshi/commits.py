@@ -108,9 +108,7 @@ def _wait_for(tickets: list[Ticket]) -> list[Exception | None]:
     return errors
 
 
-_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = (
-    weakref.WeakKeyDictionary()
-)
+_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = weakref.WeakKeyDictionary()
 
 
 def _waiting(loop: asyncio.AbstractEventLoop) -> _Waiting:

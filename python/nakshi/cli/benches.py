@@ -41,7 +41,10 @@ from .output import print_json
     "--compacting", type=click.IntRange(1), help="compaction: its threads; default: all cores."
 )
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, help="sustained: at most [60]."
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    help="sustained: at most [60].",
 )
 @click.option(
     "--changes", type=click.IntRange(0), default=0, help="sustained: stop after so many [0: never]."
