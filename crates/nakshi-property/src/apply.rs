@@ -10,9 +10,9 @@ use super::layers::{FILES, Layer, LayerChanges};
 use super::log::{Change, Changes, EdgeId};
 use super::logstore::{EdgeKey, LayerId, NodeChange, NumberedEdge};
 use super::parts::{PartPlace, RecordPart};
-use super::row::{RowKind, RowValues};
+use super::row::{REMOVED, RowKind, RowValues};
 use super::schema::{self, EncodedProperties, decoded_number};
-use super::segment::{RowRef, SegmentRows};
+use super::segment::SegmentRows;
 use super::spec::LABELS;
 use super::state::GraphState;
 use super::timeline::LogEdge;
@@ -353,20 +353,15 @@ impl GraphState {
         };
         let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
         lookups.note(Subject::Existence(v));
-        self.set_row(v, schema::row(&values).into(), true, lookups)?;
+        let values = Some(schema::row(&values).into());
+        self.set_row(v, NodeChange { values, whole: true, cut: true }, lookups)?;
         self.log.more_nodes += 1;
         Ok(true)
     }
 
-    fn set_row(
-        &mut self,
-        v: VertexId,
-        row: Arc<[u8]>,
-        cut: bool,
-        lookups: &mut Lookups,
-    ) -> Result<()> {
-        self.note_row(v, Some(&row), lookups)?;
-        self.log.set_node(v, NodeChange { values: Some(row), cut });
+    fn set_row(&mut self, v: VertexId, change: NodeChange, lookups: &mut Lookups) -> Result<()> {
+        self.note_row(v, change.values.as_ref(), lookups)?;
+        self.log.set_node(v, change);
         Ok(())
     }
 
@@ -392,41 +387,46 @@ impl GraphState {
     ) -> Result<bool> {
         let v = self.node(id)?;
         let values = schema::encode(&mut self.schema, RowKind::Nodes, properties)?;
-        let row = if merge {
-            let named = properties.iter().filter_map(|(name, _)| self.schema.nodes.find(name).ok());
-            let named: Vec<u32> = named.map(|(number, _)| number).collect();
-            RowValues(&self.row_of(v)?).merged(&values, &named)
-        } else {
-            schema::row(&values)
-        };
-        let cut = self.log.node(v).is_some_and(|change| change.cut);
-        self.set_row(v, row.into(), cut, lookups)?;
+        let before = self.log.node(v);
+        let cut = before.is_some_and(|change| change.cut);
+        if !merge {
+            let values = Some(schema::row(&values).into());
+            self.set_row(v, NodeChange { values, whole: true, cut }, lookups)?;
+            return Ok(true);
+        }
+        // Only what changes: the rest stays where it is.
+        let known = properties.iter().filter_map(|(name, value)| {
+            Some((self.schema.nodes.find(name).ok()?.0, *value == Value::Null))
+        });
+        let named: Vec<(u32, bool)> = known.collect();
+        let whole = before.is_some_and(|change| change.whole);
+        let mut values = values;
+        if !whole {
+            let removed = named.iter().filter(|(_, null)| *null);
+            values.extend(removed.map(|(property, _)| (property | REMOVED, Vec::new())));
+            values.sort_by_key(|(property, _)| *property);
+        }
+        let replaced: Vec<u32> =
+            named.iter().flat_map(|(property, _)| [*property, property | REMOVED]).collect();
+        let before = before.and_then(|change| change.values.as_deref()).unwrap_or_default();
+        let row = RowValues(before).merged(&values, &replaced);
+        self.set_row(v, NodeChange { values: Some(row.into()), whole, cut }, lookups)?;
         Ok(true)
     }
 
     /// All properties of a node, encoded; none if it is deleted.
     fn row_of(&self, v: VertexId) -> Result<Arc<[u8]>> {
-        match self.log.node(v) {
-            Some(change) => Ok(change.values.clone().unwrap_or_default()),
-            None if !self.is_alive(v) => Ok(Arc::default()),
-            None => Ok(schema::row(&self.values_of(v)?).into()),
-        }
+        Ok(schema::row(&self.values_of(v)?).into())
     }
 
     /// All properties of a node, which must exist.
     pub(super) fn values_of(&self, v: VertexId) -> Result<EncodedProperties> {
         let mut found = EncodedProperties::new();
-        match self.row(v)? {
-            None => {}
-            Some(RowRef::Log(values)) => {
-                found.extend(RowValues(values).map(|(property, value)| (property, value.to_vec())));
-            }
-            Some(RowRef::File(rows, row)) => {
-                rows.each(row, |property, value| {
-                    found.push((property, value.to_vec()));
-                    Ok(())
-                })?;
-            }
+        if let Some(row) = self.row(v)? {
+            row.each(|property, value| {
+                found.push((property, value.to_vec()));
+                Ok(())
+            })?;
         }
         Ok(found)
     }
@@ -751,7 +751,7 @@ impl GraphState {
         let own: i64 = self.records(v)?.iter().map(|(_, parts)| parts.len() as i64).sum();
         self.note_deletion(v, lookups)?;
         self.log.remove_records(v);
-        self.log.set_node(v, NodeChange { values: None, cut: true });
+        self.log.set_node(v, NodeChange { values: None, whole: true, cut: true });
         self.log.more_edges -= own;
         self.log.more_nodes -= 1;
         Ok(true)

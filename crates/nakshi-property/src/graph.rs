@@ -412,20 +412,16 @@ impl PropertyGraph {
             false => self.find_in_files(&wanted)?,
         };
         if !state.layers.is_empty() || !state.log.is_empty() {
-            // Changed nodes are compared again, in their present state.
+            let changed = self.changed_candidates(&wanted, &found)?;
             found.retain(|v| u32::try_from(*v).is_ok_and(|v| !state.is_changed(v)));
-        }
-        for (number, layer) in state.layers.iter().enumerate() {
-            let some = layer.candidates(&wanted)?.into_iter();
-            let some = some.filter(|v| !state.is_changed_behind(number + 1, *v));
-            match layer.changes {
-                LayerChanges::Fragment(..) => found.extend(some.map(u64::from)),
-                LayerChanges::Log(_) => self.retain_matching(some, &wanted, &mut found)?,
+            for v in changed {
+                if let Some(row) = self.stored_row(v)?
+                    && row.has(&wanted)?
+                {
+                    found.push(v.into());
+                }
             }
         }
-        let some = state.log.candidates(&wanted).into_iter();
-        let some = some.filter(|v| state.log.node(*v).is_some());
-        self.retain_matching(some, &wanted, &mut found)?;
         if found.is_empty() {
             self.refuse_unknown_labels(properties)?;
         }
@@ -434,21 +430,37 @@ impl PropertyGraph {
         Ok(found)
     }
 
-    /// Adds those of some nodes that meet all conditions.
-    fn retain_matching(
+    /// Changed nodes that may meet all conditions; others may be among them. `filed` are the nodes that meet
+    /// them in the files. A layer has only some properties of a node, so that the layers are asked for one
+    /// condition, and the nodes are compared with all of them afterwards.
+    fn changed_candidates(
         &self,
-        some: impl Iterator<Item = VertexId>,
         wanted: &[(u32, Predicate)],
-        found: &mut Vec<u64>,
-    ) -> Result<()> {
-        for v in some {
-            if let Some(row) = self.stored_row(v)?
-                && row.has(wanted)?
-            {
-                found.push(v.into());
+        filed: &[u64],
+    ) -> Result<BTreeSet<VertexId>> {
+        let state = &self.0;
+        let rank =
+            |(_, one): &&(u32, Predicate)| !matches!(one, Predicate::Equal(_) | Predicate::Item(_));
+        let some = wanted.iter().filter(|(_, one)| !one.fits(None)).min_by_key(rank);
+        let Some(some) = some.map(std::slice::from_ref) else {
+            return Ok(state.changed_nodes().into_iter().collect());
+        };
+        let by_one;
+        let filed = match wanted.len() {
+            1 => filed,
+            _ => {
+                by_one = self.find_in_files(some)?;
+                &by_one
             }
+        };
+        let narrow = filed.iter().filter_map(|v| VertexId::try_from(*v).ok());
+        let mut found: BTreeSet<_> = narrow.filter(|v| state.is_changed(*v)).collect();
+        for layer in state.layers.iter() {
+            found.extend(layer.candidates(some)?);
         }
-        Ok(())
+        let new = state.log.candidates(some).into_iter();
+        found.extend(new.filter(|v| state.log.node(*v).is_some()));
+        Ok(found)
     }
 
     /// Returns true if a node has, or has had since the last compaction, a value that meets all conditions.

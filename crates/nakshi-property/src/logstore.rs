@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync, VectorSync};
 
 use super::condition::Predicate;
-use super::row::RowValues;
+use super::row::{REMOVED, RowValues};
 use super::timeline::{LogEdge, Timeline};
 use super::value;
 use nakshi_store::{ExternalId, Result, VertexId};
@@ -19,8 +19,11 @@ use nakshi_store::{ExternalId, Result, VertexId};
 /// State of a node that has changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeChange {
-    /// Its properties, encoded as [`RowValues`]; `None` if the node is deleted.
+    /// Its properties, encoded as [`RowValues`], with those that were taken away marked by
+    /// [`REMOVED`](super::row::REMOVED); `None` if the node is deleted.
     pub(super) values: Option<Arc<[u8]>>,
+    /// True if the node has no other properties: older layers do not count.
+    pub(super) whole: bool,
     /// True if the edges that the node has in older layers are deleted.
     pub(super) cut: bool,
 }
@@ -149,16 +152,18 @@ impl LogStore {
         let before = self.nodes.get(&v).and_then(|before| before.values.as_deref());
         let mut known = RowValues(before.unwrap_or_default()).peekable();
         let mut added = 0;
-        for (property, value) in change.values.iter().flat_map(|values| RowValues(values)) {
+        let new = change.values.iter().flat_map(|values| RowValues(values));
+        for (property, value) in new.filter(|(property, _)| property & REMOVED == 0) {
             while known.next_if(|(other, _)| *other < property).is_some() {}
             if known.peek() != Some(&(property, value)) {
                 self.node_values.insert(property, value, v);
                 added += PER_VALUE;
             }
         }
-        added += match self.nodes.contains_key(&v) {
-            true => 0,
-            false => PER_NODE + change.values.as_ref().map_or(0, |values| values.len() as u64),
+        let len = |change: &NodeChange| change.values.as_ref().map_or(0, |row| row.len() as u64);
+        added += match self.nodes.get(&v) {
+            Some(before) => len(&change).saturating_sub(len(before)),
+            None => PER_NODE + len(&change),
         };
         self.weight += added;
         self.nodes.insert_mut(v, change);

@@ -12,6 +12,9 @@ pub(super) enum RowKind {
 /// Most rows of a group.
 pub(super) const GROUP: u32 = 1 << 20;
 
+/// Marks the number of a property that a change of a node takes away. It has an empty value.
+pub(super) const REMOVED: u32 = 1 << 31;
+
 /// The properties of a row, encoded: number, length and bytes of each value, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowValues<'b>(pub(super) &'b [u8]);

@@ -16,7 +16,7 @@ use super::condition::Predicate;
 use super::elias_fano::EliasFano;
 use super::flat::{FlatDirectory, FlatRows};
 use super::packed::Packed;
-use super::row::{EdgeRow, RowValues, common};
+use super::row::{EdgeRow, REMOVED, RowValues, common};
 use super::value::plain_int;
 use nakshi_store::Result;
 
@@ -255,10 +255,12 @@ impl SegmentRows {
 }
 
 /// Location of the properties of a node or an edge.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum RowRef<'r> {
     File(&'r SegmentRows, u64),
     Log(&'r [u8]),
+    /// Rows of a node in several layers, newest first. Each has what its layer has changed.
+    Layers(Vec<RowRef<'r>>),
 }
 
 impl RowRef<'_> {
@@ -271,14 +273,32 @@ impl RowRef<'_> {
                 found.iter().for_each(|(_, value)| out.extend_from_slice(value));
                 Ok(found.is_some())
             }
+            RowRef::Layers(rows) => {
+                let Some((oldest, newer)) = rows.split_last() else { return Ok(false) };
+                for row in newer {
+                    if row.get(property, out)? {
+                        return Ok(true);
+                    }
+                    if row.get(property | REMOVED, out)? {
+                        return Ok(false);
+                    }
+                }
+                oldest.get(property, out)
+            }
         }
     }
 
+    /// Hands every value of the row to `f`, ascending by property number.
     pub(super) fn each(&self, mut f: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         match self {
             RowRef::File(rows, row) => rows.each(*row, f),
             RowRef::Log(values) => {
                 RowValues(values).try_for_each(|(property, value)| f(property, value))
+            }
+            RowRef::Layers(rows) => {
+                let joined = joined(rows.iter().rev())?;
+                let there = joined.iter().filter(|(property, _)| *property & REMOVED == 0);
+                there.into_iter().try_for_each(|(property, value)| f(*property, value))
             }
         }
     }
@@ -294,6 +314,22 @@ impl RowRef<'_> {
         }
         Ok(true)
     }
+}
+
+/// The values of a node after the changes of some rows, oldest first, and what the newest of them have taken
+/// away.
+pub(super) fn joined<'r>(
+    rows: impl Iterator<Item = &'r RowRef<'r>>,
+) -> Result<BTreeMap<u32, Vec<u8>>> {
+    let mut all = BTreeMap::new();
+    for row in rows {
+        row.each(|property, value| {
+            all.remove(&(property ^ REMOVED));
+            all.insert(property, value.to_vec());
+            Ok(())
+        })?;
+    }
+    Ok(all)
 }
 
 /// Reader of rows in groups of columns.

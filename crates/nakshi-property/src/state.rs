@@ -12,7 +12,7 @@ use super::conflict::{ReadSet, Subject};
 use super::entry::{FragmentEntry, PropertyEntry};
 use super::fragment::{Fragment, FragmentOpening};
 use super::layers::{FILES, Layer, LayerChanges};
-use super::logstore::{LayerId, LogStore, RecordChange};
+use super::logstore::{LayerId, LogStore, NodeChange, RecordChange};
 use super::parts::{EdgeLocation, PartPlace, RecordPart, RecordParts};
 use super::row_set::RowSet;
 use super::schema::Schema;
@@ -208,34 +208,33 @@ impl GraphState {
         self.log.node(v).is_some() || self.layers.iter().any(|layer| layer.alive(v).is_some())
     }
 
-    /// Returns true if the log, or a layer behind the first `layers`, changes a node.
-    pub(super) fn is_changed_behind(&self, layers: usize, v: VertexId) -> bool {
-        let newer = self.layers.get(layers..).unwrap_or_default();
-        self.log.node(v).is_some() || newer.iter().any(|layer| layer.alive(v).is_some())
-    }
-
     /// Location of the properties of a node; `None` if the node is deleted.
     pub(super) fn row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
-        if let Some(change) = self.log.node(v) {
-            return Ok(change.values.as_deref().map(RowRef::Log));
-        }
+        let mut rows = Vec::new();
+        let changed = self.log.node(v).map(|change| of_log(change, &mut rows));
+        let mut done = changed;
         for layer in self.layers.iter().rev() {
-            match &layer.changes {
-                LayerChanges::Log(log) => {
-                    if let Some(change) = log.node(v) {
-                        return Ok(change.values.as_deref().map(RowRef::Log));
-                    }
-                }
-                LayerChanges::Fragment(fragment, _) => {
-                    if let Some(row) = fragment.row(v) {
-                        let alive = fragment.alive(v) == Some(true);
-                        return Ok(alive.then(|| RowRef::File(fragment.rows(), row)));
-                    }
-                }
+            if done.is_some_and(|done| done) {
+                break;
             }
+            let whole = match &layer.changes {
+                LayerChanges::Log(log) => log.node(v).map(|change| of_log(change, &mut rows)),
+                LayerChanges::Fragment(fragment, _) => fragment.row(v).map(|row| {
+                    let alive = fragment.alive(v) == Some(true);
+                    rows.extend(alive.then(|| RowRef::File(fragment.rows(), row)));
+                    !alive || fragment.is_whole(v)
+                }),
+            };
+            done = whole.or(done);
         }
-        let (shard, row) = self.base.place(v)?;
-        Ok(Some(RowRef::File(&shard.nodes, row)))
+        if !done.is_some_and(|done| done) {
+            let (shard, row) = self.base.place(v)?;
+            rows.push(RowRef::File(&shard.nodes, row));
+        }
+        Ok(match rows.len() {
+            0 | 1 => rows.pop(),
+            _ => Some(RowRef::Layers(rows)),
+        })
     }
 
     /// The number of the first layer whose edges of a node are not deleted by a newer one, and whether
@@ -636,6 +635,12 @@ impl GraphState {
         self.note(Subject::Edges);
         self.base.entry().edges.saturating_add_signed(self.log.more_edges)
     }
+}
+
+/// Adds the row of a changed node; returns true if the rows of older layers do not count.
+fn of_log<'s>(change: &'s NodeChange, rows: &mut Vec<RowRef<'s>>) -> bool {
+    rows.extend(change.values.as_deref().map(RowRef::Log));
+    change.whole || change.values.is_none()
 }
 
 /// A set of deleted rows, and those of a layer that another fragment deletes.

@@ -57,6 +57,7 @@ pub(super) struct FragmentSets {
     pub(super) nodes: RowSet,
     pub(super) deleted: RowSet,
     pub(super) cut: RowSet,
+    pub(super) partial: RowSet,
     pub(super) sources: RowSet,
     /// Of each block of destinations.
     pub(super) ends: Vec<RowSet>,
@@ -69,8 +70,8 @@ impl FragmentDirectory {
         let mut bytes = MAGIC.to_vec();
         varint::put(&mut bytes, json.len() as u64);
         bytes.extend_from_slice(&json);
-        let FragmentSets { nodes, deleted, cut, sources, ends } = sets;
-        [nodes, deleted, cut, sources].iter().for_each(|set| set.write(&mut bytes));
+        let FragmentSets { nodes, deleted, cut, partial, sources, ends } = sets;
+        [nodes, deleted, cut, partial, sources].iter().for_each(|set| set.write(&mut bytes));
         ends.iter().for_each(|set| set.write(&mut bytes));
         varint::put(&mut bytes, self.hidden.len() as u64);
         for hidden in &self.hidden {
@@ -97,7 +98,7 @@ impl FragmentDirectory {
         let mut rest = rest.get(at + json.len()..).ok_or_else(short)?;
         let mut set = || RowSet::read(&mut rest).ok_or_else(short);
         let (nodes, deleted, cut) = (set()?, set()?, set()?);
-        let sources = set()?;
+        let (partial, sources) = (set()?, set()?);
         let ends = directory.ends.iter().map(|_| set()).collect::<Result<Vec<_>, _>>()?;
         for _ in 0..number(&mut rest).ok_or_else(short)? {
             let layer = number(&mut rest).ok_or_else(short)?;
@@ -105,7 +106,7 @@ impl FragmentDirectory {
             let rows = RowSet::read(&mut rest).ok_or_else(short)?;
             directory.hidden.push(Hidden { layer, shard: shard.ok_or_else(short)?, rows });
         }
-        Ok((directory, FragmentSets { nodes, deleted, cut, sources, ends }))
+        Ok((directory, FragmentSets { nodes, deleted, cut, partial, sources, ends }))
     }
 }
 

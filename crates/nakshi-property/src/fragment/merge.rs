@@ -8,8 +8,9 @@ use nakshi_store::{Error, Result, VertexId};
 
 use super::super::entry::FragmentEntry;
 use super::super::logstore::LayerId;
-use super::super::row::RowValues;
+use super::super::row::{REMOVED, RowValues};
 use super::super::row_set::RowSet;
+use super::super::segment::{RowRef, joined};
 use super::Fragment;
 use super::directory::Hidden;
 use super::writer::{FragmentFiles, FragmentWriter};
@@ -71,21 +72,34 @@ fn merge_nodes(
     step: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let lists = inputs.iter().map(|input| input.fragment.nodes().iter());
-    let mut values = Vec::new();
+    let (mut values, mut rows) = (Vec::new(), Vec::new());
     each_of_all(lists, |v| {
         step()?;
         let cut = inputs.iter().any(|input| input.fragment.cuts(v));
-        let newest = inputs.iter().rev().find_map(|input| Some((input, input.fragment.row(v)?)));
-        let Some((input, row)) = newest else { return Ok(()) };
-        if input.fragment.alive(v) == Some(false) {
-            return writer.node(v, None, cut);
+        let mut whole = false;
+        rows.clear();
+        let newest = inputs.iter().rev().map(|input| &input.fragment);
+        for fragment in newest {
+            let Some(row) = fragment.row(v) else { continue };
+            let deleted = fragment.alive(v) == Some(false);
+            if deleted && rows.is_empty() {
+                return writer.node(v, None, true, cut);
+            }
+            whole = deleted || fragment.is_whole(v);
+            if !deleted {
+                rows.push(RowRef::File(fragment.rows(), row));
+            }
+            if whole {
+                break;
+            }
         }
         values.clear();
-        input.fragment.rows().each(row, |property, value| {
-            RowValues::put(property, value, &mut values);
-            Ok(())
-        })?;
-        writer.node(v, Some(RowValues(&values)), cut)
+        for (property, value) in joined(rows.iter().rev())? {
+            if !whole || property & REMOVED == 0 {
+                RowValues::put(property, &value, &mut values);
+            }
+        }
+        writer.node(v, Some(RowValues(&values)), whole, cut)
     })
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Fragment {
     deleted: RowSet,
     /// Those whose edges in older layers are deleted.
     cut: RowSet,
+    /// Those whose rows have only some properties; older layers have the others.
+    partial: RowSet,
     rows: SegmentRows,
     /// New ids, those of the nodes from `first` on.
     names: Option<SegmentRows>,
@@ -110,7 +112,7 @@ impl Fragment {
         {
             return Err(corrupt("it has another number of rows than the manifest says"));
         }
-        let of_sets = [&sets.nodes, &sets.deleted, &sets.cut, &sets.sources];
+        let of_sets = [&sets.nodes, &sets.deleted, &sets.cut, &sets.partial, &sets.sources];
         let of_sets: u64 = of_sets.iter().map(|set| set.bytes()).sum();
         let of_edges = edges.iter().flat_map(|edges| &edges.ends).map(|(set, _)| set.bytes());
         let of_edges: u64 = of_edges.sum();
@@ -121,6 +123,7 @@ impl Fragment {
             nodes: sets.nodes,
             deleted: sets.deleted,
             cut: sets.cut,
+            partial: sets.partial,
             rows,
             names,
             first: directory.first,
@@ -176,6 +179,11 @@ impl Fragment {
     #[inline]
     pub(super) fn row(&self, v: VertexId) -> Option<u64> {
         self.nodes.place(v.into())
+    }
+
+    /// Whether the row of a changed node has all its properties.
+    pub(super) fn is_whole(&self, v: VertexId) -> bool {
+        !self.partial.contains(v.into())
     }
 
     /// Whether the edges that a node has in older layers are deleted.

@@ -79,8 +79,9 @@ pub(in super::super) struct FragmentWriter<'f> {
     files: FragmentFiles<'f>,
     directory: FragmentDirectory,
     sets: FragmentSets,
-    /// The changed nodes, the deleted ones, and those whose older edges are deleted.
-    nodes: [RowSetBuilder; 3],
+    /// The changed nodes, the deleted ones, those whose older edges are deleted, and those of whose properties
+    /// older layers have some.
+    nodes: [RowSetBuilder; 4],
     node_rows: Option<NodeWriter>,
     node_file: Option<FileEntry>,
     name_file: Option<FileEntry>,
@@ -113,14 +114,16 @@ impl<'f> FragmentWriter<'f> {
         })
     }
 
-    /// Adds the next changed node; `values` is `None` if it is deleted.
+    /// Adds the next changed node; `values` is `None` if it is deleted. It has no other properties if it is
+    /// `whole`, and lost its older edges if it is `cut`.
     pub(in super::super) fn node(
         &mut self,
         v: VertexId,
         values: Option<RowValues<'_>>,
+        whole: bool,
         cut: bool,
     ) -> Result<()> {
-        let [nodes, deleted, cuts] = &mut self.nodes;
+        let [nodes, deleted, cuts, partial] = &mut self.nodes;
         let row = nodes.len();
         if row.is_multiple_of(ROWS) {
             self.files.cancel.check()?;
@@ -131,6 +134,9 @@ impl<'f> FragmentWriter<'f> {
         }
         if cut {
             cuts.push(v.into());
+        }
+        if !whole {
+            partial.push(v.into());
         }
         let done = Error::Internal("a node of a fragment after its edges");
         self.node_rows.as_mut().ok_or(done)?.push(row, values.unwrap_or(RowValues(&[])))
@@ -143,13 +149,14 @@ impl<'f> FragmentWriter<'f> {
         names: impl Iterator<Item = Result<ExternalId>>,
     ) -> Result<()> {
         let Some(rows) = self.node_rows.take() else { return Ok(()) };
-        let [nodes, deleted, cut] = std::mem::take(&mut self.nodes);
+        let [nodes, deleted, cut, partial] = std::mem::take(&mut self.nodes);
         let (sink, directory) = rows.finish(nodes.len())?;
         self.node_file = Some(self.files.finish(sink)?);
         self.directory.nodes = directory;
         self.sets.nodes = nodes.finish();
         self.sets.deleted = deleted.finish();
         self.sets.cut = cut.finish();
+        self.sets.partial = partial.finish();
         self.directory.first = first;
         let (mut writer, mut bytes) = (None, Vec::new());
         for name in names {
@@ -301,7 +308,7 @@ pub(in super::super) fn freeze(
     let mut nodes: Vec<_> = log.changed_nodes().collect();
     nodes.sort_unstable_by_key(|(v, _)| *v);
     for (v, change) in nodes {
-        writer.node(v, change.values.as_deref().map(RowValues), change.cut)?;
+        writer.node(v, change.values.as_deref().map(RowValues), change.whole, change.cut)?;
     }
     writer.names(first, log.names().map(|id| Ok(id.clone())))?;
     let mut hidden: Vec<((LayerId, u32), Vec<u64>)> = Vec::new();

@@ -84,6 +84,7 @@ impl Model {
                     node.clear();
                 }
                 node.extend(properties.clone());
+                node.retain(|_, value| *value != Value::Null);
             }
             Step::Delete(v) => {
                 if self.nodes.remove(v).is_none() {
@@ -278,6 +279,15 @@ pub fn properties() -> impl Strategy<Value = Properties> {
     prop::collection::vec(value, 0..4).prop_map(|found| found.into_iter().collect())
 }
 
+/// New properties of a node, some of which are taken away.
+fn update() -> impl Strategy<Value = Properties> {
+    let removed = prop::collection::vec(prop_oneof![Just("name"), Just("age")], 0..2);
+    (properties(), removed).prop_map(|(mut properties, removed)| {
+        properties.extend(removed.into_iter().map(|name| (name.to_owned(), Value::Null)));
+        properties
+    })
+}
+
 pub fn edge() -> impl Strategy<Value = Edge> {
     (0..12u32, "[ABC]", 0..12u32, prop_oneof![0..5i64, any::<i64>()], properties()).prop_map(
         |(source, ty, target, time, properties)| Edge {
@@ -315,7 +325,7 @@ pub fn change() -> impl Strategy<Value = Step> {
         2 => numbered().prop_map(Step::RemoveEdge),
         1 => (0..12u32, labels(), labels()).prop_map(|(v, a, r)| Step::Labels(v, a, r)),
         3 => (0..14u32, properties()).prop_map(|(v, p)| Step::Append(v, p)),
-        2 => (0..12u32, properties(), any::<bool>()).prop_map(|(v, p, m)| Step::Update(v, p, m)),
+        4 => (0..12u32, update(), any::<bool>()).prop_map(|(v, p, m)| Step::Update(v, p, m)),
         1 => (0..12u32).prop_map(Step::Delete),
         6 => edge().prop_map(Step::AppendEdge),
         2 => (0..12u32, "[ABC]", 0..12u32).prop_map(|(s, t, d)| Step::DeleteEdge(s, t, d)),
