@@ -120,7 +120,7 @@ def rows_of(found: dict[str, Any]) -> list[list[str]]:
     )
     written, logged = found["written"], found["log_bytes"]
     shown = f"{tables.size(written)}, {tables.size(logged)}"
-    rows.append(["written to the disk, changes in the log", shown, f"{written / logged:.2f}x"])
+    rows.append(["bytes written, bytes of changes in the log", shown, f"{written / logged:.2f}x"])
     layers = found["layers"]
     levels = ", ".join(f"{count} of level {level}" for level, count in layers["levels"].items())
     rows.append(["fragments at the end", f"{layers['fragments']}: {levels}", ""])

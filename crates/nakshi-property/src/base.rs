@@ -8,6 +8,7 @@ use nakshi_io::{CancelToken, IoStats, PageCache, run_workers};
 
 use super::blob::Blob;
 use super::entry::{Dealt, PropertyEntry, SegmentDirectory};
+use super::room::MemoryRoom;
 use super::segment::{SegmentEdges, SegmentRows};
 use super::shard_map::{Dealing, ShardMap};
 use nakshi_store::ResidentIds;
@@ -54,8 +55,9 @@ pub(crate) struct Base {
     log_limit: u64,
     /// Cache of the files; `None` if they are in memory.
     cache: Option<Arc<PageCache>>,
-    /// Cache of fragments, where the files are in memory and there is a limit of memory.
-    fragments: Option<Arc<PageCache>>,
+    /// Memory for fragments, and a cache for those that it has no room for, where the files are in memory and
+    /// there is a limit.
+    fragments: Option<(Arc<MemoryRoom>, Arc<PageCache>)>,
     stats: Arc<IoStats>,
 }
 
@@ -101,8 +103,11 @@ impl Base {
         let fragments = match (&cache, memory) {
             (None, Some(given)) => {
                 let rest = given.saturating_sub(kept + whole(store, &entry, &directory));
-                let rest = usize::try_from(rest.max(least_cache(store))).unwrap_or(usize::MAX);
-                Some(PageCache::new(rest / 100 * 98, store.manifest().page_size)?)
+                // One half for what is in memory, one for the rest, and for what a merge opens.
+                let half = (rest / 2).max(least_cache(store));
+                let cached = usize::try_from(half / 100 * 98).unwrap_or(usize::MAX);
+                let cache = PageCache::new(cached, store.manifest().page_size)?;
+                Some((MemoryRoom::new(rest / 2), cache))
             }
             _ => None,
         };
@@ -168,12 +173,18 @@ impl Base {
 
     /// Empties the cache, so that the next reads go to the disk.
     pub(super) fn clear_cache(&self) {
-        self.cache.iter().chain(&self.fragments).for_each(|cache| cache.clear());
+        let fragments = self.fragments.iter().map(|(_, cache)| cache);
+        self.cache.iter().chain(fragments).for_each(|cache| cache.clear());
     }
 
     /// The cache of fragments; `None` if they are in memory.
     pub(super) fn fragment_cache(&self) -> Option<&Arc<PageCache>> {
-        self.cache.as_ref().or(self.fragments.as_ref())
+        self.cache.as_ref().or(self.fragments.as_ref().map(|(_, cache)| cache))
+    }
+
+    /// Memory for fragments in place of the cache.
+    pub(super) fn fragment_room(&self) -> Option<&Arc<MemoryRoom>> {
+        self.fragments.as_ref().map(|(room, _)| room)
     }
 
     /// Bytes that a log may take before it is frozen.

@@ -81,6 +81,7 @@ mod property_store;
 mod query_order;
 mod record;
 mod replay;
+mod room;
 mod row;
 mod row_set;
 mod schema;

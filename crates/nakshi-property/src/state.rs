@@ -98,8 +98,8 @@ impl GraphState {
         store: &'o Store,
         cancel: &'o CancelToken,
     ) -> FragmentOpening<'o> {
-        let (cache, stats) = (self.base.fragment_cache(), self.base.io_counters());
-        FragmentOpening { store, cache, stats, cancel }
+        let (cache, room) = (self.base.fragment_cache(), self.base.fragment_room());
+        FragmentOpening { store, cache, room, stats: self.base.io_counters(), cancel }
     }
 
     /// The open fragment of an entry, if the state has it.

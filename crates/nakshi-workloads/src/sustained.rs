@@ -48,7 +48,7 @@ pub struct Sustained {
     pub p99: f64,
     /// Bytes of changes as the log has them.
     pub log_bytes: u64,
-    /// Bytes that the process has written to the disk while the changes were made.
+    /// Bytes that the process has written while the changes were made.
     pub written: u64,
     /// The fragments at the end.
     pub layers: LayersReport,
@@ -143,7 +143,9 @@ impl Writer {
             let (commit, logged) = (Instant::now(), store.log_bytes());
             store.commit(&changes)?;
             made.commits.push(commit.elapsed().as_secs_f64() * 1e3);
-            log.set(log.get() + store.log_bytes().saturating_sub(logged));
+            // The count begins anew when the log is frozen.
+            let now = store.log_bytes();
+            log.set(log.get() + if now < logged { now } else { now - logged });
             made.changes += BATCH as u64;
             let over = match load.changes {
                 0 => last.0.elapsed() >= load.lasts / INTERVALS,
@@ -267,9 +269,10 @@ fn reading(
     Ok(times)
 }
 
-/// Bytes that this process has sent to the disk; 0 where the system does not say.
+/// Bytes that this process has written; 0 where the system does not say. The bytes that it has caused to be
+/// written (`write_bytes`) count a whole folio of the page cache for each page of the log.
 fn written() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
     line.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
 }

@@ -125,7 +125,7 @@ def sustained(
         ``phases``: reads ``"before"``, ``"during"`` and ``"after"`` with the fields of ``classes``
         of :func:`queries`; ``changes``, ``seconds``, ``rates`` in each tenth; ``longest`` and
         ``p99`` of the commits of 100 changes, in milliseconds; ``log_bytes`` of the changes, and
-        bytes ``written`` to the disk meanwhile; ``layers`` as of :meth:`nakshi.Graph.freeze`.
+        bytes ``written`` meanwhile; ``layers`` as of :meth:`nakshi.Graph.freeze`.
     """
     with reporting(progress, "bench") as sink:
         return _object(

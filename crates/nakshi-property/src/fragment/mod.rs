@@ -20,6 +20,7 @@ use super::blob::Blob;
 use super::condition::{Condition, Predicate};
 use super::entry::FragmentEntry;
 use super::logstore::LayerId;
+use super::room::{MemoryRoom, TakenRoom};
 use super::row_set::RowSet;
 use super::segment::{SegmentEdges, SegmentRows};
 use super::value::{PropertyType, Scalar, Value};
@@ -51,6 +52,8 @@ pub(super) struct Fragment {
     hidden: Vec<Hidden>,
     /// Bytes of memory.
     memory: u64,
+    /// Room for the files, if they are in memory under a cap.
+    _taken: Option<TakenRoom>,
 }
 
 /// The edges of a fragment.
@@ -68,6 +71,8 @@ pub(super) struct FragmentOpening<'o> {
     pub(super) store: &'o Store,
     /// Cache of files that are not in memory; `None` to have them in memory.
     pub(super) cache: Option<&'o Arc<PageCache>>,
+    /// Memory for files in place of the cache.
+    pub(super) room: Option<&'o Arc<MemoryRoom>>,
     pub(super) stats: &'o Arc<IoStats>,
     pub(super) cancel: &'o CancelToken,
 }
@@ -78,9 +83,11 @@ impl Fragment {
     /// # Errors
     /// Damage; errors of reading.
     pub(super) fn open(entry: &FragmentEntry, with: FragmentOpening<'_>) -> Result<Self> {
+        let taken = with.room.and_then(|room| room.take(entry.bytes()));
+        let cache = with.cache.filter(|_| taken.is_none());
         let blob = |file: &FileEntry| {
             let file = with.store.file(file)?;
-            match with.cache {
+            match cache {
                 None => Blob::load(&file, with.cancel),
                 Some(cache) => Blob::cached(&file, cache, with.stats),
             }
@@ -116,7 +123,7 @@ impl Fragment {
         let of_sets: u64 = of_sets.iter().map(|set| set.bytes()).sum();
         let of_edges = edges.iter().flat_map(|edges| &edges.ends).map(|(set, _)| set.bytes());
         let of_edges: u64 = of_edges.sum();
-        let files = if with.cache.is_none() { entry.bytes() } else { 0 };
+        let files = if cache.is_none() { entry.bytes() } else { 0 };
         Ok(Fragment {
             memory: of_sets + of_edges + files,
             entry: entry.clone(),
@@ -130,6 +137,7 @@ impl Fragment {
             sources: sets.sources,
             edges,
             hidden: directory.hidden,
+            _taken: taken,
         })
     }
 
