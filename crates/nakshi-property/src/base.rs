@@ -103,11 +103,7 @@ impl Base {
         let fragments = match (&cache, memory) {
             (None, Some(given)) => {
                 let rest = given.saturating_sub(kept + whole(store, &entry, &directory));
-                // One half for what is in memory, one for the rest, and for what a merge opens.
-                let half = (rest / 2).max(least_cache(store));
-                let cached = usize::try_from(half / 100 * 98).unwrap_or(usize::MAX);
-                let cache = PageCache::new(cached, store.manifest().page_size)?;
-                Some((MemoryRoom::new(rest / 2), cache))
+                Some(fragment_memory(store, rest)?)
             }
             _ => None,
         };
@@ -417,6 +413,14 @@ fn log_limit(
     let Some(given) = memory else { return MOST_LOG };
     let spare = given.saturating_sub(least(store, entry, directory));
     (spare / LOG_SHARE).clamp(LEAST_LOG, MOST_LOG)
+}
+
+/// Memory for fragments, of `rest` bytes: one half for those that are in memory, one for the cache of the
+/// others and for what a merge opens.
+fn fragment_memory(store: &Store, rest: u64) -> Result<(Arc<MemoryRoom>, Arc<PageCache>)> {
+    let half = (rest / 2).max(least_cache(store));
+    let cached = usize::try_from(half / 100 * 98).unwrap_or(usize::MAX);
+    Ok((MemoryRoom::new(rest / 2), PageCache::new(cached, store.manifest().page_size)?))
 }
 
 /// Bytes for a writer's lookups; never bytes that the files need.
