@@ -47,6 +47,24 @@ const RETRY: Duration = Duration::from_millis(500);
 /// The format of a store with fragments.
 const FRAGMENTS_FORMAT: u32 = 4;
 
+/// Guard of the thread in the background: if it panics, commits get the reason in place of waiting for it.
+struct Tending(Arc<PropertyStore>);
+
+impl Drop for Tending {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        self.0.tending.store(false, Release);
+        if let Some(writing) = &mut self.0.lock().writing {
+            let why = "a thread panicked while it froze or merged".to_owned();
+            writing.upkeep.failed = Some((why, Instant::now()));
+            writing.upkeep.merging = None;
+        }
+        self.0.wake();
+    }
+}
+
 impl PropertyStore {
     /// Makes sure that somebody freezes the log if it is full: a thread in the background if the handle is
     /// shared, or else this one.
@@ -62,6 +80,8 @@ impl PropertyStore {
             return;
         }
         let work = move || {
+            let tending = Tending(store);
+            let store = &tending.0;
             loop {
                 let done = store.tend_now();
                 store.tending.store(false, Release);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use nakshi_io::CancelToken;
 use nakshi_io::write::{WriteAction, WriteFs};
 use nakshi_property::{Change, LogEntries, PropertyStore, Value, check};
+use nakshi_store::import::Hooks;
 use nakshi_store::{Error, OpenOptions};
 
-use super::disk::{failing_twice, faulty};
+use super::disk::{failing_twice, faulty, unsynced};
 use super::model::{Model, Properties, changes, compare, id, start};
-use super::{edges, few, open, orphans};
+use super::{edges, few, open, options, orphans};
 
 /// Copies the store at `from`, which is not open.
 fn copy(from: &Path, to: &Path) {
@@ -123,6 +124,42 @@ fn entries_outlive_the_freezing() {
     assert_eq!(commits, (1..=last).collect::<Vec<_>>());
     let mut entries = LogEntries::open(&path, Some(last - 1), &cancel).unwrap();
     assert_eq!(entries.next(100, &cancel).unwrap().len(), 1);
+}
+
+/// A snapshot reads its fragments behind a cache, after a merge and a compaction have removed their files.
+#[test]
+fn a_snapshot_outlives_its_files() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
+    let mut model = start(&path, &edges());
+    let store = PropertyStore::open_with(
+        &unsynced(),
+        &path,
+        &OpenOptions { memory: Some(1 << 20), ..OpenOptions::default() },
+    );
+    let store = store.unwrap();
+    for step in few() {
+        store.commit(&changes(&step)).unwrap();
+        model.apply(&step);
+        store.freeze(&CancelToken::new()).unwrap();
+    }
+    let kept = store.snapshot();
+    let files = fragment_files(&path, &[]);
+    assert!(store.merge_fragments(2).unwrap() > 0);
+    store.compact(&options(), &Hooks::default()).unwrap();
+    assert!(fragment_files(&path, &files).is_empty());
+    kept.clear_cache();
+    compare(&kept, &model).unwrap();
+    compare(&store.snapshot(), &model).unwrap();
+}
+
+/// Files of fragments in a store: those of `among`, or all.
+fn fragment_files(path: &Path, among: &[String]) -> Vec<String> {
+    let names = std::fs::read_dir(path).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("fragment-")).collect();
+    names.retain(|name| among.is_empty() || among.contains(name));
+    names
 }
 
 /// A full log whose freezing fails takes changes up to twice its limit, and then refuses them with the
