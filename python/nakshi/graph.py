@@ -160,7 +160,8 @@ class Graph(Algorithms, Conversions, Lookups):
         found = _object(self._core.info())
         counts = self._counts()
         if counts is not None:
-            found |= counts
+            # The files may be others than those that were opened: a writer freezes its log.
+            found = _object(type(self._core)(self._core.path).info()) | counts
         return found
 
     def schema(self, *, exact: int = EXACT, progress: ProgressArgument = None) -> Schema:
