@@ -46,7 +46,7 @@ import json, sys, time
 import nakshi
 status = lambda field: int(open("/proc/self/status").read().split(field + ":")[1].split()[0]) << 10
 graph = nakshi.open(sys.argv[1])
-ranks = graph.pagerank(max_iterations=2, progress=False)
+ranks = graph.pagerank(iterations=2, progress=False)
 graph.load_properties(memory=sys.argv[2], progress=False)
 open("/proc/self/clear_refs", "w").write("5")
 before, began, values = status("VmRSS"), time.perf_counter(), 0

@@ -210,8 +210,13 @@ impl GraphState {
 
     /// Location of the properties of a node; `None` if the node is deleted.
     pub(super) fn row(&self, v: VertexId) -> Result<Option<RowRef<'_>>> {
+        let change = self.log.node(v);
+        if self.layers.is_empty() && change.is_none() {
+            let (shard, row) = self.base.place(v)?;
+            return Ok(Some(RowRef::File(&shard.nodes, row)));
+        }
         let mut rows = Vec::new();
-        let changed = self.log.node(v).map(|change| of_log(change, &mut rows));
+        let changed = change.map(|change| of_log(change, &mut rows));
         let mut done = changed;
         for layer in self.layers.iter().rev() {
             if done.is_some_and(|done| done) {
@@ -369,15 +374,19 @@ impl GraphState {
     /// All records of a node, ascending by type. A record may have lost all of its edges.
     pub(super) fn records(&self, v: VertexId) -> Result<Vec<(u64, RecordParts)>> {
         self.note(Subject::Records(v));
-        let mut found: BTreeMap<u64, RecordParts> = BTreeMap::new();
         let (from, files) = self.edges_from(v);
+        let mut filed = Vec::new();
         if files {
             let (shard, row) = self.base.dealing().place(v);
             for (ty, rows) in self.base.shard(shard)?.edges.records(row)? {
                 let first = self.filed_part(v, ty, shard, rows);
-                found.insert(ty, RecordParts { first, rest: Vec::new() });
+                filed.push((ty, RecordParts { first, rest: Vec::new() }));
             }
         }
+        if from == self.layers.len() && self.log.records(v).next().is_none() {
+            return Ok(filed);
+        }
+        let mut found: BTreeMap<u64, RecordParts> = filed.into_iter().collect();
         for (number, layer) in self.layers.iter().enumerate().skip(from) {
             match &layer.changes {
                 LayerChanges::Log(log) => {
