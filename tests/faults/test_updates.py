@@ -133,8 +133,7 @@ def cycle(
 
 @pytest.mark.parametrize("upkeep", ["compact", "freeze"])
 def test_kills(nakshi: CommandLine, tmp_path: Path, upkeep: str) -> None:
-    """Seen red with a commit acknowledged before its group is written, and with the log file of
-    before removed before a manifest names the fragment."""
+    """Seen red with a commit acknowledged before its group is written."""
     store, counts = tmp_path / "graph.nakshi", [0] * THREADS
     start(store)
     moments = random.Random(3)

@@ -76,7 +76,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Seen red with the last number kept as the first of the next list.
         #[test]
         fn lists_come_back(mut numbers in prop::collection::vec(any::<u32>(), 0..200)) {
             let mut small = NumberList::default();

@@ -351,8 +351,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model is a set of the standard library. Seen red with the words of a bitmap counted
-        /// one too few, and with a union that forgets the chunks behind the last new number.
+        /// The model is a set of the standard library.
         #[test]
         fn a_set_is_a_set(numbers in numbers(), more in numbers(), asked in numbers()) {
             let set = RowSet::of(numbers.iter().copied());

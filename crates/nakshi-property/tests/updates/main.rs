@@ -62,8 +62,8 @@ proptest! {
         follow_the_model(&edges, &steps, None)?;
     }
 
-    /// The same while a thread freezes and merges in the background. Seen red with the edges forgotten that
-    /// were deleted while their fragment was merged, in the open store and in the one that is opened again.
+    /// The same while a thread freezes and merges in the background. Seen red with deleted edges kept by a
+    /// merge, with the edges of a deleted node kept, and with the mark lost that its older edges are deleted.
     #[test]
     fn changes_do_what_a_model_does_while_fragments_merge(
         edges in prop::collection::vec(edge(), 0..40),
@@ -403,8 +403,7 @@ fn readers_see_whole_commits() {
     whole_commits_are_seen(u64::MAX);
 }
 
-/// The same while the log is frozen and fragments are merged all the time. Seen red with the frozen log
-/// left out of the state that is published.
+/// The same while the log is frozen and fragments are merged all the time.
 #[test]
 fn readers_see_whole_commits_while_the_log_is_frozen() {
     whole_commits_are_seen(40_000);
