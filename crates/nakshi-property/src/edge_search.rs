@@ -177,11 +177,22 @@ impl PropertyGraph {
         found: &mut Vec<FoundEdge<'g>>,
     ) -> Result<()> {
         let Some(edges) = fragment.edge_rows() else { return Ok(()) };
-        let rows = match wanted.is_empty() {
-            true => (0..edges.len()).collect(),
-            false => edges.find(wanted)?,
-        };
-        for row in rows {
+        if wanted.is_empty() {
+            return self.state().each_edge_in(
+                number,
+                fragment,
+                deleted,
+                &mut |source, of, place| {
+                    found.extend(ty.is_none_or(|ty| ty == of).then_some(FoundEdge {
+                        source,
+                        ty: of,
+                        place,
+                    }));
+                    Ok(())
+                },
+            );
+        }
+        for row in edges.find(wanted)? {
             let (source, of) = fragment.of_row(row)?;
             if ty.is_none_or(|ty| ty == of)
                 && self.state().shows_in(number, fragment, deleted, (source, of), row)?

@@ -578,19 +578,37 @@ impl GraphState {
                     }
                 }
                 LayerChanges::Fragment(fragment, deleted) => {
-                    let Some(rows) = fragment.edge_rows() else { continue };
-                    for row in 0..rows.len() {
-                        let of = fragment.of_row(row)?;
-                        if self.shows_in(number, fragment, deleted, of, row)? {
-                            f(of.0, of.1, EdgeLocation::Row(rows, row))?;
-                        }
-                    }
+                    self.each_edge_in(number, fragment, deleted, &mut f)?;
                 }
             }
         }
         for ((v, ty), change) in self.log.changed_records() {
             for edge in change.edges.iter() {
                 f(v, ty, EdgeLocation::Log(edge))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands every edge of a fragment, given with the number of its layer, to `f`.
+    pub(super) fn each_edge_in<'s>(
+        &'s self,
+        number: usize,
+        fragment: &'s Fragment,
+        deleted: &RowSet,
+        f: &mut dyn FnMut(VertexId, u64, EdgeLocation<'s>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(rows) = fragment.edge_rows() else { return Ok(()) };
+        // By records: finding the record of a row is a search.
+        for v in fragment.sources().iter().filter_map(|v| VertexId::try_from(v).ok()) {
+            if self.edges_from(v).0 > number {
+                continue;
+            }
+            for (ty, own) in fragment.records(v)? {
+                let part = self.fragment_part(number, fragment.id(), (v, ty), deleted, own);
+                for (_, row) in part.visible() {
+                    f(v, ty, EdgeLocation::Row(rows, row))?;
+                }
             }
         }
         Ok(())
