@@ -51,8 +51,8 @@ pub(super) type NumberedEdge = (EdgeKey, u64);
 /// for each branch; with the usual 64 branches that took half of the time of a commit.
 const BRANCHES: u8 = 8;
 
-/// Bytes of memory that a changed node, a new id and a new edge take, without their values: measured, in
-/// the maps and their indexes.
+/// Bytes of memory that a changed node, a new id and a new edge take, without their values: estimates, with
+/// which the peaks of `docs/results/sustained.md` stay within the cap.
 const PER_NODE: u64 = 240;
 const PER_ID: u64 = 200;
 const PER_EDGE: u64 = 420;
