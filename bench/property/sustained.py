@@ -59,7 +59,7 @@ graph.close()
 
 
 def child(program: str, *words: object) -> dict[str, Any]:
-    """What a process of its own prints."""
+    """Run a program in a new process; return the object that it prints."""
     told = [sys.executable, "-c", program, *map(str, words)]
     found: dict[str, Any] = json.loads(subprocess.run(told, check=True, capture_output=True).stdout)
     return found

@@ -399,8 +399,13 @@ fn cache(
     let given = needed.max(given.saturating_sub(kept));
     // `given` is at least what stays in memory, as was checked above.
     let cache = given.saturating_sub(resident(store, entry, directory).unwrap_or(given));
-    let cache = usize::try_from(cache / 100 * 98).unwrap_or(usize::MAX);
-    Ok(Some(PageCache::new(cache, store.manifest().page_size)?))
+    page_cache(store, cache).map(Some)
+}
+
+/// A cache that takes `bytes` of memory, 2 % of them for its own tables.
+fn page_cache(store: &Store, bytes: u64) -> Result<Arc<PageCache>> {
+    let pages = usize::try_from(bytes / 100 * 98).unwrap_or(usize::MAX);
+    Ok(PageCache::new(pages, store.manifest().page_size)?)
 }
 
 /// Bytes that a log may take before it is frozen.
@@ -419,8 +424,7 @@ fn log_limit(
 /// others and for what a merge opens.
 fn fragment_memory(store: &Store, rest: u64) -> Result<(Arc<MemoryRoom>, Arc<PageCache>)> {
     let half = (rest / 2).max(least_cache(store));
-    let cached = usize::try_from(half / 100 * 98).unwrap_or(usize::MAX);
-    Ok((MemoryRoom::new(rest / 2), PageCache::new(cached, store.manifest().page_size)?))
+    Ok((MemoryRoom::new(rest / 2), page_cache(store, half)?))
 }
 
 /// Bytes for a writer's lookups; never bytes that the files need.

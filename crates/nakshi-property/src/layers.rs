@@ -30,7 +30,7 @@ pub(super) enum LayerChanges {
 }
 
 impl Layer {
-    /// Whether a node is there after the changes of the layer; `None` if the layer does not change it.
+    /// Returns true if a node is alive after the changes of the layer; `None` if the layer does not change it.
     #[inline]
     pub(super) fn alive(&self, v: VertexId) -> Option<bool> {
         match &self.changes {
@@ -39,7 +39,7 @@ impl Layer {
         }
     }
 
-    /// Whether the layer deletes the edges that a node has in older layers.
+    /// Returns true if the layer deletes the edges that a node has in older layers.
     #[inline]
     pub(super) fn cuts(&self, v: VertexId) -> bool {
         match &self.changes {
@@ -48,7 +48,7 @@ impl Layer {
         }
     }
 
-    /// Whether the layer adds edges to a node, or deletes single ones of older layers.
+    /// Returns true if the layer adds edges to a node, or deletes single ones of older layers.
     pub(super) fn changes_edges(&self, v: VertexId) -> bool {
         match &self.changes {
             LayerChanges::Log(log) => log.records(v).next().is_some(),

@@ -28,7 +28,7 @@ pub(super) struct NodeChange {
     pub(super) cut: bool,
 }
 
-/// What a layer changes of an edge record.
+/// Changes that a layer makes to an edge record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordChange {
     /// Deleted edges of older layers: the layer, and their positions in its record, ascending.

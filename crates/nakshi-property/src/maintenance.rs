@@ -146,8 +146,7 @@ impl PropertyStore {
         }
     }
 
-    /// Whether a log is full, so that a commit has to wait for the freezing; an error if the freezing
-    /// fails.
+    /// Returns true if the log is full, so that a commit has to wait for the freezing.
     ///
     /// # Errors
     /// [`Error::Invalid`], which says why the log cannot be frozen.
@@ -268,8 +267,7 @@ impl PropertyStore {
         Ok(Some(frozen))
     }
 
-    /// What is needed to write fragments: the newest state, the manifest, the number of the fragment's first
-    /// file, and the generation of the next manifest.
+    /// Takes the newest state and manifest, and numbers for the files of a fragment.
     fn plan(&self, layer: Option<LayerId>) -> Result<Plan> {
         let mut core = self.lock();
         let gone = Error::Internal("a store without a writer has layers to write");
@@ -331,7 +329,7 @@ impl PropertyStore {
         };
         stored.list.push(entry.clone());
         let manifest = self.name(&plan, section, stored)?;
-        let fragment = self.open_fragment(&manifest, &entry, state, cancel)?;
+        let fragment = Arc::new(self.open_fragment(&manifest, &entry, state, cancel)?);
         let (deleted, layers) = frozen_in_place(state, &fragment);
         self.exchange(manifest, |writing| {
             (writing.tip.deleted, writing.tip.layers) = (deleted, layers);
@@ -346,10 +344,10 @@ impl PropertyStore {
         entry: &FragmentEntry,
         state: &GraphState,
         cancel: &CancelToken,
-    ) -> Result<Arc<Fragment>> {
+    ) -> Result<Fragment> {
         let opening = OpenOptions { cancel: cancel.clone(), ..self.options.clone() };
         let store = Store::open_as(&self.path, manifest.clone(), &opening)?;
-        Ok(Arc::new(Fragment::open(entry, state.opening(&store, cancel))?))
+        Fragment::open(entry, state.opening(&store, cancel))
     }
 
     fn files<'f>(&'f self, plan: &Plan, cancel: &'f CancelToken) -> Result<FragmentFiles<'f>> {
@@ -395,19 +393,18 @@ impl PropertyStore {
         let name = PropertyEntry::SECTION.to_owned();
         manifest.sections.insert(name, Section::new(&section).map_err(broken)?);
         // A merge writes while others freeze, so its plan is older than the last manifest.
-        manifest.generation = match &self.lock().writing {
-            Some(writing) => writing.upkeep.generation(),
+        manifest.generation = match &mut self.lock().writing {
+            Some(writing) => {
+                let generation = writing.upkeep.generation();
+                // From here on this manifest may be there, until `exchange` whatever fails: its files stay,
+                // and the next one has a higher number.
+                writing.upkeep.attempts += 1;
+                generation
+            }
             None => return Err(Error::Internal("a store without a writer has layers to write")),
         };
         let path = self.path.join(manifest_name(manifest.generation));
-        let written = replace_file(self.fs.as_ref(), &path, &manifest.to_bytes()?);
-        if written.is_err()
-            && let Some(writing) = &mut self.lock().writing
-        {
-            // After a crash this manifest may be there: its files stay, and the next has a higher number.
-            writing.upkeep.attempts += 1;
-        }
-        written?;
+        replace_file(self.fs.as_ref(), &path, &manifest.to_bytes()?)?;
         Ok(manifest)
     }
 
@@ -521,15 +518,12 @@ impl PropertyStore {
         let ids: Vec<LayerId> = inputs.iter().map(|input| input.fragment.id()).collect();
         // Others may have been frozen since, and have deleted edges of what was merged.
         let now = self.plan(Some(plan.layer))?;
-        let opened = self.open_fragment(&now.manifest, &entry, &now.state, cancel)?;
+        let mut opened = self.open_fragment(&now.manifest, &entry, &now.state, cancel)?;
         let deleted = deleted_since(&now.state, inputs, &opened)?;
         if !deleted.is_empty() {
             entry.late = Some(self.write_late(plan, file, &deleted)?);
+            opened.describe(&entry);
         }
-        let opened = match entry.late {
-            None => opened,
-            Some(_) => self.open_fragment(&now.manifest, &entry, &now.state, cancel)?,
-        };
         let mut section = now.section()?;
         let mut stored = section.fragments.take().unwrap_or_default();
         let at = stored.list.iter().position(|one| ids.contains(&one.id)).unwrap_or(0);
@@ -537,7 +531,7 @@ impl PropertyStore {
         stored.list.insert(at.min(stored.list.len()), entry);
         stored.next = stored.next.max(plan.layer + 1);
         let manifest = self.name(&now, section, stored)?;
-        let changes = LayerChanges::Fragment(Arc::clone(&opened), Arc::new(deleted));
+        let changes = LayerChanges::Fragment(Arc::new(opened), Arc::new(deleted));
         let layer = Layer { id: plan.layer, changes };
         self.exchange(manifest, |writing| put_merged(&mut writing.tip, inputs, layer))
     }

@@ -127,6 +127,14 @@ fn split(number: u64) -> (u32, u16) {
     ((number >> 16) as u32, (number & (CHUNK - 1)) as u16)
 }
 
+/// Reads a number from the beginning of `bytes`, which become the rest.
+pub(super) fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut at = 0;
+    let number = varint::get(bytes, &mut at)?;
+    *bytes = bytes.get(at..)?;
+    Some(number)
+}
+
 impl RowSet {
     /// The set of ascending numbers, each once.
     pub(super) fn of(numbers: impl IntoIterator<Item = u64>) -> Self {
@@ -254,12 +262,6 @@ impl RowSet {
 
     /// Reads a set from the beginning of `bytes`, which become the rest; `None` for bytes that are no set.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
-        let number = |bytes: &mut &[u8]| {
-            let mut at = 0;
-            let number = varint::get(bytes, &mut at)?;
-            *bytes = bytes.get(at..)?;
-            Some(number)
-        };
         let mut set = RowSet::default();
         for _ in 0..number(bytes)? {
             let high = u32::try_from(number(bytes)?).ok()?;

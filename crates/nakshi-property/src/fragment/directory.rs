@@ -1,5 +1,7 @@
 //! The index of a fragment: the directory of its files, and its sets.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use nakshi_store::{ExternalId, VertexId, varint};
@@ -7,7 +9,7 @@ use nakshi_store::{ExternalId, VertexId, varint};
 use super::super::elias_fano::EliasFano;
 use super::super::logstore::LayerId;
 use super::super::packed::Packed;
-use super::super::row_set::RowSet;
+use super::super::row_set::{RowSet, number};
 use super::super::segment::{EdgeDirectory, NodeDirectory};
 
 /// First bytes of an index.
@@ -51,6 +53,17 @@ pub(in super::super) struct Hidden {
     pub(in super::super) rows: RowSet,
 }
 
+impl Hidden {
+    /// Deletions, each row once, by layer and shard.
+    pub(super) fn of(rows: BTreeMap<(LayerId, u32), Vec<u64>>) -> Vec<Hidden> {
+        let one = |((layer, shard), mut rows): ((LayerId, u32), Vec<u64>)| {
+            rows.sort_unstable();
+            Hidden { layer, shard, rows: RowSet::of(rows) }
+        };
+        rows.into_iter().map(one).collect()
+    }
+}
+
 /// The sets of a fragment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FragmentSets {
@@ -59,7 +72,7 @@ pub(super) struct FragmentSets {
     pub(super) cut: RowSet,
     pub(super) partial: RowSet,
     pub(super) sources: RowSet,
-    /// Of each block of destinations.
+    /// Destinations of each block.
     pub(super) ends: Vec<RowSet>,
 }
 
@@ -85,7 +98,7 @@ impl FragmentDirectory {
     /// Reads an index.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// A description of the damage.
     pub(super) fn read(bytes: &[u8]) -> Result<(Self, FragmentSets), String> {
         let short = || "an index of a fragment ends early".to_owned();
         let rest = bytes.strip_prefix(MAGIC).ok_or("it is no index of a fragment")?;
@@ -108,14 +121,6 @@ impl FragmentDirectory {
         }
         Ok((directory, FragmentSets { nodes, deleted, cut, partial, sources, ends }))
     }
-}
-
-/// Reads a number from the beginning of `bytes`, which become the rest.
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut at = 0;
-    let number = varint::get(bytes, &mut at)?;
-    *bytes = bytes.get(at..)?;
-    Some(number)
 }
 
 /// The column of an id among the names of a fragment, and its bytes there.

@@ -43,12 +43,7 @@ pub(in super::super) fn merge(
     for one in all.filter(|one| older.contains(&one.layer)) {
         hidden.entry((one.layer, one.shard)).or_default().extend(one.rows.iter());
     }
-    let hidden = hidden.into_iter().map(|((layer, shard), mut rows)| {
-        rows.sort_unstable();
-        rows.dedup();
-        Hidden { layer, shard, rows: RowSet::of(rows) }
-    });
-    writer.finish(level, hidden.collect())
+    writer.finish(level, Hidden::of(hidden))
 }
 
 /// Hands each number of some ascending iterators to `f` once, ascending.

@@ -146,6 +146,11 @@ impl Fragment {
         &self.entry
     }
 
+    /// Replaces its part of the manifest, which names another file.
+    pub(super) fn describe(&mut self, entry: &FragmentEntry) {
+        self.entry.clone_from(entry);
+    }
+
     pub(super) fn id(&self) -> LayerId {
         self.entry.id
     }
@@ -176,7 +181,7 @@ impl Fragment {
         &self.rows
     }
 
-    /// Whether a node is there after the fragment's changes; `None` if they do not change it.
+    /// Returns true if a node is alive after the fragment's changes; `None` if they do not change it.
     #[inline]
     pub(super) fn alive(&self, v: VertexId) -> Option<bool> {
         let there = self.nodes.contains(v.into());
@@ -189,12 +194,12 @@ impl Fragment {
         self.nodes.place(v.into())
     }
 
-    /// Whether the row of a changed node has all its properties.
+    /// Returns true if the row of a changed node has all its properties.
     pub(super) fn is_whole(&self, v: VertexId) -> bool {
         !self.partial.contains(v.into())
     }
 
-    /// Whether the edges that a node has in older layers are deleted.
+    /// Returns true if the fragment deletes the edges that a node has in older layers.
     #[inline]
     pub(super) fn cuts(&self, v: VertexId) -> bool {
         !self.cut.is_empty() && self.cut.contains(v.into())

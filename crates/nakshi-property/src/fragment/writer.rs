@@ -1,5 +1,6 @@
 //! Writer of a fragment, and the freezing of a log.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::super::logstore::{LayerId, LogStore};
 use super::super::packed::{Packed, width_of};
 use super::super::packed_list::AscendingList;
 use super::super::row::{EncodedEdge, RowKind, RowValues};
-use super::super::row_set::{RowSet, RowSetBuilder};
+use super::super::row_set::RowSetBuilder;
 use super::super::schema::encoded_number;
 use super::super::value::ordered_int;
 use super::super::writer::{EdgeWriter, NodeWriter, RowWriter};
@@ -311,7 +312,7 @@ pub(in super::super) fn freeze(
         writer.node(v, change.values.as_deref().map(RowValues), change.whole, change.cut)?;
     }
     writer.names(first, log.names().map(|id| Ok(id.clone())))?;
-    let mut hidden: Vec<((LayerId, u32), Vec<u64>)> = Vec::new();
+    let mut hidden: BTreeMap<(LayerId, u32), Vec<u64>> = BTreeMap::new();
     for ((source, ty), change) in log.changed_records() {
         writer.source(source)?;
         for edge in change.edges.iter() {
@@ -327,15 +328,8 @@ pub(in super::super) fn freeze(
         for (layer, positions) in change.all_hidden() {
             let (shard, start) = start_of(*layer, source, ty)?;
             let rows = positions.iter().map(|position| start + position);
-            match hidden.iter_mut().find(|(of, _)| *of == (*layer, shard)) {
-                Some((_, all)) => all.extend(rows),
-                None => hidden.push(((*layer, shard), rows.collect())),
-            }
+            hidden.entry((*layer, shard)).or_default().extend(rows);
         }
     }
-    let hidden = hidden.into_iter().map(|((layer, shard), mut rows)| {
-        rows.sort_unstable();
-        Hidden { layer, shard, rows: RowSet::of(rows) }
-    });
-    writer.finish(0, hidden.collect())
+    writer.finish(0, Hidden::of(hidden))
 }
