@@ -348,8 +348,7 @@ class Writable(Queries, Changes):
 
         Raises:
             UnsupportedError: the store has no properties.
-            BudgetError: ``memory`` is less than the ids and offsets take, or than all files take in
-                the layout ``"zipg"``.
+            BudgetError: ``memory`` is less than the ids and offsets take.
             KeyboardInterrupt: Ctrl-C, within 0.2 seconds.
         """
         with self._loading:

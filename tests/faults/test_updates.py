@@ -2,8 +2,9 @@
 outside the store.
 
 Four threads commit pairs of nodes with an edge each way and say so on a pipe; all the time the log is
-compacted, or frozen and its fragments merged. Whatever ends the process, no acknowledged commit is lost, none is there by half, and those of
-each thread are a prefix. `NAKSHI_TEST_SCALE=80` makes about 500 of each.
+compacted, or frozen and its fragments merged. Whatever ends the process, no acknowledged commit is
+lost, none is there by half, and those of each thread are a prefix. `NAKSHI_TEST_SCALE=80` makes
+about 500 of each.
 """
 
 from __future__ import annotations
@@ -155,7 +156,16 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(["mount", "-o", "loop", image, mount], capture_output=True).returncode:
         pytest.skip("mounting a file system is refused here")
     yield mount
-    subprocess.run(["umount", mount], check=True)
+    unmount(mount)
+
+
+def unmount(mount: Path) -> None:
+    """Unmounts, and waits while the mount is busy: the kernel closes the files that a killed
+    process read through io_uring a moment after the process has gone."""
+    deadline = time.monotonic() + 20
+    while (done := subprocess.run(["umount", mount], capture_output=True, text=True)).returncode:
+        assert "busy" in done.stderr and time.monotonic() < deadline, done.stderr
+        time.sleep(0.05)
 
 
 def power_cut(mount: Path) -> None:
@@ -171,7 +181,7 @@ def power_cut(mount: Path) -> None:
 def remount(mount: Path) -> None:
     """Mounts the file system again, which replays its journal."""
     image = mount.with_suffix(".img")
-    subprocess.run(["umount", mount], check=True)
+    unmount(mount)
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
 
 

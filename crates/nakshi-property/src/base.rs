@@ -393,12 +393,11 @@ fn cache(
         return Err(Error::Budget { needed, given });
     }
     if needed == whole {
-        // A cache would take more than the files, or they cannot be on disk.
+        // A cache would take more than the files.
         return Ok(None);
     }
     let given = needed.max(given.saturating_sub(kept));
-    // `given` is at least what stays in memory, as was checked above.
-    let cache = given.saturating_sub(resident(store, entry, directory).unwrap_or(given));
+    let cache = given.saturating_sub(resident(store, entry, directory));
     page_cache(store, cache).map(Some)
 }
 
@@ -447,8 +446,7 @@ fn whole(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> 
 /// The least memory with which property files can be queried.
 fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
     let whole = whole(store, entry, directory);
-    let with_cache = |resident| whole.min(resident + least_cache(store));
-    resident(store, entry, directory).map_or(whole, with_cache)
+    whole.min(resident(store, entry, directory) + least_cache(store))
 }
 
 /// Bytes of the smallest cache, with the 2 % more that its own tables take.
@@ -456,12 +454,12 @@ fn least_cache(store: &Store) -> u64 {
     LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size)) / 98 * 100 + 100
 }
 
-/// Bytes that stay in memory when the files are on disk; `None` if the files have to be in memory.
-fn resident(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> Option<u64> {
+/// Bytes that stay in memory when the files are on disk.
+fn resident(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
     let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
-    let bytes: Option<u64> = forms.map(|form| form.resident()).sum();
+    let bytes: u64 = forms.map(|form| form.resident()).sum();
     let map = entry.segments.shards.as_ref().map_or(0, |file| file.len);
-    Some(bytes? + ids_bytes(store) + map)
+    bytes + ids_bytes(store) + map
 }
 
 /// Parses the directory of property files, whose checksum was verified. Unknown fields come from a

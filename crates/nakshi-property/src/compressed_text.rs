@@ -1,12 +1,13 @@
 //! A text in a property file that Succinct compresses.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use nakshi_io::CancelToken;
-use nakshi_succinct::{Options, Succinct};
+use nakshi_succinct::{Options, ParsedHeader, TextBytes};
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
@@ -68,55 +69,80 @@ impl TextExtent {
     }
 }
 
-/// The bytes of a compressed text in its file.
-#[derive(Debug)]
-struct Slice {
-    blob: Arc<Blob>,
+/// The bytes of a compressed text in a file on disk, read through the cache.
+#[derive(Clone, Copy)]
+struct CachedBytes<'t> {
+    blob: &'t Blob,
     from: usize,
     to: usize,
+    /// The error of the first read that has failed.
+    failed: &'t Cell<Option<Error>>,
 }
 
-impl AsRef<[u8]> for Slice {
-    #[inline]
-    fn as_ref(&self) -> &[u8] {
-        self.blob.slice(self.from, self.to).unwrap_or_default()
+impl TextBytes for CachedBytes<'_> {
+    fn part(self, range: Range<usize>) -> Self {
+        let at = |offset: usize| self.from.saturating_add(offset).min(self.to);
+        CachedBytes { from: at(range.start), to: at(range.end), ..self }
+    }
+
+    fn word(self, at: usize) -> Option<u64> {
+        let from = self.from.checked_add(at)?;
+        if from.checked_add(8).is_none_or(|end| end > self.to) {
+            return None;
+        }
+        let failed = |error| self.failed.set(self.failed.take().or(Some(error)));
+        self.blob.word(from).map_err(failed).ok()
     }
 }
 
-/// A compressed text.
+/// Evaluates an expression on the bytes of a text, which have one type in memory and one on disk.
+macro_rules! on_bytes {
+    ($blob:expr, $range:expr, $bytes:ident => $query:expr) => {{
+        let (blob, from, to): (&Blob, usize, usize) = ($blob, $range.start, $range.end);
+        let failed = Cell::new(None);
+        let answer = match blob.slice(from, to) {
+            Some($bytes) => $query,
+            None => {
+                let $bytes = CachedBytes { blob, from, to, failed: &failed };
+                $query
+            }
+        };
+        answer.map_err(|error| failed.take().unwrap_or_else(|| wrong(blob, from, &error)))
+    }};
+}
+
+/// A compressed text, in memory or on disk.
 #[derive(Debug)]
 pub(crate) struct CompressedText {
     blob: Arc<Blob>,
-    at: usize,
-    succinct: Succinct<Slice>,
+    range: Range<usize>,
+    header: ParsedHeader,
 }
 
 impl CompressedText {
+    /// Bytes of memory that an open text takes beside its file.
+    pub(crate) const BYTES: u64 = 4 << 10;
+
     pub(crate) fn open(blob: &Arc<Blob>, extent: TextExtent) -> Result<Self> {
-        let (from, len) = (extent.at as usize, extent.len as usize);
-        let slice = Slice { blob: Arc::clone(blob), from, to: from.saturating_add(len) };
-        let succinct = Succinct::open_lazily(slice).map_err(|error| wrong(blob, from, &error))?;
-        Ok(CompressedText { blob: Arc::clone(blob), at: from, succinct })
+        let from = extent.at as usize;
+        let range = from..from.saturating_add(extent.len as usize);
+        let header = on_bytes!(blob, &range, bytes => ParsedHeader::read(bytes, extent.len))?;
+        Ok(CompressedText { blob: Arc::clone(blob), range, header })
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.succinct.len()
+        self.header.text_len()
     }
 
     /// Checks that the directories of the compressed text ascend.
     pub(crate) fn check(&self) -> Result<()> {
-        let checked = Succinct::open(self.succinct.as_bytes());
-        checked.map(drop).map_err(|error| wrong(&self.blob, self.at, &error))
+        on_bytes!(&self.blob, &self.range, bytes => self.header.view(bytes).check())
     }
 
     /// Replaces the contents of `out` by the `len` bytes from `from` on.
     pub(crate) fn read(&self, from: u64, len: u64, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
-        if from.checked_add(len).is_none_or(|end| end > self.len()) {
-            return Err(self.damaged("an offset leads behind its text"));
-        }
-        let extracted = self.succinct.extract(from, len as usize, out);
-        extracted.map_err(|error| wrong(&self.blob, self.at, &error))
+        // A length that wraps becomes a range that ends before it begins, which is refused.
+        self.read_all(&[from..from.wrapping_add(len)], out)
     }
 
     /// Replaces the contents of `out` by the bytes of `ranges`, one after another.
@@ -125,23 +151,24 @@ impl CompressedText {
         if ranges.iter().any(|range| range.start > range.end || range.end > self.len()) {
             return Err(self.damaged("an offset leads behind its text"));
         }
-        let extracted = self.succinct.extract_all(ranges, out);
-        extracted.map_err(|error| wrong(&self.blob, self.at, &error))
+        on_bytes!(&self.blob, &self.range, bytes => {
+            self.header.view(bytes).extract_all(ranges, out)
+        })
     }
 
     /// Number of occurrences of a pattern.
     pub(crate) fn count(&self, pattern: &[u8]) -> Result<u64> {
-        self.succinct.count(pattern).map_err(|error| wrong(&self.blob, self.at, &error))
+        on_bytes!(&self.blob, &self.range, bytes => self.header.view(bytes).count(pattern))
     }
 
     /// Offsets at which a pattern occurs, ascending.
     pub(crate) fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
-        self.succinct.search(pattern).map_err(|error| wrong(&self.blob, self.at, &error))
+        on_bytes!(&self.blob, &self.range, bytes => self.header.view(bytes).search(pattern))
     }
 
     #[cold]
     pub(crate) fn damaged(&self, what: &str) -> Error {
-        self.blob.damaged(self.at, what)
+        self.blob.damaged(self.range.start, what)
     }
 
     pub(crate) fn blob(&self) -> &Blob {

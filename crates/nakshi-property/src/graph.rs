@@ -56,11 +56,8 @@ impl PropertyGraph {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a store without properties; [`Error::Budget`] if `memory` is less
-    /// than the bytes that have to be in memory: ids and offsets, and all files in
-    /// [`PropertyLayout::Zipg`]; errors of reading, one of kind `NotFound` if a compaction has
-    /// replaced the files since the store was opened.
-    ///
-    /// [`PropertyLayout::Zipg`]: super::PropertyLayout::Zipg
+    /// than the bytes that have to be in memory, such as ids and offsets; errors of reading, one of
+    /// kind `NotFound` if a compaction has replaced the files since the store was opened.
     pub fn open(store: &Arc<Store>, memory: Option<u64>, cancel: &CancelToken) -> Result<Self> {
         Self::with_log(store, Base::open(store, memory, cancel)?, cancel)
     }

@@ -106,17 +106,17 @@ impl<'d> RowLayout<'d> {
         flat.or(blocks).unwrap_or(RowLayout::Columns(groups))
     }
 
-    /// Bytes of memory that a file on disk takes; `None` if the whole file has to be in memory.
-    pub(super) fn resident(&self) -> Option<u64> {
+    /// Bytes of memory that a file on disk takes.
+    pub(super) fn resident(&self) -> u64 {
         match self {
             RowLayout::Columns(groups) => {
                 let of = |group: &GroupDirectory| {
                     (group.columns.len() as u64 + 1) * EncodedColumn::BYTES + group.in_memory()
                 };
-                Some(groups.iter().map(of).sum())
+                groups.iter().map(of).sum()
             }
-            RowLayout::Flat(_) => None,
-            RowLayout::Nodes(blocks) | RowLayout::Edges(blocks) => Some(blocks.resident()),
+            RowLayout::Flat(flat) => flat.resident(),
+            RowLayout::Nodes(blocks) | RowLayout::Edges(blocks) => blocks.resident(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Numbers of any width in a byte string, lowest bit first. Reads may begin at any bit. Sections
 //! end in eight bytes of slack ([`SLACK`]), so that every number in them can be read as a word.
 
+use crate::TextBytes;
+
 /// Number of zero bytes behind the last number.
 pub(crate) const SLACK: u64 = 8;
 /// Widest number that a word read at any bit contains.
@@ -24,14 +26,13 @@ pub(crate) fn mask(width: u32) -> u64 {
 
 /// The bits from `at` on: at least [`WIDEST`] of them, with zeros above.
 #[inline]
-pub(crate) fn window(bytes: &[u8], at: u64) -> Option<u64> {
-    let word = bytes.get((at / 8) as usize..)?.first_chunk()?;
-    Some(u64::from_le_bytes(*word) >> (at % 8))
+pub(crate) fn window(bytes: impl TextBytes, at: u64) -> Option<u64> {
+    Some(bytes.word((at / 8) as usize)? >> (at % 8))
 }
 
 /// The number of `width` <= [`WIDEST`] bits at bit `at`.
 #[inline]
-pub(crate) fn get(bytes: &[u8], at: u64, width: u32) -> Option<u64> {
+pub(crate) fn get(bytes: impl TextBytes, at: u64, width: u32) -> Option<u64> {
     Some(window(bytes, at)? & mask(width))
 }
 
@@ -43,12 +44,6 @@ pub(crate) fn put(bytes: &mut [u8], at: u64, width: u32, value: u64) {
     if let Some(room) = room {
         *room = (u64::from_le_bytes(*room) | value << (at % 8)).to_le_bytes();
     }
-}
-
-/// The little-endian word at byte `at`.
-#[inline]
-pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// A one in each byte.
@@ -101,7 +96,7 @@ mod tests {
             }
             at = 0;
             for &(value, width) in &numbers {
-                prop_assert_eq!(get(&bytes, at, width), Some(value & mask(width)));
+                prop_assert_eq!(get(bytes.as_slice(), at, width), Some(value & mask(width)));
                 at += u64::from(width);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::{Error, Result, bits};
+use crate::{Error, Result, TextBytes, bits};
 
 const WRONG: Error = Error::corrupt("its table of bytes is not ascending");
 /// Logarithm of the most entries of the jump table.
@@ -41,11 +41,10 @@ impl Buckets {
     }
 
     /// Makes the table from the words of [`Buckets::words`], for the given number of rows.
-    pub(crate) fn of_words(section: &[u8], rows: u64) -> Result<Self> {
+    pub(crate) fn of_words(section: impl TextBytes, rows: u64) -> Result<Self> {
         let mut first = Vec::with_capacity(257);
         let mut bytes: Vec<u8> = Vec::with_capacity(256);
-        for chunk in section.as_chunks::<8>().0.iter().take(256) {
-            let word = u64::from_le_bytes(*chunk);
+        for word in (0..256).map_while(|number| section.word(8 * number)) {
             let (row, byte) = (word & bits::mask(ROW_BITS), (word >> ROW_BITS) as u8);
             if bytes.last().is_some_and(|last| *last >= byte) {
                 return Err(WRONG);
@@ -129,7 +128,7 @@ mod tests {
             }
             assert_eq!(buckets.byte(row), None);
             let words: Vec<u64> = buckets.words().collect();
-            let again = Buckets::of_words(&section(&words), row)?;
+            let again = Buckets::of_words(section(&words).as_slice(), row)?;
             assert_eq!((again.first, again.bytes), (buckets.first, buckets.bytes));
         }
         Ok(())
@@ -145,9 +144,9 @@ mod tests {
             vec![entry(1, 1), entry(2, 1)],
             vec![entry(1, 1), entry(2, 9)],
         ] {
-            assert!(Buckets::of_words(&section(&words), 9).is_err(), "{words:x?}");
+            assert!(Buckets::of_words(section(&words).as_slice(), 9).is_err(), "{words:x?}");
         }
-        assert!(Buckets::of_words(&section(&[]), 1).is_ok());
-        assert!(Buckets::of_words(&section(&[]), 2).is_err());
+        assert!(Buckets::of_words(section(&[]).as_slice(), 1).is_ok());
+        assert!(Buckets::of_words(section(&[]).as_slice(), 2).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use crate::chunks::ChunkDirectory;
 use crate::error::{grow, reserve};
-use crate::view::{Parsed, TextView};
+use crate::view::{ParsedHeader, TextView};
 use crate::{Error, Options, Result};
 
 /// A text that a [`Builder`](crate::Builder) wrote: the queries of a [`Succinct`](crate::Succinct)
@@ -27,7 +27,7 @@ struct ChunkEntry {
     end: u64,
     /// Range of the chunk in the serialised bytes.
     range: Range<usize>,
-    parsed: Parsed,
+    parsed: ParsedHeader,
 }
 
 impl ChunkedText<Vec<u8>> {
@@ -75,7 +75,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         for chunk in &directory.chunks {
             // the directory was checked to fit the bytes
             let range = from..usize::try_from(chunk.bytes_end).unwrap_or(usize::MAX);
-            let parsed = Parsed::new(all.get(range.clone()).unwrap_or_default())?;
+            let parsed = ParsedHeader::of(all.get(range.clone()).unwrap_or_default())?;
             if parsed.layout.header.len != chunk.text_end - begin {
                 return Err(Error::corrupt("a chunk is not as long as its directory says"));
             }
@@ -143,8 +143,7 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
     pub fn count(&self, pattern: &[u8]) -> Result<u64> {
         let mut count = 0;
         for (_, view) in self.views() {
-            let rows = view.rows(pattern)?;
-            count += rows.end - rows.start;
+            count += view.count(pattern)?;
         }
         self.across(pattern, |_| {
             count += 1;
@@ -213,13 +212,13 @@ impl<B: AsRef<[u8]>> ChunkedText<B> {
         Ok(())
     }
 
-    fn view<'a>(&'a self, chunk: &'a ChunkEntry) -> TextView<'a> {
+    fn view<'a>(&'a self, chunk: &'a ChunkEntry) -> TextView<'a, &'a [u8]> {
         let bytes = self.bytes.as_ref().get(chunk.range.clone());
         chunk.parsed.view(bytes.unwrap_or_default())
     }
 
     /// Returns the offset of each chunk in the text, and its queries.
-    fn views(&self) -> impl Iterator<Item = (u64, TextView<'_>)> {
+    fn views(&self) -> impl Iterator<Item = (u64, TextView<'_, &[u8]>)> {
         self.chunks.iter().map(|chunk| (chunk.begin, self.view(chunk)))
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{grow, reserve};
 use crate::layout::{MAGIC_BITS, refuse_version};
-use crate::{Error, Result, bits};
+use crate::{Error, Result, TextBytes};
 
 /// Bytes of the trailer.
 const TRAILER: usize = 32;
@@ -58,7 +58,7 @@ impl ChunkDirectory {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         const WRONG: Error = Error::corrupt("its directory of chunks does not fit its length");
         let body = bytes.len().checked_sub(TRAILER).ok_or(WRONG)?;
-        let word = |at: usize| bits::word(bytes, at).ok_or(WRONG);
+        let word = |at: usize| bytes.word(at).ok_or(WRONG);
         let magic = word(body + 24)?;
         if magic != MAGIC {
             refuse_version(magic, MAGIC, "a chunked text")?;

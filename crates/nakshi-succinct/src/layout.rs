@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::options::{MAX_LEN, sample_width, samples};
-use crate::{Error, Options, Result, bits, marks};
+use crate::{Error, Options, Result, TextBytes, bits, marks};
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 56;
@@ -73,12 +73,12 @@ impl TextLayout {
         self.header.len + 1
     }
 
-    /// Parses the layout of `bytes`, which must be exactly one compressed text.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+    /// Parses the layout of the first `len` of `bytes`, which must be exactly one compressed text.
+    pub(crate) fn parse(bytes: impl TextBytes, len: u64) -> Result<Self> {
         let (header, total) = TextHeader::parse(bytes)?;
         let layout = Self::new(header)
             .map_err(|_| Error::corrupt("its header speaks of lengths beyond all bounds"))?;
-        if total != layout.sections.total || total != bytes.len() as u64 {
+        if total != layout.sections.total || total != len {
             return Err(Error::corrupt("its length is not what its header says"));
         }
         Ok(layout)
@@ -103,10 +103,9 @@ impl TextHeader {
     }
 
     /// Parses the header of `bytes`, and how many bytes the text takes.
-    fn parse(bytes: &[u8]) -> Result<(Self, u64)> {
+    fn parse(bytes: impl TextBytes) -> Result<(Self, u64)> {
         const SHORT: Error = Error::corrupt("it is shorter than its header");
-        let header = bytes.get(..HEADER).ok_or(SHORT)?;
-        let mut words = header.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        let mut words = (0..HEADER / 8).map_while(|number| bytes.word(8 * number));
         let mut word = || words.next().ok_or(SHORT);
         let magic = word()?;
         if magic != MAGIC {

@@ -12,6 +12,7 @@
 //!   [`count`], [`search`], and offsets one by one;
 //! - [`ChunkedText`], [`Builder`]: a text of any length in chunks, with the same queries, built in
 //!   bounded memory;
+//! - [`ParsedHeader`], [`TextView`]: the same queries on bytes that are not in memory ([`TextBytes`]);
 //! - [`Options`], [`Psi`]: sampling rates and the code of next pointers, with their costs;
 //! - [`Error`].
 //!
@@ -104,6 +105,7 @@ mod marks;
 mod memory;
 mod next_pointers;
 mod options;
+mod source;
 mod succinct;
 mod view;
 
@@ -111,5 +113,6 @@ pub use builder::Builder;
 pub use chunked_text::ChunkedText;
 pub use error::{Error, Result};
 pub use options::{MAX_LEN, Options, Psi};
+pub use source::TextBytes;
 pub use succinct::{Succinct, write};
-pub use view::Positions;
+pub use view::{ParsedHeader, Positions, TextView};

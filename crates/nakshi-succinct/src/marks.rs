@@ -5,7 +5,7 @@
 //! where a bit vector with counts takes 1.06, so a look-up also touches less memory.
 
 use crate::bits::{self, HIGHS, ONES};
-use crate::{Error, Result};
+use crate::{Error, Result, TextBytes};
 
 /// Rows of a block.
 const BLOCK: u64 = 256;
@@ -20,12 +20,12 @@ pub(crate) fn directory_bytes(rows: u64) -> u64 {
 
 /// Marked rows, on the bytes of a compressed text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Marks<'a> {
-    pub(crate) directory: &'a [u8],
-    pub(crate) lows: &'a [u8],
+pub(crate) struct Marks<B> {
+    pub(crate) directory: B,
+    pub(crate) lows: B,
 }
 
-impl Marks<'_> {
+impl<B: TextBytes> Marks<B> {
     /// Returns the number of marked rows before `row` if `row` is marked, else `None`.
     #[inline]
     pub(crate) fn rank(&self, row: u64) -> Result<Option<u64>> {
@@ -38,7 +38,7 @@ impl Marks<'_> {
         let wanted = (row % BLOCK).wrapping_mul(ONES);
         let mut at = from;
         while at < to {
-            let different = bits::word(self.lows, at as usize).ok_or(WRONG)? ^ wanted;
+            let different = self.lows.word(at as usize).ok_or(WRONG)? ^ wanted;
             // the lowest zero byte has its high bit set; bytes above it may have it set by a carry
             let zeros = different.wrapping_sub(ONES) & !different & HIGHS;
             if zeros != 0 {
@@ -124,7 +124,7 @@ mod tests {
                 prop_assert_eq!(writer.mark(row), rank);
             }
             writer.finish(rows);
-            let marks = Marks { directory: &directory, lows: &lows };
+            let marks = Marks { directory: directory.as_slice(), lows: lows.as_slice() };
             prop_assert_eq!(marks.check(rows, marked.len() as u64), Ok(()));
             for row in 0..rows {
                 let rank = marked.contains(&row).then(|| marked.range(..row).count() as u64);

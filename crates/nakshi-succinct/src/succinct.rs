@@ -2,8 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::error::reserve;
-use crate::view::{Parsed, Positions, TextView};
+use crate::view::{ParsedHeader, Positions, TextView};
 use crate::{Options, Result, build};
 
 /// A compressed text of up to [`MAX_LEN`](crate::MAX_LEN) bytes, with random access and search.
@@ -13,7 +12,7 @@ use crate::{Options, Result, build};
 #[derive(Clone, Debug)]
 pub struct Succinct<B = Vec<u8>> {
     bytes: B,
-    parsed: Parsed,
+    parsed: ParsedHeader,
 }
 
 impl Succinct<Vec<u8>> {
@@ -26,7 +25,7 @@ impl Succinct<Vec<u8>> {
     pub fn build(text: &[u8], options: &Options) -> Result<Self> {
         let mut bytes = Vec::new();
         build::write(text, options, &mut bytes)?;
-        let parsed = Parsed::new(&bytes)?;
+        let parsed = ParsedHeader::of(&bytes)?;
         Ok(Self { bytes, parsed })
     }
 }
@@ -58,7 +57,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     /// # Errors
     /// Same as [`Succinct::open`].
     pub fn open_lazily(bytes: B) -> Result<Self> {
-        let parsed = Parsed::new(bytes.as_ref())?;
+        let parsed = ParsedHeader::of(bytes.as_ref())?;
         Ok(Self { bytes, parsed })
     }
 
@@ -104,7 +103,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     /// # Errors
     /// Same as [`Succinct::extract`].
     pub fn extract_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
-        self.view().extract_all(ranges.iter(), out)
+        self.view().extract_all(ranges, out)
     }
 
     /// Counts the occurrences of `pattern`, which may overlap. The empty pattern occurs at every
@@ -113,8 +112,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt).
     pub fn count(&self, pattern: &[u8]) -> Result<u64> {
-        let rows = self.view().rows(pattern)?;
-        Ok(rows.end - rows.start)
+        self.view().count(pattern)
     }
 
     /// Returns the offsets of `pattern`, ascending.
@@ -123,13 +121,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     /// [`Error::Corrupt`](crate::Error::Corrupt),
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
-        let view = self.view();
-        let rows = view.rows(pattern)?;
-        let mut found = Vec::new();
-        reserve(&mut found, usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX))?;
-        view.locate_all(rows, |position| found.push(position))?;
-        found.sort_unstable();
-        Ok(found)
+        self.view().search(pattern)
     }
 
     /// Returns an iterator over the offsets of `pattern`, which finds each when it is asked for, in
@@ -137,7 +129,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt), from this call and from the iterator.
-    pub fn positions(&self, pattern: &[u8]) -> Result<Positions<'_>> {
+    pub fn positions(&self, pattern: &[u8]) -> Result<Positions<'_, &[u8]>> {
         let view = self.view();
         Ok(view.positions(view.rows(pattern)?))
     }
@@ -160,7 +152,7 @@ impl<B: AsRef<[u8]>> Succinct<B> {
         Ok(())
     }
 
-    fn view(&self) -> TextView<'_> {
+    fn view(&self) -> TextView<'_, &[u8]> {
         self.parsed.view(self.bytes.as_ref())
     }
 }

@@ -3,31 +3,32 @@
 use std::ops::Range;
 
 use crate::buckets::Buckets;
-use crate::error::grow;
+use crate::error::{grow, reserve};
 use crate::layout::TextLayout;
 use crate::marks::Marks;
 use crate::next_pointers::NextPointers;
 use crate::options::samples;
-use crate::{Error, Result, bits};
+use crate::{Error, Result, TextBytes, bits};
 
 /// Number of interleaved walks, whose memory accesses overlap.
 const LANES: usize = 8;
 
-/// The parsed header: positions of the sections, and the byte table.
+/// The header of a compressed text: positions of the sections, and the byte table. It takes about
+/// three kilobytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Parsed {
+pub struct ParsedHeader {
     pub(crate) layout: TextLayout,
     pub(crate) buckets: Buckets,
 }
 
 /// Queries on one compressed text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TextView<'a> {
-    parsed: &'a Parsed,
-    marks: Marks<'a>,
-    positions: &'a [u8],
-    sampled_rows: &'a [u8],
-    pointers: NextPointers<'a>,
+pub struct TextView<'a, B> {
+    parsed: &'a ParsedHeader,
+    marks: Marks<B>,
+    positions: B,
+    sampled_rows: B,
+    pointers: NextPointers<'a, B>,
 }
 
 /// A part of an extract, from a sampled position on.
@@ -48,20 +49,35 @@ struct RowWalker {
     steps: u64,
 }
 
-impl Parsed {
-    /// Parses the header and the byte table; checks the total length, but not the directories.
-    pub(crate) fn new(bytes: &[u8]) -> Result<Self> {
-        let layout = TextLayout::parse(bytes)?;
-        let section = bytes.get(layout.sections.buckets.clone()).unwrap_or_default();
+impl ParsedHeader {
+    /// Reads the header and the byte table of a text that takes `len` bytes; checks that length, but
+    /// not the directories. The caller checks the text with [`TextView::check`], or queries find
+    /// damage when they meet it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], or [`Error::Unsupported`] if a newer version wrote it.
+    pub fn read(bytes: impl TextBytes, len: u64) -> Result<Self> {
+        let layout = TextLayout::parse(bytes, len)?;
+        let section = bytes.part(layout.sections.buckets.clone());
         let buckets = Buckets::of_words(section, layout.rows())?;
         Ok(Self { layout, buckets })
     }
 
-    /// Returns the queries on `bytes`, from which this header was parsed.
+    /// Reads the header of a text in memory.
+    pub(crate) fn of(bytes: &[u8]) -> Result<Self> {
+        Self::read(bytes, bytes.len() as u64)
+    }
+
+    /// Returns the number of bytes of the text.
+    pub fn text_len(&self) -> u64 {
+        self.layout.header.len
+    }
+
+    /// Returns the queries on `bytes`, from which this header was read.
     #[inline]
-    pub(crate) fn view<'a>(&'a self, bytes: &'a [u8]) -> TextView<'a> {
+    pub fn view<B: TextBytes>(&self, bytes: B) -> TextView<'_, B> {
         let layout = &self.layout;
-        let section = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+        let section = |range: &Range<usize>| bytes.part(range.clone());
         TextView {
             parsed: self,
             marks: Marks {
@@ -79,13 +95,12 @@ impl Parsed {
     }
 }
 
-impl<'a> TextView<'a> {
-    pub(crate) fn len(&self) -> u64 {
-        self.parsed.layout.header.len
-    }
-
-    /// Returns an error unless the directories ascend.
-    pub(crate) fn check(&self) -> Result<()> {
+impl<'a, B: TextBytes> TextView<'a, B> {
+    /// Checks that the directories ascend.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn check(&self) -> Result<()> {
         let layout = &self.parsed.layout;
         self.marks
             .check(layout.rows(), samples(layout.header.len, layout.header.options.sa_rate))?;
@@ -94,17 +109,15 @@ impl<'a> TextView<'a> {
 
     /// Appends up to `len` bytes from `offset` on, fewer at the end of the text.
     pub(crate) fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        let range = offset..offset.saturating_add(len as u64);
-        self.extract_all(std::iter::once(&range), out)
+        self.extract_all(&[offset..offset.saturating_add(len as u64)], out)
     }
 
     /// Appends the bytes of ranges, one after another, fewer where the text ends.
-    pub(crate) fn extract_all<'r>(
-        &self,
-        ranges: impl Iterator<Item = &'r Range<u64>> + Clone,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let ranges = ranges.map(|range| range.start..range.end.min(self.len()));
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::OutOfMemory`]; `out` is unchanged then.
+    pub fn extract_all(&self, ranges: &[Range<u64>], out: &mut Vec<u8>) -> Result<()> {
+        let ranges = ranges.iter().map(|range| range.start..range.end.min(self.parsed.text_len()));
         let ranges = ranges.filter(|range| range.start < range.end);
         let before = out.len();
         let count: u64 = ranges.clone().map(|range| range.end - range.start).sum();
@@ -184,6 +197,28 @@ impl<'a> TextView<'a> {
         bits::get(self.sampled_rows, sample * u64::from(layout.widths.row), layout.widths.row)
             .filter(|row| *row < layout.rows())
             .ok_or(Error::corrupt("a sampled suffix is no row"))
+    }
+
+    /// Counts the occurrences of `pattern`, which may overlap.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn count(&self, pattern: &[u8]) -> Result<u64> {
+        let rows = self.rows(pattern)?;
+        Ok(rows.end - rows.start)
+    }
+
+    /// Returns the offsets of `pattern`, ascending.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::OutOfMemory`].
+    pub fn search(&self, pattern: &[u8]) -> Result<Vec<u64>> {
+        let rows = self.rows(pattern)?;
+        let mut found = Vec::new();
+        reserve(&mut found, usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX))?;
+        self.locate_all(rows, |position| found.push(position))?;
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// Returns the rows of the suffixes that begin with `pattern`; for the empty pattern, all rows
@@ -279,7 +314,7 @@ impl<'a> TextView<'a> {
     }
 
     /// Returns the text positions of rows, in the order of the rows.
-    pub(crate) fn positions(self, rows: Range<u64>) -> Positions<'a> {
+    pub(crate) fn positions(self, rows: Range<u64>) -> Positions<'a, B> {
         Positions { view: self, rows }
     }
 }
@@ -289,12 +324,12 @@ impl<'a> TextView<'a> {
 /// Each offset is found when it is asked for, so a caller that stops early pays for no further
 /// ones.
 #[derive(Clone, Debug)]
-pub struct Positions<'a> {
-    view: TextView<'a>,
+pub struct Positions<'a, B> {
+    view: TextView<'a, B>,
     rows: Range<u64>,
 }
 
-impl Iterator for Positions<'_> {
+impl<B: TextBytes> Iterator for Positions<'_, B> {
     type Item = Result<u64>;
 
     fn next(&mut self) -> Option<Result<u64>> {
@@ -310,4 +345,4 @@ impl Iterator for Positions<'_> {
     }
 }
 
-impl std::iter::FusedIterator for Positions<'_> {}
+impl<B: TextBytes> std::iter::FusedIterator for Positions<'_, B> {}

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::elias_fano::EliasFano;
 use super::super::packed::Packed;
 use super::form::Form;
-use crate::compressed_text::TextExtent;
+use crate::compressed_text::{CompressedText, TextExtent};
 
 /// Directory of a file in the flat layout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,13 @@ pub(crate) struct FlatDirectory {
     /// Properties by name, which is their order in the lists.
     pub(super) properties: Vec<FlatProperty>,
     pub(super) groups: Vec<FlatGroup>,
+}
+
+impl FlatDirectory {
+    /// Bytes that stay in memory when the file is on disk.
+    pub(crate) fn resident(&self) -> u64 {
+        self.groups.len() as u64 * CompressedText::BYTES
+    }
 }
 
 /// A property in the lists.

@@ -8,6 +8,7 @@
 //! directory within the block.
 
 use super::block::PointerBlock;
+use crate::TextBytes;
 use crate::bits::{self, WIDEST};
 
 /// Bits of the width.
@@ -20,7 +21,7 @@ fn longest(count: u64) -> u64 {
 
 /// See [`NextPointers::distance`](super::NextPointers).
 #[inline]
-pub(super) fn distance(block: PointerBlock<'_>, behind: u64) -> Option<u64> {
+pub(super) fn distance(block: PointerBlock<impl TextBytes>, behind: u64) -> Option<u64> {
     let width = width(block)?;
     let low_at = block.at + u64::from(HEADER);
     let high_at = low_at + block.count * u64::from(width);
@@ -31,7 +32,7 @@ pub(super) fn distance(block: PointerBlock<'_>, behind: u64) -> Option<u64> {
 }
 
 /// See [`NextPointers::reach`](super::NextPointers).
-pub(super) fn reach(block: PointerBlock<'_>, target: u64) -> Option<u64> {
+pub(super) fn reach(block: PointerBlock<impl TextBytes>, target: u64) -> Option<u64> {
     let (mut low, mut high) = (1, block.count + 1);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -41,7 +42,7 @@ pub(super) fn reach(block: PointerBlock<'_>, target: u64) -> Option<u64> {
 }
 
 #[inline]
-fn width(block: PointerBlock<'_>) -> Option<u32> {
+fn width(block: PointerBlock<impl TextBytes>) -> Option<u32> {
     // the width must be less than the bits of a word, since the high part is shifted by it
     let width = bits::get(block.body, block.at, HEADER)? as u32;
     (width < WIDEST - 16).then_some(width)
@@ -50,7 +51,7 @@ fn width(block: PointerBlock<'_>) -> Option<u32> {
 /// Number of bits before the one bit that has `rank` ones before it, counted from bit `from`;
 /// `None` if it is not among the first `most` bits.
 #[inline]
-fn select(body: &[u8], from: u64, rank: u64, most: u64) -> Option<u64> {
+fn select(body: impl TextBytes, from: u64, rank: u64, most: u64) -> Option<u64> {
     let mut left = rank as u32;
     let mut at = 0;
     while at < most {

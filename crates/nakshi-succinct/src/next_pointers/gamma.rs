@@ -7,6 +7,7 @@
 //! follows, unless the block ends with the run.
 
 use super::block::PointerBlock;
+use crate::TextBytes;
 use crate::bits::{self, WIDEST};
 
 /// Most ones that one read of a word yields; a word read at any bit has one more bit.
@@ -15,15 +16,15 @@ const MOST_ONES: u32 = WIDEST - 1;
 const MOST_ZEROS: u32 = 31;
 
 /// Reads a block from its start.
-pub(super) struct GapReader<'a, const RUNS: bool> {
-    body: &'a [u8],
+pub(super) struct GapReader<B, const RUNS: bool> {
+    body: B,
     at: u64,
     count: u64,
 }
 
-impl<'a, const RUNS: bool> GapReader<'a, RUNS> {
+impl<B: TextBytes, const RUNS: bool> GapReader<B, RUNS> {
     #[inline]
-    pub(super) fn new(block: PointerBlock<'a>) -> Self {
+    pub(super) fn new(block: PointerBlock<B>) -> Self {
         Self { body: block.body, at: block.at, count: block.count }
     }
 

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::bits;
 use crate::layout::{GROUP, TextLayout};
-use crate::{Error, Psi, Result};
+use crate::{Error, Psi, Result, TextBytes};
 
 mod block;
 mod elias_fano;
@@ -32,13 +32,13 @@ const WRONG: Error = Error::corrupt("its next pointers do not decode");
 
 /// Next pointers, on the bytes of a compressed text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NextPointers<'a> {
+pub(crate) struct NextPointers<'a, B> {
     pub(crate) layout: &'a TextLayout,
-    pub(crate) body: &'a [u8],
-    pub(crate) directory: &'a [u8],
+    pub(crate) body: B,
+    pub(crate) directory: B,
 }
 
-impl<'a> NextPointers<'a> {
+impl<B: TextBytes> NextPointers<'_, B> {
     /// Returns the next pointer of `row`, which is always a row.
     #[inline]
     pub(crate) fn get(&self, row: u64) -> Result<u64> {
@@ -105,7 +105,7 @@ impl<'a> NextPointers<'a> {
 
     /// The first pointer and the code of a block.
     #[inline]
-    fn block(&self, number: u64) -> Result<(u64, PointerBlock<'a>)> {
+    fn block(&self, number: u64) -> Result<(u64, PointerBlock<B>)> {
         let at = self.begin(number)?;
         let first = bits::get(self.body, at, self.layout.widths.row).ok_or(WRONG)?;
         let size = u64::from(self.layout.header.options.psi_block);
@@ -147,24 +147,24 @@ impl<'a> NextPointers<'a> {
 
     /// The distance of the pointer `behind` rows behind a block's first one from that pointer.
     #[inline]
-    fn distance(&self, block: PointerBlock<'_>, behind: u64) -> Option<u64> {
+    fn distance(&self, block: PointerBlock<B>, behind: u64) -> Option<u64> {
         if behind == 0 {
             return Some(0);
         }
         match self.layout.header.options.psi {
-            Psi::EliasGamma => gamma::GapReader::<false>::new(block).distance(behind),
+            Psi::EliasGamma => gamma::GapReader::<_, false>::new(block).distance(behind),
             Psi::EliasFano => elias_fano::distance(block, behind),
-            Psi::Runs => gamma::GapReader::<true>::new(block).distance(behind),
+            Psi::Runs => gamma::GapReader::<_, true>::new(block).distance(behind),
         }
     }
 
     /// The number of rows behind a block's first one at which a pointer's distance is at least
     /// `distance` > 0; one more than there are if none is.
-    fn reach(&self, block: PointerBlock<'_>, distance: u64) -> Option<u64> {
+    fn reach(&self, block: PointerBlock<B>, distance: u64) -> Option<u64> {
         match self.layout.header.options.psi {
-            Psi::EliasGamma => gamma::GapReader::<false>::new(block).reach(distance),
+            Psi::EliasGamma => gamma::GapReader::<_, false>::new(block).reach(distance),
             Psi::EliasFano => elias_fano::reach(block, distance),
-            Psi::Runs => gamma::GapReader::<true>::new(block).reach(distance),
+            Psi::Runs => gamma::GapReader::<_, true>::new(block).reach(distance),
         }
     }
 
@@ -206,8 +206,8 @@ mod tests {
         gaps: &[u64],
         from: u64,
         encode: impl FnOnce(&[u64], &mut dyn FnMut(u64, u32)),
-        distance: impl Fn(PointerBlock<'_>, u64) -> Option<u64>,
-        reach: impl Fn(PointerBlock<'_>, u64) -> Option<u64>,
+        distance: impl Fn(PointerBlock<&[u8]>, u64) -> Option<u64>,
+        reach: impl Fn(PointerBlock<&[u8]>, u64) -> Option<u64>,
     ) {
         let mut body = vec![0; gaps.len() * 8 + 100];
         let mut at = from;
@@ -216,7 +216,7 @@ mod tests {
             at += u64::from(width);
         });
         body.truncate((at.div_ceil(8) + bits::SLACK) as usize);
-        let block = PointerBlock { body: &body, at: from, count: gaps.len() as u64 };
+        let block = PointerBlock { body: body.as_slice(), at: from, count: gaps.len() as u64 };
         let mut sum = 0;
         for (behind, gap) in (1..).zip(gaps) {
             assert_eq!(reach(block, sum + 1), Some(behind), "one more than {} gaps", behind - 1);
@@ -234,11 +234,11 @@ mod tests {
         #[test]
         fn every_code_leads_where_its_gaps_do(gaps in gaps(), from in 0..64u64) {
             check(&gaps, from, |gaps, emit| gamma::encode::<false>(gaps, emit),
-                |block, behind| gamma::GapReader::<false>::new(block).distance(behind),
-                |block, distance| gamma::GapReader::<false>::new(block).reach(distance));
+                |block, behind| gamma::GapReader::<_, false>::new(block).distance(behind),
+                |block, distance| gamma::GapReader::<_, false>::new(block).reach(distance));
             check(&gaps, from, |gaps, emit| gamma::encode::<true>(gaps, emit),
-                |block, behind| gamma::GapReader::<true>::new(block).distance(behind),
-                |block, distance| gamma::GapReader::<true>::new(block).reach(distance));
+                |block, behind| gamma::GapReader::<_, true>::new(block).distance(behind),
+                |block, distance| gamma::GapReader::<_, true>::new(block).reach(distance));
             check(&gaps, from, |gaps, emit| elias_fano::encode(gaps, emit),
                 elias_fano::distance, elias_fano::reach);
         }
