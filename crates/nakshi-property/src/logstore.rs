@@ -143,8 +143,10 @@ impl LogStore {
         self.named
     }
 
+    #[inline]
     pub(super) fn node(&self, v: VertexId) -> Option<&NodeChange> {
-        self.nodes.get(&v)
+        // Most stores are read more often than they are changed.
+        if self.nodes.is_empty() { None } else { self.nodes.get(&v) }
     }
 
     pub(super) fn set_node(&mut self, v: VertexId, change: NodeChange) {
@@ -203,8 +205,8 @@ impl LogStore {
         self.ids.insert_mut(id, v);
     }
 
+    #[inline]
     pub(super) fn record(&self, node: VertexId, ty: u64) -> Option<&RecordChange> {
-        // Most stores are read more often than they are changed.
         if self.records.is_empty() { None } else { self.records.get(&(node, ty)) }
     }
 

@@ -244,6 +244,7 @@ impl GraphState {
 
     /// The number of the first layer whose edges of a node are not deleted by a newer one, and whether
     /// that holds for those of the files too.
+    #[inline]
     pub(super) fn edges_from(&self, v: VertexId) -> (usize, bool) {
         if self.log.node(v).is_some_and(|change| change.cut) {
             return (self.layers.len(), false);
@@ -271,6 +272,7 @@ impl GraphState {
 
     /// Positions of the edges of a record in a layer that are deleted: rows of `deleted`, and what the
     /// logs behind the first `layers` layers delete.
+    #[inline]
     fn hidden(
         &self,
         (layer, layers): (LayerId, usize),
@@ -297,6 +299,7 @@ impl GraphState {
     }
 
     /// The part of a record in the files.
+    #[inline]
     fn filed_part(&self, v: VertexId, ty: u64, shard: usize, rows: Range<u64>) -> RecordPart {
         let deleted = self.deleted.get(shard).map(|set| (set.as_ref(), &rows));
         let hidden = self.hidden((FILES, 0), (v, ty), deleted);
