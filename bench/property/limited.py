@@ -67,6 +67,9 @@ def section(study: Study) -> None:
     )
     loaded = ours.imported(chosen, files)
     systems = {"Nakshi": (on_nakshi(chosen, loaded), loaded.size)}
+    if chosen.limited_zipg:
+        text = ours.imported(chosen, files, "zipg")
+        systems["Nakshi, layout zipg"] = (on_nakshi(chosen, text), text.size)
     if chosen.neo4j:
         rival = EmbeddedNeo4j(chosen, loaded.store)
         systems[rival.title] = (on_neo4j(rival), rival.size)

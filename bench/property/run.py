@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--ladybug", action="store_true", help="and on LadybugDB")
     parser.add_argument("--limited-scale", type=int, default=19, help="of limited; default: 19")
     parser.add_argument("--limited-edge-factor", type=int, default=18, help="default: 18")
+    parser.add_argument("--limited-zipg", action="store_true", help="and in the layout zipg")
     parser.add_argument("--fractions", default="0.5", help="of the text, as memory; default: 0.5")
     Study(study.options(parser)).measure(PARTS)
 

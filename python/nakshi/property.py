@@ -342,8 +342,8 @@ class Writable(Queries, Changes):
             memory: memory cap for the files. If they fit, or without a cap, they are loaded as they
                 are, compressed; otherwise they are read on demand through a cache of the remaining
                 memory. A sixteenth, at most 64 MiB, is for a writer's lookups of edges by
-                destination. Changes in the log, until :meth:`compact` moves them into the files,
-                take memory in addition; the log itself is read a mebibyte at a time.
+                destination, and another for changes: a full log is frozen into a fragment on disk
+                (:meth:`freeze`).
             progress: as for algorithms.
 
         Raises:

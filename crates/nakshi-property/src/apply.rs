@@ -483,15 +483,14 @@ impl GraphState {
 
     /// The edges of a source, type and destination that are not deleted, oldest layer first.
     fn edges_between(&self, key: EdgeKey, lookups: &mut Lookups) -> Result<Vec<FoundEdge>> {
-        let (source, ty, _) = key;
         let mut found = Vec::new();
-        for part in self.record(source, ty)?.iter() {
+        for part in self.parts_with(key)?.iter() {
             match &part.place {
                 PartPlace::Files(rows) => {
                     if rows.is_empty() {
                         continue;
                     }
-                    let file = &self.base.shard_of(source)?.edges.rows;
+                    let file = &self.base.shard_of(key.0)?.edges.rows;
                     for position in lookups.positions(key, part, file)? {
                         found.push(self.filed_edge(
                             FILES,

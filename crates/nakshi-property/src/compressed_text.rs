@@ -142,7 +142,8 @@ impl CompressedText {
     /// Replaces the contents of `out` by the `len` bytes from `from` on.
     pub(crate) fn read(&self, from: u64, len: u64, out: &mut Vec<u8>) -> Result<()> {
         // A length that wraps becomes a range that ends before it begins, which is refused.
-        self.read_all(&[from..from.wrapping_add(len)], out)
+        let range = from..from.wrapping_add(len);
+        self.read_all(std::slice::from_ref(&range), out)
     }
 
     /// Replaces the contents of `out` by the bytes of `ranges`, one after another.

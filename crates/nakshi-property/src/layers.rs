@@ -7,7 +7,7 @@ use nakshi_store::{ExternalId, Result, VertexId};
 
 use super::condition::Predicate;
 use super::fragment::Fragment;
-use super::logstore::{LayerId, LogStore};
+use super::logstore::{EdgeKey, LayerId, LogStore};
 use super::row_set::RowSet;
 
 /// Layer 0: the files of the last compaction.
@@ -53,6 +53,14 @@ impl Layer {
         match &self.changes {
             LayerChanges::Log(log) => log.records(v).next().is_some(),
             LayerChanges::Fragment(fragment, _) => fragment.sources().contains(v.into()),
+        }
+    }
+
+    /// Returns false if the layer is a fragment that adds no edge of a source, type and destination.
+    pub(super) fn may_have_edge(&self, of: EdgeKey) -> bool {
+        match &self.changes {
+            LayerChanges::Log(_) => true,
+            LayerChanges::Fragment(fragment, _) => fragment.may_have_edge(of),
         }
     }
 

@@ -66,6 +66,7 @@ mod group_commit;
 mod import;
 mod incoming;
 mod instant;
+mod key_filter;
 mod layers;
 mod log;
 mod logstore;

@@ -44,6 +44,9 @@ const FULL: u64 = 2;
 /// How long the next attempt waits after one that failed.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// How much nicer than the process the thread in the background is.
+const TENDING_NICE: i32 = 5;
+
 /// The format of a store with fragments.
 const FRAGMENTS_FORMAT: u32 = 4;
 
@@ -80,6 +83,8 @@ impl PropertyStore {
             return;
         }
         let work = move || {
+            // Reads and commits come first. A system that refuses runs this thread as the others.
+            let _ = rustix::process::nice(TENDING_NICE);
             let tending = Tending(store);
             let store = &tending.0;
             loop {

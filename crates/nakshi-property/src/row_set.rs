@@ -16,6 +16,8 @@ const CHUNK: u64 = 1 << 16;
 const DENSE: usize = 4096;
 /// Words of a bitmap.
 const WORDS: usize = 1024;
+/// Words of a block, whose rank is kept.
+const BLOCK: usize = 8;
 
 /// A set of numbers.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +37,74 @@ struct Chunk {
 #[derive(Clone, Debug)]
 enum Low {
     List(Arc<Vec<u16>>),
-    Bits(Arc<[u64; WORDS]>, u32),
+    Bits(Arc<Bitmap>),
+}
+
+#[derive(Debug)]
+struct Bitmap {
+    words: [u64; WORDS],
+    /// How many numbers are in the blocks before each block.
+    before: [u16; WORDS / BLOCK],
+    /// Number of numbers.
+    len: u32,
+}
+
+impl Bitmap {
+    fn new(words: [u64; WORDS]) -> Arc<Self> {
+        let (mut before, mut len) = ([0; WORDS / BLOCK], 0);
+        for (block, rank) in words.chunks(BLOCK).zip(&mut before) {
+            // At most 65,024 in all blocks but the last.
+            *rank = len as u16;
+            len += ones(block);
+        }
+        Arc::new(Bitmap { words, before, len })
+    }
+
+    fn contains(&self, low: u16) -> bool {
+        self.words.get(usize::from(low >> 6)).is_some_and(|word| word >> (low & 63) & 1 == 1)
+    }
+
+    /// How many numbers are below `low`.
+    fn below(&self, low: u16) -> u32 {
+        let (whole, rest) = (usize::from(low >> 6), low & 63);
+        let block = whole / BLOCK;
+        let before = self.before.get(block).map_or(0, |rank| u32::from(*rank));
+        let full = self.words.get(block * BLOCK..whole).unwrap_or_default();
+        let part = self.words.get(whole).map_or(0, |word| word & ((1 << rest) - 1));
+        before + ones(full) + part.count_ones()
+    }
+
+    /// The `i`-th number.
+    fn select(&self, i: u32) -> Option<u16> {
+        let block = self.before.partition_point(|rank| u32::from(*rank) <= i).checked_sub(1)?;
+        let mut left = i - u32::from(*self.before.get(block)?);
+        for number in block * BLOCK..(block + 1) * BLOCK {
+            let mut word = *self.words.get(number)?;
+            let ones = word.count_ones();
+            if left < ones {
+                (0..left).for_each(|_| word &= word.wrapping_sub(1));
+                // A bitmap has 65,536 bits.
+                return Some((number << 6) as u16 | word.trailing_zeros() as u16);
+            }
+            left -= ones;
+        }
+        None
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u16> {
+        (0_u16..).zip(&self.words).flat_map(|(number, word)| {
+            let mut word = *word;
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as u16)?;
+                word &= word - 1;
+                Some(number << 6 | bit)
+            })
+        })
+    }
+}
+
+fn ones(words: &[u64]) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
 }
 
 impl Low {
@@ -50,23 +119,20 @@ impl Low {
                 *word |= 1 << (low & 63);
             }
         }
-        // At most 65,536.
-        Low::Bits(Arc::new(bits), list.len() as u32)
+        Low::Bits(Bitmap::new(bits))
     }
 
     fn len(&self) -> u64 {
         match self {
             Low::List(list) => list.len() as u64,
-            Low::Bits(_, count) => u64::from(*count),
+            Low::Bits(bits) => u64::from(bits.len),
         }
     }
 
     fn contains(&self, low: u16) -> bool {
         match self {
             Low::List(list) => list.binary_search(&low).is_ok(),
-            Low::Bits(bits, _) => {
-                bits.get(usize::from(low >> 6)).is_some_and(|word| word >> (low & 63) & 1 == 1)
-            }
+            Low::Bits(bits) => bits.contains(low),
         }
     }
 
@@ -74,13 +140,7 @@ impl Low {
     fn below(&self, low: u16) -> u64 {
         match self {
             Low::List(list) => list.partition_point(|other| *other < low) as u64,
-            Low::Bits(bits, _) => {
-                let (whole, rest) = (usize::from(low >> 6), low & 63);
-                let full = bits.get(..whole).unwrap_or_default();
-                let full: u32 = full.iter().map(|word| word.count_ones()).sum();
-                let part = bits.get(whole).map_or(0, |word| word & ((1 << rest) - 1));
-                u64::from(full + part.count_ones())
-            }
+            Low::Bits(bits) => u64::from(bits.below(low)),
         }
     }
 
@@ -88,36 +148,14 @@ impl Low {
     fn select(&self, i: u64) -> Option<u16> {
         match self {
             Low::List(list) => list.get(usize::try_from(i).ok()?).copied(),
-            Low::Bits(bits, _) => {
-                let mut left = i;
-                for (number, word) in (0_u16..).zip(bits.iter()) {
-                    let ones = u64::from(word.count_ones());
-                    if left < ones {
-                        let mut word = *word;
-                        (0..left).for_each(|_| word &= word.wrapping_sub(1));
-                        return Some(number << 6 | word.trailing_zeros() as u16);
-                    }
-                    left -= ones;
-                }
-                None
-            }
+            Low::Bits(bits) => bits.select(u32::try_from(i).ok()?),
         }
     }
 
     fn list(&self) -> Vec<u16> {
         match self {
             Low::List(list) => list.to_vec(),
-            Low::Bits(bits, _) => {
-                let mut list = Vec::with_capacity(self.len() as usize);
-                for (number, word) in (0_u16..).zip(bits.iter()) {
-                    let mut word = *word;
-                    while word != 0 {
-                        list.push(number << 6 | word.trailing_zeros() as u16);
-                        word &= word - 1;
-                    }
-                }
-                list
-            }
+            Low::Bits(bits) => bits.iter().collect(),
         }
     }
 }
@@ -240,7 +278,7 @@ impl RowSet {
         let of = |chunk: &Chunk| {
             let low = match &chunk.low {
                 Low::List(list) => 2 * list.len(),
-                Low::Bits(..) => 8 * WORDS,
+                Low::Bits(..) => size_of::<Bitmap>(),
             };
             (size_of::<Chunk>() + low + 40) as u64
         };
@@ -255,7 +293,9 @@ impl RowSet {
             varint::put(out, chunk.low.len());
             match &chunk.low {
                 Low::List(list) => list.iter().for_each(|low| out.extend(low.to_le_bytes())),
-                Low::Bits(bits, _) => bits.iter().for_each(|word| out.extend(word.to_le_bytes())),
+                Low::Bits(bits) => {
+                    bits.words.iter().for_each(|word| out.extend(word.to_le_bytes()));
+                }
             }
         }
     }
@@ -276,8 +316,8 @@ impl RowSet {
                 let mut bits = [0; WORDS];
                 let words = own.as_chunks().0;
                 bits.iter_mut().zip(words).for_each(|(to, word)| *to = u64::from_le_bytes(*word));
-                let ones: u32 = bits.iter().map(|word| word.count_ones()).sum();
-                (u64::from(ones) == count).then(|| Low::Bits(Arc::new(bits), ones))?
+                let bits = Bitmap::new(bits);
+                (u64::from(bits.len) == count).then_some(Low::Bits(bits))?
             };
             if set.chunks.last().is_some_and(|last| last.high >= high) || low.len() == 0 {
                 return None;

@@ -12,7 +12,7 @@ use super::conflict::{ReadSet, Subject};
 use super::entry::{FragmentEntry, PropertyEntry};
 use super::fragment::{Fragment, FragmentOpening};
 use super::layers::{FILES, Layer, LayerChanges};
-use super::logstore::{LayerId, LogStore, NodeChange, RecordChange};
+use super::logstore::{EdgeKey, LayerId, LogStore, NodeChange, RecordChange};
 use super::parts::{EdgeLocation, PartPlace, RecordPart, RecordParts};
 use super::row_set::RowSet;
 use super::schema::Schema;
@@ -307,8 +307,12 @@ impl GraphState {
     }
 
     /// The part of a record in a layer; `None` if the layer has none of its edges.
-    fn layer_part(&self, number: usize, v: VertexId, ty: u64) -> Result<Option<RecordPart>> {
-        let Some(layer) = self.layers.get(number) else { return Ok(None) };
+    fn layer_part(
+        &self,
+        number: usize,
+        layer: &Layer,
+        (v, ty): (VertexId, u64),
+    ) -> Result<Option<RecordPart>> {
         Ok(match &layer.changes {
             LayerChanges::Log(log) => {
                 let change = log.record(v, ty).filter(|change| change.edges.len() > 0);
@@ -358,6 +362,23 @@ impl GraphState {
 
     /// As [`GraphState::record`], for a read that is noted by its edge.
     pub(super) fn stored_record(&self, v: VertexId, ty: u64) -> Result<RecordParts> {
+        self.parts_where(v, ty, |_| true)
+    }
+
+    /// The parts of a record that may have an edge to a destination; fragments without it are not read.
+    pub(super) fn parts_with(&self, edge: EdgeKey) -> Result<RecordParts> {
+        let (v, ty, _) = edge;
+        self.note(Subject::Record(v, ty));
+        self.parts_where(v, ty, |layer| layer.may_have_edge(edge))
+    }
+
+    #[inline]
+    fn parts_where(
+        &self,
+        v: VertexId,
+        ty: u64,
+        wanted: impl Fn(&Layer) -> bool,
+    ) -> Result<RecordParts> {
         let mut parts = RecordParts::default();
         let (from, files) = self.edges_from(v);
         if files {
@@ -367,8 +388,10 @@ impl GraphState {
                 parts.first = self.filed_part(v, ty, shard, rows);
             }
         }
-        for number in from..self.layers.len() {
-            parts.rest.extend(self.layer_part(number, v, ty)?);
+        for (number, layer) in self.layers.iter().enumerate().skip(from) {
+            if wanted(layer) {
+                parts.rest.extend(self.layer_part(number, layer, (v, ty))?);
+            }
         }
         parts.rest.extend(self.log.record(v, ty).and_then(Self::log_part));
         Ok(parts)

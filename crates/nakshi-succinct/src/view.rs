@@ -109,7 +109,8 @@ impl<'a, B: TextBytes> TextView<'a, B> {
 
     /// Appends up to `len` bytes from `offset` on, fewer at the end of the text.
     pub(crate) fn extract(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        self.extract_all(&[offset..offset.saturating_add(len as u64)], out)
+        let range = offset..offset.saturating_add(len as u64);
+        self.extract_all(std::slice::from_ref(&range), out)
     }
 
     /// Appends the bytes of ranges, one after another, fewer where the text ends.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use nakshi_store::layout::mix;
 use nakshi_store::{ExternalId, VertexId, varint};
 
 use super::super::elias_fano::EliasFano;
+use super::super::key_filter::KeyFilter;
 use super::super::logstore::LayerId;
 use super::super::packed::Packed;
 use super::super::row_set::{RowSet, number};
@@ -74,6 +76,8 @@ pub(super) struct FragmentSets {
     pub(super) sources: RowSet,
     /// Destinations of each block.
     pub(super) ends: Vec<RowSet>,
+    /// The edges and the new ids, by [`edge_key`] and [`name_key`].
+    pub(super) keys: Option<KeyFilter>,
 }
 
 impl FragmentDirectory {
@@ -83,7 +87,7 @@ impl FragmentDirectory {
         let mut bytes = MAGIC.to_vec();
         varint::put(&mut bytes, json.len() as u64);
         bytes.extend_from_slice(&json);
-        let FragmentSets { nodes, deleted, cut, partial, sources, ends } = sets;
+        let FragmentSets { nodes, deleted, cut, partial, sources, ends, keys } = sets;
         [nodes, deleted, cut, partial, sources].iter().for_each(|set| set.write(&mut bytes));
         ends.iter().for_each(|set| set.write(&mut bytes));
         varint::put(&mut bytes, self.hidden.len() as u64);
@@ -92,6 +96,7 @@ impl FragmentDirectory {
             varint::put(&mut bytes, hidden.shard.into());
             hidden.rows.write(&mut bytes);
         }
+        keys.iter().for_each(|keys| keys.write(&mut bytes));
         Ok(bytes)
     }
 
@@ -119,7 +124,11 @@ impl FragmentDirectory {
             let rows = RowSet::read(&mut rest).ok_or_else(short)?;
             directory.hidden.push(Hidden { layer, shard: shard.ok_or_else(short)?, rows });
         }
-        Ok((directory, FragmentSets { nodes, deleted, cut, partial, sources, ends }))
+        let keys = match rest.is_empty() {
+            true => None,
+            false => Some(KeyFilter::read(&mut rest).ok_or_else(short)?),
+        };
+        Ok((directory, FragmentSets { nodes, deleted, cut, partial, sources, ends, keys }))
     }
 }
 
@@ -132,6 +141,18 @@ pub(super) fn name_of(id: &ExternalId) -> (u32, Vec<u8>) {
         ExternalId::Text(id) => (3, id.clone().into_bytes()),
         ExternalId::Bytes(id) => (4, id.clone()),
     }
+}
+
+/// The hash of an edge in the filter of keys.
+pub(super) fn edge_key((source, ty, end): (VertexId, u64, VertexId)) -> u64 {
+    mix(mix(u64::from(source) << 32 | u64::from(end)).wrapping_add(ty))
+}
+
+/// The hash of a new id in the filter of keys, by its [`name_of`]: FNV-1a, mixed.
+pub(super) fn name_key(kind: u32, bytes: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(kind);
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    mix(bytes.iter().fold(start, step))
 }
 
 /// The inverse of [`name_of`].

@@ -34,7 +34,11 @@ pub(in super::super) fn merge(
     files: FragmentFiles<'_>,
     step: &mut dyn FnMut() -> Result<()>,
 ) -> Result<(FragmentEntry, u32)> {
-    let mut writer = FragmentWriter::new(files)?;
+    let keys = inputs.iter().map(|input| {
+        let entry = input.fragment.entry();
+        entry.added + entry.named
+    });
+    let mut writer = FragmentWriter::new(files, keys.sum())?;
     merge_nodes(inputs, &mut writer, step)?;
     merge_names(inputs, &mut writer)?;
     merge_edges(inputs, &mut writer, step)?;

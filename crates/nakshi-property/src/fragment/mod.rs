@@ -19,13 +19,14 @@ use nakshi_store::{Error, ExternalId, FileEntry, Result, Store, VertexId};
 use super::blob::Blob;
 use super::condition::{Condition, Predicate};
 use super::entry::FragmentEntry;
-use super::logstore::LayerId;
+use super::key_filter::KeyFilter;
+use super::logstore::{EdgeKey, LayerId};
 use super::room::{MemoryRoom, TakenRoom};
 use super::row_set::RowSet;
 use super::segment::{SegmentEdges, SegmentRows};
 use super::value::{PropertyType, Scalar, Value};
 
-use directory::{EndBlock, FragmentDirectory, Hidden};
+use directory::{EndBlock, FragmentDirectory, Hidden, edge_key, name_key};
 pub(super) use merge::{MergeInput, merge, moved};
 pub(super) use writer::{FragmentFiles, freeze};
 
@@ -50,6 +51,8 @@ pub(super) struct Fragment {
     sources: RowSet,
     edges: Option<FragmentEdges>,
     hidden: Vec<Hidden>,
+    /// The edges and the new ids; `None` if the fragment was written without a filter.
+    keys: Option<KeyFilter>,
     /// Bytes of memory.
     memory: u64,
     /// Room for the files, if they are in memory under a cap.
@@ -123,9 +126,10 @@ impl Fragment {
         let of_sets: u64 = of_sets.iter().map(|set| set.bytes()).sum();
         let of_edges = edges.iter().flat_map(|edges| &edges.ends).map(|(set, _)| set.bytes());
         let of_edges: u64 = of_edges.sum();
+        let of_keys = sets.keys.as_ref().map_or(0, KeyFilter::bytes);
         let files = if cache.is_none() { entry.bytes() } else { 0 };
         Ok(Fragment {
-            memory: of_sets + of_edges + files,
+            memory: of_sets + of_edges + of_keys + files,
             entry: entry.clone(),
             nodes: sets.nodes,
             deleted: sets.deleted,
@@ -137,6 +141,7 @@ impl Fragment {
             sources: sets.sources,
             edges,
             hidden: directory.hidden,
+            keys: sets.keys,
             _taken: taken,
         })
     }
@@ -236,6 +241,9 @@ impl Fragment {
     pub(super) fn number(&self, id: &ExternalId) -> Result<Option<VertexId>> {
         let Some(names) = &self.names else { return Ok(None) };
         let (kind, bytes) = directory::name_of(id);
+        if !self.may_have(name_key(kind, &bytes)) {
+            return Ok(None);
+        }
         let ty = PropertyType::of(Scalar::Bytes);
         let wanted = Condition::Is(Value::Bytes(bytes)).predicate(ty)?;
         let found = names.find(&[(kind, wanted)])?;
@@ -295,11 +303,17 @@ impl Fragment {
         Ok(found)
     }
 
+    fn may_have(&self, key: u64) -> bool {
+        self.keys.as_ref().is_none_or(|keys| keys.may_have(key))
+    }
+
+    /// Returns false if the fragment adds no edge of a source, type and destination.
+    pub(super) fn may_have_edge(&self, of: EdgeKey) -> bool {
+        self.may_have(edge_key(of))
+    }
+
     /// Positions, in the record of a source and a type, of the edges that lead to a node.
-    pub(super) fn positions(
-        &self,
-        (source, ty, end): (VertexId, u64, VertexId),
-    ) -> Result<Vec<u64>> {
+    pub(super) fn positions(&self, (source, ty, end): EdgeKey) -> Result<Vec<u64>> {
         let range = self.record(source, ty)?;
         if range.is_empty() {
             return Ok(Vec::new());

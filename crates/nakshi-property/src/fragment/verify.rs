@@ -20,6 +20,12 @@ impl Fragment {
         self.rows.verify(&|node| Ok((node, 0)), &mut told)?;
         if let Some(names) = &self.names {
             names.verify(&|node| Ok((node, 0)), &mut told)?;
+            for v in (self.first..).take(names.len() as usize) {
+                let known = self.name(v)?.map(|id| self.number(&id)).transpose()?;
+                if known.flatten() != Some(v) {
+                    told(format!("the new node {v} is not found by its id"));
+                }
+            }
         }
         for (set, what) in [(&self.nodes, "changed node"), (&self.sources, "source of edges")] {
             if set.get(set.len().saturating_sub(1)).is_some_and(|last| last >= nodes) {
@@ -51,6 +57,9 @@ impl Fragment {
                         told(format!("edge {row} leads to node {end}, which is none"));
                         continue;
                     };
+                    if !self.may_have_edge((source, ty, narrow)) {
+                        told(format!("edge {row} is not in the filter of edges"));
+                    }
                     if !self.rows_to(narrow, Some(&(row..row + 1)))?.contains(&row) {
                         told(format!("edge {row} is not among those that lead to node {end}"));
                     }

@@ -11,6 +11,7 @@ use nakshi_store::{Error, ExternalId, FileEntry, Result, Sink, VertexId};
 
 use super::super::PropertyLayout;
 use super::super::entry::FragmentEntry;
+use super::super::key_filter::KeyFilter;
 use super::super::logstore::{LayerId, LogStore};
 use super::super::packed::{Packed, width_of};
 use super::super::packed_list::AscendingList;
@@ -19,7 +20,9 @@ use super::super::row_set::RowSetBuilder;
 use super::super::schema::encoded_number;
 use super::super::value::ordered_int;
 use super::super::writer::{EdgeWriter, NodeWriter, RowWriter};
-use super::directory::{EndBlock, FragmentDirectory, FragmentSets, Hidden, name_of};
+use super::directory::{
+    EndBlock, FragmentDirectory, FragmentSets, Hidden, edge_key, name_key, name_of,
+};
 
 /// Edges of a block of destinations.
 const END_BLOCK: usize = 1 << 18;
@@ -80,6 +83,7 @@ pub(in super::super) struct FragmentWriter<'f> {
     files: FragmentFiles<'f>,
     directory: FragmentDirectory,
     sets: FragmentSets,
+    keys: KeyFilter,
     /// The changed nodes, the deleted ones, those whose older edges are deleted, and those of whose properties
     /// older layers have some.
     nodes: [RowSetBuilder; 4],
@@ -96,12 +100,14 @@ pub(in super::super) struct FragmentWriter<'f> {
 }
 
 impl<'f> FragmentWriter<'f> {
-    pub(in super::super) fn new(mut files: FragmentFiles<'f>) -> Result<Self> {
+    /// Begins a fragment of at most `keys` new edges and new ids together.
+    pub(in super::super) fn new(mut files: FragmentFiles<'f>, keys: u64) -> Result<Self> {
         let rows = files.rows(RowKind::Nodes, "nodes")?;
         Ok(FragmentWriter {
             files,
             directory: FragmentDirectory::default(),
             sets: FragmentSets::default(),
+            keys: KeyFilter::for_keys(keys),
             nodes: Default::default(),
             node_rows: Some(NodeWriter::new(rows)),
             node_file: None,
@@ -166,6 +172,7 @@ impl<'f> FragmentWriter<'f> {
                 Some(rows) => rows,
                 none => none.insert(NodeWriter::new(self.files.rows(RowKind::Nodes, "names")?)),
             };
+            self.keys.insert(name_key(kind, &name));
             bytes.clear();
             RowValues::put(kind, &name, &mut bytes);
             rows.push(self.names, RowValues(&bytes))?;
@@ -206,6 +213,10 @@ impl<'f> FragmentWriter<'f> {
             end: end.into(),
             values,
         })?;
+        if let Some(source) = self.sources.last() {
+            // Sources are numbers of nodes.
+            self.keys.insert(edge_key((source as VertexId, ty, end)));
+        }
         let many = || Error::Unsupported("2^32 edges in a fragment".into());
         self.ends.push((end, u32::try_from(self.edges).map_err(|_| many())?));
         self.edges += 1;
@@ -223,6 +234,7 @@ impl<'f> FragmentWriter<'f> {
         let added = self.edges;
         let (edges, ends) = self.finish_edges()?;
         self.directory.hidden = hidden;
+        self.sets.keys = Some(self.keys);
         let broken = Error::Internal("the directory of a fragment is no JSON");
         let bytes = self.directory.write(&self.sets).map_err(|_| broken)?;
         let mut sink = self.files.sink("index")?;
@@ -305,7 +317,9 @@ pub(in super::super) fn freeze(
     start_of: &dyn Fn(LayerId, VertexId, u64) -> Result<(u32, u64)>,
     files: FragmentFiles<'_>,
 ) -> Result<(FragmentEntry, u32)> {
-    let mut writer = FragmentWriter::new(files)?;
+    let edges: usize = log.changed_records().map(|(_, change)| change.edges.len()).sum();
+    let keys = edges as u64 + log.names().count() as u64;
+    let mut writer = FragmentWriter::new(files, keys)?;
     let mut nodes: Vec<_> = log.changed_nodes().collect();
     nodes.sort_unstable_by_key(|(v, _)| *v);
     for (v, change) in nodes {
