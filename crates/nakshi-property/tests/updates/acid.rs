@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nakshi_property::{Change, PropertyGraph, PropertyStore, Value};
 
-use super::model::{id, start};
+use super::model::{id, started};
 use super::{Flag, open};
 
 /// Commits of each thread.
@@ -100,9 +100,7 @@ fn run(path: &Path, threads: u32, seed: u64) {
 #[test]
 fn no_anomaly_is_seen() {
     for (seed, threads) in (0..10).zip([2, 2, 4, 4, 8, 8, 16, 16, 32, 32]) {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("g.nakshi");
-        start(&path, &[]);
+        let (_home, path, _) = started(&[]);
         run(&path, threads, seed);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use nakshi_property::{Condition, EdgeData, PropertyGraph, QueryOrder, Value};
 use proptest::prelude::*;
 
-use super::model::{Edge, Model, Properties, id, number};
+use super::model::{Edge, Model, Properties, compare_found_edges, id, number};
 
 fn text(text: &str) -> Value {
     Value::String(text.to_owned())
@@ -123,19 +123,7 @@ pub fn compare_conditions(graph: &PropertyGraph, model: &Model) -> Result<(), Te
             }
         }
         if edge_names.contains(&name) {
-            let found = graph.find_edges(&[(name, condition.clone())]).unwrap();
-            let mut found: Vec<(u32, String, u32)> = found
-                .into_iter()
-                .map(|(source, ty, data)| {
-                    (number(&source), ty.to_owned(), number(&data.destination))
-                })
-                .collect();
-            let edges = model.edges.iter().filter(|edge: &&Edge| fits(&edge.properties));
-            let mut expected: Vec<_> =
-                edges.map(|edge| (edge.source, edge.ty.clone(), edge.target)).collect();
-            found.sort_unstable();
-            expected.sort_unstable();
-            prop_assert_eq!(found, expected, "{} {:?}", name, condition);
+            compare_found_edges(graph, model, (name, condition.clone()), fits)?;
         }
     }
     compare_orders(graph, model)?;

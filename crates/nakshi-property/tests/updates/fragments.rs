@@ -10,7 +10,7 @@ use nakshi_store::import::Hooks;
 use nakshi_store::{Error, OpenOptions};
 
 use super::disk::{failing_twice, faulty, unsynced};
-use super::model::{Model, Properties, changes, compare, id, start};
+use super::model::{Model, Properties, changes, compare, id, start, started};
 use super::{edges, few, open, options, orphans};
 
 /// Copies the store at `from`, which is not open.
@@ -106,9 +106,7 @@ fn fail_everywhere(step: usize, least: u64, fs: impl Fn(u64) -> Arc<dyn WriteFs>
 /// commits are in a fragment.
 #[test]
 fn entries_outlive_the_freezing() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
+    let (_home, path, _) = started(&edges());
     let store = open(&path);
     let cancel = CancelToken::new();
     for step in few() {
@@ -129,9 +127,7 @@ fn entries_outlive_the_freezing() {
 /// A snapshot reads its fragments behind a cache, after a merge and a compaction have removed their files.
 #[test]
 fn a_snapshot_outlives_its_files() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    let mut model = start(&path, &edges());
+    let (_home, path, mut model) = started(&edges());
     let store = PropertyStore::open_with(
         &unsynced(),
         &path,
@@ -166,9 +162,7 @@ fn fragment_files(path: &Path, among: &[String]) -> Vec<String> {
 /// reason; with room on the disk it goes on. Seen red with a log that grows without limit.
 #[test]
 fn a_log_that_cannot_be_frozen_is_refused_in_the_end() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
+    let (_home, path, _) = started(&edges());
     let store = open(&path);
     store.set_log_limit(20_000);
     let node = |v: u32| Change::AppendNode {

@@ -1,6 +1,5 @@
 //! The handle of a store: writers that break, threads that release and compact, cancelled calls.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,29 +8,20 @@ use nakshi_io::CancelToken;
 use nakshi_property::{Change, PropertyStore, Value, check};
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, OpenOptions};
-use tempfile::TempDir;
 
 use super::disk::panics;
-use super::model::{Properties, Step, changes, id, start};
+use super::model::{Properties, Step, changes, id, started};
 use super::{edges, open, options};
 
 fn append(v: u32) -> Change {
     Change::AppendNode { id: id(v), properties: Vec::new() }
 }
 
-/// A store of some edges in a folder that is removed with the first result.
-fn started() -> (TempDir, PathBuf) {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
-    (home, path)
-}
-
 /// A thread that panics while it writes leaves no other thread waiting. Seen red without the guard:
 /// the others wait for ever.
 #[test]
 fn a_panic_while_writing_wakes_all_who_wait() {
-    let (_home, path) = started();
+    let (_home, path, _) = started(&edges());
     let armed = Arc::new(AtomicBool::new(false));
     let store = PropertyStore::open_with(&panics(&armed), &path, &OpenOptions::default()).unwrap();
     store.commit(&[append(20)]).unwrap();
@@ -68,7 +58,7 @@ fn a_panic_while_writing_wakes_all_who_wait() {
 /// Seen red with the lock kept, and with the commits of the writer made a second time.
 #[test]
 fn a_writer_that_lets_go_may_write_again() {
-    let (_home, path) = started();
+    let (_home, path, _) = started(&edges());
     let (one, two) = (open(&path), open(&path));
     for i in 0..3 {
         let writer = if i % 2 == 0 { &one } else { &two };
@@ -87,7 +77,7 @@ fn a_writer_that_lets_go_may_write_again() {
 /// compactions at once: one removes the files of the other.
 #[test]
 fn threads_share_a_handle() {
-    let (_home, path) = started();
+    let (_home, path, _) = started(&edges());
     let store = open(&path);
     let before = store.snapshot().num_nodes();
     std::thread::scope(|scope| {
@@ -125,7 +115,7 @@ fn threads_share_a_handle() {
 /// it was.
 #[test]
 fn many_changes_come_one_by_one() {
-    let (_home, path) = started();
+    let (_home, path, _) = started(&edges());
     let store = open(&path);
     let text = |i: usize| Value::String(format!("{i}").repeat(100_000));
     let update = |i: usize| Change::UpdateNode {
@@ -157,7 +147,7 @@ fn many_changes_come_one_by_one() {
 /// Seen red with the log read without a check of the token.
 #[test]
 fn a_long_log_can_be_interrupted() {
-    let (_home, path) = started();
+    let (_home, path, _) = started(&edges());
     let (store, watcher) = (open(&path), open(&path));
     let update = |i: u32| Change::UpdateNode {
         id: id(i % 8),
@@ -187,7 +177,7 @@ fn a_long_log_can_be_interrupted() {
 /// room for those. Seen red with positions in the record taken for rows of the file.
 #[test]
 fn lookups_are_right_within_any_memory() {
-    let (_home, path) = started();
+    let (_home, path, _) = started(&edges());
     let hub = |target: u32| Change::AppendEdge {
         source: id(3),
         edge_type: "B".into(),

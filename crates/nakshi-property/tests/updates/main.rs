@@ -28,7 +28,7 @@ use nakshi_store::{Error, OpenOptions};
 use proptest::prelude::*;
 
 use disk::{faulty, unsynced};
-use model::{Edge, Properties, Step, changes, compare, edge, id, start, steps};
+use model::{Edge, Properties, Step, changes, compare, edge, id, start, started, steps};
 
 fn open(path: &Path) -> PropertyStore {
     PropertyStore::open_with(&unsynced(), path, &OpenOptions::default()).unwrap()
@@ -83,9 +83,7 @@ fn follow_the_model(
     steps: &[Step],
     limit: Option<u64>,
 ) -> Result<(), TestCaseError> {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    let mut model = start(&path, edges);
+    let (_home, path, mut model) = started(edges);
     let opened = || match limit {
         None => Arc::new(open(&path)),
         Some(limit) => {
@@ -269,9 +267,8 @@ fn orphans(path: &Path) -> Vec<String> {
 /// A log that is cut anywhere is a prefix of the commits; opening it a second time changes nothing.
 #[test]
 fn a_torn_log_is_a_prefix() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    let mut models = vec![start(&path, &edges())];
+    let (_home, path, model) = started(&edges());
+    let mut models = vec![model];
     {
         let store = open(&path);
         for step in few() {
@@ -317,9 +314,7 @@ fn a_log_of_another_store_is_refused() {
 
 #[test]
 fn there_is_one_writer() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
+    let (_home, path, _) = started(&edges());
     let (first, second) = (open(&path), open(&path));
     first.commit(&changes(&Step::Delete(1))).unwrap();
     let error = second.commit(&changes(&Step::Delete(2))).unwrap_err();
@@ -332,9 +327,7 @@ fn there_is_one_writer() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    let model = start(&path, &edges());
+    let (_home, path, model) = started(&edges());
     let store = open(&path);
     let text = |text: &str| Value::String(text.into());
     let node = |v, properties: Vec<(&str, Value)>| Change::AppendNode {
@@ -370,9 +363,7 @@ fn what_cannot_be_is_refused() {
 /// two.
 #[test]
 fn inverse_edges_come_and_go_together() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &[]);
+    let (_home, path, _) = started(&[]);
     let store = open(&path);
     let inverse = |edge_type: &str, inverse: &str| Change::SetInverse {
         edge_type: edge_type.into(),
@@ -410,9 +401,7 @@ fn readers_see_whole_commits_while_the_log_is_frozen() {
 }
 
 fn whole_commits_are_seen(log_limit: u64) {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
+    let (_home, path, _) = started(&edges());
     let store = PropertyStore::open(&path, &OpenOptions::default()).unwrap().shared();
     store.set_log_limit(log_limit);
     let first = store.snapshot();
@@ -493,9 +482,7 @@ impl Drop for Raise<'_> {
 /// commits with it.
 #[test]
 fn a_compaction_during_a_backup_takes_nothing_from_it() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
+    let (home, path, _) = started(&edges());
     let store = Arc::new(open(&path));
     store.commit(&changes(&Step::Append(8, Properties::new()))).unwrap();
     let last = Arc::new(AtomicU64::new(0));
@@ -527,9 +514,7 @@ fn a_compaction_during_a_backup_takes_nothing_from_it() {
 /// and can be written to. Seen red with files copied without the log.
 #[test]
 fn a_backup_is_one_commit() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &edges());
+    let (home, path, _) = started(&edges());
     let store = open(&path);
     let stop = Flag::default();
     let node = |v| Change::AppendNode { id: id(v), properties: Vec::new() };

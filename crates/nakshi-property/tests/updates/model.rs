@@ -1,7 +1,7 @@
 //! Model of a property graph: maps and lists, and the steps that change them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nakshi_property::{
     Change, Condition, EdgeId, LoadOptions, PropertyGraph, PropertyLayout, Table, TableRows, Value,
@@ -10,6 +10,7 @@ use nakshi_property::{
 use nakshi_store::import::Hooks;
 use nakshi_store::{Error, ExternalId};
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 use super::conditions::compare_conditions;
 use super::disk::unsynced;
@@ -399,6 +400,14 @@ pub fn start(path: &Path, edges: &[Edge]) -> Model {
     model
 }
 
+/// As [`start`], with the path of the store, in a folder that is removed with the first result.
+pub fn started(edges: &[Edge]) -> (TempDir, PathBuf, Model) {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("g.nakshi");
+    let model = start(&path, edges);
+    (home, path, model)
+}
+
 pub fn number(id: &ExternalId) -> u32 {
     id.to_string().parse().unwrap()
 }
@@ -456,27 +465,34 @@ pub fn compare(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError
     compare_parts(graph, model)?;
     compare_conditions(graph, model)?;
     if graph.edge_properties().iter().any(|spec| spec.name == "age") {
-        let found = graph.find_edges(&[("age", Value::Int(1).into())]).unwrap();
-        let mut found: Vec<(u32, String, u32)> = found
-            .into_iter()
-            .map(|(source, ty, data)| (number(&source), ty.to_owned(), number(&data.destination)))
-            .collect();
-        let with = |edge: &&Edge| edge.properties.get("age") == Some(&Value::Int(1));
-        let mut expected: Vec<_> = model
-            .edges
-            .iter()
-            .filter(with)
-            .map(|edge| (edge.source, edge.ty.clone(), edge.target))
-            .collect();
-        found.sort_unstable();
-        expected.sort_unstable();
-        prop_assert_eq!(found, expected);
+        let with = |properties: &Properties| properties.get("age") == Some(&Value::Int(1));
+        compare_found_edges(graph, model, ("age", Value::Int(1).into()), with)?;
     }
     Ok(())
 }
 
-/// Compares nodes and edges by a part of their name.
-/// The edges that lead to a node.
+/// Compares the edges that meet a condition with those of the model that fit.
+pub fn compare_found_edges(
+    graph: &PropertyGraph,
+    model: &Model,
+    condition: (&str, Condition),
+    fits: impl Fn(&Properties) -> bool,
+) -> Result<(), TestCaseError> {
+    let found = graph.find_edges(&[condition.clone()]).unwrap();
+    let mut found: Vec<(u32, String, u32)> = found
+        .into_iter()
+        .map(|(source, ty, data)| (number(&source), ty.to_owned(), number(&data.destination)))
+        .collect();
+    let edges = model.edges.iter().filter(|edge| fits(&edge.properties));
+    let mut expected: Vec<_> =
+        edges.map(|edge| (edge.source, edge.ty.clone(), edge.target)).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    prop_assert_eq!(found, expected, "{:?}", condition);
+    Ok(())
+}
+
+/// Compares the edges that lead to a node.
 fn compare_incoming(graph: &PropertyGraph, model: &Model, v: u32) -> Result<(), TestCaseError> {
     let incoming = graph.get_incoming_edges(&id(v), None).unwrap();
     let mut found: Vec<_> = incoming
@@ -495,6 +511,7 @@ fn compare_incoming(graph: &PropertyGraph, model: &Model, v: u32) -> Result<(), 
     Ok(())
 }
 
+/// Compares nodes and edges by a part of their name.
 fn compare_parts(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseError> {
     for part in ["", "a", "ba"] {
         let contains = ("name", Condition::Contains(Value::String(part.to_owned())));
@@ -512,20 +529,7 @@ fn compare_parts(graph: &PropertyGraph, model: &Model) -> Result<(), TestCaseErr
             prop_assert_eq!(found, nodes.map(|(v, _)| *v).collect::<Vec<_>>());
         }
         if graph.edge_properties().iter().any(|spec| spec.name == "name") {
-            let mut found: Vec<(u32, String, u32)> = graph
-                .find_edges(&[contains])
-                .unwrap()
-                .into_iter()
-                .map(|(source, ty, data)| {
-                    (number(&source), ty.to_owned(), number(&data.destination))
-                })
-                .collect();
-            let edges = model.edges.iter().filter(|edge| has(&edge.properties));
-            let mut expected: Vec<_> =
-                edges.map(|edge| (edge.source, edge.ty.clone(), edge.target)).collect();
-            found.sort_unstable();
-            expected.sort_unstable();
-            prop_assert_eq!(found, expected);
+            compare_found_edges(graph, model, contains, has)?;
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use nakshi_store::{Error, ExternalId, Result};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::model::{Edge, Step, change, changes, compare, edge, edge_id, id, start};
+use super::model::{Edge, Step, change, changes, compare, edge, edge_id, id, started};
 use super::open;
 
 const THREADS: u32 = 8;
@@ -114,9 +114,7 @@ proptest! {
         own in prop::collection::vec(change(), 1..4),
         others in prop::collection::vec(change(), 0..3),
     ) {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("g.nakshi");
-        let mut model = start(&path, &edges);
+        let (_home, path, mut model) = started(&edges);
         let store = shared(&path);
         for step in &before {
             if model.apply(step).is_some() {
@@ -163,9 +161,7 @@ proptest! {
         own in prop::collection::vec(change(), 1..12),
         commits in any::<bool>(),
     ) {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("g.nakshi");
-        let mut model = start(&path, &edges);
+        let (_home, path, mut model) = started(&edges);
         let store = shared(&path);
         let mut transaction = store.transaction().unwrap();
         let mut mine = model.clone();
@@ -234,9 +230,7 @@ fn threads(f: impl Fn(u32) + Sync) {
 /// A store whose nodes 0 to 7 have a version 0, a balance and an empty history, with a node 100; its
 /// folder is removed with the first result.
 fn prepared() -> (TempDir, Arc<PropertyStore>) {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &[]);
+    let (home, path, _) = started(&[]);
     let store = shared(&path);
     let history = |v| Change::UpdateNode {
         id: id(v),
@@ -582,9 +576,7 @@ fn edge_cases() -> Vec<(&'static str, Read, Change)> {
 /// commits write, one by one.
 #[test]
 fn each_query_meets_the_change_of_its_answer() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("g.nakshi");
-    start(&path, &[Edge { ty: "C".into(), ..plain(4, 5) }]);
+    let (_home, path, _) = started(&[Edge { ty: "C".into(), ..plain(4, 5) }]);
     let store = shared(&path);
     let create = |number: u64| changes(&Step::CreateEdge(Edge { number, ..plain(2, 3) })).remove(0);
     let labels = vec!["P".into(), "Q".into()];
