@@ -73,7 +73,8 @@ impl Base {
     /// # Errors
     /// Errors of reading the directory.
     pub(crate) fn least(store: &Store, entry: &PropertyEntry, cancel: &CancelToken) -> Result<u64> {
-        Ok(least(store, entry, &read_directory(store, entry, cancel)?))
+        let directory = read_directory(store, entry, cancel)?;
+        Ok(FileSizes { store, entry, directory: &directory }.least())
     }
 
     /// As [`Base::open_counted`], with new counters.
@@ -96,14 +97,15 @@ impl Base {
     ) -> Result<Self> {
         let entry = entry_of(store)?;
         let directory = read_directory(store, &entry, cancel)?;
-        let lookups = lookups(store, &entry, &directory, memory);
-        let log_limit = log_limit(store, &entry, &directory, memory);
+        let sizes = FileSizes { store, entry: &entry, directory: &directory };
+        let lookups = sizes.lookups(memory);
+        let log_limit = sizes.log_limit(memory);
         let kept = lookups + memory.map_or(0, |_| LOGS * log_limit);
-        let cache = cache(store, &entry, &directory, memory, kept)?;
+        let cache = sizes.cache(memory, kept)?;
+        let whole = sizes.whole();
         let fragments = match (&cache, memory) {
             (None, Some(given)) => {
-                let rest = given.saturating_sub(kept + whole(store, &entry, &directory));
-                Some(fragment_memory(store, rest)?)
+                Some(fragment_memory(store, given.saturating_sub(kept + whole))?)
             }
             _ => None,
         };
@@ -133,7 +135,6 @@ impl Base {
             many => many.min(std::thread::available_parallelism().map_or(1, usize::from)),
         };
         let ids = ResidentIds::load(&store.ids()?, cancel)?;
-        let whole = whole(store, &entry, &directory);
         let memory = memory.map_or(whole, |given| given.min(whole));
         let (path, stats) = (store.path().to_path_buf(), Arc::clone(stats));
         let opening =
@@ -320,8 +321,8 @@ pub struct PropertyMemory {
 pub fn property_memory(store: &Store, cancel: &CancelToken) -> Result<PropertyMemory> {
     let entry = entry_of(store)?;
     let directory = read_directory(store, &entry, cancel)?;
-    let (minimum, in_memory) = (least(store, &entry, &directory), whole(store, &entry, &directory));
-    Ok(PropertyMemory { minimum, in_memory })
+    let sizes = FileSizes { store, entry: &entry, directory: &directory };
+    Ok(PropertyMemory { minimum: sizes.least(), in_memory: sizes.whole() })
 }
 
 pub(super) fn entry_of(store: &Store) -> Result<PropertyEntry> {
@@ -378,45 +379,68 @@ fn read_directory(
     parse(file.path(), &bytes)
 }
 
-/// The cache of the files; `None` if `memory` has room for all files.
-fn cache(
-    store: &Store,
-    entry: &PropertyEntry,
-    directory: &SegmentDirectory,
-    memory: Option<u64>,
-    kept: u64,
-) -> Result<Option<Arc<PageCache>>> {
-    let (whole, needed) = (whole(store, entry, directory), least(store, entry, directory));
-    let fits = |given: u64| given.saturating_sub(kept) >= whole;
-    let Some(given) = memory.filter(|given| !fits(*given)) else { return Ok(None) };
-    if given < needed {
-        return Err(Error::Budget { needed, given });
+/// The property files of a store, by which its memory is divided.
+struct FileSizes<'a> {
+    store: &'a Store,
+    entry: &'a PropertyEntry,
+    directory: &'a SegmentDirectory,
+}
+
+impl FileSizes<'_> {
+    /// Bytes of all property files, of the ids, and of open columns.
+    fn whole(&self) -> u64 {
+        self.entry.bytes() + ids_bytes(self.store) + self.directory.in_memory()
     }
-    if needed == whole {
-        // A cache would take more than the files.
-        return Ok(None);
+
+    /// The least memory with which property files can be queried.
+    fn least(&self) -> u64 {
+        self.whole().min(self.resident() + least_cache(self.store))
     }
-    let given = needed.max(given.saturating_sub(kept));
-    let cache = given.saturating_sub(resident(store, entry, directory));
-    page_cache(store, cache).map(Some)
+
+    /// Bytes that stay in memory when the files are on disk.
+    fn resident(&self) -> u64 {
+        let shards = self.directory.shards.iter();
+        let forms = shards.flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
+        let bytes: u64 = forms.map(|form| form.resident()).sum();
+        let map = self.entry.segments.shards.as_ref().map_or(0, |file| file.len);
+        bytes + ids_bytes(self.store) + map
+    }
+
+    /// The cache of the files; `None` if `memory` has room for all files.
+    fn cache(&self, memory: Option<u64>, kept: u64) -> Result<Option<Arc<PageCache>>> {
+        let (whole, needed) = (self.whole(), self.least());
+        let fits = |given: u64| given.saturating_sub(kept) >= whole;
+        let Some(given) = memory.filter(|given| !fits(*given)) else { return Ok(None) };
+        if given < needed {
+            return Err(Error::Budget { needed, given });
+        }
+        if needed == whole {
+            // A cache would take more than the files.
+            return Ok(None);
+        }
+        let given = needed.max(given.saturating_sub(kept));
+        page_cache(self.store, given.saturating_sub(self.resident())).map(Some)
+    }
+
+    /// Bytes that a log may take before it is frozen.
+    fn log_limit(&self, memory: Option<u64>) -> u64 {
+        let Some(given) = memory else { return MOST_LOG };
+        let spare = given.saturating_sub(self.least());
+        (spare / LOG_SHARE).clamp(LEAST_LOG, MOST_LOG)
+    }
+
+    /// Bytes for a writer's lookups; never bytes that the files need.
+    fn lookups(&self, memory: Option<u64>) -> u64 {
+        let Some(given) = memory else { return LOOKUPS };
+        let spare = given.saturating_sub(self.least());
+        spare.min(given / LOOKUPS_SHARE).min(LOOKUPS)
+    }
 }
 
 /// A cache that takes `bytes` of memory, 2 % of them for its own tables.
 fn page_cache(store: &Store, bytes: u64) -> Result<Arc<PageCache>> {
     let pages = usize::try_from(bytes / 100 * 98).unwrap_or(usize::MAX);
     Ok(PageCache::new(pages, store.manifest().page_size)?)
-}
-
-/// Bytes that a log may take before it is frozen.
-fn log_limit(
-    store: &Store,
-    entry: &PropertyEntry,
-    directory: &SegmentDirectory,
-    memory: Option<u64>,
-) -> u64 {
-    let Some(given) = memory else { return MOST_LOG };
-    let spare = given.saturating_sub(least(store, entry, directory));
-    (spare / LOG_SHARE).clamp(LEAST_LOG, MOST_LOG)
 }
 
 /// Memory for fragments, of `rest` bytes: one half for those that are in memory, one for the cache of the
@@ -426,40 +450,9 @@ fn fragment_memory(store: &Store, rest: u64) -> Result<(Arc<MemoryRoom>, Arc<Pag
     Ok((MemoryRoom::new(rest / 2), page_cache(store, half)?))
 }
 
-/// Bytes for a writer's lookups; never bytes that the files need.
-fn lookups(
-    store: &Store,
-    entry: &PropertyEntry,
-    directory: &SegmentDirectory,
-    memory: Option<u64>,
-) -> u64 {
-    let Some(given) = memory else { return LOOKUPS };
-    let spare = given.saturating_sub(least(store, entry, directory));
-    spare.min(given / LOOKUPS_SHARE).min(LOOKUPS)
-}
-
-/// Bytes of all property files, of the ids, and of open columns.
-fn whole(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
-    entry.bytes() + ids_bytes(store) + directory.in_memory()
-}
-
-/// The least memory with which property files can be queried.
-fn least(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
-    let whole = whole(store, entry, directory);
-    whole.min(resident(store, entry, directory) + least_cache(store))
-}
-
 /// Bytes of the smallest cache, with the 2 % more that its own tables take.
 fn least_cache(store: &Store) -> u64 {
     LEAST_CACHE.max(LEAST_PAGES * u64::from(store.manifest().page_size)) / 98 * 100 + 100
-}
-
-/// Bytes that stay in memory when the files are on disk.
-fn resident(store: &Store, entry: &PropertyEntry, directory: &SegmentDirectory) -> u64 {
-    let forms = directory.shards.iter().flat_map(|shard| [shard.nodes.form(), shard.edges.form()]);
-    let bytes: u64 = forms.map(|form| form.resident()).sum();
-    let map = entry.segments.shards.as_ref().map_or(0, |file| file.len);
-    bytes + ids_bytes(store) + map
 }
 
 /// Parses the directory of property files, whose checksum was verified. Unknown fields come from a
