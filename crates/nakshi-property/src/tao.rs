@@ -149,7 +149,17 @@ pub fn obj_update(
 /// # Errors
 /// As [`PropertyStore::commit`].
 pub fn obj_delete(store: &PropertyStore, id: &ExternalId) -> Result<bool> {
-    Ok(store.commit(&[Change::DeleteNode { id: id.clone() }])? > 0)
+    changed(store, Change::DeleteNode { id: id.clone() })
+}
+
+/// Commits a change; false if it changed nothing.
+fn changed(store: &PropertyStore, change: Change) -> Result<bool> {
+    Ok(store.commit(&[change])? > 0)
+}
+
+/// What a change says of an association: source, type and destination.
+fn association(id: &ExternalId, atype: &str, id2: &ExternalId) -> (ExternalId, String, ExternalId) {
+    (id.clone(), atype.to_owned(), id2.clone())
 }
 
 /// Adds an association, in place of one with the same ends and type. If the type has an inverse,
@@ -165,13 +175,8 @@ pub fn assoc_add(
     timestamp: i64,
     properties: Vec<(String, Value)>,
 ) -> Result<()> {
-    let change = Change::AppendEdge {
-        source: id.clone(),
-        edge_type: atype.to_owned(),
-        destination: id2.clone(),
-        timestamp,
-        properties,
-    };
+    let (source, edge_type, destination) = association(id, atype, id2);
+    let change = Change::AppendEdge { source, edge_type, destination, timestamp, properties };
     store.commit(&[change]).map(|_| ())
 }
 
@@ -185,12 +190,8 @@ pub fn assoc_delete(
     atype: &str,
     id2: &ExternalId,
 ) -> Result<bool> {
-    let change = Change::DeleteEdge {
-        source: id.clone(),
-        edge_type: atype.to_owned(),
-        destination: id2.clone(),
-    };
-    Ok(store.commit(&[change])? > 0)
+    let (source, edge_type, destination) = association(id, atype, id2);
+    changed(store, Change::DeleteEdge { source, edge_type, destination })
 }
 
 /// Gives an association another type, and the one that leads back the inverse of that type; false
@@ -205,11 +206,7 @@ pub fn assoc_change_type(
     id2: &ExternalId,
     new_type: &str,
 ) -> Result<bool> {
-    let change = Change::ChangeType {
-        source: id.clone(),
-        edge_type: atype.to_owned(),
-        destination: id2.clone(),
-        new_type: new_type.to_owned(),
-    };
-    Ok(store.commit(&[change])? > 0)
+    let (source, edge_type, destination) = association(id, atype, id2);
+    let new_type = new_type.to_owned();
+    changed(store, Change::ChangeType { source, edge_type, destination, new_type })
 }

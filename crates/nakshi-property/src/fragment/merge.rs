@@ -38,16 +38,17 @@ pub(in super::super) fn merge(
         let entry = input.fragment.entry();
         entry.added + entry.named
     });
-    let mut writer = FragmentWriter::new(files, keys.sum())?;
-    merge_nodes(inputs, &mut writer, step)?;
-    merge_names(inputs, &mut writer)?;
-    merge_edges(inputs, &mut writer, step)?;
+    let writer = FragmentWriter::new(files, keys.sum())?;
+    let mut merging = Merging { inputs, writer, step };
+    merging.nodes()?;
+    merging.names()?;
+    merging.edges()?;
     let mut hidden: BTreeMap<(LayerId, u32), Vec<u64>> = BTreeMap::new();
     let all = inputs.iter().flat_map(|input| input.fragment.hidden());
     for one in all.filter(|one| older.contains(&one.layer)) {
         hidden.entry((one.layer, one.shard)).or_default().extend(one.rows.iter());
     }
-    writer.finish(level, Hidden::of(hidden))
+    merging.writer.finish(level, Hidden::of(hidden))
 }
 
 /// Hands each number of some ascending iterators to `f` once, ascending.
@@ -65,98 +66,103 @@ fn each_of_all<I: Iterator<Item = u64>>(
     Ok(())
 }
 
-fn merge_nodes(
-    inputs: &[MergeInput],
-    writer: &mut FragmentWriter<'_>,
-    step: &mut dyn FnMut() -> Result<()>,
-) -> Result<()> {
-    let lists = inputs.iter().map(|input| input.fragment.nodes().iter());
-    let (mut values, mut rows) = (Vec::new(), Vec::new());
-    each_of_all(lists, |v| {
-        step()?;
-        let cut = inputs.iter().any(|input| input.fragment.cuts(v));
-        let mut whole = false;
-        rows.clear();
-        let newest = inputs.iter().rev().map(|input| &input.fragment);
-        for fragment in newest {
-            let Some(row) = fragment.row(v) else { continue };
-            let deleted = fragment.alive(v) == Some(false);
-            if deleted && rows.is_empty() {
-                return writer.node(v, None, true, cut);
-            }
-            whole = deleted || fragment.is_whole(v);
-            if !deleted {
-                rows.push(RowRef::File(fragment.rows(), row));
-            }
-            if whole {
-                break;
-            }
-        }
-        values.clear();
-        for (property, value) in joined(rows.iter().rev())? {
-            if !whole || property & REMOVED == 0 {
-                RowValues::put(property, &value, &mut values);
-            }
-        }
-        writer.node(v, Some(RowValues(&values)), whole, cut)
-    })
+/// Fragments that are being merged, oldest first, and where they go.
+struct Merging<'m, 'f> {
+    inputs: &'m [MergeInput],
+    writer: FragmentWriter<'f>,
+    step: &'m mut dyn FnMut() -> Result<()>,
 }
 
-/// The new ids of neighbouring fragments have neighbouring numbers.
-fn merge_names(inputs: &[MergeInput], writer: &mut FragmentWriter<'_>) -> Result<()> {
-    let named = || inputs.iter().filter(|input| input.fragment.named() > 0);
-    let first = named().next().map_or(0, |input| input.fragment.first);
-    let names = named().flat_map(|input| {
-        let fragment = &input.fragment;
-        // A store has less than 2^32 nodes.
-        let count = fragment.named() as VertexId;
-        (fragment.first..fragment.first + count)
-            .map(|v| fragment.name(v)?.ok_or(Error::BadList("a new node of a fragment has no id")))
-    });
-    writer.names(first, names)
-}
-
-fn merge_edges(
-    inputs: &[MergeInput],
-    writer: &mut FragmentWriter<'_>,
-    step: &mut dyn FnMut() -> Result<()>,
-) -> Result<()> {
-    let lists = inputs.iter().map(|input| input.fragment.sources().iter());
-    let (mut values, mut order) = (Vec::new(), Vec::new());
-    each_of_all(lists, |source| {
-        writer.source(source)?;
-        let mut records: BTreeMap<u64, Vec<(usize, Range<u64>)>> = BTreeMap::new();
-        for (i, input) in uncut(inputs, source) {
-            for (ty, rows) in input.fragment.records(source)? {
-                records.entry(ty).or_default().push((i, rows));
-            }
-        }
-        for (ty, parts) in records {
-            order.clear();
-            for (i, rows) in parts {
-                let Some(input) = inputs.get(i) else { continue };
-                for row in rows.filter(|row| !input.deleted.contains(*row)) {
-                    order.push((edge_rows(&input.fragment)?.time(row)?, i, row));
+impl Merging<'_, '_> {
+    fn nodes(&mut self) -> Result<()> {
+        let Merging { inputs, writer, step } = self;
+        let lists = inputs.iter().map(|input| input.fragment.nodes().iter());
+        let (mut values, mut rows) = (Vec::new(), Vec::new());
+        each_of_all(lists, |v| {
+            step()?;
+            let cut = inputs.iter().any(|input| input.fragment.cuts(v));
+            let mut whole = false;
+            rows.clear();
+            let newest = inputs.iter().rev().map(|input| &input.fragment);
+            for fragment in newest {
+                let Some(row) = fragment.row(v) else { continue };
+                let deleted = fragment.alive(v) == Some(false);
+                if deleted && rows.is_empty() {
+                    return writer.node(v, None, true, cut);
+                }
+                whole = deleted || fragment.is_whole(v);
+                if !deleted {
+                    rows.push(RowRef::File(fragment.rows(), row));
+                }
+                if whole {
+                    break;
                 }
             }
-            // By time, and then as the layers and their edges follow each other.
-            order.sort_unstable();
-            for (time, i, row) in &order {
-                step()?;
-                let Some(input) = inputs.get(*i) else { continue };
-                let rows = edge_rows(&input.fragment)?;
-                values.clear();
-                rows.each(*row, |property, value| {
-                    RowValues::put(property, value, &mut values);
-                    Ok(())
-                })?;
-                let end = VertexId::try_from(rows.end(*row)?);
-                let end = end.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
-                writer.edge(ty, (*time, end), RowValues(&values))?;
+            values.clear();
+            for (property, value) in joined(rows.iter().rev())? {
+                if !whole || property & REMOVED == 0 {
+                    RowValues::put(property, &value, &mut values);
+                }
             }
-        }
-        Ok(())
-    })
+            writer.node(v, Some(RowValues(&values)), whole, cut)
+        })
+    }
+
+    /// The new ids of neighbouring fragments have neighbouring numbers.
+    fn names(&mut self) -> Result<()> {
+        let named = || self.inputs.iter().filter(|input| input.fragment.named() > 0);
+        let first = named().next().map_or(0, |input| input.fragment.first);
+        let names = named().flat_map(|input| {
+            let fragment = &input.fragment;
+            // A store has less than 2^32 nodes.
+            let count = fragment.named() as VertexId;
+            (fragment.first..fragment.first + count).map(|v| {
+                fragment.name(v)?.ok_or(Error::BadList("a new node of a fragment has no id"))
+            })
+        });
+        self.writer.names(first, names)
+    }
+
+    fn edges(&mut self) -> Result<()> {
+        let Merging { inputs, writer, step } = self;
+        let lists = inputs.iter().map(|input| input.fragment.sources().iter());
+        let (mut values, mut order) = (Vec::new(), Vec::new());
+        each_of_all(lists, |source| {
+            writer.source(source)?;
+            let mut records: BTreeMap<u64, Vec<(usize, Range<u64>)>> = BTreeMap::new();
+            for (i, input) in uncut(inputs, source) {
+                for (ty, rows) in input.fragment.records(source)? {
+                    records.entry(ty).or_default().push((i, rows));
+                }
+            }
+            for (ty, parts) in records {
+                order.clear();
+                for (i, rows) in parts {
+                    let Some(input) = inputs.get(i) else { continue };
+                    for row in rows.filter(|row| !input.deleted.contains(*row)) {
+                        order.push((edge_rows(&input.fragment)?.time(row)?, i, row));
+                    }
+                }
+                // By time, and then as the layers and their edges follow each other.
+                order.sort_unstable();
+                for (time, i, row) in &order {
+                    step()?;
+                    let Some(input) = inputs.get(*i) else { continue };
+                    let rows = edge_rows(&input.fragment)?;
+                    values.clear();
+                    rows.each(*row, |property, value| {
+                        RowValues::put(property, value, &mut values);
+                        Ok(())
+                    })?;
+                    let end = VertexId::try_from(rows.end(*row)?);
+                    let end =
+                        end.map_err(|_| Error::BadList("a vertex id does not fit 32 bits"))?;
+                    writer.edge(ty, (*time, end), RowValues(&values))?;
+                }
+            }
+            Ok(())
+        })
+    }
 }
 
 fn edge_rows(fragment: &Fragment) -> Result<&super::SegmentRows> {

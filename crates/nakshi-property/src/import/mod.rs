@@ -70,7 +70,7 @@ use nakshi_store::{
 use parallel::{ParallelOutcome, ParallelRows};
 use reload::Kept;
 use rows::Setting;
-use shards::ShardFiles;
+use shards::{FileKind, ShardFiles};
 use sort::RowSorter;
 
 /// Loads tables of nodes and edges into the new store `destination`.
@@ -537,9 +537,9 @@ impl Load<'_> {
         entry: &PropertyEntry,
         rows: RowSorter<'_>,
     ) -> Result<Vec<(NodeDirectory, FileEntry)>> {
-        let of = RowKind::Nodes;
-        let (begin, end) = (NodeWriter::new, NodeWriter::finish);
-        let mut files = ShardFiles::new(self, builder, dealing, entry, of, begin, end);
+        let kind =
+            FileKind { rows: RowKind::Nodes, begin: NodeWriter::new, end: NodeWriter::finish };
+        let mut files = ShardFiles::new(self, builder, dealing, entry, kind);
         let (mut last, mut values, mut count) = (None, Vec::new(), 0);
         rows.finish(|key, fields| {
             let (shard, row) = shards::place_of(key[0]);
@@ -562,9 +562,9 @@ impl Load<'_> {
         rows: RowSorter<'_>,
         replaced: &[u64],
     ) -> Result<Vec<(EdgeDirectory, FileEntry)>> {
-        let of = RowKind::Edges;
-        let (begin, end) = (EdgeWriter::new, EdgeWriter::finish);
-        let mut files = ShardFiles::new(self, builder, dealing, entry, of, begin, end);
+        let kind =
+            FileKind { rows: RowKind::Edges, begin: EdgeWriter::new, end: EdgeWriter::finish };
+        let mut files = ShardFiles::new(self, builder, dealing, entry, kind);
         let (mut values, mut count) = (Vec::new(), 0);
         rows.finish(|key, fields| {
             let [node, ty, time, row] = *key;

@@ -87,6 +87,13 @@ fn written(text: &mut Vec<u8>, id: impl std::fmt::Display) -> Result<&[u8]> {
     Ok(text)
 }
 
+/// What the files of one kind hold, and the writer of each.
+pub(super) struct FileKind<W, D> {
+    pub(super) rows: RowKind,
+    pub(super) begin: fn(RowWriter) -> W,
+    pub(super) end: fn(W, u64) -> Result<(Sink, D)>,
+}
+
 /// Files of one kind, one for each shard. The file of a shard is complete before that of the next is
 /// begun, so that one group of rows is in memory, whatever the number of shards.
 pub(super) struct ShardFiles<'f, W, D> {
@@ -94,26 +101,21 @@ pub(super) struct ShardFiles<'f, W, D> {
     builder: &'f mut StoreBuilder,
     dealing: &'f Dealing,
     entry: &'f PropertyEntry,
-    kind: RowKind,
-    begin: fn(RowWriter) -> W,
-    end: fn(W, u64) -> Result<(Sink, D)>,
+    kind: FileKind<W, D>,
     writer: Option<W>,
     done: Vec<(D, FileEntry)>,
 }
 
 impl<'f, W, D> ShardFiles<'f, W, D> {
-    /// Starts the files of `kind`; `begin` and `end` are those of the writer of a shard.
+    /// Starts the files of `kind`.
     pub(super) fn new(
         load: &'f Load<'f>,
         builder: &'f mut StoreBuilder,
         dealing: &'f Dealing,
         entry: &'f PropertyEntry,
-        kind: RowKind,
-        begin: fn(RowWriter) -> W,
-        end: fn(W, u64) -> Result<(Sink, D)>,
+        kind: FileKind<W, D>,
     ) -> Self {
-        let done = Vec::new();
-        ShardFiles { load, builder, dealing, entry, kind, begin, end, writer: None, done }
+        ShardFiles { load, builder, dealing, entry, kind, writer: None, done: Vec::new() }
     }
 
     /// The writer of a shard, which is not before that of the last call.
@@ -136,7 +138,7 @@ impl<'f, W, D> ShardFiles<'f, W, D> {
     fn complete(&mut self) -> Result<()> {
         let writer = self.take()?;
         let rows = self.dealing.members(self.done.len(), self.entry.nodes);
-        let (sink, directory) = (self.end)(writer, rows)?;
+        let (sink, directory) = (self.kind.end)(writer, rows)?;
         self.done.push((directory, self.builder.finish_sink(sink)?));
         Ok(())
     }
@@ -146,13 +148,14 @@ impl<'f, W, D> ShardFiles<'f, W, D> {
         if let Some(writer) = self.writer.take() {
             return Ok(writer);
         }
-        let (name, specs): (_, &[PropertySpec]) = match self.kind {
+        let (name, specs): (_, &[PropertySpec]) = match self.kind.rows {
             RowKind::Nodes => ("nodes", &self.entry.node_properties),
             RowKind::Edges => ("edges", &self.entry.edge_properties),
         };
         let (options, hooks) = (self.load.options, self.load.hooks);
         let sink = self.builder.section_sink(name, &format!("s{}.prop", self.done.len()))?;
         let (layout, group) = (options.properties, options.group);
-        RowWriter::create(layout, self.kind, specs, sink, group, &hooks.cancel).map(self.begin)
+        RowWriter::create(layout, self.kind.rows, specs, sink, group, &hooks.cancel)
+            .map(self.kind.begin)
     }
 }
