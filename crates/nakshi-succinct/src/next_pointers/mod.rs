@@ -240,7 +240,8 @@ mod tests {
                 |block, behind| gamma::GapReader::<_, true>::new(block).distance(behind),
                 |block, distance| gamma::GapReader::<_, true>::new(block).reach(distance));
             check(&gaps, from, |gaps, emit| elias_fano::encode(gaps, emit),
-                elias_fano::distance, elias_fano::reach);
+                |block, behind| elias_fano::distance(block, behind),
+                |block, distance| elias_fano::reach(block, distance));
         }
     }
 }
