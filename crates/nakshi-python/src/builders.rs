@@ -16,9 +16,9 @@ use serde::Deserialize;
 
 use crate::arrays;
 use crate::arrow_stream;
-use crate::call::{Call, Meter, long};
+use crate::call::{Call, Meter, long, long_json};
 use crate::errors::Failure;
-use crate::values::json;
+use crate::values::parsed;
 
 /// A stream of tables for an import, which can be read once.
 #[pyclass(frozen, module = "nakshi._core")]
@@ -205,9 +205,7 @@ pub fn build(
         let weight = weights.as_ref().map(Locked::numbers).transpose()?;
         inputs.push(Input::Csr { indptr: rows.ints()?, indices: columns.ints()?, weight });
     }
-    let report =
-        long(py, progress, |call| Ok(import::import(inputs, &path, &options, &hooks(call))?))?;
-    json(&report)
+    long_json(py, progress, |call| Ok(import::import(inputs, &path, &options, &hooks(call))?))
 }
 
 /// Parameters of the generators; a parameter of another generator is refused.
@@ -289,7 +287,7 @@ pub fn generate(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    let recipe: Recipe = serde_json::from_str(recipe).map_err(Failure::from)?;
+    let recipe: Recipe = parsed(recipe)?;
     let seed = recipe.seed();
     let generator = recipe.generator();
     let threads = threads.unwrap_or_else(|| nakshi::engine::Context::new().threads());
@@ -313,11 +311,10 @@ pub fn check(
     memory: Option<u64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = long(py, progress, |call| {
+    long_json(py, progress, |call| {
         let mut told = |done, total| call.meter.note("check", done, total, "bytes");
         Ok(nakshi::store::check(&path, &call.opening(memory), &mut told)?)
-    })?;
-    json(&report)
+    })
 }
 
 /// Writes a store to files, or to a directory for Neo4j. Returns the numbers of rows written, as
@@ -338,11 +335,10 @@ pub fn export(
 ) -> PyResult<String> {
     let format = serde_json::from_value(format.into()).map_err(Failure::from)?;
     let options = ExportOptions { format, weight, nodes, plain, memory };
-    let exported = long(py, progress, |call| {
+    long_json(py, progress, |call| {
         let store = Store::open(&store, &call.opening(None))?;
         Ok(nakshi::store::export::export(&store, &path, &options, &hooks(call))?)
-    })?;
-    json(&exported)
+    })
 }
 
 /// Copies a store, which may be in use, and returns the report as JSON.
@@ -354,9 +350,8 @@ pub fn backup(
     destination: PathBuf,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = long(py, progress, |call| {
+    long_json(py, progress, |call| {
         let fs = nakshi::io::write::default_fs();
         Ok(nakshi::store::backup(&fs, &source, &destination, &hooks(call))?)
-    })?;
-    json(&report)
+    })
 }

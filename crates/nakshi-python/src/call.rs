@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use nakshi::engine::{CancelToken, Context, Progress};
 use nakshi::store::OpenOptions;
 use pyo3::prelude::*;
+use serde::Serialize;
 
 use crate::errors::Failure;
+use crate::values::json;
 
 /// Interval at which signals are checked while a call runs: Ctrl-C has to act within 200 ms.
 const HEARTBEAT: Duration = Duration::from_millis(25);
@@ -166,6 +168,18 @@ pub fn long<T: Send>(
         }
         Err(panic) => Err(Failure::Panic(message(panic.as_ref())).into()),
     }
+}
+
+/// As [`long`]; returns the result as JSON.
+///
+/// # Errors
+/// As [`long`].
+pub fn long_json<T: Serialize + Send>(
+    py: Python<'_>,
+    sink: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Call) -> Result<T, Failure> + Send,
+) -> PyResult<String> {
+    json(&long(py, sink, work)?)
 }
 
 struct Monitor<'a, 'py> {

@@ -13,6 +13,7 @@ use crate::call::long;
 use crate::errors::{ClusterError, Failure};
 use crate::outcome::Outcome;
 use crate::store::{Store, seconds, within};
+use crate::values::parsed;
 
 /// Serves front-ends that call at `listen` (host and port) until Ctrl-C, or only one of them with
 /// `once`. Front-ends must know `token`; if it is `None`, it is this user's token, and `listen`
@@ -92,12 +93,12 @@ pub fn run_on_servers(
 ) -> PyResult<Outcome> {
     let (lists, file): (_, Option<EdgeFile>) = match graph {
         RunInput::Store(lists) => (Some(lists), None),
-        RunInput::Edges(text) => (None, Some(serde_json::from_str(&text).map_err(Failure::from)?)),
+        RunInput::Edges(text) => (None, Some(parsed(&text)?)),
     };
     let store = lists.as_ref().map(|lists| lists.opened()).transpose()?;
     let given = store.as_ref().map(Given::Store).or(file.as_ref().map(Given::Edges));
     let given = given.ok_or_else(|| Failure::Other("give a store or a file of edges".into()))?;
-    let parameters = serde_json::from_str(parameters).map_err(Failure::from)?;
+    let parameters = parsed(parameters)?;
     let settings = Settings {
         token: known(token)?.0,
         threads,

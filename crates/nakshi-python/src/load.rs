@@ -12,9 +12,8 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 
 use crate::builders::{self, Batches};
-use crate::call::long;
+use crate::call::long_json;
 use crate::errors::Failure;
-use crate::values::json;
 
 /// Options of a load, as the Python package writes them.
 #[derive(Deserialize)]
@@ -104,10 +103,9 @@ pub fn load(
 ) -> PyResult<String> {
     let options = LoadSettings::parse(options)?;
     let (nodes, edges) = (tables(nodes)?, tables(edges)?);
-    let report = long(py, progress, |call| {
+    long_json(py, progress, |call| {
         Ok(load_tables(&path, nodes, edges, &options, &builders::hooks(call))?)
-    })?;
-    json(&report)
+    })
 }
 
 /// The smallest memory with which an import of edges works, or of tables with properties in a layout,

@@ -18,11 +18,11 @@ use pyo3::types::{PyBytes, PyCapsule, PyString};
 use crate::arrays;
 use crate::arrow_stream::{self, BatchStream};
 use crate::builders::hooks;
-use crate::call::long;
+use crate::call::{long, long_json};
 use crate::errors::Failure;
 use crate::property::PyProperties;
 use crate::store::{Store, context, mode, within};
-use crate::values::{id_of, json};
+use crate::values::id_of;
 
 /// Engine, memory in bytes, threads and seconds of a call.
 type Limits = (String, Option<u64>, Option<usize>, Option<f64>);
@@ -244,6 +244,17 @@ impl Neighborhood {
     }
 }
 
+/// A look-up of vertices along a direction, as Python asks for it.
+fn asked<'py>(
+    py: Python<'py>,
+    handle: Handle<'py>,
+    ids: &Bound<'_, PyAny>,
+    direction: &str,
+) -> PyResult<(LookupCall<'py>, IdBatch, Along)> {
+    let (ids, along) = (id_batch(ids)?, along(direction)?);
+    Ok((LookupCall::new(py, handle)?, ids, along))
+}
+
 /// The neighbours of vertices along `direction`: `out`, `in` or `both`.
 #[pyfunction]
 pub fn neighbors(
@@ -252,8 +263,8 @@ pub fn neighbors(
     ids: &Bound<'_, PyAny>,
     direction: &str,
 ) -> PyResult<Neighborhood> {
-    let (ids, along) = (id_batch(ids)?, along(direction)?);
-    Neighborhood::of(&LookupCall::new(py, handle)?, along, &ids, |lookup, latest, cx| {
+    let (call, ids, along) = asked(py, handle, ids, direction)?;
+    Neighborhood::of(&call, along, &ids, |lookup, latest, cx| {
         lookup.neighbors(&ids, along, latest, cx)
     })
 }
@@ -269,9 +280,9 @@ pub fn sample_neighbors(
     seed: u64,
     replace: bool,
 ) -> PyResult<Neighborhood> {
-    let (ids, along) = (id_batch(ids)?, along(direction)?);
+    let (call, ids, along) = asked(py, handle, ids, direction)?;
     let sampling = Sampling { count, seed, replace };
-    Neighborhood::of(&LookupCall::new(py, handle)?, along, &ids, |lookup, latest, cx| {
+    Neighborhood::of(&call, along, &ids, |lookup, latest, cx| {
         lookup.sample(&ids, along, sampling, latest, cx)
     })
 }
@@ -284,8 +295,7 @@ pub fn degrees<'py>(
     ids: &Bound<'_, PyAny>,
     direction: &str,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let call = LookupCall::new(py, handle)?;
-    let (ids, along) = (id_batch(ids)?, along(direction)?);
+    let (call, ids, along) = asked(py, handle, ids, direction)?;
     let wanted = Wanted::new(along, ids.len());
     let found =
         call.answer(&wanted, |lookup, latest, cx| lookup.degrees(&ids, along, latest, cx))?;
@@ -416,8 +426,7 @@ pub fn subgraph(
     direction: &str,
     weight: Option<String>,
 ) -> PyResult<String> {
-    let asked = LookupCall::new(py, handle)?;
-    let (ids, along) = (id_batch(ids)?, along(direction)?);
+    let (asked, ids, along) = asked(py, handle, ids, direction)?;
     let both: &[Direction] = &[Direction::Out, Direction::In];
     let wanted = match (ego, along) {
         (Some(_), Along::In | Along::Both) => both,
@@ -431,13 +440,12 @@ pub fn subgraph(
         ..usual
     };
     let (lookup, latest) = (asked.opened(&wanted)?, asked.changed());
-    let report = long(py, None, |call| {
+    long_json(py, None, |call| {
         let cx = &context.clone().with_cancel(call.cancel.clone());
         let vertices = match ego {
             Some(reach) => lookup.ego(&ids, reach, along, latest, cx)?,
             None => lookup.vertices(&ids, latest, cx)?,
         };
         Ok(lookup.subgraph(&vertices, &path, &options, latest, (cx, &hooks(call)))?)
-    })?;
-    json(&report)
+    })
 }

@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::builders::hooks;
-use crate::call::long;
+use crate::call::{long, long_json};
 use crate::conditions::{Asked, borrowed, value_of, wanted, wanted_of_edges};
 use crate::edge_record::{Record, record};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
-use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, json, of_id, of_value};
+use crate::values::{Edge, Incoming, dict, edge, edges, id_of, ids, of_id, of_value};
 
 /// Values with their counts, as Python objects.
 fn told_counts<'py>(
@@ -281,8 +281,7 @@ impl PyProperties {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let graph = self.graph()?;
-        let found = long(py, progress, |call| Ok(graph.catalog(exact, &call.cancel)?))?;
-        json(&found)
+        long_json(py, progress, |call| Ok(graph.catalog(exact, &call.cancel)?))
     }
 
     /// Begins a transaction; other commits wait for one that runs alone.
@@ -376,12 +375,11 @@ impl PyProperties {
     /// Freezes the log into a fragment, and merges full tiers of fragments; describes the fragments as JSON.
     fn freeze(&self, py: Python<'_>) -> PyResult<String> {
         let store = self.store()?;
-        let layers = long(py, None, |call| {
+        long_json(py, None, |call| {
             store.freeze(&call.cancel)?;
             store.merge_full_tiers()?;
             Ok(store.layers())
-        })?;
-        json(&layers)
+        })
     }
 
     /// Turns the log into files; returns the report as JSON.
@@ -396,8 +394,7 @@ impl PyProperties {
     ) -> PyResult<String> {
         let store = self.store()?;
         let options = load_options(memory, threads, shards);
-        let report = long(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))?;
-        json(&report)
+        long_json(py, progress, |call| Ok(store.compact(&options, &hooks(call))?))
     }
 
     /// Writes some of the edges to a new store; returns the report as JSON.
@@ -427,10 +424,9 @@ impl PyProperties {
             threads: threads.unwrap_or(usual.threads),
             ..usual
         };
-        let report = long(py, progress, |call| {
+        long_json(py, progress, |call| {
             Ok(project(&graph, &path, &projection, &options, &hooks(call))?)
-        })?;
-        json(&report)
+        })
     }
 
     /// Properties of a node, by name; all that it has if `names` is `None`.
@@ -639,11 +635,10 @@ impl PyProperties {
     /// Makes the commits of log entries, one JSON object each; returns the report as JSON.
     fn apply(&self, py: Python<'_>, entries: Vec<String>) -> PyResult<String> {
         let store = self.store()?;
-        let report = long(py, None, |call| {
+        long_json(py, None, |call| {
             let entries = entries.iter().map(|entry| LogEntry::from_json(entry));
             Ok(store.apply(entries, &call.cancel)?)
-        })?;
-        json(&report)
+        })
     }
 
     /// Edges of a type, or of any, that meet all conditions: source, type, destination, time,

@@ -15,14 +15,15 @@ use nakshi::{analysis, cluster, layout, property, store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::builders::hooks;
-use crate::call::long;
+use crate::call::{Call, long, long_json};
 use crate::errors::Failure;
 use crate::outcome::Outcome;
 use crate::property::PyProperties;
-use crate::values::json;
+use crate::values::{json, parsed};
 
 /// A store, and what its last look-up has opened.
 type ForLookup = (Arc<store::Store>, Option<Arc<VertexLookup>>);
@@ -157,6 +158,18 @@ impl Store {
         let opened = guard.as_mut().filter(|opened| opened.is_ours())?;
         std::mem::replace(&mut opened.lookup, lookup)
     }
+
+    /// Runs `work` on the open store under the limits of `context`; returns its report as JSON.
+    fn report<T: Serialize + Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Bound<'_, PyAny>>,
+        context: Context,
+        work: impl FnOnce(&Arc<store::Store>, &Context, &Call) -> Result<T, Failure> + Send,
+    ) -> PyResult<String> {
+        let store = self.opened()?;
+        long_json(py, progress, |call| work(&store, &call.attach(context), call))
+    }
 }
 
 #[pymethods]
@@ -195,7 +208,7 @@ impl Store {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Store> {
         let store = self.opened()?;
-        let request: TopologyRequest = serde_json::from_str(request).map_err(Failure::from)?;
+        let request: TopologyRequest = parsed(request)?;
         let properties = properties.map(|properties| properties.get().store()).transpose()?;
         let context = context(memory, threads);
         let Chosen { store: newest, topology, info } = long(py, progress, |call| {
@@ -356,7 +369,7 @@ impl Store {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Outcome> {
         let store = self.opened()?;
-        let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
+        let parameters: Value = parsed(parameters)?;
         let context = context(memory, threads)
             .with_mode(mode(engine)?)
             .with_selective(selective)
@@ -384,13 +397,9 @@ impl Store {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let store = self.opened()?;
-        let context = context(memory, threads);
-        let rows = long(py, progress, |call| {
-            let context = call.attach(context);
-            Ok(cluster::plan_of(&store, &servers, value_bytes, &context)?)
-        })?;
-        json(&rows)
+        self.report(py, progress, context(memory, threads), |store, cx, _| {
+            Ok(cluster::plan_of(store, &servers, value_bytes, cx)?)
+        })
     }
 
     /// Writes the graph to a new store in another order; `request` and `output` are JSON objects.
@@ -407,15 +416,11 @@ impl Store {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let store = self.opened()?;
-        let request: layout::Request = serde_json::from_str(request).map_err(Failure::from)?;
-        let output: layout::Output = serde_json::from_str(output).map_err(Failure::from)?;
-        let context = context(memory, threads);
-        let done = long(py, progress, |call| {
-            let context = call.attach(context);
-            Ok(layout::relayout(&store, &path, &request, &output, &context, &hooks(call))?)
-        })?;
-        json(&done)
+        let request: layout::Request = parsed(request)?;
+        let output: layout::Output = parsed(output)?;
+        self.report(py, progress, context(memory, threads), |store, cx, call| {
+            Ok(layout::relayout(store, &path, &request, &output, cx, &hooks(call))?)
+        })
     }
 
     /// Chooses edge lists to keep in memory and writes the plan beside the store; `config` is a
@@ -429,14 +434,10 @@ impl Store {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let store = self.opened()?;
-        let request: layout::PlanRequest = serde_json::from_str(config).map_err(Failure::from)?;
-        let context = context(memory, threads);
-        let done = long(py, progress, |call| {
-            let context = call.attach(context);
-            Ok(layout::plan_cache(&store, &request, &context)?)
-        })?;
-        json(&done)
+        let request: layout::PlanRequest = parsed(config)?;
+        self.report(py, progress, context(memory, threads), |store, cx, _| {
+            Ok(layout::plan_cache(store, &request, cx)?)
+        })
     }
 
     /// Costs of the vertex order, as JSON.
@@ -449,19 +450,10 @@ impl Store {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        let store = self.opened()?;
-        let threads = context(memory, threads).threads();
-        let cost = long(py, progress, |call| {
-            let source = LayoutInput {
-                store: &store,
-                weight: weight.clone(),
-                memory,
-                threads,
-                hooks: hooks(call),
-            };
-            Ok(layout_cost(&source)?)
-        })?;
-        json(&cost)
+        self.report(py, progress, context(memory, threads), |store, cx, call| {
+            let (threads, hooks) = (cx.threads(), hooks(call));
+            Ok(layout_cost(&LayoutInput { store, weight, memory, threads, hooks })?)
+        })
     }
 
     /// Counts the list entries in each square of the adjacency matrix, row by row.
@@ -485,7 +477,7 @@ impl Store {
     #[pyo3(signature = (request, *, threads = None))]
     fn estimate_relayout(&self, request: &str, threads: Option<usize>) -> PyResult<String> {
         let store = self.opened()?;
-        let request: layout::Request = serde_json::from_str(request).map_err(Failure::from)?;
+        let request: layout::Request = parsed(request)?;
         let needed = layout::estimate(&store, &request, &context(None, threads));
         let needed = needed.map_err(Failure::from)?;
         json(&needed)
@@ -510,7 +502,7 @@ impl Store {
         static_cache: bool,
     ) -> PyResult<String> {
         let store = self.opened()?;
-        let parameters: Value = serde_json::from_str(parameters).map_err(Failure::from)?;
+        let parameters: Value = parsed(parameters)?;
         let cx = context(None, threads).with_selective(selective).with_static_cache(static_cache);
         self.plan(static_cache, &cx)?;
         let estimate =

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::errors::Failure;
 use crate::temporal::{of_temporal, of_timestamp};
@@ -13,6 +14,11 @@ use crate::temporal::{of_temporal, of_timestamp};
 /// A report as JSON.
 pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
     Ok(serde_json::to_string(report).map_err(Failure::from)?)
+}
+
+/// What a text of JSON says.
+pub(crate) fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    Ok(serde_json::from_str(text).map_err(Failure::from)?)
 }
 
 pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<ExternalId> {

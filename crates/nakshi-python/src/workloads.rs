@@ -7,10 +7,10 @@ use nakshi::store::Error;
 use nakshi_workloads::{changes, compaction, friends, queries, sustained, transactions};
 use pyo3::prelude::*;
 
-use crate::call::long;
+use crate::call::long_json;
 use crate::errors::Failure;
 use crate::property::{PyProperties, load_options};
-use crate::values::json;
+use crate::values::parsed;
 
 /// Measures the reading queries of TAO or of Graph Search.
 #[pyfunction]
@@ -21,9 +21,9 @@ pub fn measure_queries(
     config: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    let config: queries::Config = parsed(config)?;
     let graph = properties.graph()?;
-    json(&long(py, progress, |call| Ok(queries::run(&graph, &config, &call.cancel)?))?)
+    long_json(py, progress, |call| Ok(queries::run(&graph, &config, &call.cancel)?))
 }
 
 /// Measures LinkBench's mix, which changes the store; `config` is that of `measure_queries`.
@@ -36,8 +36,8 @@ pub fn measure_linkbench(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let store = properties.writer(py)?;
-    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
-    json(&long(py, progress, |call| Ok(changes::linkbench(&store, &config, &call.cancel)?))?)
+    let config: queries::Config = parsed(config)?;
+    long_json(py, progress, |call| Ok(changes::linkbench(&store, &config, &call.cancel)?))
 }
 
 /// Measures reads while the store is compacted, and for `seconds` before and after; `config` is that
@@ -54,11 +54,11 @@ pub fn measure_compaction(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (store, idle) = (properties.writer(py)?, duration(seconds)?);
-    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    let config: queries::Config = parsed(config)?;
     let options = load_options(memory, compacting, None);
-    json(&long(py, progress, |call| {
+    long_json(py, progress, |call| {
         Ok(compaction::run(&store, &config, &options, idle, &call.cancel)?)
-    })?)
+    })
 }
 
 /// Measures changes for `seconds`, or of a number, and reads beside them; `config` is that of
@@ -75,9 +75,9 @@ pub fn measure_sustained(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let store = properties.writer(py)?;
-    let config: queries::Config = serde_json::from_str(config).map_err(Failure::from)?;
+    let config: queries::Config = parsed(config)?;
     let load = sustained::Load { changes, lasts: duration(seconds)?, idle: duration(idle)? };
-    json(&long(py, progress, |call| Ok(sustained::run(&store, &config, load, &call.cancel)?))?)
+    long_json(py, progress, |call| Ok(sustained::run(&store, &config, load, &call.cancel)?))
 }
 
 /// Measures durable appends of nodes for some seconds. The nodes stay in the store.
@@ -93,9 +93,9 @@ pub fn measure_appends(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (store, lasts) = (properties.writer(py)?, duration(seconds)?);
-    json(&long(py, progress, |call| {
+    long_json(py, progress, |call| {
         Ok(changes::appends(&store, (writers, threads), in_flight, lasts, &call.cancel)?)
-    })?)
+    })
 }
 
 /// Measures transactions against commits without reads, for some seconds each.
@@ -109,7 +109,7 @@ pub fn measure_transactions(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (store, lasts) = (properties.writer(py)?, duration(seconds)?);
-    json(&long(py, progress, |call| Ok(transactions::run(&store, threads, lasts, &call.cancel)?))?)
+    long_json(py, progress, |call| Ok(transactions::run(&store, threads, lasts, &call.cancel)?))
 }
 
 /// Measures lists of friends on cold or warm pages of the store at `path`.
@@ -121,8 +121,8 @@ pub fn measure_friends(
     config: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let config: friends::Config = serde_json::from_str(config).map_err(Failure::from)?;
-    json(&long(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))?)
+    let config: friends::Config = parsed(config)?;
+    long_json(py, progress, |call| Ok(friends::run(&path, &config, &call.cancel)?))
 }
 
 fn duration(seconds: f64) -> PyResult<Duration> {
