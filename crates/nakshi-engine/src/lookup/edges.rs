@@ -1,6 +1,6 @@
 //! Whether edges exist.
 
-use super::OpenLists;
+use super::{Asked, OpenLists};
 use crate::context::Context;
 use crate::error::Result;
 use nakshi_store::{Direction, List, VertexId};
@@ -26,10 +26,9 @@ impl OpenLists {
             .map(|&(a, b)| if undirected && length(b) < length(a) { (b, a) } else { (a, b) })
             .collect();
         let owners: Vec<VertexId> = asked.iter().map(|pair| pair.0).collect();
+        let lists = Asked { direction: Direction::Out, vertices: &owners, cx };
         self.visit(
-            Direction::Out,
-            &owners,
-            cx,
+            lists,
             || (),
             |(), at, list, _| {
                 let Some((&(_, wanted), slot)) = asked.get(at).zip(shared.get(at)) else {

@@ -1,7 +1,7 @@
 //! Lists and degrees of named vertices.
 
 use super::answer::{NeighborLists, ReadLists, assemble, offsets};
-use super::{BATCH, OpenLists, workers};
+use super::{Asked, BATCH, OpenLists, workers};
 use crate::context::Context;
 use crate::error::Result;
 use crate::gather::lists_ahead;
@@ -36,7 +36,7 @@ impl OpenLists {
             Data::Memory(bytes) if side.weights.is_none() => {
                 self.answer_in_memory((side, bytes.with_slack()), vertices, None, cx, names)
             }
-            _ => self.lists_by_readers(direction, vertices, cx, names),
+            _ => self.lists_by_readers(Asked { direction, vertices, cx }, names),
         }
     }
 
@@ -75,7 +75,7 @@ impl OpenLists {
                     slot.store(all.get(v as usize).copied().unwrap_or(0).into(), Relaxed);
                 }
             }
-            Data::Ssd(_) => self.heads_of(direction, vertices, cx, found)?,
+            Data::Ssd(_) => self.heads_of(Asked { direction, vertices, cx }, found)?,
         }
         Ok(degrees)
     }
@@ -91,13 +91,8 @@ impl OpenLists {
     }
 
     /// Reads degrees from the beginnings of lists on the SSD.
-    fn heads_of(
-        &self,
-        direction: Direction,
-        vertices: &[VertexId],
-        cx: &Context,
-        found: &[AtomicU64],
-    ) -> Result<()> {
+    fn heads_of(&self, asked: Asked<'_>, found: &[AtomicU64]) -> Result<()> {
+        let Asked { direction, vertices, cx } = asked;
         let side = self.graph.side(direction)?;
         let order = super::by_place(vertices);
         let tickets = Tickets::new(vertices.len().div_ceil(BATCH));
@@ -164,41 +159,38 @@ impl OpenLists {
     /// may be most of it, each list goes to its place at once: the degrees are read first.
     fn lists_by_readers<T: Zero>(
         &self,
-        direction: Direction,
-        vertices: &[VertexId],
-        cx: &Context,
+        asked: Asked<'_>,
         names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
     ) -> Result<NeighborLists<T>> {
         let weighted = self.needs.column.is_some();
         if self.room.is_some() && !weighted {
-            return self.lists_in_place(direction, vertices, cx, names);
+            return self.lists_in_place(asked, names);
         }
+        let count = asked.vertices.len();
         let entry = (size_of::<VertexId>() + size_of::<T>()) as u64 + if weighted { 16 } else { 0 };
         let entries = AtomicU64::new(0);
-        let parts =
-            self.visit(direction, vertices, cx, ReadLists::default, |part, at, list, weights| {
-                let before = entries.fetch_add(list.degree(), Relaxed);
-                let all = before.saturating_add(list.degree()).saturating_mul(entry);
-                self.check_room(all.saturating_add(24 * vertices.len() as u64), "this answer")?;
-                part.begin(at);
-                list.for_each(|v| part.targets.push(v))?;
-                if weighted {
-                    let degree = usize::try_from(list.degree()).unwrap_or(usize::MAX);
-                    part.weights.extend((0..degree).map(|i| weights.get(i)));
-                }
-                Ok(())
-            })?;
-        assemble(parts, vertices.len(), weighted, cx, names)
+        let parts = self.visit(asked, ReadLists::default, |part, at, list, weights| {
+            let before = entries.fetch_add(list.degree(), Relaxed);
+            let all = before.saturating_add(list.degree()).saturating_mul(entry);
+            self.check_room(all.saturating_add(24 * count as u64), "this answer")?;
+            part.begin(at);
+            list.for_each(|v| part.targets.push(v))?;
+            if weighted {
+                let degree = usize::try_from(list.degree()).unwrap_or(usize::MAX);
+                part.weights.extend((0..degree).map(|i| weights.get(i)));
+            }
+            Ok(())
+        })?;
+        assemble(parts, count, weighted, asked.cx, names)
     }
 
     /// Reads degrees, then decodes each list into its place.
     fn lists_in_place<T: Zero>(
         &self,
-        direction: Direction,
-        vertices: &[VertexId],
-        cx: &Context,
+        asked: Asked<'_>,
         names: impl Fn(&[VertexId], &mut [T]) -> Result<()> + Sync,
     ) -> Result<NeighborLists<T>> {
+        let Asked { direction, vertices, cx } = asked;
         let degrees = self.degrees(direction, vertices, cx)?;
         let (offsets, total) = offsets(vertices.len(), degrees.into_iter())?;
         let bytes = (total as u64).saturating_mul(size_of::<T>() as u64);
@@ -213,9 +205,7 @@ impl OpenLists {
             rest = after;
         }
         self.visit(
-            direction,
-            vertices,
-            cx,
+            asked,
             || (),
             |(), at, list, _| {
                 let Some(slot) = slots.get(at) else { return Ok(()) };

@@ -170,19 +170,18 @@ impl OpenLists {
         Ok(answer)
     }
 
-    /// Visits the list of each of `vertices`, with its position among them. The order of the visits
+    /// Visits the list of each vertex of `asked`, with its position among them. The order of the visits
     /// is that of the positions where lists are in memory, else that of the file.
     ///
     /// # Errors
     /// The first error of `visit`; of reading; [`Error::Cancelled`], [`Error::Deadline`].
     fn visit<W: Send>(
         &self,
-        direction: Direction,
-        vertices: &[VertexId],
-        cx: &Context,
+        asked: Asked<'_>,
         init: impl Fn() -> W + Sync,
         visit: impl Fn(&mut W, usize, &List<'_>, &Weights<'_>) -> Result<()> + Sync,
     ) -> Result<Vec<W>> {
+        let Asked { direction, vertices, cx } = asked;
         let in_memory = self.in_memory(direction)?;
         let order = if in_memory { None } else { Some(by_place(vertices)) };
         let weighted = self.needs.column.is_some();
@@ -220,6 +219,14 @@ impl OpenLists {
             Ok(w)
         })
     }
+}
+
+/// The lists that a call asks for, and its context.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    direction: Direction,
+    vertices: &'a [VertexId],
+    cx: &'a Context,
 }
 
 /// The vertices with their positions, in the order of their lists in the file.

@@ -6,8 +6,8 @@
 //! replacement the places come from R. Floyd's algorithm (Bentley and Floyd, "Programming pearls: a
 //! sample of brilliance", CACM 30, 1987), which draws once for each.
 
-use super::OpenLists;
 use super::answer::{NeighborLists, ReadLists, assemble};
+use super::{Asked, OpenLists};
 use crate::context::Context;
 use crate::error::Result;
 use crate::shared::Zero;
@@ -111,7 +111,8 @@ impl OpenLists {
             return self.answer_in_memory(lists, vertices, Some(sampling), cx, names);
         }
         let init = || (ReadLists::default(), Vec::new());
-        let parts = self.visit(direction, vertices, cx, init, |(part, places), at, list, _| {
+        let asked = Asked { direction, vertices, cx };
+        let parts = self.visit(asked, init, |(part, places), at, list, _| {
             part.begin(at);
             let degree = list.degree();
             if sampling.takes_all(degree) {
