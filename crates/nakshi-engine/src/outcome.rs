@@ -75,6 +75,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// An outcome of columns alone.
+    pub(crate) fn of(columns: Vec<Column>, stats: RunStats) -> Self {
+        Outcome { columns, stats, ..Outcome::default() }
+    }
+
     /// Adds a result for the graph as a whole.
     pub fn with_summary(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.summary.insert(name.to_owned(), value.into());

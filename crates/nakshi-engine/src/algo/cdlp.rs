@@ -60,8 +60,7 @@ pub struct Communities {
 
 impl From<Communities> for Outcome {
     fn from(found: Communities) -> Self {
-        let columns = vec![Column::new("label", Values::Vertex(found.labels))];
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
+        Outcome::of(vec![Column::new("label", Values::Vertex(found.labels))], found.stats)
             .with_summary("communities", found.count)
             .with_summary("iterations", found.iterations)
     }

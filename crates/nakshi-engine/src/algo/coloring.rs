@@ -35,8 +35,7 @@ pub struct Colors {
 
 impl From<Colors> for Outcome {
     fn from(found: Colors) -> Self {
-        let columns = vec![Column::new("color", Values::U32(found.colors))];
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
+        Outcome::of(vec![Column::new("color", Values::U32(found.colors))], found.stats)
             .with_summary("colors", found.count)
     }
 }

@@ -56,8 +56,7 @@ impl From<VertexDegrees> for Outcome {
         let sum: u64 = found.degrees.iter().sum();
         // Sums of degrees are far below 2^53.
         let mean = sum as f64 / found.degrees.len().max(1) as f64;
-        let columns = vec![Column::new("degree", Values::U64(found.degrees))];
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
+        Outcome::of(vec![Column::new("degree", Values::U64(found.degrees))], found.stats)
             .with_summary("max_degree", most)
             .with_summary("mean_degree", mean)
             .with_summary("isolated", isolated)

@@ -41,8 +41,7 @@ pub struct Clustering {
 
 impl From<Clustering> for Outcome {
     fn from(found: Clustering) -> Self {
-        let columns = vec![Column::new("lcc", Values::F64(found.coefficients))];
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
+        Outcome::of(vec![Column::new("lcc", Values::F64(found.coefficients))], found.stats)
             .with_summary("mean", found.mean)
     }
 }

@@ -39,8 +39,7 @@ impl From<Pairs> for Outcome {
     fn from(found: Pairs) -> Self {
         let pairs = found.matched.count() as u64 / 2;
         let column = Column::with_valid("partner", Values::Vertex(found.partners), found.matched);
-        Outcome { columns: vec![column], stats: found.stats, ..Outcome::default() }
-            .with_summary("pairs", pairs)
+        Outcome::of(vec![column], found.stats).with_summary("pairs", pairs)
     }
 }
 

@@ -320,13 +320,9 @@ fn normalise(cx: &Context, ranks: &mut [f64]) -> Result<()> {
 impl From<PageRankOutput> for Outcome {
     fn from(output: PageRankOutput) -> Outcome {
         let change = serde_json::Number::from_f64(output.change);
-        Outcome {
-            columns: vec![Column::new("rank", Values::F64(output.ranks))],
-            stats: output.stats,
-            ..Outcome::default()
-        }
-        .with_summary("iterations", output.iterations)
-        .with_summary("change", change)
+        Outcome::of(vec![Column::new("rank", Values::F64(output.ranks))], output.stats)
+            .with_summary("iterations", output.iterations)
+            .with_summary("change", change)
     }
 }
 

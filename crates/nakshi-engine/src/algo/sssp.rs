@@ -105,7 +105,7 @@ impl From<Distances> for Outcome {
         }
         columns
             .insert(0, Column::with_valid("distance", Values::F64(found.distances), found.reached));
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
+        Outcome::of(columns, found.stats)
             .with_summary("reached", reached as u64)
             .with_summary("farthest", far)
             .with_summary("lengths", found.weight.as_deref().unwrap_or("unit"))

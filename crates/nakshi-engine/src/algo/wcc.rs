@@ -371,13 +371,10 @@ fn singles(cx: &Context, parents: &[AtomicU32]) -> Result<Bitmap> {
 
 impl From<WccOutput> for Outcome {
     fn from(output: WccOutput) -> Outcome {
-        Outcome {
-            columns: vec![Column::new("component", Values::Vertex(output.components))],
-            stats: output.stats,
-            ..Outcome::default()
-        }
-        .with_summary("components", output.count)
-        .with_summary("largest", output.largest)
+        let components = Column::new("component", Values::Vertex(output.components));
+        Outcome::of(vec![components], output.stats)
+            .with_summary("components", output.count)
+            .with_summary("largest", output.largest)
     }
 }
 

@@ -82,8 +82,7 @@ pub struct Betweenness {
 impl From<Betweenness> for Outcome {
     fn from(found: Betweenness) -> Self {
         let max = found.scores.iter().copied().fold(0.0, f64::max);
-        let columns = vec![Column::new("betweenness", Values::F64(found.scores))];
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
+        Outcome::of(vec![Column::new("betweenness", Values::F64(found.scores))], found.stats)
             .with_summary("sources", found.sources)
             .with_summary("scale", found.scale)
             .with_summary("depth", found.depth)

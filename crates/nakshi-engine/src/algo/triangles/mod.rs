@@ -70,8 +70,7 @@ impl From<TriangleCounts> for Outcome {
     fn from(found: TriangleCounts) -> Self {
         let column = found.per_vertex.map(|c| Column::new("triangles", Values::U64(c)));
         let columns = column.into_iter().collect();
-        Outcome { columns, stats: found.stats, ..Outcome::default() }
-            .with_summary("triangles", found.total)
+        Outcome::of(columns, found.stats).with_summary("triangles", found.total)
     }
 }
 
