@@ -6,34 +6,17 @@
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nakshi_io::CancelToken;
 use nakshi_store::{Adjacency, Direction, ListIndex, OpenOptions, Store};
 
+#[path = "../../nakshi-succinct/examples/clock/mod.rs"]
+mod clock;
+
+use clock::Clock;
+
 type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-/// A clock of this thread's own running time.
-struct Clock {
-    wall: Instant,
-    cpu: Option<Duration>,
-}
-
-impl Clock {
-    fn start() -> Self {
-        Self { wall: Instant::now(), cpu: running() }
-    }
-
-    fn seconds(&self) -> f64 {
-        let cpu = self.cpu.zip(running()).map(|(from, to)| to.saturating_sub(from));
-        cpu.unwrap_or_else(|| self.wall.elapsed()).as_secs_f64()
-    }
-}
-
-fn running() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
-}
 
 fn main() -> Outcome {
     let path = std::env::args().nth(1).ok_or("usage: codec_speed STORE")?;

@@ -10,9 +10,13 @@
 //! a query.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nakshi_succinct::{Options, Psi, Succinct};
+
+mod clock;
+
+use clock::Clock;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -21,28 +25,6 @@ const VALUES: u64 = 856;
 const WIDTH: usize = 16;
 const EXTRACTS: u64 = 100_000;
 const SEARCHES: usize = 4000;
-
-/// A clock of this thread's own running time.
-struct Clock {
-    wall: Instant,
-    cpu: Option<Duration>,
-}
-
-impl Clock {
-    fn start() -> Self {
-        Self { wall: Instant::now(), cpu: running() }
-    }
-
-    fn micros(&self) -> f64 {
-        let cpu = self.cpu.zip(running()).map(|(from, to)| to.saturating_sub(from));
-        cpu.unwrap_or_else(|| self.wall.elapsed()).as_secs_f64() * 1e6
-    }
-}
-
-fn running() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
-}
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 struct SplitMix64(u64);
@@ -91,7 +73,7 @@ fn main() -> Outcome<()> {
 fn measure(text: &[u8], patterns: &[Vec<u8>], options: &Options) -> Outcome<()> {
     let begin = Clock::start();
     let succinct = Succinct::build(text, options)?;
-    let build = begin.micros() / 1e6;
+    let build = begin.seconds();
     let size = succinct.as_bytes().len() as f64 / text.len() as f64;
     let mut random = SplitMix64(7);
     let last = text.len().saturating_sub(WIDTH) as u64 + 1;
@@ -102,7 +84,7 @@ fn measure(text: &[u8], patterns: &[Vec<u8>], options: &Options) -> Outcome<()> 
         succinct.extract(random.below(last), WIDTH, &mut out)?;
         black_box(&out);
     }
-    let extract = begin.micros() / EXTRACTS as f64;
+    let extract = begin.seconds() * 1e6 / EXTRACTS as f64;
     out.clear();
     succinct.extract(0, usize::MAX, &mut out)?;
     if out != text {
@@ -185,5 +167,5 @@ fn chase(bytes: usize) {
         at = next[at as usize];
     }
     black_box(at);
-    println!("one access in {bytes} bytes: {:.1} ns", begin.micros() * 1e3 / f64::from(steps));
+    println!("one access in {bytes} bytes: {:.1} ns", begin.seconds() * 1e9 / f64::from(steps));
 }
