@@ -32,6 +32,17 @@ pub(super) struct TableRange {
     pub(super) first: u64,
 }
 
+/// Numbers of rows of edges that are not taken as they stand in the tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Amended {
+    /// Without a type where a column has the types.
+    pub(super) untyped: u64,
+    /// Without a time where a column has the times.
+    pub(super) timeless: u64,
+    /// With a time that was rounded to milliseconds.
+    pub(super) rounded: u64,
+}
+
 /// Everything that was read from the tables.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -51,11 +62,7 @@ pub(super) struct Tables {
     pub(super) lists_nodes: bool,
     /// Whether the rows are those of a graph, among which nothing is amiss.
     pub(super) reloaded: bool,
-    /// Rows of edges without a type where a column has the types, and those whose time is missing or
-    /// was rounded to milliseconds.
-    pub(super) untyped: u64,
-    pub(super) timeless: u64,
-    pub(super) rounded: u64,
+    pub(super) amended: Amended,
     /// What is not kept of the tables, a sentence each.
     pub(super) notes: Vec<String>,
     /// Columns that headers were given for and that were found.
@@ -149,7 +156,7 @@ impl<'a> TableFeed<'a> {
                 }
                 TableKind::Edges => {
                     target.append_value(&row.target);
-                    tables.untyped +=
+                    tables.amended.untyped +=
                         u64::from(reader.has_types() && row.ty.is_empty() && ty.is_none());
                     spool_row(spool.buffer(), &tables.edge(&row, ty.as_deref())?);
                 }
@@ -256,8 +263,8 @@ impl Tables {
     /// Counts a row of edges, and returns what is spooled of it.
     fn edge(&mut self, row: &SpooledRow, ty: Option<&str>) -> Result<Vec<u8>> {
         self.edges += 1;
-        self.timeless += u64::from(row.timeless);
-        self.rounded += u64::from(row.rounded);
+        self.amended.timeless += u64::from(row.timeless);
+        self.amended.rounded += u64::from(row.rounded);
         let ty = ty.unwrap_or(DEFAULT_TYPE).as_bytes();
         let ty = if row.ty.is_empty() { ty } else { row.ty.as_slice() };
         let ty = number_of(&mut self.types, ty)?;

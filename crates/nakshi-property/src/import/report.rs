@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::entry::PropertyEntry;
-use super::feed::Tables;
+use super::feed::{Amended, Tables};
 use super::missing::{Missing, counted};
 use super::options::{MissingNodes, ParallelEdges};
 use super::parallel::ParallelOutcome;
@@ -61,15 +61,16 @@ pub struct LoadReport {
 impl LoadReport {
     /// The report but for what is known once all files are written.
     pub(super) fn new(tables: &Tables, entry: &PropertyEntry) -> Self {
+        let Amended { untyped, timeless, rounded } = tables.amended;
         let [nodes, edges] = tables.properties.each_ref().map(|known| known.empty_items);
         LoadReport {
             nodes: entry.nodes,
             edges: entry.edges,
             node_rows: tables.nodes,
             edge_rows: tables.edges,
-            untyped: tables.untyped,
-            timeless: tables.timeless,
-            rounded: tables.rounded,
+            untyped,
+            timeless,
+            rounded,
             empty_items: nodes + edges,
             edge_types: entry.edge_types.len() as u64,
             properties: (entry.node_properties.len() as u64, entry.edge_properties.len() as u64),

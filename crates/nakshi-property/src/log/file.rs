@@ -33,15 +33,33 @@ pub(super) const MOST: usize = 1 << 30;
 /// Bytes of a log file that are in memory at a time, unless a single change is larger.
 const PIECE: usize = 1 << 20;
 
+/// One of the log files of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LogPlace {
+    /// The generation of the manifest whose files the log changes.
+    pub(super) generation: u64,
+    /// Number of the log file in that generation, from 0.
+    pub(super) number: u64,
+}
+
+impl LogPlace {
+    /// Name of the file.
+    pub(super) fn name(self) -> String {
+        name(self.generation, self.number)
+    }
+
+    /// The file after this one.
+    pub(super) fn next(self) -> Self {
+        LogPlace { number: self.number + 1, ..self }
+    }
+}
+
 /// Header of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogHeader {
     pub(super) version: u32,
     pub(super) store: Uuid,
-    /// The generation of the manifest whose files the log changes.
-    pub(super) generation: u64,
-    /// Number of the log file in that generation, from 0.
-    pub(super) number: u64,
+    pub(super) place: LogPlace,
     /// Valid bytes of the log file before.
     pub(super) previous: u64,
     /// Number of the first commit in the file.
@@ -50,19 +68,15 @@ pub(super) struct LogHeader {
 
 impl LogHeader {
     /// The header of a new log file.
-    pub(super) fn new(
-        store: Uuid,
-        (generation, number): (u64, u64),
-        previous: u64,
-        first: u64,
-    ) -> Self {
-        LogHeader { version: VERSION, store, generation, number, previous, first }
+    pub(super) fn new(store: Uuid, place: LogPlace, previous: u64, first: u64) -> Self {
+        LogHeader { version: VERSION, store, place, previous, first }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = [&MAGIC[..], format!("{:03}", self.version).as_bytes()].concat();
         bytes.extend_from_slice(&self.store);
-        for number in [self.generation, self.number, self.previous, self.first] {
+        let LogPlace { generation, number } = self.place;
+        for number in [generation, number, self.previous, self.first] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         let sum = crc32c(&bytes);
@@ -76,17 +90,15 @@ impl LogHeader {
         let (version, rest) = body.strip_prefix(MAGIC)?.split_first_chunk::<3>()?;
         let version = std::str::from_utf8(version).ok()?.parse().ok()?;
         let (store, numbers) = rest.split_first_chunk::<16>()?;
-        let [generation, number, previous, first] = *numbers.as_chunks::<8>().0 else {
-            return None;
-        };
+        let numbers: [[u8; 8]; 4] = numbers.as_chunks().0.try_into().ok()?;
+        let [generation, number, previous, first] = numbers.map(u64::from_le_bytes);
         let same = crc32c(body) == u32::from_le_bytes(*sum);
         same.then_some(LogHeader {
             version,
             store: *store,
-            generation: u64::from_le_bytes(generation),
-            number: u64::from_le_bytes(number),
-            previous: u64::from_le_bytes(previous),
-            first: u64::from_le_bytes(first),
+            place: LogPlace { generation, number },
+            previous,
+            first,
         })
     }
 }
@@ -120,8 +132,8 @@ pub(super) fn put_frame(
 fn begin_sum(header: &LogHeader) -> crc_fast::Digest {
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
     digest.update(&header.store);
-    digest.update(&header.generation.to_le_bytes());
-    digest.update(&header.number.to_le_bytes());
+    digest.update(&header.place.generation.to_le_bytes());
+    digest.update(&header.place.number.to_le_bytes());
     digest
 }
 
@@ -175,18 +187,13 @@ pub(in super::super) fn name(generation: u64, number: u64) -> String {
     format!("log-{generation}.{number}.wal")
 }
 
-/// Opens a log file, given by generation and number; `None` if no writer has begun it. `manifest` is the
-/// generation of the manifest.
+/// Opens a log file; `None` if no writer has begun it. `manifest` is the generation of the manifest.
 ///
 /// # Errors
 /// An error of kind `NotFound` if a compaction has removed the log: a compaction removes the
 /// manifest before the log, so the commits are in other files by then. Errors of opening.
-pub(super) fn open(
-    dir: &Path,
-    (generation, number): (u64, u64),
-    manifest: u64,
-) -> Result<Option<File>> {
-    let path = dir.join(name(generation, number));
+pub(super) fn open(dir: &Path, place: LogPlace, manifest: u64) -> Result<Option<File>> {
+    let path = dir.join(place.name());
     match File::open(&path) {
         Ok(file) => Ok(Some(file)),
         Err(error)
@@ -208,12 +215,12 @@ impl LogFile {
         dir: &Path,
         store: &Uuid,
         page_size: u32,
-        (generation, number): (u64, u64),
+        place: LogPlace,
         manifest: u64,
         cancel: &CancelToken,
     ) -> Result<Option<Self>> {
-        let path = dir.join(name(generation, number));
-        let Some(file) = open(dir, (generation, number), manifest)? else { return Ok(None) };
+        let path = dir.join(place.name());
+        let Some(file) = open(dir, place, manifest)? else { return Ok(None) };
         let mut window = ReadWindow::new(file, path, cancel);
         let Some(header) = LogHeader::decode(window.get(0, HEADER)?) else {
             // A commit is acknowledged only after the header before it is durable, so this is
@@ -235,7 +242,7 @@ impl LogFile {
                 what: "the log of another store".into(),
             });
         }
-        if (header.generation, header.number) != (generation, number) {
+        if header.place != place {
             let what = "its name is that of another file".into();
             return Err(Error::Foreign { path: path.clone(), what });
         }
@@ -498,8 +505,7 @@ mod tests {
     const HEAD: LogHeader = LogHeader {
         version: VERSION,
         store: [7; 16],
-        generation: 1,
-        number: 0,
+        place: LogPlace { generation: 1, number: 0 },
         previous: 0,
         first: 1,
     };
@@ -577,7 +583,7 @@ mod tests {
     #[test]
     fn frames_of_other_files_do_not_pass() {
         let (bytes, _) = log();
-        let other = LogHeader { number: 1, ..HEAD };
+        let other = LogHeader { place: HEAD.place.next(), ..HEAD };
         assert_eq!(frames(of(other, &bytes), None).unwrap(), []);
     }
 
@@ -586,8 +592,8 @@ mod tests {
     fn a_log_that_was_removed_is_not_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(manifest_name(3)), "").unwrap();
-        assert!(open(dir.path(), (3, 0), 3).unwrap().is_none());
-        let gone = open(dir.path(), (2, 0), 2).unwrap_err();
+        assert!(open(dir.path(), LogPlace { generation: 3, number: 0 }, 3).unwrap().is_none());
+        let gone = open(dir.path(), LogPlace { generation: 2, number: 0 }, 2).unwrap_err();
         assert!(matches!(&gone, Error::Io { source, .. }
             if source.kind() == std::io::ErrorKind::NotFound));
     }

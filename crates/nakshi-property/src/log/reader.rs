@@ -1,7 +1,7 @@
 //! Reader of a store's log, from the beginning and from where it stopped.
 
 use super::super::PropertyEntry;
-use super::file::{self, Changes, HEADER, LogFile};
+use super::file::{self, Changes, HEADER, LogFile, LogPlace};
 use nakshi_io::CancelToken;
 use nakshi_store::files::{Uuid, parse_uuid};
 use nakshi_store::{Error, Manifest, OpenLog, Result, Store};
@@ -59,9 +59,8 @@ impl LogReader {
         let mut reader = Self::new(dir, manifest)?;
         let entry = PropertyEntry::of(manifest)?.unwrap_or_default();
         let begin = entry.log(manifest.generation);
-        let place = (begin.generation, begin.kept);
         if begin.kept < begin.first
-            && let Some(file) = reader.file(place.1, cancel)?
+            && let Some(file) = reader.file(begin.kept, cancel)?
         {
             (reader.number, reader.commit) = (begin.kept, file.header.first - 1);
         }
@@ -70,7 +69,7 @@ impl LogReader {
 
     /// A log file; `None` if there is none, or none that was begun.
     fn file(&self, number: u64, cancel: &CancelToken) -> Result<Option<LogFile>> {
-        let place = (self.generation, number);
+        let place = LogPlace { generation: self.generation, number };
         LogFile::read(&self.dir, &self.store, self.page_size, place, self.manifest, cancel)
     }
 
@@ -193,9 +192,9 @@ pub(crate) fn logs(dir: &Path, manifest: &Manifest, cancel: &CancelToken) -> Res
     let mut found = Vec::new();
     let end = if reader.begun { reader.number + 1 } else { first };
     for number in first..end {
-        let place = (reader.generation, number);
+        let place = LogPlace { generation: reader.generation, number };
         let Some(file) = file::open(dir, place, manifest.generation)? else { break };
-        let name = file::name(reader.generation, number);
+        let name = place.name();
         let path = dir.join(&name);
         let whole = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
         let len = if number == reader.number { reader.at } else { whole };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nakshi_io::write::{PoisonFile, WriteFile, WriteFs};
 
-use super::file::{self, LogHeader, MOST};
+use super::file::{self, LogHeader, LogPlace, MOST};
 use super::op::{self, Change, TransactionMark};
 use super::reader::LogReader;
 use nakshi_store::{Error, Result};
@@ -75,7 +75,7 @@ impl LogWriter {
     /// Begins the log file behind all commits that `reader` has read.
     pub(in super::super) fn begin(fs: &Arc<dyn WriteFs>, reader: &LogReader) -> Result<Self> {
         let (number, previous) = reader.next();
-        let place = (reader.generation(), number);
+        let place = LogPlace { generation: reader.generation(), number };
         let header = LogHeader::new(reader.store(), place, previous, reader.commit() + 1);
         Self::create(fs, reader.dir(), header)
     }
@@ -88,9 +88,8 @@ impl LogWriter {
         dir: &Path,
         commit: u64,
     ) -> Result<Self> {
-        let LogHeader { store, generation, number, .. } = self.header;
-        let place = (generation, number + 1);
-        Self::create(fs, dir, LogHeader::new(store, place, self.file.len(), commit + 1))
+        let LogHeader { store, place, .. } = self.header;
+        Self::create(fs, dir, LogHeader::new(store, place.next(), self.file.len(), commit + 1))
     }
 
     /// Removes what a failed [`LogWriter::rotate`] has left, so that this file may grow on.
@@ -98,7 +97,7 @@ impl LogWriter {
     /// # Errors
     /// Errors of removing. The next file may then say that this one has ended.
     pub(in super::super) fn withdraw_next(&self, fs: &Arc<dyn WriteFs>, dir: &Path) -> Result<()> {
-        let path = dir.join(file::name(self.header.generation, self.header.number + 1));
+        let path = dir.join(self.header.place.next().name());
         if std::fs::symlink_metadata(&path).is_ok() {
             fs.remove_file(&path)?;
         }
@@ -106,7 +105,7 @@ impl LogWriter {
     }
 
     fn create(fs: &Arc<dyn WriteFs>, dir: &Path, header: LogHeader) -> Result<Self> {
-        let path = dir.join(file::name(header.generation, header.number));
+        let path = dir.join(header.place.name());
         if std::fs::symlink_metadata(&path).is_ok() {
             // Its header was never written whole.
             fs.remove_file(&path)?;
@@ -120,7 +119,7 @@ impl LogWriter {
 
     /// Number of the file.
     pub(in super::super) fn number(&self) -> u64 {
-        self.header.number
+        self.header.place.number
     }
 
     /// Makes a group durable.
