@@ -44,4 +44,4 @@ pub use outcome::{Column, Outcome, Values};
 pub use searches::Searches;
 pub use source::weights::Weights;
 pub use stats::{Iteration, IterationLog, RunStats};
-pub use vertex_set::{AtomicBitmap, Bitmap, VertexSet};
+pub use vertex_set::{AtomicBitmap, Bitmap, Bits, VertexSet};

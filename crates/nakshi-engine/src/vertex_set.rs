@@ -3,11 +3,29 @@
 use nakshi_store::VertexId;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A fixed-size set of small integers, one bit each.
+/// A fixed-size set of small integers, one bit each, in words that are plain or shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bitmap {
-    words: Vec<u64>,
+pub struct Bits<W> {
+    words: Vec<W>,
     len: usize,
+}
+
+/// A set of small integers that one thread fills.
+pub type Bitmap = Bits<u64>;
+
+/// A [`Bitmap`] that workers fill at the same time.
+pub type AtomicBitmap = Bits<AtomicU64>;
+
+impl<W> Bits<W> {
+    /// Size of the universe (not of the set).
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if the universe is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 fn words_for(len: usize) -> usize {
@@ -29,16 +47,6 @@ impl Bitmap {
             *last = (1 << (len % 64)) - 1;
         }
         Bitmap { words, len }
-    }
-
-    /// Size of the universe (not of the set).
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns true if the universe is empty.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Returns true if `i` is in the set; `false` beyond the universe.
@@ -154,27 +162,10 @@ impl Bitmap {
     }
 }
 
-/// A [`Bitmap`] that workers fill at the same time.
-#[derive(Debug, Default)]
-pub struct AtomicBitmap {
-    words: Vec<AtomicU64>,
-    len: usize,
-}
-
 impl AtomicBitmap {
     /// An empty set over `0..len`.
     pub fn new(len: usize) -> Self {
         AtomicBitmap { words: (0..words_for(len)).map(|_| AtomicU64::new(0)).collect(), len }
-    }
-
-    /// Size of the universe.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns true if the universe is empty.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Returns true if `i` is in the set.
