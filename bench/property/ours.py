@@ -6,10 +6,11 @@ import argparse
 import dataclasses
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harness import Study, measure, product, tables
+from harness import Study, measure, product, study, tables
 
 #: Threads of LinkBench, most of which wait for the disk.
 WRITERS = 16
@@ -36,6 +37,14 @@ class Loaded:
     def size(self) -> int:
         """Bytes of the store."""
         return sum(file.stat().st_size for file in self.store.iterdir())
+
+
+def parser(text: str | None, *, runs: int, parts: Iterable[str]) -> argparse.ArgumentParser:
+    """The options of pages on ZipG's tables; see :func:`harness.study.parser`."""
+    made = study.parser(text, runs=runs, parts=parts)
+    made.add_argument("--scale", type=int, default=17, help="default: %(default)s")
+    made.add_argument("--queries", type=int, default=20_000, help="of each kind")
+    return made
 
 
 def generated(

@@ -111,11 +111,9 @@ LONG = "limited"
 
 
 def main() -> None:
-    parser = study.parser(__doc__, runs=5, parts=PARTS)
+    parser = ours.parser(__doc__, runs=5, parts=PARTS)
     usual = ",".join(name for name in PARTS if name != LONG)
     parser.set_defaults(only=usual)
-    parser.add_argument("--scale", type=int, default=17, help="default: %(default)s")
-    parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
     parser.add_argument("--neo4j", action="store_true", help="the same on Neo4j in the same run")
     parser.add_argument("--duckdb", action="store_true", help="and on DuckDB")
     parser.add_argument("--ladybug", action="store_true", help="and on LadybugDB")

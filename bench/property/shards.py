@@ -162,10 +162,8 @@ PARTS: dict[str, Callable[[Study], None]] = {
 
 
 def main() -> None:
-    parser = study.parser(__doc__, runs=7, parts=PARTS)
-    parser.add_argument("--scale", type=int, default=17, help="default: %(default)s")
+    parser = ours.parser(__doc__, runs=7, parts=PARTS)
     parser.add_argument("--shards", type=int, default=2, help="default: %(default)s")
-    parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
     Study(study.options(parser)).measure(PARTS)
 
 

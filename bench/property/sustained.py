@@ -168,12 +168,10 @@ PARTS: dict[str, Callable[[Study], None]] = {
 
 
 def main() -> None:
-    parser = study.parser(__doc__, runs=1, parts=PARTS)
-    parser.add_argument("--scale", type=int, default=17, help="default: %(default)s")
+    parser = ours.parser(__doc__, runs=1, parts=PARTS)
     parser.add_argument("--memory", default="256MiB", help="default: %(default)s")
     parser.add_argument("--changes", type=int, default=10_000_000, help="default: %(default)s")
     parser.add_argument("--seconds", type=float, default=600.0, help="default: %(default)s")
-    parser.add_argument("--queries", type=int, default=20_000, help="of each kind")
     Study(study.options(parser)).measure(PARTS)
 
 
