@@ -234,10 +234,9 @@ def plan(
     """
     graph = store if isinstance(store, Graph) else Graph(store)
     with reporting(progress, "plan") as sink:
-        core = graph._edge_lists(memory=parse_size(memory), threads=threads, sink=sink)
-        text = core.cluster_plan(
-            list(servers), value_bytes, memory=parse_size(memory), threads=threads, progress=sink
-        )
+        cap = parse_size(memory)
+        core = graph._edge_lists(memory=cap, threads=threads, sink=sink)
+        text = core.cluster_plan(list(servers), value_bytes, (cap, threads), progress=sink)
     rows: list[dict[str, Any]] = json.loads(text)
     return rows
 

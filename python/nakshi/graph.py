@@ -254,7 +254,7 @@ class Graph(Algorithms, Conversions, Lookups):
             core = self._edge_lists(
                 at, weight=weight, missing=missing_weight, memory=cap, threads=threads, sink=sink
             )
-            text = core.layout_cost(weight=weight, memory=cap, threads=threads, progress=sink)
+            text = core.layout_cost(weight, (cap, threads), progress=sink)
         costs: dict[str, Any] = json.loads(text)
         return costs | core.told()
 
@@ -280,7 +280,7 @@ class Graph(Algorithms, Conversions, Lookups):
                 "missing_weight belongs to edge properties, and this store has none; leave it out"
             )
         return self._core.edge_lists(
-            self._properties, json.dumps(request), memory=memory, threads=threads, progress=sink
+            self._properties, json.dumps(request), (memory, threads), progress=sink
         )
 
     def cache_plan(
@@ -334,9 +334,7 @@ class Graph(Algorithms, Conversions, Lookups):
         given = {name: value for name, value in config.items() if value is not None}
         with reporting(progress, "cache-plan") as sink:
             core = self._edge_lists("last_compaction")
-            text = core.cache_plan(
-                json.dumps(given), memory=parse_size(memory), threads=threads, progress=sink
-            )
+            text = core.cache_plan(json.dumps(given), (parse_size(memory), threads), progress=sink)
         report: dict[str, Any] = json.loads(text)
         return report | core.told()
 
@@ -436,12 +434,12 @@ class Graph(Algorithms, Conversions, Lookups):
     ) -> dict[str, Any]:
         """Relayout with options as a dictionary and return the report, for the command line."""
         given = {name: value for name, value in options.items() if value is not None}
-        limits = {name: given.pop(name, None) for name in ("memory", "threads")}
+        limits = (given.pop("memory", None), given.pop("threads", None))
         written = ("page_size", "encoding", "stripes")
         output = {name: given.pop(name) for name in written if name in given}
         with reporting(progress, "layout") as sink:
             text = self._core.relayout(
-                os.fspath(path), json.dumps(given), json.dumps(output), **limits, progress=sink
+                os.fspath(path), json.dumps(given), json.dumps(output), limits, progress=sink
             )
         report: dict[str, Any] = json.loads(text)
         return report

@@ -25,6 +25,9 @@ use crate::outcome::Outcome;
 use crate::property::PyProperties;
 use crate::values::{json, parsed};
 
+/// Memory in bytes and threads of a call.
+type Limits = (Option<u64>, Option<usize>);
+
 /// A store, and what its last look-up has opened.
 type ForLookup = (Arc<store::Store>, Option<Arc<VertexLookup>>);
 
@@ -159,15 +162,16 @@ impl Store {
         std::mem::replace(&mut opened.lookup, lookup)
     }
 
-    /// Runs `work` on the open store under the limits of `context`; returns its report as JSON.
+    /// Runs `work` on the open store within `limits`; returns its report as JSON.
     fn report<T: Serialize + Send>(
         &self,
         py: Python<'_>,
+        (memory, threads): Limits,
         progress: Option<&Bound<'_, PyAny>>,
-        context: Context,
         work: impl FnOnce(&Arc<store::Store>, &Context, &Call) -> Result<T, Failure> + Send,
     ) -> PyResult<String> {
         let store = self.opened()?;
+        let context = context(memory, threads);
         long_json(py, progress, |call| work(&store, &call.attach(context), call))
     }
 }
@@ -197,19 +201,19 @@ impl Store {
 
     /// The edge lists that `request`, a JSON object, asks for: a store to run algorithms on. `properties`
     /// are those that the handle has loaded.
-    #[pyo3(signature = (properties, request, *, memory = None, threads = None, progress = None))]
+    #[pyo3(signature = (properties, request, limits, *, progress = None))]
     fn edge_lists(
         &self,
         py: Python<'_>,
         properties: Option<&Bound<'_, PyProperties>>,
         request: &str,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        limits: Limits,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Store> {
         let store = self.opened()?;
         let request: TopologyRequest = parsed(request)?;
         let properties = properties.map(|properties| properties.get().store()).transpose()?;
+        let (memory, threads) = limits;
         let context = context(memory, threads);
         let Chosen { store: newest, topology, info } = long(py, progress, |call| {
             let context = context.with_cancel(call.cancel.clone());
@@ -387,71 +391,66 @@ impl Store {
     }
 
     /// Predicted messages and memory of partitions over these numbers of servers, as JSON.
-    #[pyo3(signature = (servers, value_bytes, *, memory = None, threads = None, progress = None))]
+    #[pyo3(signature = (servers, value_bytes, limits, *, progress = None))]
     fn cluster_plan(
         &self,
         py: Python<'_>,
         servers: Vec<usize>,
         value_bytes: u64,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        limits: Limits,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        self.report(py, progress, context(memory, threads), |store, cx, _| {
+        self.report(py, limits, progress, |store, cx, _| {
             Ok(cluster::plan_of(store, &servers, value_bytes, cx)?)
         })
     }
 
     /// Writes the graph to a new store in another order; `request` and `output` are JSON objects.
     /// Returns the report, as JSON.
-    #[pyo3(signature = (path, request, output, *, memory = None, threads = None, progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    #[pyo3(signature = (path, request, output, limits, *, progress = None))]
     fn relayout(
         &self,
         py: Python<'_>,
         path: PathBuf,
         request: &str,
         output: &str,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        limits: Limits,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let request: layout::Request = parsed(request)?;
         let output: layout::Output = parsed(output)?;
-        self.report(py, progress, context(memory, threads), |store, cx, call| {
+        self.report(py, limits, progress, |store, cx, call| {
             Ok(layout::relayout(store, &path, &request, &output, cx, &hooks(call))?)
         })
     }
 
     /// Chooses edge lists to keep in memory and writes the plan beside the store; `config` is a
     /// JSON object. Returns the report, as JSON.
-    #[pyo3(signature = (config, *, memory = None, threads = None, progress = None))]
+    #[pyo3(signature = (config, limits, *, progress = None))]
     fn cache_plan(
         &self,
         py: Python<'_>,
         config: &str,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        limits: Limits,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let request: layout::PlanRequest = parsed(config)?;
-        self.report(py, progress, context(memory, threads), |store, cx, _| {
+        self.report(py, limits, progress, |store, cx, _| {
             Ok(layout::plan_cache(store, &request, cx)?)
         })
     }
 
     /// Costs of the vertex order, as JSON.
-    #[pyo3(signature = (*, weight = None, memory = None, threads = None, progress = None))]
+    #[pyo3(signature = (weight, limits, *, progress = None))]
     fn layout_cost(
         &self,
         py: Python<'_>,
         weight: Option<String>,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        limits: Limits,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
-        self.report(py, progress, context(memory, threads), |store, cx, call| {
-            let (threads, hooks) = (cx.threads(), hooks(call));
+        self.report(py, limits, progress, |store, cx, call| {
+            let (memory, threads, hooks) = (cx.memory(), cx.threads(), hooks(call));
             Ok(layout_cost(&LayoutInput { store, weight, memory, threads, hooks })?)
         })
     }
