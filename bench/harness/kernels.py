@@ -14,6 +14,18 @@ TITLES = {
     "bc": "BC, 1 source",
     "triangles": "TC",
 }
+#: Short names of algorithms in papers.
+SHORT = {
+    "apsp": "APSP",
+    "bc": "BC",
+    "bfs": "BFS",
+    "diameter": "DIAM",
+    "pagerank": "PR",
+    "scan-statistics": "SS",
+    "sssp": "SP",
+    "triangles": "TC",
+    "wcc": "WCC",
+}
 ITERATIONS = 20
 
 Digest = dict[str, Any]
@@ -28,6 +40,11 @@ class Timing:
     peak: int
     digest: Digest
     command: str
+
+
+def short(*names: str) -> dict[str, str]:
+    """Algorithms with their short names in papers, in the order that is given."""
+    return {name: SHORT[name] for name in names}
 
 
 def disagreement(ours: Digest, theirs: Digest) -> str | None:

@@ -20,17 +20,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness import Study, graphs, measure, pictures, product, study, tables
+from harness import Study, graphs, kernels, measure, pictures, product, study, tables
 from harness.graphs import Graph
 
-APPLICATIONS = {
-    "bfs": "BFS",
-    "bc": "BC",
-    "wcc": "WCC",
-    "pagerank": "PR",
-    "triangles": "TC",
-    "scan-statistics": "SS",
-}
+#: The paper's six applications.
+APPLICATIONS = kernels.short("bfs", "bc", "wcc", "pagerank", "triangles", "scan-statistics")
 #: Figure 8: the paper's cache of 1 GB beside a graph of 18 GB.
 CACHE_SHARE = 1 / 18
 #: Figure 12: schedules of the example `schedule`.
@@ -217,7 +211,7 @@ def scheduling(runs: Runs) -> None:
 
     Vertex programs run through the example `schedule`, which prints one JSON object a run.
     """
-    threads, chosen = runs.options.threads, {"bfs": "BFS", "wcc": "WCC"}
+    threads, chosen = runs.options.threads, kernels.short("bfs", "wcc")
     build = "cargo build --release --quiet -p nakshi-engine --example schedule".split()
     measure.run([*build, "--manifest-path", study.ROOT / "Cargo.toml"], threads=threads)
     target = Path(os.environ.get("CARGO_TARGET_DIR", study.ROOT / "target"))

@@ -20,17 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import layouts
 import nakshi
 import numpy as np
-from harness import measure, pictures, product, study
+from harness import kernels, measure, pictures, product, study
 
 #: The paper's names of its six algorithms.
-ALGORITHMS = {
-    "bfs": "BFS",
-    "diameter": "DIAM",
-    "bc": "BC",
-    "sssp": "SP",
-    "apsp": "APSP",
-    "wcc": "WCC",
-}
+ALGORITHMS = kernels.short("bfs", "diameter", "bc", "sssp", "apsp", "wcc")
 THREE = ["bfs", "diameter", "bc"]
 #: Graphs on which every figure is measured.
 SMALL = "rutgers89,ego-twitter,cnr-2000"
