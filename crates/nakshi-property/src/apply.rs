@@ -39,6 +39,12 @@ pub(super) struct Lookups {
     pub(super) written: Option<WrittenKeys>,
 }
 
+/// What an update sets, and whether all other properties stay.
+struct Update<'a> {
+    properties: &'a [(String, Value)],
+    merge: bool,
+}
+
 /// Destinations of a record, each with its position in the record, sorted.
 struct SortedEnds(Vec<(VertexId, u32)>);
 
@@ -209,7 +215,7 @@ impl GraphState {
         match change {
             Change::AppendNode { id, properties } => self.append_node(id, properties, lookups),
             Change::UpdateNode { id, properties, merge } => {
-                self.update_node(id, properties, *merge, lookups)
+                self.update_node(id, Update { properties, merge: *merge }, lookups)
             }
             Change::DeleteNode { id } => self.delete_node(id, lookups),
             Change::AppendEdge { source, edge_type, destination, timestamp, properties } => {
@@ -239,7 +245,7 @@ impl GraphState {
                 self.create_edge(edge, *timestamp, properties, lookups)
             }
             Change::UpdateEdge { edge, properties, merge } => {
-                self.update_edge(edge, properties, *merge, lookups)
+                self.update_edge(edge, Update { properties, merge: *merge }, lookups)
             }
             Change::RemoveEdge { edge } => self.remove_edge(edge, lookups),
             Change::ChangeLabels { id, add, remove } => {
@@ -248,7 +254,8 @@ impl GraphState {
                     true => Value::Null,
                     false => Value::List(labels.into_iter().map(Value::String).collect()),
                 };
-                self.update_node(id, &[(LABELS.to_owned(), labels)], true, lookups)
+                let properties = &[(LABELS.to_owned(), labels)];
+                self.update_node(id, Update { properties, merge: true }, lookups)
             }
             Change::SetInverse { edge_type, inverse } => self.set_inverse(edge_type, inverse),
         }
@@ -381,8 +388,7 @@ impl GraphState {
     fn update_node(
         &mut self,
         id: &ExternalId,
-        properties: &[(String, Value)],
-        merge: bool,
+        Update { properties, merge }: Update<'_>,
         lookups: &mut Lookups,
     ) -> Result<bool> {
         let v = self.node(id)?;
@@ -650,8 +656,7 @@ impl GraphState {
     fn update_edge(
         &mut self,
         edge: &EdgeId,
-        properties: &[(String, Value)],
-        merge: bool,
+        Update { properties, merge }: Update<'_>,
         lookups: &mut Lookups,
     ) -> Result<bool> {
         let key = self.edge_key(&edge.source, &edge.edge_type, &edge.destination)?;
