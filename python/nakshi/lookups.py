@@ -235,9 +235,8 @@ class Lookups(Writable):
         if not 0 <= seed < 1 << 64:
             raise ParameterError(f"seed={seed!r} cannot work; give an integer from 0 to 2**64 - 1")
         call = self._call(engine, memory, threads, timeout)
-        return Neighbors(
-            _core.sample_neighbors(call, _ids(ids), direction, int(k), int(seed), bool(replace))
-        )
+        sampling = (int(k), int(seed), bool(replace))
+        return Neighbors(_core.neighbors(call, _ids(ids), direction, sampling))
 
     def degree(
         self,

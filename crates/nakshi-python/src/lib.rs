@@ -45,8 +45,8 @@ mod _core {
     use crate::load::{columns, import_memory, load};
     #[pymodule_export]
     use crate::lookup::{
-        EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, sample_neighbors,
-        shortest_path, subgraph,
+        EdgePairs, Neighborhood, contains, degrees, edges, has_edges, neighbors, shortest_path,
+        subgraph,
     };
     #[pymodule_export]
     use crate::outcome::Outcome;

@@ -255,35 +255,23 @@ fn asked<'py>(
     Ok((LookupCall::new(py, handle)?, ids, along))
 }
 
-/// The neighbours of vertices along `direction`: `out`, `in` or `both`.
+/// The neighbours of vertices along `direction`: `out`, `in` or `both`; with `sampling`, which is a
+/// count, a seed and whether one may come twice, some of those along `out` or `in`.
 #[pyfunction]
+#[pyo3(signature = (handle, ids, direction, sampling = None))]
 pub fn neighbors(
     py: Python<'_>,
     handle: Handle<'_>,
     ids: &Bound<'_, PyAny>,
     direction: &str,
+    sampling: Option<(usize, u64, bool)>,
 ) -> PyResult<Neighborhood> {
     let (call, ids, along) = asked(py, handle, ids, direction)?;
-    Neighborhood::of(&call, along, &ids, |lookup, latest, cx| {
-        lookup.neighbors(&ids, along, latest, cx)
-    })
-}
-
-/// Some neighbours of vertices along `direction`: `out` or `in`.
-#[pyfunction]
-pub fn sample_neighbors(
-    py: Python<'_>,
-    handle: Handle<'_>,
-    ids: &Bound<'_, PyAny>,
-    direction: &str,
-    count: usize,
-    seed: u64,
-    replace: bool,
-) -> PyResult<Neighborhood> {
-    let (call, ids, along) = asked(py, handle, ids, direction)?;
-    let sampling = Sampling { count, seed, replace };
-    Neighborhood::of(&call, along, &ids, |lookup, latest, cx| {
-        lookup.sample(&ids, along, sampling, latest, cx)
+    Neighborhood::of(&call, along, &ids, |lookup, latest, cx| match sampling {
+        None => lookup.neighbors(&ids, along, latest, cx),
+        Some((count, seed, replace)) => {
+            lookup.sample(&ids, along, Sampling { count, seed, replace }, latest, cx)
+        }
     })
 }
 
