@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::errors::Failure;
-use crate::values::json;
 
 /// Interval at which signals are checked while a call runs: Ctrl-C has to act within 200 ms.
 const HEARTBEAT: Duration = Duration::from_millis(25);
@@ -179,7 +178,8 @@ pub fn long_json<T: Serialize + Send>(
     sink: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Call) -> Result<T, Failure> + Send,
 ) -> PyResult<String> {
-    json(&long(py, sink, work)?)
+    let result = long(py, sink, work)?;
+    Ok(serde_json::to_string(&result).map_err(Failure::from)?)
 }
 
 struct Monitor<'a, 'py> {
