@@ -54,6 +54,18 @@ impl Sample {
         graphs.into_iter().zip(contexts()).flat_map(with).collect()
     }
 
+    /// Compares what `run` finds in each of the [`Sample::settings`] with `expected`.
+    pub(crate) fn compare<T: PartialEq + std::fmt::Debug>(
+        &self,
+        expected: &T,
+        run: impl Fn(&Graph, &Context) -> T,
+    ) -> Result<(), TestCaseError> {
+        for (graph, cx) in self.settings() {
+            prop_assert_eq!(&run(&graph, &cx), expected);
+        }
+        Ok(())
+    }
+
     /// The same graph with the vertices in descending order of their list entries, as a
     /// degree layout has them.
     fn hub_first(&self) -> Sample {
