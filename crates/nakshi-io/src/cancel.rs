@@ -13,7 +13,10 @@ pub const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Clones share the flag. Long calls check it between units of work and while they wait for a
 /// device, and return [`Error::Cancelled`].
 #[derive(Debug, Clone, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken {
+    flag: Arc<AtomicBool>,
+    parent: Option<Arc<CancelToken>>,
+}
 
 impl CancelToken {
     /// Makes a token that is not cancelled.
@@ -21,15 +24,21 @@ impl CancelToken {
         Self::default()
     }
 
+    /// Makes a token that is cancelled with this one, or alone.
+    pub fn child(&self) -> Self {
+        CancelToken { flag: Arc::default(), parent: Some(Arc::new(self.clone())) }
+    }
+
     /// Asks every call that holds a clone of this token to stop. A cancelled token stays cancelled.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Returns true once [`cancel`](Self::cancel) was called.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
+            || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
 
     /// Returns [`Error::Cancelled`] once the token is cancelled.

@@ -20,7 +20,7 @@ use super::property_store::{Core, PropertyStore};
 use super::state::GraphState;
 use nakshi_store::files::manifest_name;
 use nakshi_store::import::Hooks;
-use nakshi_store::{CachePlan, Manifest, Result, Store};
+use nakshi_store::{CachePlan, Error, Manifest, Result, Store};
 
 /// Commits for which writers wait, while the last of them are carried over.
 const FEW: u64 = 256;
@@ -62,13 +62,14 @@ struct Next {
 struct Compacting<'s>(&'s PropertyStore);
 
 impl<'s> Compacting<'s> {
-    fn begin(store: &'s PropertyStore) -> Self {
+    /// Begins a compaction, which writers cancel by `token` if they fill the memory.
+    fn begin(store: &'s PropertyStore, token: &CancelToken) -> Self {
         let guard = Compacting(store);
-        guard.set(true);
+        guard.set(Some(token.clone()));
         guard
     }
 
-    fn set(&self, compacting: bool) {
+    fn set(&self, compacting: Option<CancelToken>) {
         if let Some(writing) = &mut self.0.lock().writing {
             writing.upkeep.compacting = compacting;
         }
@@ -77,7 +78,7 @@ impl<'s> Compacting<'s> {
 
 impl Drop for Compacting<'_> {
     fn drop(&mut self) {
-        self.set(false);
+        self.set(None);
     }
 }
 
@@ -85,13 +86,28 @@ impl PropertyStore {
     /// Turns the log into files. Readers and writers continue meanwhile, and snapshots stay valid.
     ///
     /// # Errors
-    /// [`nakshi_store::Error::Locked`] if another process writes; errors of an import. The store is
-    /// unchanged then.
+    /// [`Error::Locked`] if another process writes; [`Error::Invalid`] if the handle has a cap of memory
+    /// and the changes made meanwhile take a quarter of it; errors of an import. The store is unchanged
+    /// then.
     pub fn compact(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
+        let token = hooks.cancel.child();
+        let own = Hooks { cancel: token.clone(), progress: hooks.progress.clone() };
+        match self.compact_until(options, &own) {
+            Err(Error::Cancelled) if token.is_cancelled() && !hooks.cancel.is_cancelled() => Err(Error::Invalid(
+                "the compaction was given up, because the changes made meanwhile filled the memory of \
+                 this handle; compact when fewer changes are made, or give the properties more memory"
+                    .into(),
+            )),
+            done => done,
+        }
+    }
+
+    /// Compacts until the token of `hooks` is cancelled.
+    fn compact_until(&self, options: &LoadOptions, hooks: &Hooks) -> Result<CompactReport> {
         let began = std::time::Instant::now();
         let _alone = self.alone(&hooks.cancel)?;
         self.start_writing(&hooks.cancel)?;
-        let _compacting = Compacting::begin(self);
+        let _compacting = Compacting::begin(self, &hooks.cancel);
         self.flush()?;
         let (snapshot, log_bytes) = (self.snapshot(), self.log_bytes());
         let old = Store::open(&self.path, &self.options)?;

@@ -111,7 +111,7 @@ impl PropertyStore {
             return false;
         };
         let failed = upkeep.failed.as_ref().is_some_and(|(_, when)| when.elapsed() < RETRY);
-        !upkeep.compacting && upkeep.merging.is_none() && !failed
+        upkeep.compacting.is_none() && upkeep.merging.is_none() && !failed
     }
 
     /// Freezes the log, and merges fragments; returns false if that failed. The error stays in
@@ -157,7 +157,9 @@ impl PropertyStore {
     /// [`Error::Invalid`], which says why the log cannot be frozen.
     pub(super) fn must_wait(&self, writing: &Writing) -> Result<bool> {
         let limit = self.log_limit(&writing.tip);
-        if writing.upkeep.compacting || writing.tip.log.weight() < limit.saturating_mul(FULL) {
+        if writing.upkeep.compacting.is_some()
+            || writing.tip.log.weight() < limit.saturating_mul(FULL)
+        {
             return Ok(false);
         }
         match &writing.upkeep.failed {

@@ -34,6 +34,8 @@ const FORK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of changes at which [`PropertyStore::commit_all`] begins another commit. A commit that is
 /// being written cannot be stopped, and all that it replaces is freed together.
 const COMMIT: usize = 4 << 20;
+/// How many times its limit the log may take while a compaction runs, of a handle with a cap of memory.
+const WHILE_COMPACTING: u64 = 4;
 
 /// Number of the next session of a writer.
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
@@ -541,7 +543,18 @@ impl PropertyStore {
     /// Releases the lock on the shared state after a commit, and has the log frozen if it is full.
     pub(super) fn leave(&self, core: MutexGuard<'_, Core>) {
         let full = core.writing.as_ref().is_some_and(|writing| {
-            writing.tip.log.weight() > self.log_limit(&writing.tip) && !writing.upkeep.compacting
+            let (weight, limit) = (writing.tip.log.weight(), self.log_limit(&writing.tip));
+            match &writing.upkeep.compacting {
+                None => weight > limit,
+                Some(compaction) => {
+                    if self.options.memory.is_some()
+                        && weight > limit.saturating_mul(WHILE_COMPACTING)
+                    {
+                        compaction.cancel();
+                    }
+                    false
+                }
+            }
         });
         drop(core);
         if full {
@@ -666,7 +679,7 @@ impl Writing {
         lookups: Lookups,
         log: LogWriter,
     ) {
-        let compacting = self.upkeep.compacting;
+        let compacting = self.upkeep.compacting.take();
         self.upkeep = Upkeep::new(manifest);
         self.upkeep.compacting = compacting;
         (self.tip, self.lookups, self.log) = (tip, lookups, Some(log));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use nakshi_io::CancelToken;
 use nakshi_store::Manifest;
 
 use super::entry::PropertyEntry;
@@ -28,8 +29,8 @@ pub(super) struct Upkeep {
     pub(super) failed: Option<(String, Instant)>,
     /// First parts of the names of files that a merge is writing.
     pub(super) merging: Option<String>,
-    /// Set while the files are exchanged, when nothing is frozen.
-    pub(super) compacting: bool,
+    /// Token of the compaction that is under way, during which nothing is frozen.
+    pub(super) compacting: Option<CancelToken>,
 }
 
 /// A frozen log.
@@ -54,7 +55,7 @@ impl Upkeep {
             attempts: 0,
             failed: None,
             merging: None,
-            compacting: false,
+            compacting: None,
         }
     }
 

@@ -10,7 +10,7 @@ use nakshi_store::import::Hooks;
 use nakshi_store::{Error, OpenOptions};
 
 use super::disk::{failing_twice, faulty, unsynced};
-use super::model::{Model, Properties, changes, compare, id, start, started};
+use super::model::{Model, Properties, Step, changes, compare, id, start, started};
 use super::{edges, few, open, options, orphans};
 
 /// Copies the store at `from`, which is not open.
@@ -100,6 +100,45 @@ fn fail_everywhere(step: usize, least: u64, fs: impl Fn(u64) -> Arc<dyn WriteFs>
             return;
         }
     }
+}
+
+/// A compaction during which too many changes are made is given up, and the store goes on.
+#[test]
+fn changes_during_a_compaction_keep_to_the_cap() {
+    let (_home, path, mut model) = started(&edges());
+    let given = OpenOptions { memory: Some(64 << 20), ..OpenOptions::default() };
+    let store = PropertyStore::open(&path, &given).unwrap();
+    let steps = few();
+    let mut make = |step: &Step| {
+        store.commit(&changes(step)).unwrap();
+        model.apply(step);
+    };
+    make(&steps[0]);
+    let (begun, write) = std::sync::mpsc::sync_channel(0);
+    let begun = std::sync::Mutex::new(Some(begun));
+    let progress = move |_| {
+        if let Some(begun) = begun.lock().unwrap().take() {
+            begun.send(()).unwrap();
+            // The changes below are made while this call lasts.
+            begun.send(()).unwrap();
+        }
+    };
+    let hooks = Hooks { progress: Some(Arc::new(progress)), ..Hooks::default() };
+    std::thread::scope(|scope| {
+        let compaction = scope.spawn(|| store.compact(&options(), &hooks));
+        write.recv().unwrap();
+        store.set_log_limit(1);
+        make(&steps[1]);
+        write.recv().unwrap();
+        let given_up = compaction.join().unwrap().unwrap_err();
+        assert!(given_up.to_string().contains("given up"), "{given_up}");
+    });
+    compare(&store.snapshot(), &model).unwrap();
+    store.set_log_limit(0);
+    store.freeze(&CancelToken::new()).unwrap();
+    store.compact(&options(), &Hooks::default()).unwrap();
+    compare(&store.snapshot(), &model).unwrap();
+    assert_eq!(orphans(&path), Vec::<String>::new());
 }
 
 /// The log keeps the entries of commits that fragments have. Seen red with log files removed when their
