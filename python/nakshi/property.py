@@ -638,6 +638,8 @@ class Writable(Queries, Changes):
 
         Raises:
             StoreLockedError: another process writes to the store.
+            ParameterError: the changes made meanwhile took a quarter of the memory of
+                :meth:`load_properties`; the store is as before.
         """
         given = {"shards": check_shards(shards), "memory": parse_size(memory), "threads": threads}
         with reporting(progress, "compact") as sink:
