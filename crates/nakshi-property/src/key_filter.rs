@@ -45,7 +45,7 @@ impl KeyFilter {
     }
 
     fn at(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.blocks.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.blocks.len() as u64) >> 32) as usize
     }
 
     pub(super) fn insert(&mut self, hash: u64) {
