@@ -478,7 +478,7 @@ pub fn compare_found_edges(
     condition: (&str, Condition),
     fits: impl Fn(&Properties) -> bool,
 ) -> Result<(), TestCaseError> {
-    let found = graph.find_edges(&[condition.clone()]).unwrap();
+    let found = graph.find_edges(std::slice::from_ref(&condition)).unwrap();
     let mut found: Vec<(u32, String, u32)> = found
         .into_iter()
         .map(|(source, ty, data)| (number(&source), ty.to_owned(), number(&data.destination)))
