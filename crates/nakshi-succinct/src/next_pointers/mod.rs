@@ -185,6 +185,7 @@ fn partition(numbers: Range<u64>, before: impl Fn(u64) -> Result<bool>) -> Resul
 }
 
 #[cfg(test)]
+#[expect(clippy::redundant_closure, reason = "a generic function is for one lifetime only")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
