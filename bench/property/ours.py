@@ -176,6 +176,44 @@ def changes(study: Study, store: Path) -> None:
     study.section("Transactions", [*head, "thread with the fewest / the most"], rows)
 
 
+def merged(study: Study, store: Path) -> None:
+    """Reads of a store whose changes are compacted, against a fresh import of what it exports."""
+    chosen = study.options
+    compacted = copied(store, "merged")
+    requests = 20 * chosen.queries
+    product.nakshi("bench", "linkbench", compacted, "--queries", requests, "--threads", WRITERS)
+    product.nakshi("compact", compacted)
+    edges, nodes = (compacted.with_suffix(f".{part}.tsv") for part in ("edges", "nodes"))
+    product.nakshi("export", compacted, edges, "--nodes", nodes)
+    fresh = compacted.with_name(f"{store.stem}-fresh.nakshi")
+    shutil.rmtree(fresh, ignore_errors=True)
+    product.import_store(edges, fresh, directed=True, extra=["--nodes", str(nodes), "--properties"])
+    runs: dict[Path, list[dict[str, Any]]] = {fresh: [], compacted: []}
+    for turn in range(chosen.runs):
+        for one in [fresh, compacted] if turn % 2 == 0 else [compacted, fresh]:
+            runs[one].append(bench("tao", one, chosen))
+    rows = []
+    for kinds in zip(*(zip(*(run["classes"] for run in runs[one])) for one in runs)):
+        row = [kinds[0][0]["name"]]
+        for key in ("p50", "p99"):
+            pairs = [tuple(kind[key] for kind in pair) for pair in zip(*kinds)]
+            row += [f"{measure.median([pair[at] for pair in pairs]):.2f}" for at in (0, 1)]
+            row.append(tables.ratio(measure.median([new / old for old, new in pairs])))
+        rows.append(row)
+    both = [rate_of(runs[one]) for one in runs]
+    part = measure.median(
+        [new["rate"] / old["rate"] for old, new in zip(runs[fresh], runs[compacted], strict=True)]
+    )
+    mix = (
+        f"the mix on {chosen.threads} threads: {both[0]:,.0f} and {both[1]:,.0f} ops/s, {part:.2f}x"
+    )
+    head = ["Query", "p50, us, fresh", "compacted", "ratio", "p99, us, fresh", "compacted", "ratio"]
+    what = f"compacted after {requests:,} requests of LinkBench, and imported anew; by turns"
+    study.section("Reads after a compaction, against a fresh import", head, rows, mix, what)
+    for one in (compacted, fresh):
+        shutil.rmtree(one)
+
+
 def compaction(study: Study, store: Path) -> None:
     """Reads before, during and after a compaction of a store with many changes."""
     chosen = study.options

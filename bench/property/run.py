@@ -100,6 +100,7 @@ PARTS: dict[str, Callable[[Study], None]] = {
     "columns": columns,
     "zipf": zipf,
     "changes": lambda study: ours.changes(study, study.columns.store),
+    "merged": lambda study: ours.merged(study, study.columns.store),
     "compaction": lambda study: ours.compaction(study, study.columns.store),
     "unique": unique,
     "zipg": zipg,
