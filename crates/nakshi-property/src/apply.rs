@@ -39,7 +39,7 @@ pub(super) struct Lookups {
     pub(super) written: Option<WrittenKeys>,
 }
 
-/// What an update sets, and whether all other properties stay.
+/// The properties that an update sets; with `merge` all others stay.
 struct Update<'a> {
     properties: &'a [(String, Value)],
     merge: bool,

@@ -157,7 +157,7 @@ fn changed(store: &PropertyStore, change: Change) -> Result<bool> {
     Ok(store.commit(&[change])? > 0)
 }
 
-/// What a change says of an association: source, type and destination.
+/// The source, type and destination of an association, as a change names them.
 fn association(id: &ExternalId, atype: &str, id2: &ExternalId) -> (ExternalId, String, ExternalId) {
     (id.clone(), atype.to_owned(), id2.clone())
 }

@@ -16,7 +16,7 @@ pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
     Ok(serde_json::to_string(report).map_err(Failure::from)?)
 }
 
-/// What a text of JSON says.
+/// Parses a JSON text.
 pub(crate) fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     Ok(serde_json::from_str(text).map_err(Failure::from)?)
 }

@@ -87,7 +87,7 @@ fn written(text: &mut Vec<u8>, id: impl std::fmt::Display) -> Result<&[u8]> {
     Ok(text)
 }
 
-/// What the files of one kind hold, and the writer of each.
+/// The kind of rows of some files, and how the writer of each begins and ends.
 pub(super) struct FileKind<W, D> {
     pub(super) rows: RowKind,
     pub(super) begin: fn(RowWriter) -> W,
