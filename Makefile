@@ -12,7 +12,7 @@ LOGS := $(TARGET)/logs
 # One profile and one target directory for the tests, the demo, the benchmarks and the wheel.
 PROFILE := --release
 # Seconds after which a hanging test ends the run, which says where each thread stands.
-HANGS := $(shell expr 900 '*' $(or $(NAKSHI_TEST_SCALE),1))
+TEST_TIMEOUT := $(shell expr 900 '*' $(or $(NAKSHI_TEST_SCALE),1))
 # Runs maturin; what it says is shown only if it fails.
 quietly = $(PYTHON) -m maturin $(1) --quiet >$(LOGS)/maturin.log 2>&1 || { cat $(LOGS)/maturin.log; exit 1; }
 pip = $(PYTHON) -m pip install --quiet --disable-pip-version-check
@@ -56,7 +56,7 @@ test-rust: $(LOGS) ## unit, property and fault tests of the crates
 
 .PHONY: test-python
 test-python: build $(LOGS) ## the package, the CLI, whole-process faults, the README
-	@$(PYTHON) -m pytest tests python/tests --timeout $(HANGS) --timeout-method thread $(PYTEST) 2>&1 | tee $(LOGS)/python.log
+	@$(PYTHON) -m pytest tests python/tests --timeout $(TEST_TIMEOUT) --timeout-method thread $(PYTEST) 2>&1 | tee $(LOGS)/python.log
 
 .PHONY: lint
 lint: $(VENV)/.installed ## formatting, clippy, tidy, documentation, ruff, licences
